@@ -79,7 +79,7 @@ import sys
 
 # Each public name is imported as itself.
 # isort: off
-from shardctl.core.provided import PROVIDERS
+from shardctl.base.hooks import PROVIDERS
 from shardctl.errors import (
     DatasetError as DatasetError,
     MissingDependencyError as MissingDependencyError,
@@ -99,81 +99,84 @@ if TYPE_CHECKING:
     from shardctl.api.compare_reports import compare_reports as compare_reports
     from shardctl.api.diff import diff as diff
     from shardctl.api.list_datasets import list_datasets as list_datasets
-    from shardctl.core.dataset.dataset import Dataset as Dataset, Split as Split
-    from shardctl.core.dataset.file_finding import FileFinding as FileFinding
-    from shardctl.core.hosts.host import Host as Host
-    from shardctl.core.instructions.file_instruction import FileInstruction as FileInstruction
-    from shardctl.core.order.order import Order as Order
-    from shardctl.core.resume.resume_plan import (
+    from shardctl.dataset.dataset import Dataset as Dataset, Split as Split
+    from shardctl.dataset.file_finding import FileFinding as FileFinding
+    from shardctl.spec.host import Host as Host
+    from shardctl.spec.file_instruction import FileInstruction as FileInstruction
+    from shardctl.order.order import Order as Order
+    from shardctl.saved.resume_plan import (
         HostShare as HostShare,
         PlanListing as PlanListing,
         ResumePlan as ResumePlan,
     )
-    from shardctl.core.settings.read_settings import ReadSettings as ReadSettings
-    from shardctl.core.snapshot.snapshot import Snapshot as Snapshot
-    from shardctl.planning.diff.causes import Cause as Cause
-    from shardctl.planning.diff.diff import Diff as Diff
-    from shardctl.planning.diff.diff import PinnedOrder as PinnedOrder
-    from shardctl.planning.diff.plans import PlansDiff as PlansDiff
-    from shardctl.planning.eval.eval import evaluate as evaluate
-    from shardctl.planning.eval.eval import Evaluation as Evaluation, Hang as Hang
-    from shardctl.planning.hosts.hosts import (
+    from shardctl.settings.read_settings import ReadSettings as ReadSettings
+    from shardctl.saved.snapshot import Snapshot as Snapshot
+    from shardctl.verbs.diff.causes import Cause as Cause
+    from shardctl.verbs.diff.answer import Diff as Diff
+    from shardctl.verbs.diff.answer import PinnedOrder as PinnedOrder
+    from shardctl.verbs.diff.plans import PlansDiff as PlansDiff
+    from shardctl.verbs.eval.answer import evaluate as evaluate
+    from shardctl.verbs.eval.answer import Evaluation as Evaluation, Hang as Hang
+    from shardctl.verbs.hosts.answer import (
         Comparison as Comparison,
         HostsPlan as HostsPlan,
         hosts as hosts,
     )
-    from shardctl.planning.hosts.sharing import Strategy as Strategy
-    from shardctl.planning.inspect import (
+    from shardctl.verbs.hosts.sharing import Strategy as Strategy
+    from shardctl.verbs.inspect.answer import (
         InspectedStage as InspectedStage,
         Inspection as Inspection,
         OpenStage as OpenStage,
         SourceLine as SourceLine,
     )
-    from shardctl.planning.layout import (
+    from shardctl.verbs.layout.answer import (
         Layout as Layout,
         Shard as Shard,
         SplitLayout as SplitLayout,
         layout as layout,
     )
-    from shardctl.planning.lint.context import Usage as Usage
-    from shardctl.planning.lint.lint import Finding as Finding, Lint as Lint, lint as lint
-    from shardctl.planning.lint.rule import Rule as Rule
-    from shardctl.planning.list import DatasetList as DatasetList, ListedDataset as ListedDataset
-    from shardctl.planning.locate import (
+    from shardctl.verbs.lint.context import Usage as Usage
+    from shardctl.verbs.lint.answer import Finding as Finding, Lint as Lint, lint as lint
+    from shardctl.verbs.lint.rule import Rule as Rule
+    from shardctl.verbs.list.answer import (
+        DatasetList as DatasetList,
+        ListedDataset as ListedDataset,
+    )
+    from shardctl.verbs.locate.answer import (
         Located as Located,
         Match as Match,
         Query as Query,
         locate as locate,
     )
-    from shardctl.planning.order import PlannedOrder as PlannedOrder, plan_order as plan_order
-    from shardctl.planning.plan import Plan as Plan, Plans as Plans, plan as plan
-    from shardctl.planning.quality.loaders.compare import (
+    from shardctl.order.plan_order import PlannedOrder as PlannedOrder, plan_order as plan_order
+    from shardctl.verbs.plan.answer import Plan as Plan, Plans as Plans, plan as plan
+    from shardctl.verbs.quality.loaders import (
         LoaderComparison as LoaderComparison,
         WayToRead as WayToRead,
         compare_loaders as compare_loaders,
     )
-    from shardctl.planning.quality.quality import Quality as Quality, quality as quality
-    from shardctl.planning.quality.score import Metric as Metric, Score as Score
-    from shardctl.planning.report.compare import ReportComparison as ReportComparison
-    from shardctl.planning.report.report import Report as Report, report as report
-    from shardctl.planning.report.shown import NotShown as NotShown
-    from shardctl.planning.resume.hosts import resume_on_hosts as resume_on_hosts
-    from shardctl.planning.resume.proof import Proof as Proof, prove as prove
-    from shardctl.planning.resume.resume import (
+    from shardctl.verbs.quality.answer import Quality as Quality, quality as quality
+    from shardctl.verbs.quality.score import Metric as Metric, Score as Score
+    from shardctl.verbs.report.compare import ReportComparison as ReportComparison
+    from shardctl.verbs.report.answer import Report as Report, report as report
+    from shardctl.verbs.report.shown import NotShown as NotShown
+    from shardctl.verbs.resume.hosts import resume_on_hosts as resume_on_hosts
+    from shardctl.verbs.resume.proof import Proof as Proof, prove as prove
+    from shardctl.verbs.resume.answer import (
         LoaderPlan as LoaderPlan,
         resume as resume,
         resume_loader as resume_loader,
     )
-    from shardctl.planning.resume.seen import resume_unseen as resume_unseen
-    from shardctl.planning.simulate import Simulation as Simulation, simulate as simulate
-    from shardctl.planning.snapshot import TakenSnapshot as TakenSnapshot, snapshot as snapshot
-    from shardctl.planning.verify import Verification as Verification
-    from shardctl.readers.index.answer import Index as Index
-    from shardctl.readers.index.beam_runner import beam_runner as beam_runner
-    from shardctl.readers.index.check import IndexCheck as IndexCheck, check_index as check_index
-    from shardctl.readers.index.index import index as index
-    from shardctl.readers.index.tfds_metadata import TfdsMetadata as TfdsMetadata
-    from shardctl.readers.verifying.verify_files import (
+    from shardctl.verbs.resume.seen import resume_unseen as resume_unseen
+    from shardctl.verbs.simulate.answer import Simulation as Simulation, simulate as simulate
+    from shardctl.verbs.snapshot.answer import TakenSnapshot as TakenSnapshot, snapshot as snapshot
+    from shardctl.verbs.verify.answer import Verification as Verification
+    from shardctl.metadata.index.answer import Index as Index
+    from shardctl.metadata.index.beam_runner import beam_runner as beam_runner
+    from shardctl.verbs.index.check import IndexCheck as IndexCheck, check_index as check_index
+    from shardctl.metadata.index.index import index as index
+    from shardctl.metadata.index.tfds_metadata import TfdsMetadata as TfdsMetadata
+    from shardctl.verbs.verify.verify_files import (
         FilesVerification as FilesVerification,
         verify_files as verify_files,
     )
@@ -265,16 +268,16 @@ PROVIDERS.update(
     dataset="api.arguments:dataset_of_argument",
     plan="api.arguments:read_plan",
     html="api.tables:html_of",
-    installed_version="readers.loader_versions:installed_version",
-    kept="readers.seen_file:read_kept",
-    listed="readers.index.listed:listed_spec",
-    comparison_body="rendering.report.compared:comparison_body",
-    comparison_page="rendering.report.compared:comparison_page",
-    report_body="rendering.report.page:report_body",
-    report_page="rendering.report.page:report_page",
+    installed_version="metadata.loader_versions:installed_version",
+    kept="metadata.seen_file:read_kept",
+    listed="metadata.index.listed:listed_spec",
+    comparison_body="verbs.report.compared:comparison_body",
+    comparison_page="verbs.report.compared:comparison_page",
+    report_body="verbs.report.page:report_body",
+    report_page="verbs.report.page:report_page",
     to_pandas="api.tables:to_pandas",
-    verify_loader="loaders.verify:verify_loader",
-    verified_version="readers.loader_versions:verified_version",
+    verify_loader="live.verify:verify_loader",
+    verified_version="metadata.loader_versions:verified_version",
 )
 
 
@@ -303,8 +306,8 @@ def read_dataset(
     >>> shardctl.read_dataset("mnist")
     <Dataset mnist:3.0.1: train of 60,000 examples in 1 shard, test of 10,000 examples in 1 shard>
     """
-    from shardctl.files.file_text import working_folder
-    from shardctl.readers.reference import read_dataset as read
+    from shardctl.metadata.reference import read_dataset as read
+    from shardctl.stores.file_text import working_folder
 
     return read(refs, data_dir=data_dir, env=os.environ, cwd=working_folder(), cache=cache)
 

@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import BinaryIO
 
-RECORDED = Path(__file__).parent / "readers" / "records" / "recorded"
+RECORDED = Path(__file__).parent / "records" / "recorded"
 
 
 class MemorySource:

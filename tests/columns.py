@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from shardctl.core.columns import Cell, Records, RecordStream
+from shardctl.base.columns import Cell, Records, RecordStream
 
 # What JSON, YAML or CSV escape, quote or refuse, and what spreadsheets and runners of CI act on.
 _CHARACTERS = [*"aB7_-.,;:#'\"\\/ %{}[]=+@é中\n\t😀", "\x7f", "\u202e", "\udcff"]

@@ -31,8 +31,8 @@ from tests.cases import (
     taken_counts,
     variable_of_seed,
 )
-from tests.core.order.toy_pipelines import Toys, build_toys
-from tests.files.stores.fixtures import (  # noqa: F401  # they start when a test asks for one
+from tests.order.toy_pipelines import Toys, build_toys
+from tests.stores.fixtures import (  # noqa: F401  # they start when a test asks for one
     faults,
     gcs,
     hub,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import shardctl.tfds
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings
 
 SETTINGS = ReadSettings(shuffle_seed=3, cycle=2, block=2, batch=5, buffer=4, buffer_seed=1)
 NUM_EPOCHS = 3

@@ -29,11 +29,12 @@ from pathlib import Path
 from typing import Any
 
 _TENSORFLOW = ("tensorflow", "tensorflow_datasets", "jax", "flax.nnx", "shardctl.tfds")
+_CORE = ("base", "dataset", "spec", "settings", "stages", "iteration", "order", "loaders", "saved")
 # What commands import as they need it; of a package with `.*`, all that is below.
 _COMMAND_LINE = (
     *(
-        f"shardctl.{part}.*"
-        for part in ("core", "files", "readers", "planning", "rendering", "cli")
+        f"shardctl.{room}.*"
+        for room in (*_CORE, "files", "metadata", "verbs", "code", "draw", "cli")
     ),
     *("csv", "json", "numpy", "rich.console", "rich.markdown", "rich.progress", "rich.table"),
     *("typer.main", "yaml"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shardctl.files.stores.store import StoredFile
-from shardctl.readers.index.listing import Listing
+from shardctl.metadata.index.listing import Listing
+from shardctl.stores.store import StoredFile
 
 ROOT = "/data/digits"
 

@@ -13,12 +13,12 @@ from typing import Any
 import shardctl
 import shardctl.tfds
 from shardctl import Dataset, Host, PinnedOrder, ReadSettings, Split
-from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.order.order import Order
+from shardctl.dataset.shard_files import ShardFiles
 from shardctl.files.documents import to_yaml
-from shardctl.files.plan_file import plan_yaml
-from shardctl.files.snapshot_file import snapshot_yaml
-from shardctl.readers.index.document import index_document
+from shardctl.metadata.index.document import index_document
+from shardctl.order.order import Order
+from shardctl.saved.plan_file import plan_yaml
+from shardctl.saved.snapshot_file import snapshot_yaml
 from tests.record_files import framed
 
 Arguments = dict[str, Any]

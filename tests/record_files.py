@@ -11,9 +11,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from shardctl.files.stores.stores import LocalSource
-from shardctl.readers.records.contents import FileContents, Told, untold
-from shardctl.readers.records.tfrecord import TFRecord
+from shardctl.records.contents import FileContents, Told, untold
+from shardctl.records.tfrecord import TFRecord
+from shardctl.stores.stores import LocalSource
 from tests.forked_scripts import forking_python
 
 

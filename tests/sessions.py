@@ -40,9 +40,9 @@ from unittest import mock
 from shardctl.cli.main import main
 from shardctl.guide.guides import FOLDER, guide_questions
 from tests.children import asking, write_program
-from tests.files.stores.servers import gcs_server
 from tests.forked_scripts import forking_commands, forking_python
 from tests.record_files import framed
+from tests.stores.servers import gcs_server
 from tests.tfds_datasets import write_dataset
 
 REPOSITORY = Path(__file__).parents[1]
@@ -138,7 +138,7 @@ def alone_in(folder: Path) -> Iterator[None]:
     if not entry_points(group="pytest11", name="shardctl"):  # a checkout that is not installed
         ours["PYTEST_PLUGINS"] = "shardctl.pytest"
     # Other loaders are of the newest proven version, wherever this runs.
-    installed = "shardctl.readers.loader_versions.installed_version"
+    installed = "shardctl.metadata.loader_versions.installed_version"
     nothing = mock.patch(installed, return_value=None)
     with mock.patch.dict(os.environ, ours, clear=True), nothing, contextlib.chdir(folder):
         yield

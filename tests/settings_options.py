@@ -7,9 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from shardctl.core.loaders.hugging_face.eras import BEFORE_SHUFFLE
-from shardctl.core.loaders.loader import LOADERS
-from shardctl.core.settings.table import SETTING_BY_NAME
+from shardctl.loaders.hugging_face_eras import BEFORE_SHUFFLE
+from shardctl.loaders.loader import LOADERS
+from shardctl.settings.table import SETTING_BY_NAME
 
 Values = Mapping[str, object]
 

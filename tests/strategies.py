@@ -9,9 +9,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.tfds_rules import DEFAULT_TEMPLATE
+from shardctl.base.tfds_rules import DEFAULT_TEMPLATE
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import ShardctlError
 
 

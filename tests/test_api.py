@@ -17,7 +17,7 @@ import pytest
 
 import shardctl
 from shardctl.cli.main import COMMANDS
-from shardctl.files.plan_file import plan_yaml
+from shardctl.saved.plan_file import plan_yaml
 
 
 def test_names_are_listed_once_and_in_order() -> None:

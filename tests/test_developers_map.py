@@ -12,7 +12,7 @@ _REPOSITORY = Path(__file__).parents[1]
 _PACKAGE = _REPOSITORY / "shardctl"
 _MAP = (_PACKAGE / "README.md").read_text("utf-8")
 
-# Files and folders: `core/text.py`, `core/hosts/`, `pyproject.toml`.
+# Files and folders: `base/text.py`, `spec/`, `pyproject.toml`.
 _PATH = re.compile(r"[\w.]+(?:/[\w.]+)*(?:/|\.(?:py|md|json|txt|toml|yaml))")
 # Files of users, which are not in the repository.
 _OF_USERS = {"shardctl.yaml"}
@@ -114,7 +114,7 @@ def test_every_path_exists() -> None:
 def test_a_path_that_is_not_there_is_noticed() -> None:
     assert not exists("core/nowhere.py")
     assert not exists("core/nowhere/")
-    assert not exists("core/text.py/")
+    assert not exists("base/text.py")
 
 
 @pytest.mark.parametrize("change", _CHANGES)

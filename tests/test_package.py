@@ -188,7 +188,7 @@ def test_planning_with_a_loader_imports_no_library(tmp_path: Path) -> None:
     program = f"""
 import sys
 import shardctl, shardctl.grain, shardctl.torch
-from shardctl.core.loaders.loader import LOADERS
+from shardctl.loaders.loader import LOADERS
 
 def check(what):
     found = {_LIBRARIES!r} & {{name.partition(".")[0] for name in sys.modules}}
@@ -208,8 +208,8 @@ for name, loader in LOADERS.items():
     shardctl.lint("mnist", ["train"], settings)
     shardctl.snapshot("mnist", "train[:100]", settings)
     check(name)
-from shardctl.loaders import compare, library, process, real_data, verify
-from shardctl.core.loaders.library import library_of
+from shardctl.live import compare, library, process, real_data, verify
+from shardctl.loaders.library import library_of
 for name in LOADERS:
     library_of(LOADERS[name])
 check("bridge")

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import shardctl
-from shardctl.core.order.order import Order
-from shardctl.core.phrase import option_name
-from shardctl.core.shuffle.buffer import ShuffleReplay
+from shardctl.base.phrase import option_name
 from shardctl.errors import ShardctlError
+from shardctl.order.order import Order
+from shardctl.tfdata.shuffle_buffer import ShuffleReplay
 from tests.cases import add_cases
 from tests.late_modules import needs
 from tests.public_calls import CALLS, HANDED_ON, public_parameters

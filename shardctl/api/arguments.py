@@ -8,18 +8,18 @@ from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 
-from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.resume.resume_plan import ResumePlan
-from shardctl.core.snapshot.snapshot import Snapshot
-from shardctl.core.text import quoted
+from shardctl.base.arguments.checked import checked
+from shardctl.base.text import quoted
+from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
-from shardctl.files import plan_file
-from shardctl.files.comparable_file import read_comparable
-from shardctl.files.file_text import working_folder
-from shardctl.files.stores.stores import is_remote
-from shardctl.readers.dataset_name import parse_dataset_name
-from shardctl.readers.reference import read_dataset, ref_from
+from shardctl.metadata.dataset_name import parse_dataset_name
+from shardctl.metadata.reference import read_dataset, ref_from
+from shardctl.saved import plan_file
+from shardctl.saved.comparable_file import read_comparable
+from shardctl.saved.resume_plan import ResumePlan
+from shardctl.saved.snapshot import Snapshot
+from shardctl.stores.file_text import working_folder
+from shardctl.stores.stores import is_remote
 
 _DATA_DIR: ContextVar[str | None] = ContextVar("data_dir", default=None)
 _CACHE: ContextVar[bool] = ContextVar("cache", default=True)

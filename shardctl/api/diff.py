@@ -6,25 +6,25 @@ import os
 from pathlib import Path
 from typing import Annotated, Any
 
-from shardctl.core.arguments.checked import checked
-from shardctl.core.arguments.kinds import made_kind
-from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
-from shardctl.core.instructions.reads import reads_of
-from shardctl.core.resume.resume_plan import ListedPlan, PlanListing, ResumePlan
-from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
-from shardctl.core.snapshot.snapshot import Snapshot
-from shardctl.core.text import printable, quoted
+from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments.kinds import made_kind
+from shardctl.base.text import printable, quoted
+from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import DatasetError, UsageError
-from shardctl.files.comparable_file import listing_of_plan, read_comparable
 from shardctl.files.fields import said_about
-from shardctl.files.file_text import working_folder
-from shardctl.planning.diff.diff import EXACT_LIMIT, Diff, PinnedOrder, settings_to_fall_back_on
-from shardctl.planning.diff.diff import diff as compare
-from shardctl.planning.diff.plans import PlansDiff, diff_plans
-from shardctl.planning.pinned_sources import dataset_as_given, ref_as_pinned, spec_as_pinned
-from shardctl.planning.plan import Plans
-from shardctl.planning.snapshot import TakenSnapshot, snapshot_in
-from shardctl.readers.reference import read_dataset
+from shardctl.metadata.reference import read_dataset
+from shardctl.saved.comparable_file import listing_of_plan, read_comparable
+from shardctl.saved.pinned_sources import dataset_as_given, ref_as_pinned, spec_as_pinned
+from shardctl.saved.resume_plan import ListedPlan, PlanListing, ResumePlan
+from shardctl.saved.snapshot import Snapshot
+from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.spec.reads import reads_of
+from shardctl.stores.file_text import working_folder
+from shardctl.verbs.diff.answer import EXACT_LIMIT, Diff, PinnedOrder, settings_to_fall_back_on
+from shardctl.verbs.diff.answer import diff as compare
+from shardctl.verbs.diff.plans import PlansDiff, diff_plans
+from shardctl.verbs.plan.answer import Plans
+from shardctl.verbs.snapshot.answer import TakenSnapshot, snapshot_in
 
 _Values = Snapshot | TakenSnapshot | PinnedOrder | ResumePlan | Plans | PlanListing
 

@@ -6,16 +6,16 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from shardctl.core.arguments.checked import checked
+from shardctl.base.arguments.checked import checked
 from shardctl.errors import DatasetError
-from shardctl.files.stores.anywhere import answers
-from shardctl.files.stores.remote_path import RemotePath
-from shardctl.planning.list import DatasetList, ListedDataset, may_have
-from shardctl.readers.catalog import catalog_datasets, catalog_names
-from shardctl.readers.data_dirs import DataDirs, FoundDataset, data_dirs
-from shardctl.readers.data_dirs import list_datasets as found_in
-from shardctl.readers.project_file import Project
-from shardctl.readers.tfds_metadata import dataset_in
+from shardctl.metadata.catalog import catalog_datasets, catalog_names
+from shardctl.metadata.data_dirs import DataDirs, FoundDataset, data_dirs
+from shardctl.metadata.data_dirs import list_datasets as found_in
+from shardctl.metadata.project_file import Project
+from shardctl.metadata.tfds_metadata import dataset_in
+from shardctl.stores.anywhere import answers
+from shardctl.stores.remote_path import RemotePath
+from shardctl.verbs.list.answer import DatasetList, ListedDataset, may_have
 
 
 @checked

@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shardctl.core.settings.names import main_names, settings_from_document
-from shardctl.core.text import quoted
+from shardctl.base.text import quoted
 from shardctl.errors import UsageError
-from shardctl.files.file_text import decode, read_file, working_folder
-from shardctl.files.stores.stores import is_remote
+from shardctl.settings.names import main_names, settings_from_document
+from shardctl.stores.file_text import decode, read_file, working_folder
+from shardctl.stores.stores import is_remote
 
 if TYPE_CHECKING:
-    from shardctl.core.stages.stages import Pipeline, Read
-    from shardctl.readers.project_file import Project
+    from shardctl.metadata.project_file import Project
+    from shardctl.stages.stages import Pipeline, Read
 
 
 def stated_settings(project: Project) -> dict[str, Any]:
@@ -38,8 +38,8 @@ def stated_settings(project: Project) -> dict[str, Any]:
 
 def _from_here(stages: Pipeline, folder: Path) -> Pipeline:
     """Return stages of a file in a folder whose paths lead from the working folder."""
-    from shardctl.core.stages.pipelines import with_changed
-    from shardctl.readers.reference import is_fixed, ref_from
+    from shardctl.metadata.reference import is_fixed, ref_from
+    from shardctl.stages.pipelines import with_changed
 
     here = working_folder()
     if folder == here:

@@ -11,28 +11,29 @@ from html import escape
 from itertools import islice
 from typing import Any
 
-from shardctl.core.columns import RecordStream, listed
-from shardctl.core.text import printable
+from shardctl.base.columns import RecordStream, listed
+from shardctl.base.text import printable
 from shardctl.errors import MissingDependencyError, UsageError
 
 _ROWS_SHOWN = 30  # that a notebook shows of a long table
 
-# Where the rows of an answer are that the command line writes as CSV: a module, and whose rows.
+# Where the rows of an answer are that the command line writes as CSV: a verb, whose view has
+# them, and whose rows.
 _ROWS = {
     "DatasetList": "list:list",
     "Evaluation": "eval:eval",
     "FilesVerification": "verify:verify_files",
-    "HostsPlan": "hosts.hosts:hosts",
+    "HostsPlan": "hosts:hosts",
     "Index": "index:index",
     "IndexCheck": "index:check",
     "Inspection": "inspect:inspect",
     "Layout": "layout:layout",
     "Lint": "lint:lint",
-    "LoaderComparison": "quality.quality:loaders",
+    "LoaderComparison": "quality:loaders",
     "Located": "locate:locate",
     "Plan": "plan:plan",
     "Plans": "plan:plan",
-    "Quality": "quality.quality:quality",
+    "Quality": "quality:quality",
     "ResumePlan": "resume:resume",
     "Simulation": "simulate:simulate",
     "TfdsMetadata": "index:tfds_metadata",
@@ -52,7 +53,7 @@ def table_of(answer: Any) -> RecordStream:
     module, _, verb = _ROWS[kind].partition(":")
     if kind == "HostsPlan" and len(answer.comparisons) > 1:
         verb = "sweep"
-    rows = getattr(importlib.import_module(f"shardctl.rendering.{module}"), f"{verb}_rows")
+    rows = getattr(importlib.import_module(f"shardctl.verbs.{module}.view"), f"{verb}_rows")
     try:
         found: RecordStream = rows((answer,) if kind == "Inspection" else answer)
     except ValueError as error:  # a plan of a file, whose dataset was not looked up
@@ -137,8 +138,8 @@ def pictures_html(answer: Any) -> str:
 
 
 def _image(answer: Any) -> str:
-    from shardctl.rendering.pictures.svg import MOST_WORDS, svg_file
-    from shardctl.rendering.text.drawers import pictures_of
+    from shardctl.draw.drawers import pictures_of
+    from shardctl.draw.svg import MOST_WORDS, svg_file
 
     pictures = pictures_of(answer)
     if not pictures:

@@ -148,7 +148,7 @@ def application(*names: str) -> Any:
     )
     app.callback()(_root)
     for name in names:
-        module = importlib.import_module(f"shardctl.cli.commands.{name}")
+        module = importlib.import_module(module_of(name))
         command = getattr(module, name)
         formats: Formats = module.FORMATS
         page = inspect.getdoc(command) or ""
@@ -156,6 +156,11 @@ def application(*names: str) -> Any:
         register = app.command(name, cls=_Command, help=page, short_help=summary)
         register(spelled_out(command, formats))
     return typer.main.get_command(app)
+
+
+def module_of(name: str) -> str:
+    """Return the module of a command: that of a verb, or `help`, which has no answer."""
+    return "shardctl.cli.help" if name == "help" else f"shardctl.verbs.{name}.command"
 
 
 def _show_version(wanted: bool) -> None:

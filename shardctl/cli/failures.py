@@ -11,10 +11,10 @@ from typing import Any
 
 from typer.exceptions import TyperException
 
+from shardctl.base.text import choices, nearest, printable, quoted
 from shardctl.cli.output import fail, say
-from shardctl.core.settings.names import setting_called
-from shardctl.core.text import choices, nearest, printable, quoted
 from shardctl.errors import DatasetError, NotASplitError, ShardctlError, UnnamedDatasetError
+from shardctl.settings.names import setting_called
 
 
 def report(error: BaseException, arguments: Sequence[str], commands: Sequence[str]) -> int:
@@ -68,7 +68,7 @@ _NO_DATASET = (ShardctlError, OSError, ValueError)
 
 def _not_a_split(error: NotASplitError, arguments: Sequence[str]) -> str | None:
     """Return what to type where the spec names a dataset, the likeliest mistake of all."""
-    from shardctl.files.stores.stores import is_remote
+    from shardctl.stores.stores import is_remote
 
     try:
         return _dataset_for(error.named, arguments)
@@ -91,9 +91,9 @@ def _as_dataset(named: str, arguments: Sequence[str]) -> str | None:
 def _dataset_for(named: str, arguments: Sequence[str]) -> str:
     """Return what to type where a word is a dataset; raise why it is none."""
     from shardctl.cli.options.dataset import project_here
-    from shardctl.files.file_text import working_folder
-    from shardctl.readers.index.bare import Counting
-    from shardctl.readers.reference import choose_dataset
+    from shardctl.metadata.index.bare import Counting
+    from shardctl.metadata.reference import choose_dataset
+    from shardctl.stores.file_text import working_folder
 
     words = [part for word in arguments for part in word.split("=", 1)]
     choose_dataset(

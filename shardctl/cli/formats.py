@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from shardctl.base.text import choices, either, inert, nearest_first, quoted
 from shardctl.cli.output import Chunk, say, screen, write
 from shardctl.cli.panels import OUTPUT
-from shardctl.core.text import choices, either, inert, nearest_first, quoted
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
-    from shardctl.rendering.text.tables import Screen
+    from shardctl.draw.tables import Screen
 
 # Makes an answer text or bytes, for a screen and with what only people, and code, are given.
 Renderer = Callable[[tuple[Any, ...], "Screen", Mapping[str, Any]], Iterable[Chunk]]
@@ -190,7 +190,7 @@ def verb_formats(module: str, verb: str, *, pictures: bool = False) -> dict[str,
 
     The module names their functions after the verb.
 
-    >>> list(verb_formats("rendering.plan", "plan"))
+    >>> list(verb_formats("verbs.plan.view", "plan"))
     ['table', 'json', 'yaml', 'csv']
     """
     return {
@@ -204,8 +204,8 @@ def verb_formats(module: str, verb: str, *, pictures: bool = False) -> dict[str,
 
 def as_svg(answer: tuple[Any, ...], *_: object) -> Iterator[str]:
     """Return the pictures of an answer that has some."""
-    pictures = _function("rendering.text.drawers:pictures_of")(*answer)
-    return _inert_lines(_function("rendering.pictures.svg:svg_file")(pictures))
+    pictures = _function("draw.drawers:pictures_of")(*answer)
+    return _inert_lines(_function("draw.svg:svg_file")(pictures))
 
 
 def _renderer(

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from shardctl.core.secrets import without_secrets
-from shardctl.core.text import inert, printable, quoted, utf8
+from shardctl.base.secrets import without_secrets
+from shardctl.base.text import inert, printable, quoted, utf8
+from shardctl.draw.tables import Screen, styled
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.rendering.text.tables import Screen, styled
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

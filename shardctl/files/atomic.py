@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from shardctl.core.text import printable, quoted
+from shardctl.base.text import printable, quoted
 from shardctl.errors import UsageError
 from shardctl.files.stream import open_fifo_to_write
 

@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
-from shardctl.core.columns import Cell, RecordStream, filled, shared
-from shardctl.core.on_demand import OnDemand
-from shardctl.core.text import inert, printable
+from shardctl.base.columns import Cell, RecordStream, filled, shared
+from shardctl.base.on_demand import OnDemand
+from shardctl.base.text import inert, printable
 
 if TYPE_CHECKING:
     pass
@@ -327,7 +327,7 @@ def to_csv(records: RecordStream) -> Iterator[str]:
     text after a `'`: without its first `'` it is what it was. What a terminal or a runner of CI
     would act on is written as in tables. Numbers stay as they are.
 
-    >>> from shardctl.core.columns import stream_of
+    >>> from shardctl.base.columns import stream_of
     >>> print("".join(to_csv(stream_of("a b", [[1, "x,y"], [-1, "=1+1"]]))), end="")
     a,b
     1,"x,y"

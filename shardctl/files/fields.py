@@ -13,10 +13,10 @@ from functools import cache, partial
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from shardctl.core.arguments.kinds import Name, Whole
-from shardctl.core.dataset.packed_ints import PackedInts
-from shardctl.core.text import choices, did_you_mean, nearest_first, printable, quoted
-from shardctl.core.tfds_rules import FILE_FORMATS, INT64_MAX, RECORD_FORMATS
+from shardctl.base.arguments.kinds import Name, Whole
+from shardctl.base.text import choices, did_you_mean, nearest_first, printable, quoted
+from shardctl.base.tfds_rules import FILE_FORMATS, INT64_MAX, RECORD_FORMATS
+from shardctl.dataset.packed_ints import PackedInts
 from shardctl.errors import DatasetError
 
 MAX_NAME_LENGTH = 255  # what a file system takes as one file name
@@ -94,7 +94,7 @@ def record(of: type[_Value], value: object, path: str = "", **made: object) -> _
     say; `path` is where the mapping lies in its document, "" for the document itself, which may
     hold more.
 
-    >>> from shardctl.core.tfds_rules import RuleSet
+    >>> from shardctl.base.tfds_rules import RuleSet
     >>> record(RuleSet, {"version": "1"}, "rules")
     Traceback (most recent call last):
     ...

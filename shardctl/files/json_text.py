@@ -7,11 +7,11 @@ import re
 from itertools import chain
 from typing import NoReturn
 
-from shardctl.core.text import printable, quoted
+from shardctl.base.text import printable, quoted
 from shardctl.errors import DatasetError
-from shardctl.files.file_text import MAX_VALUES, decode
-from shardctl.files.stores.anywhere import read_file
-from shardctl.files.stores.remote_path import AnyPath
+from shardctl.stores.anywhere import read_file
+from shardctl.stores.file_text import MAX_VALUES, decode
+from shardctl.stores.remote_path import AnyPath
 
 
 def read_json(path: AnyPath) -> object:

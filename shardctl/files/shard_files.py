@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.dataset.shard_files import ShardFiles
 from shardctl.files import fields
 
 

@@ -12,7 +12,7 @@ import stat
 import time
 from typing import BinaryIO
 
-from shardctl.core.text import quoted
+from shardctl.base.text import quoted
 from shardctl.errors import DatasetError
 
 MAX_WAIT = 10.0  # seconds for another process to open the other end of a FIFO

@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, NoReturn
 
-from shardctl.core.text import printable, quoted
+from shardctl.base.text import printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files.fields import shown
-from shardctl.files.file_text import MAX_VALUES, decode
 from shardctl.files.json_text import is_json, parse_json
-from shardctl.files.stores.anywhere import read_file
-from shardctl.files.stores.remote_path import AnyPath
+from shardctl.stores.anywhere import read_file
+from shardctl.stores.file_text import MAX_VALUES, decode
+from shardctl.stores.remote_path import AnyPath
 
 MAX_DEPTH = 50
 _TOO_DEEP = f"nested more than {MAX_DEPTH} deep"

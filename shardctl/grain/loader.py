@@ -9,14 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.core.arguments.checked import checked
-from shardctl.core.loaders.library import library
-from shardctl.core.loaders.loader import LOADERS
-from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
+from shardctl.base.arguments.checked import checked
 from shardctl.errors import MissingDependencyError, UsageError
-from shardctl.feeding.key_order import KeyOrder, check_number, record_at
-from shardctl.feeding.sources import BuilderOrDataset, DataSource, check_source, with_types
-from shardctl.files.position_file import position_text
 from shardctl.grain.states import (
     Deal,
     GrainState,
@@ -26,6 +20,12 @@ from shardctl.grain.states import (
     order_from,
     place_text,
 )
+from shardctl.live.key_order import KeyOrder, check_number, record_at
+from shardctl.live.key_sources import BuilderOrDataset, DataSource, check_source, with_types
+from shardctl.loaders.library import library
+from shardctl.loaders.loader import LOADERS
+from shardctl.saved.position_file import position_text
+from shardctl.settings.read_settings import ReadSettings, SettingsLike
 
 _MOST_WORKERS = 10_000
 

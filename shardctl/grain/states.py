@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
-from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.settings.document import settings_in_force, settings_of_document
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.text import printable
-from shardctl.core.tfds_rules import INT64_MAX
+from shardctl.base.arguments.checked import checked
+from shardctl.base.text import printable
+from shardctl.base.tfds_rules import INT64_MAX
+from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, UsageError
-from shardctl.feeding.key_order import KeyOrder, continued, kind_of_state
-from shardctl.feeding.key_order import order_from as order_of_states
 from shardctl.files import fields
 from shardctl.files.json_text import parse_json
-from shardctl.files.position_file import (
+from shardctl.live.key_order import KeyOrder, continued, kind_of_state
+from shardctl.live.key_order import order_from as order_of_states
+from shardctl.saved.position_file import (
     POSITION_KIND,
     PositionRecord,
     position_of_text,
     stretch_document,
     stretches_of_document,
 )
+from shardctl.settings.document import settings_in_force, settings_of_document
+from shardctl.settings.read_settings import ReadSettings
 
 
 def order_after(order: KeyOrder, states: Sequence[bytes]) -> KeyOrder:

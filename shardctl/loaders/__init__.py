@@ -1,4 +1,1 @@
-"""The bridge to Grain, PyTorch and Hugging Face: the real loaders, run beside the predicted order.
-
-The libraries are imported in this room alone, at call time.
-"""
+"""Other readers than TFDS's on tf.data: in which order each hands out examples; no datasets."""

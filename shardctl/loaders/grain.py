@@ -1,178 +1,383 @@
-"""Grain: its loaders as code, run over a source of indices, and where they go on."""
+"""Grain's own orders: DataLoader over an IndexSampler, and MapDataset, in closed form.
+
+Sources: grain/_src/python/samplers.py, data_loader.py and dataset/transformations/.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
-from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.library import Source, library
-from shardctl.core.loaders.stop import Stop
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.loaders.library import Library, element_of, refused
-from shardctl.planning.quality.loaders import ways
-from shardctl.rendering.python.source import call, keywords, literal
+from shardctl.base.arrays import Int64s
+from shardctl.base.phrase import option, refused
+from shardctl.errors import UsageError
+from shardctl.loaders.grain_shuffle import is_permutation, shuffled, unshuffled
+from shardctl.loaders.loader import is_before
+from shardctl.loaders.loader_config import LoaderConfig
+from shardctl.loaders.loader_sequence import Batches, LoaderSequence
 
-# How many examples are handed on at once where no batches are asked for.
-_PIECE = 1024
-
-
-class Grain(Library):
-    """`grain.DataLoader` over an IndexSampler, or a MapDataset, as the settings ask for."""
-
-    is_one_iterator = True
-    helpers = '''\
+# From here on a DataLoader reads as many records on every host: what a sampler has of all epochs,
+# divided by the number of hosts and rounded down (`_SamplerMapDataset`); before, all of them.
+EQUAL_HOSTS_SINCE = "0.2.13"
+# Numbers of records beyond this are none that anybody has.
+_MOST = 1 << 61
+_MOST_COUNTED = 1 << 24  # places of which it is counted which examples come twice
 
 
-def stacked(indices):
-    """Return a batch as Grain makes one."""
-    examples = [source[index] for index in indices]
-    return tree.map_structure(lambda *values: np.stack(values), *examples)
-'''
+def handed_out(asked: LoaderConfig) -> LoaderSequence:
+    """Return what one process of Grain hands out.
 
-    def batches(self, asked: Asked, source: Source) -> Iterator[Int64s]:
-        """Yield what one process hands out, batch by batch."""
-        # Its worker processes read flags, which nobody parsed where no absl app was run.
-        flags = library("absl.flags", self.loader).FLAGS
-        if not flags.is_parsed():
-            flags.mark_as_parsed()
-        names: dict[str, Any] = {
-            "source": source,
-            "rank": asked.host,
-            "world_size": asked.num_hosts,
-        }
-        try:
-            self.run(["import grain", *self.made(asked)], names)
-            iterator = iter(names["loader"])
-        except (TypeError, ValueError) as error:
-            raise refused("Grain", error) from error
-        try:
-            yield from _pieces(iterator, single=asked.batch is None)
-        except Exception as error:
-            # What a worker of 0.2.12 raises comes as an error of another kind.
-            refuses = isinstance(error, TypeError | ValueError | ZeroDivisionError)
-            if not refuses and type(error).__name__ != "RemoteWorkerError":
-                raise
-            raise refused("Grain", error) from error
-        finally:
-            _close(iterator)
+    Hosts that share by "examples", and a shuffle of windows, are those of a MapDataset
+    (`source.shuffle(seed).repeat(epochs)[host::hosts].to_iter_dataset().batch(..).mp_prefetch(..)`);
+    everything else is a DataLoader over an IndexSampler.
 
-    def imports(self, asked: Asked) -> Iterator[str]:
-        """Yield the imports of a loader, and of its flags where there are workers."""
-        yield "import grain"
-        yield "from absl import flags" if asked.workers else ""
+    Raises:
+        UsageError: Grain refuses these settings, or they are settings of two of its ways.
+    """
+    _check_seed("shuffle_seed", asked.seed)
+    if asked.num_examples * asked.epochs >= _MOST:
+        raise UsageError(f"Grain cannot count {asked.num_examples} examples")
+    maps = asked.host_by == "examples" or asked.buffer is not None
+    stream = _of_map_dataset(asked) if maps else _of_sampler(asked)
+    if asked.batch is None:
+        return GrainHandedOut(stream, None)
+    batches = WorkerBatches(
+        stream.size, asked.batch, asked.workers, drop_remainder=asked.drop_remainder
+    )
+    return GrainHandedOut(stream, batches)
 
-    def made(self, asked: Asked) -> Iterator[str]:
-        """Yield the lines that make a MapDataset where one is asked for, else a DataLoader."""
-        maps = asked.host_by == "examples" or asked.buffer is not None
-        yield from (_map_dataset if maps else _data_loader)(asked)
 
-    def loop(self, asked: Asked) -> Iterator[str]:
-        """Yield the one loop over all epochs."""
-        indent = ""
-        if asked.workers:
-            yield "# Worker processes import this script anew, and read Grain's flags."
-            yield 'if __name__ == "__main__":'
-            yield "    flags.FLAGS.mark_as_parsed()"
-            indent = "    "
-        yield f"{indent}for {element_of(asked)} in loader:"
-        yield f"{indent}    ..."
+def host_share(num_examples: int, host: int, num_hosts: int, *, drop: bool) -> range:
+    """Return the examples that an IndexSampler shuffles on a host: one piece of all of them.
 
-    def imports_of_rest(self, asked: Asked) -> Iterator[str]:
-        """Yield the imports of a MapDataset, and of what stacks batches."""
-        yield "import grain"
-        yield from () if asked.batch is None else ("import numpy as np", "import tree")
+    Source: `even_split` in grain/_src/core/sharding.py.
 
-    def made_of_rest(self, asked: Asked) -> Iterator[str]:
-        """Yield a MapDataset of what is left."""
-        reads = "lambda index: source[index]" if asked.batch is None else "stacked"
-        yield "loader = grain.MapDataset.source(rest)"
-        yield f"loader = loader.map({reads})"
-        yield "loader = loader.to_iter_dataset()"
+    >>> [host_share(10, host, 3, drop=False) for host in range(3)]
+    [range(0, 4), range(4, 7), range(7, 10)]
+    """
+    each, rest = divmod(num_examples, num_hosts)
+    if drop:
+        return range(host * each, (host + 1) * each)
+    start = host * each + min(host, rest)
+    return range(start, start + each + (host < rest))
 
-    def advice(self, asked: Asked, stop: Stop) -> Iterator[str]:
-        """Yield what its own state is worth."""
-        yield (
-            "Grain's own get_state and set_state go on exactly too, with as many workers as before"
+
+def equal_hosts(version: str) -> bool:
+    """Return whether all hosts of a version read equally many records of an IndexSampler.
+
+    >>> equal_hosts("0.2.18"), equal_hosts("0.2.12")
+    (True, False)
+    """
+    return not is_before(version, EQUAL_HOSTS_SINCE)
+
+
+def _of_sampler(asked: LoaderConfig) -> Stream:
+    if asked.host_by != "even":
+        raise refused(
+            "Grain has no {}: its hosts share by {host_by=even} (ShardOptions) or "
+            "{host_by=examples} (a slice of a MapDataset)",
+            option("host_by", asked.host_by),
+        )
+    if not asked.num_examples:
+        raise UsageError("Grain's IndexSampler refuses to read no examples; read at least one")
+    host, num_hosts, drop = asked.host, asked.num_hosts, asked.drop_shard_remainder
+    share = host_share(asked.num_examples, host, num_hosts, drop=drop)
+    in_sampler = asked.epochs * (len(share) * num_hosts if drop else asked.num_examples)
+    if equal_hosts(asked.version):
+        size = in_sampler // num_hosts
+    else:
+        size = len(range(host, in_sampler, num_hosts))
+    if size and not share:
+        raise refused(
+            "host {} of {} has no example of its own, yet Grain asks its sampler for {}, and "
+            "stops with a division by zero; share {} examples among fewer hosts, or leave the "
+            "rest out with {drop_shard_remainder=True}",
+            host,
+            num_hosts,
+            size,
+            asked.num_examples,
+        )
+    return Stream(size=size, share=len(share), first=share.start, seed=asked.seed)
+
+
+def _of_map_dataset(asked: LoaderConfig) -> Stream:
+    if asked.shares and asked.host_by != "examples":
+        raise refused(
+            "{buffer} is the shuffle of windows of Grain's MapDataset, whose hosts share by "
+            "{host_by=examples}"
+        )
+    if asked.drop_shard_remainder:
+        raise refused(
+            "{drop_shard_remainder} is of Grain's IndexSampler; a slice of a MapDataset "
+            "({host_by=examples}) drops nothing"
+        )
+    start, stride = asked.host, asked.num_hosts
+    size = len(range(start, asked.num_examples * asked.epochs, stride))
+    if asked.buffer is not None:
+        _check_windows(asked, (start + (size - 1) * stride) // max(asked.buffer, 1) if size else 0)
+    return Stream(
+        size=size,
+        share=asked.num_examples,
+        seed=asked.seed,
+        window=asked.buffer,
+        window_seed=asked.buffer_seed or 0,
+        start=start,
+        stride=stride,
+    )
+
+
+def _check_windows(asked: LoaderConfig, last_window: int) -> None:
+    assert asked.buffer is not None
+    if asked.buffer < 1:
+        raise refused(
+            "{}: Grain shuffles windows of 1 example at least; {shuffle_seed=N} shuffles all",
+            option("buffer", asked.buffer),
+        )
+    if asked.buffer_seed is None:
+        raise refused(
+            "{buffer} is WindowShuffleMapDataset, which needs a seed; give {buffer_seed=N}"
+        )
+    _check_seed("buffer_seed", asked.buffer_seed)
+    if asked.buffer_seed + last_window >= NUM_SEEDS:
+        raise refused(
+            "{}: Grain adds the number of the window, up to {}, and refuses seeds beyond {}",
+            option("buffer_seed", asked.buffer_seed),
+            last_window,
+            NUM_SEEDS - 1,
         )
 
-    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
-        """Yield its sampler, and the shuffle of windows."""
-        state = {"continued": "exactly", "by": "get_state"}
-        seed, buffer_seed = ways.seed_of(settings), ways.buffer_seed_of(settings)
-        yield ways.way(settings, "grain", "Grain: IndexSampler", **state, shuffle_seed=seed)
-        window = ways.OTHER_BUFFER if settings.buffer is None else settings.buffer
-        own: dict[str, Any] = {"buffer": window, "buffer_seed": buffer_seed, "held": window}
-        own |= {"host_by": "examples", "drop_shard_remainder": False}
-        yield ways.way(settings, "grain", f"Grain: window shuffle({window:,})", **state, **own)
+
+def _check_seed(name: str, seed: int | None) -> None:
+    if seed is not None and not 0 <= seed < NUM_SEEDS:
+        raise UsageError(f"{option(name, seed)}: Grain takes seeds from 0 to {NUM_SEEDS - 1}")
 
 
-def _seed(asked: Asked) -> dict[str, str]:
-    return {} if asked.seed is None else {"seed": literal(asked.seed)}
+# The examples that one process of Grain reads, before worker processes share them.
+
+NUM_SEEDS = 1 << 32
+# Pairs of an example and an epoch that are looked up at once.
+_PAIRS = 1 << 18
 
 
-def _batch(asked: Asked) -> str:
-    return ", ".join([literal(asked.batch), *(["drop_remainder=True"] * asked.drop_remainder)])
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """Places 0 to `size` of one process, whose k-th is number `start + k * stride` of a sequence.
+
+    The sequence is epochs of `share` examples, from example `first` on, one after the other and
+    without end; each is shuffled by `seed` + epoch where there is a seed. Windows of the sequence
+    are shuffled by `window_seed` + window; the last of them may reach beyond the last epoch.
+    """
+
+    size: int
+    share: int
+    first: int = 0
+    seed: int | None = None
+    window: int | None = None
+    window_seed: int = 0
+    start: int = 0
+    stride: int = 1
+
+    @property
+    def shuffles(self) -> bool:
+        """Whether anything is mixed."""
+        return self.seed is not None or self.window is not None
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether each epoch is a permutation without rule of all that is read in it."""
+        return self.seed is not None and is_permutation(self.share)
+
+    @property
+    def size_of_first_epoch(self) -> int:
+        """Number of places in the first epoch."""
+        return min(self.size, len(range(self.start, self.share, self.stride)))
+
+    def indices_at(self, places: Int64s) -> Int64s:
+        """Return the index of the example at each place, int64[q]."""
+        numbers = self.start + places * self.stride
+        if self.window is not None:
+            windows, within = np.divmod(numbers, self.window)
+            within = shuffled(within, self._window_seeds(windows), self.window)
+            numbers = windows * self.window + within
+        epochs, within = np.divmod(numbers, max(self.share, 1))
+        if self.seed is not None:
+            within = shuffled(within, self._seeds(epochs), self.share)
+        return self.first + within
+
+    def places_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (which of `indices`, place), int64[r] each, for each time one is read."""
+        wanted = np.flatnonzero((indices >= self.first) & (indices < self.first + self.share))
+        found = [(np.empty(0, np.int64), np.empty(0, np.int64))]
+        if len(wanted) and self.size:
+            epochs_at_once = max(_PAIRS // len(wanted), 1)
+            for begin in range(0, self._num_epochs, epochs_at_once):
+                epochs = range(begin, min(begin + epochs_at_once, self._num_epochs))
+                found.append(self._places_in(indices, wanted, epochs))
+        queries, places = zip(*found, strict=True)
+        return np.concatenate(queries), np.concatenate(places)
+
+    def epochs_at(self, places: Int64s) -> Int64s:
+        """Return the epoch of each place, int64[q]; a window belongs to the epoch of its places."""
+        return (self.start + places * self.stride) // max(self.share, 1)
+
+    @property
+    def _num_epochs(self) -> int:
+        """How many epochs examples are read from."""
+        last = self.start + (self.size - 1) * self.stride
+        if self.window is not None:
+            last += self.window - 1 - last % self.window
+        return last // self.share + 1
+
+    def _places_in(self, indices: Int64s, wanted: Int64s, epochs: range) -> tuple[Int64s, Int64s]:
+        which, epoch = np.tile(wanted, len(epochs)), np.repeat(epochs, len(wanted))
+        numbers = indices[which] - self.first
+        if self.seed is not None:
+            again, numbers = unshuffled(numbers, self._seeds(epoch), self.share)
+            which, epoch = which[again], epoch[again]
+        numbers = numbers + epoch * self.share
+        if self.window is not None:
+            windows, within = np.divmod(numbers, self.window)
+            again, within = unshuffled(within, self._window_seeds(windows), self.window)
+            which, numbers = which[again], windows[again] * self.window + within
+        places, beside = np.divmod(numbers - self.start, self.stride)
+        here = (beside == 0) & (places >= 0) & (places < self.size)
+        return which[here], places[here]
+
+    def _seeds(self, epochs: Int64s) -> Int64s:
+        """Return the seeds of epochs, one for all of them where they are one epoch."""
+        assert self.seed is not None
+        return (self.seed + _one_for_all(epochs)) % NUM_SEEDS
+
+    def _window_seeds(self, windows: Int64s) -> Int64s:
+        return self.window_seed + _one_for_all(windows)
 
 
-def _data_loader(asked: Asked) -> Iterator[str]:
-    options = "grain.sharding.NoSharding()"
-    if asked.shares:
-        drop = f"drop_remainder={literal(asked.drop_shard_remainder)}"
-        options = f"grain.sharding.ShardOptions(rank, world_size, {drop})"
-    sampler = {
-        "shuffle": literal(asked.seed is not None),
-        "num_epochs": literal(asked.epochs),
-        **_seed(asked),
-    }
-    head = "sampler = grain.samplers.IndexSampler"
-    yield from call(head, ["len(source)", options, *keywords(sampler)])
-    made = {"data_source": "source", "sampler": "sampler"}
-    if asked.batch is not None:
-        made["operations"] = f"[grain.transforms.Batch({_batch(asked)})]"
-    if asked.workers:
-        made["worker_count"] = literal(asked.workers)
-    yield from call("loader = grain.DataLoader", keywords(made))
+def _one_for_all(numbers: Int64s) -> Int64s:
+    return numbers[:1] if len(numbers) and (numbers == numbers[0]).all() else numbers
 
 
-def _map_dataset(asked: Asked) -> Iterator[str]:
-    yield "loader = grain.MapDataset.source(source)"
-    if asked.seed is not None:
-        yield f"loader = loader.shuffle({', '.join(keywords(_seed(asked)))})"
-    if asked.buffer is not None:
-        window = {"window_size": literal(asked.buffer), "seed": literal(asked.buffer_seed)}
-        name = "loader = grain.experimental.WindowShuffleMapDataset"
-        yield from call(name, ["loader", *keywords(window)])
-    yield f"loader = loader.repeat({asked.epochs})"
-    yield from ["loader = loader[rank::world_size]"] * asked.shares
-    yield "loader = loader.to_iter_dataset()"
-    yield from [f"loader = loader.batch({_batch(asked)})"] * (asked.batch is not None)
-    if asked.workers:
-        options = f"grain.MultiprocessingOptions(num_workers={asked.workers})"
-        yield f"loader = loader.mp_prefetch({options})"
+# How the worker processes of Grain share what a process reads, and cut it into batches.
 
 
-def _pieces(iterator: Any, *, single: bool) -> Iterator[Int64s]:
-    if not single:
-        for batch in iterator:
-            yield np.array(batch, np.int64)
-        return
-    piece: list[int] = []
-    for example in iterator:
-        piece.append(int(example))
-        if len(piece) == _PIECE:
-            yield np.array(piece, np.int64)
-            piece = []
-    if piece:
-        yield np.array(piece, np.int64)
+class WorkerBatches(Batches):
+    """Batches made by worker processes, of which worker w reads places w, w + workers, ...
+
+    The batches of the workers come in turn. All of them have full batches for `rounds` turns; then
+    each has at most one more, and who has none comes last.
+
+    Source: `multiprocess_prefetch` in grain/_src/python/dataset/transformations/process_prefetch.py
+    and the iterator of interleave.py beside it.
+    """
+
+    def __init__(self, num_places: int, size: int, workers: int, *, drop_remainder: bool) -> None:
+        self.size, self.workers = size, max(workers, 1)
+        self.rounds = num_places // self.workers // size
+        rest = (num_places + self.workers - 1 - np.arange(self.workers)) // self.workers
+        rest -= self.rounds * size
+        self.last_sizes: Int64s = np.where(rest == size, size, 0) if drop_remainder else rest
+        self.last_starts = self.num_full + np.concatenate([[0], np.cumsum(self.last_sizes)])
+        self.num_batches = self.rounds * self.workers + int(np.count_nonzero(self.last_sizes))
+
+    @property
+    def num_full(self) -> int:
+        """Number of examples in the turns in which every worker has a full batch."""
+        return self.rounds * self.workers * self.size
+
+    @property
+    def num_examples(self) -> int:
+        """Number of examples in all batches."""
+        return int(self.last_starts[-1])
+
+    def steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (batch, index of the example in it), int64[q] each."""
+        steps, within = np.divmod(positions, self.size)
+        late = np.flatnonzero(positions >= self.num_full)
+        workers = np.searchsorted(self.last_starts, positions[late], side="right") - 1
+        steps[late] = self.rounds * self.workers + workers
+        within[late] = positions[late] - self.last_starts[workers]
+        return steps, within
+
+    def bounds(self, step: int) -> tuple[int, int]:
+        """Return the positions [start, stop) of a batch."""
+        worker = step - self.rounds * self.workers
+        if worker < 0:
+            return step * self.size, (step + 1) * self.size
+        return int(self.last_starts[worker]), int(self.last_starts[worker + 1])
+
+    def places_at(self, positions: Int64s) -> Int64s:
+        """Return the place of the process at each position, int64[q]."""
+        steps, within = self.steps_of(positions)
+        turns, workers = np.divmod(steps, self.workers)
+        return workers + self.workers * (turns * self.size + within)
+
+    def positions_of(self, places: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (which of `places`, position), int64[r] each, of those in a batch."""
+        reads, workers = np.divmod(places, self.workers)
+        turns, within = np.divmod(reads, self.size)
+        positions = (turns * self.workers + workers) * self.size + within
+        late = turns == self.rounds
+        positions[late] = self.last_starts[workers[late]] + within[late]
+        kept = np.flatnonzero(~late | (within < self.last_sizes[workers]))
+        return kept, positions[kept]
 
 
-def _close(iterator: Any) -> None:
-    """End the worker processes: a DataLoader's iterator keeps them in the one that it wraps."""
-    for owner in (iterator, getattr(iterator, "_iterator", None)):
-        close = getattr(owner, "close", None)
-        if close is not None:
-            close()
+class GrainHandedOut(LoaderSequence):
+    """What one process of Grain hands out, cut into batches by its workers."""
+
+    is_made_whole = False
+
+    def __init__(self, stream: Stream, batches: WorkerBatches | None) -> None:
+        self.stream, self.batches = stream, batches
+        self.num_examples = stream.size if batches is None else batches.num_examples
+        self.epoch_size = min(stream.size_of_first_epoch, self.num_examples)
+        self.shuffles, self.is_uniform = stream.shuffles, stream.is_uniform
+        self.among = (range(stream.first, stream.first + stream.share),)
+        self._batches = batches
+
+    def indices_at(self, positions: Int64s) -> Int64s:
+        """Return the index of the example at each position, int64[q]."""
+        return self.stream.indices_at(self._places_at(positions))
+
+    def positions_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (which of `indices`, position), int64[r] each, for each time one is handed out."""
+        queries, places = self.stream.places_of(indices)
+        if self._batches is None:
+            return queries, places
+        kept, positions = self._batches.positions_of(places)
+        return queries[kept], positions
+
+    def epochs_at(self, positions: Int64s) -> Int64s:
+        """Return the epoch of each position, int64[q], counted from 0."""
+        return self.stream.epochs_at(self._places_at(positions))
+
+    def num_again(self, all_hosts: Sequence[LoaderSequence]) -> int:
+        """Return how many examples Grain's shuffles hand out in place of others.
+
+        A window that reaches beyond the epoch takes examples of the next one, and of a few sizes
+        the shuffle is no permutation.
+        """
+        streams = [one.stream for one in all_hosts if isinstance(one, GrainHandedOut)]
+        window, share = self.stream.window, self.stream.share
+        if window is None:
+            shuffled = [s for s in streams if s.seed is not None and not is_permutation(s.share)]
+            return sum(s.size - len(np.unique(s.indices_at(np.arange(s.size)))) for s in shuffled)
+        # Windows before the last are whole: each hands out its own part of storage.
+        whole = share // window * window if is_permutation(window) else 0
+        first = [max(0, -(-(whole - stream.start) // stream.stride)) for stream in streams]
+        places = [np.arange(at, stream.size) for at, stream in zip(first, streams, strict=True)]
+        if sum(map(len, places)) > _MOST_COUNTED:
+            raise refused(
+                "{}: what Grain hands out twice is counted of {:,} examples at most; give "
+                "another {buffer}",
+                option("buffer", window),
+                _MOST_COUNTED,
+            )
+        found = np.concatenate(
+            [stream.indices_at(at) for at, stream in zip(places, streams, strict=True)]
+        )
+        return len(found) - len(np.unique(found[found >= whole]))
+
+    def _places_at(self, positions: Int64s) -> Int64s:
+        return positions if self._batches is None else self._batches.places_at(positions)

@@ -1,374 +1,494 @@
-"""Hugging Face Datasets: as code, run over indices or its own files, and where it goes on."""
+"""The orders of Hugging Face Datasets: a `Dataset` read by index, or an `IterableDataset`."""
 
 from __future__ import annotations
 
-import copy
-import importlib
-import importlib.util
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Any
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
-from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.hugging_face.eras import era_of, is_read, of_tables
-from shardctl.core.loaders.library import Source, library
-from shardctl.core.loaders.loader import LOADERS
-from shardctl.core.loaders.stop import Stop
-from shardctl.core.order.loader_order import LoaderOrder
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.text import counted
-from shardctl.loaders.library import DATA_LOADER, OfDataLoader, element_of
-from shardctl.loaders.real_data import rows_of_files
-from shardctl.planning.quality.loaders import ways
-from shardctl.readers.verifying.file_checks import file_path
-from shardctl.rendering.python.source import call, comment, keywords, literal
+from shardctl.base.arrays import Int64s
+from shardctl.base.phrase import option, refused
+from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.loaders.hugging_face_eras import (
+    DEFAULT_BUFFER,
+    DEFAULT_INPUT_SHARDS,
+    Era,
+    assumed_of_streams,
+    check_tables,
+    era_of,
+    streams_tables,
+)
+from shardctl.loaders.loader_config import LoaderConfig
+from shardctl.loaders.loader_sequence import (
+    Batches,
+    Deal,
+    Dealt,
+    EpochByEpoch,
+    EqualBatches,
+    LoaderSequence,
+    UnequalBatches,
+)
+from shardctl.tfdata.shuffle_window import MAX_BUFFER, check_buffer
 
-_COLUMN = "index"
-# What `split_dataset_by_node` calls the ways to share.
-_STRATEGIES = {"files": "shards", "examples": "examples"}
-# Formats that `load_dataset` reads, by the same names.
-_FORMATS = ("parquet", "arrow", "webdataset")
-
-_ROWS_OF_PARQUET = """\
-
-
-# A generator streams rows, which a buffer mixes otherwise than tables.
-def rows(files):
-    for file in files:
-        yield from pq.read_table(file).to_pylist()
+_BYTES = 85  # of memory an example, of an epoch that is streamed
 
 
-dataset = datasets.IterableDataset.from_generator(rows, gen_kwargs={"files": files})
-"""
+def handed_out(asked: LoaderConfig) -> LoaderSequence:
+    """Return what one process of Hugging Face Datasets hands out.
+
+    A `Dataset` is shuffled, then split by node, as training scripts do; the other way round is
+    another order. Of an `IterableDataset` both ways are one order.
+
+    Raises:
+        UsageError: `datasets` refuses these settings, or its version does not have them.
+        UnpredictableOrderError: a shuffle without a seed.
+    """
+    if asked.seed is not None and asked.seed < 0:
+        raise refused("{}: NumPy seeds are 0 or more", option("shuffle_seed", asked.seed))
+    if asked.streams:
+        return _streamed(asked)
+    return _by_index(asked)
 
 
-class HuggingFace(OfDataLoader):
-    """`Dataset.shuffle` or `IterableDataset.shuffle`, `split_dataset_by_node`, and a DataLoader."""
+def _by_index(asked: LoaderConfig) -> LoaderSequence:
+    """`Dataset.shuffle(seed)`, then `split_dataset_by_node`: one run of examples a host.
 
-    formats = frozenset({"parquet", "arrow"})
-    source = "dataset"
-
-    def batches(self, asked: Asked, source: Source) -> Iterator[Int64s]:
-        """Yield what one process hands out of all epochs, batch by batch."""
-        for examples in self._read(asked, self._of_source(asked, source)):
-            yield np.array([example[_COLUMN] for example in examples], np.int64)
-
-    def rows(
-        self, asked: Asked, files: Sequence[str], file_format: str
-    ) -> Generator[Sequence[Mapping[str, Any]]]:
-        """Yield the same batches of rows as `load_dataset` reads them from Parquet or Arrow files.
-
-        Where no tables are asked for, a generator streams the rows of the files.
-        """
-        datasets = library("datasets", self.loader)
-        if asked.streams and not of_tables(asked):
-            # By pyarrow: of a `load_dataset` in there each worker would read a share again.
-            given = {"files": list(files), "file_format": file_format}
-            dataset = datasets.IterableDataset.from_generator(rows_of_files, gen_kwargs=given)
-            yield from self._read(asked, dataset)
-            return
-        dataset = datasets.load_dataset(
-            file_format, data_files=list(files), split="train", streaming=asked.streams
+    A `Dataset` has no epochs: it is read in the same order each time.
+    """
+    if asked.streaming is False and asked.buffer is not None:
+        raise refused(
+            "{streaming=False} reads by index, and {} is of a stream; leave out one of them",
+            option("buffer", asked.buffer),
         )
-        undecoded = _without_decoding(dataset.features)
-        if undecoded is not None:
-            dataset = dataset.cast(undecoded)
-        yield from self._read(asked, dataset)
+    if asked.host_by != "even":
+        raise refused(
+            "{}: split_dataset_by_node gives each host one run of a Dataset; "
+            "{host_by=even}, or {streaming=True}",
+            option("host_by", asked.host_by),
+        )
+    for name in ("input_shards", "before_shuffle"):
+        if getattr(asked, name) is not None:
+            raise refused("{} needs {streaming=True}", option(name, getattr(asked, name)))
+    n, world = asked.num_examples, asked.num_hosts
+    start = n // world * asked.host + min(asked.host, n % world)
+    size = n // world + (asked.host < n % world)
+    if n and not size:
+        raise refused(
+            "{}: datasets raises IndexError for a host that gets none of {} examples",
+            option("host", f"{asked.host}/{world}"),
+            n,
+        )
+    shuffles = asked.seed is not None
+    if shuffles:
+        _check_size(n)
 
-    def _read(self, asked: Asked, dataset: Any) -> Iterator[list[Any]]:
-        if asked.before_shuffle is not None:
-            dataset = _called(dataset, asked.before_shuffle)
-        names = {"dataset": dataset, "rank": asked.host, "world_size": asked.num_hosts}
-        names["DataLoader"] = _BatchesOfLists
-        self.run([*self._of_node(asked), *self.made(asked)], names)
-        yield from self.epochs(asked, names)
+    def permutation(epoch: int) -> Int64s:
+        return np.random.default_rng(asked.seed).permutation(n)
 
-    def told(self, asked: Asked) -> str:
-        """Return the stream; a Dataset has no set_epoch, since all its epochs have one order."""
-        return "dataset" if asked.streams else ""
+    found = Dealt(
+        n,
+        Deal(first=start, size=asked.whole_batches(size)),
+        epochs=asked.epochs,
+        permutation=permutation if shuffles else None,
+        batch=asked.batch,
+    )
+    found.is_shuffled_once = shuffles
+    return found
 
-    def imports(self, asked: Asked) -> Iterator[str]:
-        """Yield the imports of what shares, and of the DataLoader."""
-        yield from self._of_node(asked)
-        yield DATA_LOADER
 
-    def imports_of_data(self, order: LoaderOrder) -> Iterator[str]:
-        """Yield the imports of what loads."""
-        yield "import datasets"
-        if reads_rows_of_parquet(order) and files_of(order):
-            yield "import pyarrow.parquet as pq"
+def _streamed(asked: LoaderConfig) -> LoaderSequence:
+    """`IterableDataset.shuffle(seed, buffer_size)`, split by node, read by a DataLoader's workers.
 
-    @staticmethod
-    def _of_node(asked: Asked) -> Iterator[str]:
-        yield "from datasets.distributed import split_dataset_by_node" if asked.shares else ""
+    Each worker makes batches of its own, which are handed out in turn.
+    """
+    era = era_of(asked.version)
+    _check_streaming(asked, era)
+    check_tables(asked)
+    streaming = Streaming(asked, era)
+    block = asked.batch or 1
+    drops = asked.drop_remainder
+    epochs = range(asked.first_epoch, asked.first_epoch + asked.epochs)
+    of_workers = [streaming.sizes(epoch) for epoch in epochs]
+    _check_size(
+        max(map(sum, of_workers), default=0) * (1 if streaming.shares_shards else asked.num_hosts)
+    )
+    kept = [[size // block * block if drops else size for size in sizes] for sizes in of_workers]
+    totals = [sum(sizes) for sizes in kept]
 
-    def data(self, spec: str, order: LoaderOrder) -> Iterator[str]:
-        """Yield the lines that make the dataset whose examples the indices of an order count.
+    def epoch(number: int) -> Int64s:
+        read = streaming.workers(epochs[number])
+        streams = [stream[:size] for stream, size in zip(read, kept[number], strict=True) if size]
+        if len(streams) < 2:
+            return streams[0] if streams else np.empty(0, np.int64)
+        return in_turn(streams, block)[0]
 
-        Subsplits of TFDS are no slices of `datasets`, so a part is selected by its indices.
-        """
-        yield from loaded(spec, order)
-        if order.asked.before_shuffle is not None:
-            yield "# The call of the script, with its own arguments."
-            yield f"dataset = dataset.{order.asked.before_shuffle}(...)"
+    batches: Batches | None = None
+    if asked.batch is not None and not asked.workers and len(set(totals)) == 1:
+        batches = EqualBatches(totals[0], block, epochs=len(totals))
+    elif asked.batch is not None:
+        lengths = [in_turn([np.empty(size, np.int8) for size in sizes], block)[1] for sizes in kept]
+        batches = UnequalBatches(np.concatenate([np.empty(0, np.int64), *lengths]))
+    shuffles = asked.seed is not None
+    whole = shuffles and not asked.workers and streaming.buffer >= asked.num_examples
+    found = EpochByEpoch(totals, epoch, batches=batches, shuffles=shuffles, is_uniform=whole)
+    found.num_in_turn = streaming.num_in_turn
+    if asked.num_hosts > 1 and streaming.shares_shards:
+        found.among = streaming.indices_of_shards(epochs[0]) if epochs else None
+    loses = streams_tables(asked) and era.strides_tables
+    if asked.num_hosts > 1 and not streaming.shares_shards and not loses:
+        found.num_read = asked.num_examples  # all of it, of which one in so many is kept
+    found.assumptions = assumed_of_streams(asked)
+    return found
 
-    def made(self, asked: Asked) -> Iterator[str]:
-        """Yield the shuffle, the share of a host, and the DataLoader."""
-        if asked.seed is not None:
-            arguments = {"seed": literal(asked.seed)}
-            if asked.buffer is not None:
-                arguments["buffer_size"] = literal(asked.buffer)
-            if asked.input_shards is not None:
-                arguments["max_buffer_input_shards"] = literal(asked.input_shards)
-            yield from call("dataset = dataset.shuffle", keywords(arguments))
-        if asked.shares:
-            strategy = _STRATEGIES.get(asked.host_by)
-            more = [] if strategy is None else [f"strategy={literal(strategy)}"]
-            node = ["dataset", "rank", "world_size", *more]
-            yield from call("dataset = split_dataset_by_node", node)
-        options = {"batch_size": literal(asked.batch), **self.options(asked)}
-        yield from call("loader = DataLoader", ["dataset", *keywords(options)])
 
-    def code_of_rest(self, spec: str, order: LoaderOrder, stop: Stop) -> Iterator[Iterable[str]]:
-        """Yield the parts of code that reads what is left; a stream is read again and skipped."""
-        if not order.asked.streams:
-            yield from super().code_of_rest(spec, order, stop)
-            return
-        imports, *parts, _ = self.code(spec, order)
-        yield ("import itertools", "", *imports)
-        yield from parts
-        yield _streamed_on(order.asked, stop)
+def _check_size(num_examples: int) -> None:
+    """Refuse an epoch that takes more memory than a program should take unasked."""
+    if num_examples > MAX_BUFFER:
+        raise UsageError(
+            f"an epoch of {num_examples:,} examples takes about {num_examples * _BYTES // 10**9} "
+            f"GB to shuffle or stream here, and more than {MAX_BUFFER:,} are refused; read fewer "
+            "of them, some shards at a time"
+        )
 
-    def advice(self, asked: Asked, stop: Stop) -> Iterator[str]:
-        """Yield what the state of a stream is worth."""
-        if asked.streams:
-            yield (
-                "load_state_dict of an IterableDataset loses what its shuffle buffer held, and may "
-                f"repeat examples; skip reads {counted(stop.in_epoch, 'example')} again and loses "
-                "none"
+
+def _check_streaming(asked: LoaderConfig, era: Era) -> None:
+    cut = asked.cut_shards
+    if cut:
+        raise refused(
+            "Hugging Face streams whole shards, and the spec reads parts of {}; name whole "
+            "shards, or read by index with {streaming=False} and no {buffer}",
+            "a shard" if cut == 1 else f"{cut} shards",
+        )
+    if asked.buffer is not None:
+        if asked.seed is None:
+            raise UnpredictableOrderError(
+                "IterableDataset.shuffle without a seed draws another order each time; "
+                f"{option('buffer', asked.buffer)} needs --shuffle-seed N"
+            )
+        if asked.buffer < 1:
+            raise refused(
+                "{}: the shuffle buffer holds 1 example or more", option("buffer", asked.buffer)
+            )
+        check_buffer(asked.buffer)
+    if asked.input_shards is not None:
+        _check_input_shards(asked, era)
+    if asked.before_shuffle is not None:
+        if asked.seed is None:
+            given = option("before_shuffle", asked.before_shuffle)
+            raise refused("{} is read with {shuffle_seed=N} only", given)
+        if era.strides_tables:
+            raise refused(
+                "{}: datasets {} shares what is read of tables in a way of its own, which is "
+                "not known behind a call; upgrade it, or leave the call out",
+                option("before_shuffle", asked.before_shuffle),
+                asked.version,
+            )
+    if asked.shares and asked.host_by != "even":
+        if not era.has_strategy:
+            raise refused(
+                "{}: split_dataset_by_node of datasets {} has no strategy; it came with 5.1.0",
+                option("host_by", asked.host_by),
+                asked.version,
+            )
+        if asked.host_by == "files" and len(asked.lengths_of_shards) < asked.num_hosts:
+            raise refused(
+                "{host_by=files}: datasets refuses strategy='shards' for {} shards on {} "
+                "hosts; {host_by=even} shares the examples",
+                len(asked.lengths_of_shards),
+                asked.num_hosts,
             )
 
-    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
-        """Yield streams, of the newest versions before and after their order changed, and by index.
 
-        A version that is named is the only one. Tables stand for a format that it has no reader of.
-        """
-        buffer = ways.OTHER_BUFFER if settings.buffer is None else settings.buffer
-        seed, proven = ways.seed_of(settings), self.loader.proven
-        usual = [next(v for v in reversed(proven) if v.startswith("4.")), proven[-1]]
-        named = ways.settings_for(settings, "hf").loader_version
-        for version in usual if named is None else [named]:
-            own: dict[str, Any] = {"streaming": True, "shuffle_seed": seed, "buffer": buffer}
-            if settings.arrow is None and not is_read(file_format):
-                own["arrow"] = True
-            if era_of(version).interleave == "never":
-                own["input_shards"] = None
-            own |= {"access": "in a row", "continued": "loses examples", "by": "state_dict"}
-            reader = f"HF {version}: shuffle({buffer:,})"
-            yield ways.way(settings, "hf", reader, loader_version=version, held=buffer, **own)
-        of_streams = dict.fromkeys(("input_shards", "arrow", "before_shuffle"))
-        yield ways.way(settings, "hf", "HF: Dataset.shuffle", shuffle_seed=seed, **of_streams)
-
-    def _of_source(self, asked: Asked, source: Source) -> Any:
-        """Return the dataset that `datasets` makes of a source: tables, or rows of a generator."""
-        datasets = library("datasets", self.loader)
-        if not asked.streams:
-            values = np.array([source[index] for index in range(len(source))], np.int64)
-            return datasets.Dataset.from_dict({_COLUMN: values})
-        lengths = asked.lengths_of_shards
-        ends = np.cumsum(lengths)
-        shards = list(zip((ends - lengths).tolist(), ends.tolist(), strict=True))
-        read = {"source": [source] * len(shards), "shards": shards}
-        if not of_tables(asked):
-            return datasets.IterableDataset.from_generator(_rows, gen_kwargs=read)
-        made = library("datasets.iterable_dataset", self.loader)
-        features = datasets.Features({_COLUMN: datasets.Value("int64")})
-        return datasets.IterableDataset(
-            made.ArrowExamplesIterable(_tables, read),
-            info=datasets.DatasetInfo(features=features),
+def _check_input_shards(asked: LoaderConfig, era: Era) -> None:
+    given = option("input_shards", asked.input_shards)
+    if asked.seed is None:
+        raise refused("{} is read with {shuffle_seed=N} only", given)
+    if era.interleave == "never":
+        raise UsageError(
+            f"{given}: datasets {asked.version} reads one shard after the other; "
+            "max_buffer_input_shards came with 5.0.0"
         )
 
 
-class _BatchesOfLists:
-    """A DataLoader of PyTorch; without PyTorch the batches that it makes without workers.
+# The order in which `IterableDataset` streams the examples of shards.
 
-    Examples that come one by one are not batched at all, unless worker processes read them.
+_SEEDS = 1 << 63  # seeds are drawn below
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reader:
+    """What one process, or one of its workers, reads of an epoch.
+
+    groups: shards that are read one after the other; the groups are read in turn.
+    generator: of the shuffle buffer, None where there is none.
+    step, offset: of the examples that come out, each `step`-th is handed out, from `offset` on.
     """
 
-    def __init__(
-        self, dataset: Any, batch_size: int | None, num_workers: int = 0, drop_last: bool = False
-    ) -> None:
-        self._dataset, self._size, self._drops = dataset, batch_size or 1, drop_last
-        self._loader: Any = None
-        if num_workers or (batch_size is not None and importlib.util.find_spec("torch")):
-            self._loader = library("torch.utils.data", LOADERS["torch"]).DataLoader(
-                dataset,
-                batch_size=self._size,
-                num_workers=num_workers,
-                drop_last=drop_last,
-                collate_fn=list,
+    groups: list[Int64s]
+    generator: np.random.Generator | None
+    step: int = 1
+    offset: int = 0
+
+    def size(self, lengths: Int64s) -> int:
+        """Return how many examples it hands out."""
+        read = sum(int(lengths[group].sum()) for group in self.groups)
+        return max(0, -(-(read - self.offset) // self.step))
+
+
+class Streaming:
+    """`IterableDataset.shuffle(seed, buffer_size)`, split by node, read by workers, by the epoch.
+
+    Hosts get shards where the number of shards is a multiple of theirs, else examples by stride;
+    `split_dataset_by_node` before `shuffle` or after it comes to the same.
+    """
+
+    def __init__(self, asked: LoaderConfig, era: Era) -> None:
+        self._asked, self._era = asked, era
+        self._lengths = asked.lengths_of_shards
+        self._starts = np.cumsum(self._lengths) - self._lengths
+        self.buffer = DEFAULT_BUFFER if asked.buffer is None else asked.buffer
+        self._tables = streams_tables(asked)
+        self._inputs = asked.input_shards or DEFAULT_INPUT_SHARDS
+
+    def sizes(self, epoch: int) -> list[int]:
+        """Return how many examples each worker hands out of an epoch."""
+        return [reader.size(self._lengths) for reader in self._readers(epoch)]
+
+    def workers(self, epoch: int) -> list[Int64s]:
+        """Return the indices that each worker hands out of an epoch, in order."""
+        return [self._read(reader) for reader in self._readers(epoch)]
+
+    def indices_of_shards(self, epoch: int) -> list[range]:
+        """Return the indices in each shard that this process reads in an epoch, as they lie."""
+        groups = [group for reader in self._readers(epoch) for group in reader.groups]
+        shards = np.unique(np.concatenate([np.empty(0, np.int64), *groups]))
+        starts, lengths = self._starts[shards].tolist(), self._lengths[shards].tolist()
+        return [range(start, start + size) for start, size in zip(starts, lengths, strict=True)]
+
+    @property
+    def num_shards(self) -> int:
+        """Number of shards, as `IterableDataset.num_shards` counts them after a shuffle."""
+        return self._num_shards(self._groups_of_all(0))
+
+    @property
+    def shares_shards(self) -> bool:
+        """Whether hosts get shards of their own, not all examples by stride."""
+        return self._gets_shards(self.num_shards)
+
+    @property
+    def rows_of_tables(self) -> int:
+        """How many rows the tables have that fill the buffer; 1 is as without tables."""
+        return max(1, self.buffer // self._inputs) if self._era.by_halves else 1
+
+    @property
+    def num_in_turn(self) -> int:
+        """How many shards fill the buffer in turn, if there are so many."""
+        return 1 if self._era.interleave == "never" else self._inputs
+
+    @property
+    def num_idle_workers(self) -> int:
+        """Number of workers of this process that get no shard."""
+        return sum(not reader.groups for reader in self._readers(0)) if self._asked.workers else 0
+
+    def _readers(self, epoch: int) -> list[Reader]:
+        """Return what each worker reads, or the process itself where it has none."""
+        asked, era = self._asked, self._era
+        groups, generator = self._groups_of_all(epoch), self._generator(epoch)
+        step, offset = (asked.num_hosts, asked.host) if asked.shares else (1, 0)
+        if asked.shares and self._gets_shards(self._num_shards(groups)):
+            groups = [group[asked.host :: asked.num_hosts] for group in groups]
+            step, offset = 1, 0
+        if offset and era.strides_tables and self._tables:
+            groups = []
+        if not asked.workers:
+            return [self._reader(groups, generator, step, offset)]
+        # A worker gets no shard where it is one too many; of groups, none gets more than one.
+        num_shards = self._num_shards(groups)
+        stride = min(asked.workers, num_shards)
+        return [
+            self._reader(
+                [group[worker::stride] for group in groups] if worker < num_shards else [],
+                self._of_worker(generator, worker),
+                step,
+                offset,
             )
+            for worker in range(asked.workers)
+        ]
 
-    def __iter__(self) -> Iterator[list[Any]]:
-        if self._loader is not None:
-            yield from self._loader
-            return
-        examples = iter(self._dataset)
-        while batch := list(islice(examples, self._size)):
-            if len(batch) == self._size or not self._drops:
-                yield batch
+    def _reader(
+        self,
+        groups: list[Int64s],
+        generator: np.random.Generator | None,
+        step: int,
+        offset: int,
+    ) -> Reader:
+        if self._era.strides_tables and self._tables:
+            step = 1
+        if generator is not None and self._era.interleave == "apart" and self._inputs > 1:
+            groups = [part for group in groups for part in _parts(group, self._inputs)]
+        return Reader(groups=groups, generator=generator, step=step, offset=offset)
 
+    def _groups_of_all(self, epoch: int) -> list[Int64s]:
+        """Return all shards in the order of an epoch, in the groups that `shuffle` makes of them.
 
-def _streamed_on(asked: Asked, stop: Stop) -> Iterator[str]:
-    first = asked.first_epoch + stop.epoch
-    skip = stop.in_epoch if stop.steps_in_epoch is None else stop.steps_in_epoch
-    if stop.in_batch:
-        yield from comment(f"Of the first batch {stop.in_batch} examples were handed out before.")
-    yield f"for epoch in range({first}, {asked.first_epoch + asked.epochs}):"
-    yield "    dataset.set_epoch(epoch)"
-    yield "    # What came before is read again, since a buffer has no other way there."
-    yield f"    skip = {skip} if epoch == {first} else 0"
-    yield f"    for {element_of(asked)} in itertools.islice(loader, skip, None):"
-    yield "        ..."
+        There is one group unless `shuffle` itself has them read in turn.
+        """
+        asked, era = self._asked, self._era
+        shards = np.arange(len(self._lengths))
+        if asked.seed is not None:
+            rng = self._generator(0 if era.epochs_add_up else epoch)
+            assert rng is not None
+            rng.shuffle(shards)
+        groups = [shards]
+        if asked.seed is not None and era.interleave == "together" and self._inputs > 1:
+            groups = _parts(shards, self._inputs)
+        if epoch and era.epochs_add_up:
+            groups = [np.random.default_rng(epoch).permutation(group) for group in groups]
+        return groups
 
+    def _generator(self, epoch: int) -> np.random.Generator | None:
+        """Return the generator of the shuffle buffer in an epoch, before it draws anything."""
+        if self._asked.seed is None:
+            return None
+        generator = np.random.default_rng(self._asked.seed)
+        if not epoch:
+            return generator
+        seed = int(generator.integers(0, _SEEDS)) - epoch
+        return np.random.default_rng(seed % _SEEDS if not self._era.epochs_add_up else seed)
 
-def _called(dataset: Any, name: str) -> Any:
-    """Return a stream behind one of the calls of `BEFORE_SHUFFLE`, with every example as it was."""
-    other = "_another_column"
-    of_rows: dict[str, Callable[[], Any]] = {
-        "map": lambda: dataset.map(_itself),
-        "filter": lambda: dataset.filter(_any),
-        "add_column": lambda: dataset.map(_with_another),  # which it is itself
-        "remove_columns": lambda: dataset.map(_with_another).remove_columns(other),
-    }
-    if name in of_rows:
-        return of_rows[name]()
-    features = dataset.features
-    if features is None:  # a generator's rows, whose columns nobody knows
-        return dataset
-    first = next(iter(features))
-    there, back = {first: other}, {other: first}
-    of_columns: dict[str, Callable[[], Any]] = {
-        "rename_column": lambda: dataset.rename_column(first, other).rename_column(other, first),
-        "rename_columns": lambda: dataset.rename_columns(there).rename_columns(back),
-        "select_columns": lambda: dataset.select_columns(list(features)),
-        "with_format": lambda: dataset.with_format(None),
-        "cast": lambda: dataset.cast(features),
-        "cast_column": lambda: dataset.cast_column(first, features[first]),
-    }
-    return of_columns[name]()
+    def _of_worker(
+        self, generator: np.random.Generator | None, worker: int
+    ) -> np.random.Generator | None:
+        """Return the generator of a worker's buffer."""
+        if generator is None or self._era.worker_seeds == "same":
+            return generator
+        if self._era.worker_seeds == "state":
+            state: int = generator.bit_generator.state["state"]["state"]
+            return np.random.default_rng(state + worker)
+        return np.random.default_rng(int(deepcopy(generator).integers(0, _SEEDS)) - worker)
 
+    def _gets_shards(self, num_shards: int) -> bool:
+        if self._asked.host_by == "even":
+            return num_shards % self._asked.num_hosts == 0
+        return self._asked.host_by == "files"
 
-def _itself(example: Any) -> Any:
-    return example
+    @staticmethod
+    def _num_shards(groups: list[Int64s]) -> int:
+        """Return `num_shards` as the library counts it: of several groups, that of the shortest."""
+        return min((len(group) for group in groups), default=0)
 
+    def _read(self, reader: Reader) -> Int64s:
+        """Return the indices that one reader hands out."""
+        streams = [self._examples_of(group) for group in reader.groups]
+        if reader.generator is None:
+            read = np.concatenate([*streams, np.empty(0, np.int64)])
+        else:
+            block = self.rows_of_tables if self._tables else 1
+            stream, blocks = in_turn(streams, block)
+            generator = deepcopy(reader.generator)
+            if self._era.by_halves:
+                sizes = None if block == 1 else blocks
+                read = by_halves(stream, sizes, self.buffer, generator)
+            else:
+                read = one_for_one(stream, self.buffer, generator)
+        return read[reader.offset :: reader.step]
 
-def _any(example: Any) -> bool:
-    return True
-
-
-def _with_another(example: Any) -> Any:
-    return {**example, "_another_column": 0}
-
-
-def _without_decoding(features: Any) -> Any:
-    """Return features whose images and sounds stay as bytes, None where there are none of them."""
-    if features is None:
-        return None
-    kept = copy.deepcopy(features)
-    changed = False
-
-    def look(feature: Any) -> None:
-        nonlocal changed
-        if getattr(feature, "decode", None) is True:
-            feature.decode, changed = False, True
-        inner = feature.values() if isinstance(feature, dict) else feature
-        if isinstance(inner, (list, tuple)) or isinstance(feature, dict):
-            for each in inner:
-                look(each)
-        elif hasattr(feature, "feature"):
-            look(feature.feature)
-
-    look(kept)
-    return kept if changed else None
-
-
-def _rows(source: list[Source], shards: list[tuple[int, int]]) -> Iterator[dict[str, int]]:
-    for one, (start, stop) in zip(source, shards, strict=True):
-        for index in range(start, stop):
-            yield {_COLUMN: int(one[index])}
+    def _examples_of(self, shards: Int64s) -> Int64s:
+        """Return the indices of the examples of shards, one shard after the other."""
+        lengths = self._lengths[shards]
+        ends = np.cumsum(lengths)
+        found: Int64s = np.repeat(self._starts[shards] - (ends - lengths), lengths)
+        return found + np.arange(len(found))
 
 
-_TABLE = 7  # rows of a table; a table ends with its shard
-
-
-def _tables(source: list[Source], shards: list[tuple[int, int]]) -> Iterator[tuple[Any, Any]]:
-    arrow = importlib.import_module("pyarrow")
-    for one, (start, stop) in zip(source, shards, strict=True):
-        for begin in range(start, stop, _TABLE):
-            rows = range(begin, min(begin + _TABLE, stop))
-            values = arrow.array([int(one[row]) for row in rows], arrow.int64())
-            yield begin, arrow.table({_COLUMN: values})
-
-
-# What is loaded, as code: files of its own formats, else a dataset by name.
-
-
-def loaded(spec: str, order: LoaderOrder) -> Iterator[str]:
-    streaming = {"streaming": "True"} if order.asked.streams else {}
-    files = files_of(order)
-    if files is None:
-        yield "# The examples in the order of their files, which are the shards."
-        if order.dataset.file_format not in _FORMATS:
-            yield f"# datasets reads no {order.dataset.file_format} files: this stands for the same"
-            yield "# examples in a format that it reads, or for a generator of them."
-        name = [literal(order.dataset.name), f"split={literal(spec)}"]
-        yield from call("dataset = datasets.load_dataset", [*name, *keywords(streaming)])
-        return
-    yield "# Each file is a shard."
-    yield "files = ["
-    yield from (f"    {literal(file)}," for file in files)
-    yield "]"
-    if reads_rows_of_parquet(order):
-        yield from _ROWS_OF_PARQUET.splitlines()
-        return
-    named = {"data_files": "files", "split": literal("train"), **streaming}
-    arguments = [literal(order.dataset.file_format), *keywords(named)]
-    yield from call("dataset = datasets.load_dataset", arguments)
-    parts = [f"*range({start}, {stop})" for start, stop in _parts(order)]
-    if parts:
-        yield f"# The part that {literal(spec)} reads."
-        yield from call("dataset = dataset.select", [f"[{', '.join(parts)}]"])
-
-
-def reads_rows_of_parquet(order: LoaderOrder) -> bool:
-    """Return whether Parquet files are streamed row by row, as a generator does it."""
-    asked = order.asked
-    return asked.streams and not of_tables(asked) and order.dataset.file_format == "parquet"
-
-
-def files_of(order: LoaderOrder) -> list[str] | None:
-    """Return the paths of the files, each once in a row, None where they are not known."""
-    dataset, reads = order.dataset, order.reads
-    if dataset.file_format not in _FORMATS or not len(reads):
-        return None
-    places = list(zip(reads.split.tolist(), reads.shard.tolist(), strict=True))
-    if not all(dataset.splits[split].files for split, _ in places):
-        return None
-    paths = [file_path(dataset, split, shard) for split, shard in places]
-    return None if None in paths else [path for path in paths if path is not None]
-
-
-def _parts(order: LoaderOrder) -> list[tuple[int, int]]:
-    """Return what is read of the files one after the other, nothing where that is all of it."""
-    reads = order.reads
-    if np.array_equal(reads.take, reads.examples_in_shard):
+def _parts(shards: Int64s, most: int) -> list[Int64s]:
+    """Return shards in up to `most` runs of nearly one length, the longer ones first."""
+    if not len(shards):
         return []
-    starts = np.cumsum(reads.examples_in_shard) - reads.examples_in_shard + reads.skip
-    stops = starts + reads.take
-    parted = np.flatnonzero(starts[1:] != stops[:-1])
-    first, last = starts[[0, *(parted + 1)]], stops[[*parted, -1]]
-    return list(zip(first.tolist(), last.tolist(), strict=True))
+    return np.array_split(shards, min(len(shards), most))
+
+
+# The shuffle buffers of `IterableDataset`, and streams that are read in turn.
+
+# Random numbers that the buffer draws at once: `_iter_random_indices(random_batch_size)`.
+_DRAWN_AT_ONCE = 1000
+
+
+def in_turn(streams: Sequence[Int64s], block: int) -> tuple[Int64s, Int64s]:
+    """Return `block` of each stream in turn until all are read, and the lengths of those blocks.
+
+    >>> in_turn([np.array([1, 2, 3]), np.array([7])], 2)
+    (array([1, 2, 7, 3]), array([2, 1, 1]))
+    """
+    sizes, rounds = [], []
+    for stream in streams:
+        full, rest = divmod(len(stream), block)
+        sizes.append(np.append(np.full(full, block, np.int64), [rest] if rest else []))
+        rounds.append(np.arange(len(sizes[-1])))
+    if not streams:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    order = np.argsort(np.concatenate(rounds), kind="stable")
+    lengths = np.concatenate(sizes).astype(np.int64)
+    starts = np.cumsum(lengths) - lengths
+    lengths, starts = lengths[order], starts[order]
+    # Where each block begins in the result, so that its examples follow one another from there.
+    shift = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    return np.concatenate(streams)[np.arange(len(shift)) + shift], lengths
+
+
+def one_for_one(stream: Int64s, size: int, generator: np.random.Generator) -> Int64s:
+    """Return a stream through a buffer that hands out an example for each that comes.
+
+    What a draw takes is what came when the place was drawn before, or what filled it at first, so
+    no step waits for another.
+    """
+    if len(stream) <= size:
+        left = stream.copy()
+        generator.shuffle(left)
+        return left
+    steps = len(stream) - size
+    drawn = -(-steps // _DRAWN_AT_ONCE) * _DRAWN_AT_ONCE
+    places = generator.integers(0, size, size=drawn)[:steps]
+    by_place = np.argsort(places, kind="stable")
+    sorted_places = places[by_place]
+    again = sorted_places[1:] == sorted_places[:-1]
+    taken = np.empty(steps, np.int64)
+    taken[by_place] = sorted_places
+    taken[by_place[1:][again]] = by_place[:-1][again] + size
+    left = np.arange(size)
+    last = np.append(~again, True)
+    left[sorted_places[last]] = by_place[last] + size
+    generator.shuffle(left)
+    return np.concatenate([stream[taken], stream[left]])
+
+
+def by_halves(
+    stream: Int64s, blocks: Int64s | None, size: int, generator: np.random.Generator
+) -> Int64s:
+    """Return a stream through a buffer that, when it is full, hands out all but half its size.
+
+    It takes blocks whole, so it may hold more than `size` then; `blocks` are their lengths, None
+    where examples come one by one.
+    """
+    if size == 1 and blocks is None:
+        return stream.copy()  # each is handed out as it comes, and one alone draws nothing
+    keep = size // 2
+    ends = None if blocks is None else np.cumsum(blocks)
+    found = np.empty(len(stream), np.int64)
+    held, read, done = stream[:0], 0, 0
+    while True:
+        upto = read + size - len(held)
+        if ends is not None and upto <= len(stream):
+            upto = int(ends[np.searchsorted(ends, upto)])
+        if upto > len(stream):
+            break
+        held = np.concatenate([held, stream[read:upto]])
+        held = held[generator.permutation(len(held))]
+        count = len(held) - keep
+        found[done : done + count] = held[:count]
+        held, read, done = held[count:], upto, done + count
+    held = np.concatenate([held, stream[read:]])
+    found[done:] = held[generator.permutation(len(held))] if len(held) else held
+    return found

@@ -1,228 +1,168 @@
-"""A loader as the code that makes it: shown to people, and run here to see what it hands out."""
+"""What the users of a loader call of its library: live, as code, and where a run goes on.
+
+A loader is a class of this kind, in one module (`Loader.calls` names it). What it runs is the code
+that it shows, so that what is verified is what people paste.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
+from shardctl.errors import MissingDependencyError, UsageError
+from shardctl.loaders.loader import Loader, named
+from shardctl.loaders.stop import LoaderCall, Stop
 
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.library import LoaderLibrary, missing
-from shardctl.core.loaders.stop import Stop
-from shardctl.core.order.loader_order import LoaderOrder
-from shardctl.errors import UsageError
-from shardctl.rendering.python import reader
-from shardctl.rendering.python.source import call, comment, keywords, literal, settings_code
+if TYPE_CHECKING:
+    import numpy as np
 
-DATA_LOADER = "from torch.utils.data import DataLoader"
-_REST_OF_BATCHES = '''\
-class Rest:
-    """The batches that are left, each a list of indices of the source."""
-
-    def __init__(self, steps, in_batch):
-        self.steps, self.in_batch = steps, in_batch
-
-    def __len__(self):
-        return len(self.steps)
-
-    def __getitem__(self, index):
-        indices = order.indices_in_step(self.steps[index]).tolist()
-        return indices[self.in_batch :] if index == 0 else indices
-'''
+    from shardctl.base.arrays import Int64s
+    from shardctl.loaders.loader_config import LoaderConfig
 
 
-class Library(LoaderLibrary):
-    """A library whose loader is made by the same lines of code for people and for a run.
+class Source(Protocol):
+    """The examples that a loader reads by index, in worker processes too (so it can be pickled).
 
-    source: what the lines call the examples that are read.
-    helpers: definitions that the code of a rest of batches needs besides `Rest`.
+    `source[i]` is an int64: `i`, where the example that was read is the one of index `i`, and a
+    number below 0 where it is another one.
     """
-
-    source = "source"
-    helpers = ""
-
-    @abstractmethod
-    def imports(self, asked: Asked) -> Iterator[str]:
-        """Yield the imports of `made`; "" stands for none."""
-
-    @abstractmethod
-    def made(self, asked: Asked) -> Iterator[str]:
-        """Yield the lines that make `loader` of the source, on process `rank` of `world_size`."""
-
-    @abstractmethod
-    def loop(self, asked: Asked) -> Iterator[str]:
-        """Yield the lines that go through all epochs."""
-
-    @abstractmethod
-    def imports_of_rest(self, asked: Asked) -> Iterator[str]:
-        """Yield the imports of `made_of_rest`."""
-
-    @abstractmethod
-    def made_of_rest(self, asked: Asked) -> Iterator[str]:
-        """Yield the lines that make `loader` of `rest`, indices or batches of them."""
-
-    def data(self, spec: str, order: LoaderOrder) -> Iterator[str]:
-        """Yield the lines that make the source."""
-        yield from reader.builder(order.dataset)
-        yield "# Files that are read by index, as array_record ones are."
-        yield f"source = builder.as_data_source(split={literal(spec)})"
-
-    def code(self, spec: str, order: LoaderOrder) -> Iterator[Iterable[str]]:
-        """Yield the parts of code that makes the loader and goes through its epochs."""
-        asked = order.asked
-        yield in_order([*self.imports(asked), *self.imports_of_data(order)])
-        yield self.data(spec, order)
-        yield host_lines(asked)
-        yield self.made(asked)
-        yield self.loop(asked)
-
-    def imports_of_data(self, order: LoaderOrder) -> Iterator[str]:
-        """Yield the imports of `data`."""
-        yield reader.TFDS
-
-    def code_of_rest(self, spec: str, order: LoaderOrder, stop: Stop) -> Iterator[Iterable[str]]:
-        """Yield the parts of code that reads what is left of all epochs."""
-        asked = order.asked
-        yield in_order(
-            ["import shardctl", *self.imports_of_rest(asked), *self.imports_of_data(order)]
-        )
-        yield self.data(spec, order)
-        yield _order(spec, order)
-        if asked.batch is not None:
-            yield (_REST_OF_BATCHES + self.helpers).splitlines()
-        yield self._rest(order, stop)
-
-    def _rest(self, order: LoaderOrder, stop: Stop) -> Iterator[str]:
-        if stop.steps is None:
-            yield f"rest = order.indices_at(range({stop.consumed}, order.num_examples)).tolist()"
-        else:
-            yield f"rest = Rest(range({stop.steps}, order.num_steps), in_batch={stop.in_batch})"
-        yield from self.made_of_rest(order.asked)
-        yield f"for {element_of(order.asked)} in loader:"
-        yield "    ..."
-
-    def run(self, lines: Iterable[str], names: dict[str, Any]) -> dict[str, Any]:
-        """Run lines of code of ours, and return the names that they define besides `names`.
-
-        Raises:
-            MissingDependencyError: they import what is not installed.
-        """
-        try:
-            exec("\n".join(lines), names)  # noqa: S102  # the lines that are shown, of literals
-        except ImportError as error:
-            raise missing(self.loader, error) from error
-        return names
-
-
-def host_lines(asked: Asked) -> Iterator[str]:
-    """Yield which process this is, where several share the examples."""
-    if asked.shares:
-        yield "# Which of the processes this is: 0 is the first."
-        yield f"rank, world_size = {asked.host}, {asked.num_hosts}"
-
-
-def in_order(imports: Iterable[str]) -> list[str]:
-    """Return imports as they stand in a module, `from` behind the others."""
-    return sorted({*filter(None, imports)}, key=lambda line: (line.startswith("from "), line))
-
-
-def element_of(asked: Asked) -> str:
-    """Return what code calls an element of a loader."""
-    return "example" if asked.batch is None else "batch"
-
-
-def _order(spec: str, order: LoaderOrder) -> Iterator[str]:
-    yield from settings_code(order.settings)
-    arguments = [literal(_reference(order.dataset)), literal(spec), "settings"]
-    yield from call("planned = shardctl.plan_order", arguments)
-    yield "order = planned.order"
-
-
-def _reference(dataset: Dataset) -> str:
-    return str(dataset.reference or dataset.data_dir or dataset.title)
-
-
-# Loaders that are a DataLoader of PyTorch, or made of one.
-
-
-class OfDataLoader(Library):
-    """A loader that is iterated once an epoch."""
-
-    def loop(self, asked: Asked) -> Iterator[str]:
-        """Yield the loop over the epochs, each of which is told where something is."""
-        first, stop, told = asked.first_epoch, asked.first_epoch + asked.epochs, self.told(asked)
-        if not told and first:
-            yield from comment(
-                f"The order is that of iterations {first} to {stop - 1} of this very object, "
-                "counted from 0: those before take their seeds."
-            )
-            first = 0
-        yield f"for epoch in range({first}, {stop}):" if first else f"for epoch in range({stop}):"
-        if told:
-            yield f"    {told}.set_epoch(epoch)"
-        yield f"    for {element_of(asked)} in loader:"
-        yield "        ..."
-
-    def imports_of_rest(self, asked: Asked) -> Iterator[str]:
-        """Yield the import of the loader of what is left."""
-        yield DATA_LOADER
-
-    def made_of_rest(self, asked: Asked) -> Iterator[str]:
-        """Yield a DataLoader of what is left: batches as they are, or examples one by one."""
-        workers = {"num_workers": literal(asked.workers)} if asked.workers else {}
-        how = {"batch_size": "None", "sampler": "rest"}
-        if asked.batch is not None:
-            how = {"batch_sampler": "rest"}
-        yield from call("loader = DataLoader", [self.source, *keywords({**how, **workers})])
-
-    def options(self, asked: Asked) -> dict[str, str]:
-        """Return how a DataLoader reads and cuts, as arguments by name."""
-        found = {}
-        if asked.workers:
-            found["num_workers"] = literal(asked.workers)
-        if asked.persistent_workers:
-            found["persistent_workers"] = "True"
-        if asked.drop_remainder:
-            found["drop_last"] = "True"
-        return found
-
-    def epochs(self, asked: Asked, names: dict[str, Any]) -> Iterator[Any]:
-        """Yield what `loader` of `names` hands out of the epochs asked, as `loop` does."""
-        told = names.get(self.told(asked))
-        for epoch in range(asked.first_epoch, asked.first_epoch + asked.epochs):
-            if told is not None:
-                told.set_epoch(epoch)
-            yield from names["loader"]
-
-
-# What a loader reads in place of examples.
-
-
-@dataclass(frozen=True)
-class IndexRange:
-    """The indices 0 to `num_examples` in place of examples; no files are read.
-
-    >>> [int(index) for index in IndexRange(3)]
-    [0, 1, 2]
-    """
-
-    num_examples: int
 
     def __len__(self) -> int:
         """Return the number of examples."""
-        return self.num_examples
 
     def __getitem__(self, index: int) -> np.int64:
-        """Return the index itself."""
-        if not 0 <= index < self.num_examples:
-            raise IndexError(index)
-        return np.int64(index)
+        """Return the index of the example that is read."""
 
 
-def refused(name: str, error: Exception) -> UsageError:
-    """Return the error of settings that a library refuses."""
-    return UsageError(f"{name} refuses these settings: {error}")
+class LoaderLibrary(ABC):
+    """The library of a loader. Making one imports nothing; running it imports the library.
+
+    loader: the entry of the table that it belongs to.
+    formats: record files that the library opens by itself (`rows`), as "parquet"; the others are
+        read through a `Source`.
+    skips: its call that leaves batches out.
+    is_one_iterator: whether one iterator hands out all epochs, so that what is skipped is counted
+        from the first of them.
+    """
+
+    formats: frozenset[str] = frozenset()
+    skips = "skip"
+    is_one_iterator = False
+
+    def __init__(self, loader: Loader) -> None:
+        self.loader = loader
+
+    @abstractmethod
+    def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
+        """Yield what one process hands out of all epochs asked, batch by batch, int64[size] each.
+
+        Where no batch size is asked, pieces of any size. What the source says of each example is
+        passed on as it is. `asked.lengths` are the shards, `len(source)` is their sum. The real
+        calls are made with the settings asked for, worker processes included; earlier epochs that
+        the library has to draw first (`first_epoch`) are drawn here. The generator may be closed
+        before its end: it then ends the worker processes that it started (`try: .. finally:`).
+
+        Raises:
+            MissingDependencyError: the library is not installed.
+            UsageError: the library refuses these settings.
+        """
+
+    def rows(
+        self, asked: LoaderConfig, files: Sequence[str], file_format: str
+    ) -> Iterator[Sequence[Mapping[str, Any]]]:
+        """Yield the same batches of rows as the library reads them from its own kind of files.
+
+        `files` are the paths of the shards, `asked.lengths` their lengths.
+        """
+        raise NotImplementedError(f"{type(self).__name__} opens no {file_format} files by itself")
+
+    def told(self, asked: LoaderConfig) -> str:
+        """Return what is told which epoch comes (`set_epoch`), "" where nothing is."""
+        return ""
+
+    def draws_on(self, asked: LoaderConfig) -> bool:
+        """Whether each iteration draws on where the one before it stopped."""
+        return False
+
+    def calls(self, asked: LoaderConfig, stop: Stop) -> tuple[LoaderCall, ...]:
+        """Return what the library is told before what is left comes, and how much it has to skip.
+
+        Where iterations draw on, seeds are those of what they draw from.
+        """
+        epoch = asked.first_epoch + stop.epoch
+        calls = []
+        if self.told(asked):
+            calls.append(LoaderCall(call="set_epoch", arguments={"epoch": epoch}))
+        if self.draws_on(asked):
+            if asked.shuffles:
+                # A seed of PyTorch's generator and that of a loader's own give different orders.
+                name = "manual_seed" if asked.seed is None else "generator.manual_seed"
+                seed = asked.global_seed if asked.seed is None else asked.seed
+                calls.append(LoaderCall(call=name, arguments={"seed": seed or 0}))
+            if epoch:
+                calls.append(LoaderCall(call="iterations", arguments={"count": epoch}))
+        one = self.is_one_iterator
+        batches = stop.steps if one else stop.steps_in_epoch
+        if batches is None:
+            skipped = stop.consumed if one else stop.in_epoch
+            calls.append(LoaderCall(call="skip", arguments={"examples": skipped}))
+        else:
+            calls.append(LoaderCall(call=self.skips, arguments={"batches": batches}))
+            if stop.in_batch:
+                calls.append(
+                    LoaderCall(call="skip_in_batch", arguments={"examples": stop.in_batch})
+                )
+        return tuple(calls)
+
+    def advice(self, asked: LoaderConfig, stop: Stop) -> Iterator[str]:
+        """Yield what to know of the library's own ways to go on, each a sentence."""
+        return iter(())
+
+    def code(self, spec: str, order: Any) -> Iterator[Iterable[str]]:
+        """Yield the parts of code, lines each, that makes the loader and goes through its epochs.
+
+        `order` is a LoaderOrder. The first part are the imports.
+        """
+        raise self._no_code()
+
+    def code_of_rest(self, spec: str, order: Any, stop: Stop) -> Iterator[Iterable[str]]:
+        """Yield the parts of code that reads what is left of all epochs."""
+        raise self._no_code()
+
+    def ways(self, settings: Any, file_format: str) -> Iterator[Any]:
+        """Yield the ways in which people read with it: Ways, of settings given (ReadSettings).
+
+        None of them stands for one: by index, with the seed that it takes.
+        """
+        return iter(())
+
+    def _no_code(self) -> UsageError:
+        return UsageError(f"{self.loader.title} has no code to paste here; take another format")
+
+
+def library_of(loader: Loader) -> LoaderLibrary:
+    """Return the library of a loader of the table, which is imported when it is run."""
+    found: LoaderLibrary = named(loader.calls)(loader)
+    return found
+
+
+def library(module: str, loader: Loader) -> Any:
+    """Return a module of a library, imported now.
+
+    Raises:
+        MissingDependencyError: it is not installed; names the extra that brings it.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise missing(loader, error) from error
+
+
+def missing(loader: Loader, error: ImportError) -> MissingDependencyError:
+    """Return the error of a library that cannot be imported."""
+    return MissingDependencyError(
+        f"{loader.title} is needed for this and cannot be imported ({error}); "
+        f"install it with: pip install 'shardctl[{loader.extra}]'"
+    )

@@ -1,218 +1,255 @@
-"""PyTorch's loaders, torchdata's and Accelerate's: as code, run over indices, and to go on."""
+"""The samplers of PyTorch: what its DataLoader reads in order, shuffled, or dealt to ranks.
+
+Sources: torch/utils/data/sampler.py (RandomSampler, BatchSampler), torch/utils/data/distributed.py
+(DistributedSampler), torch/utils/data/dataloader.py (_BaseDataLoaderIter draws `_base_seed` from
+the loader's generator at each iteration, whatever the workers).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
-from shardctl.core.arrays import Int64s
-from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.library import Source, library
-from shardctl.core.loaders.stop import Stop
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.loaders.library import DATA_LOADER, OfDataLoader, refused
-from shardctl.planning.quality.loaders import ways
-from shardctl.rendering.python.source import call, keywords, literal
+from shardctl.base.phrase import refused
+from shardctl.base.progress import Progress
+from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.loaders.loader_config import LoaderConfig
+from shardctl.loaders.loader_sequence import Deal, Dealt, LoaderSequence, Permutations
+from shardctl.tfdata.shuffle_window import MAX_BUFFER, Contents, Offsets, replayed
+
+BASE_SEED = 2  # draws of 32 bits, for the `_base_seed` of an iteration
 
 
-class Torch(OfDataLoader):
-    """`torch.utils.data.DataLoader` with the sampler that the settings ask for.
+def handed_out(asked: LoaderConfig) -> LoaderSequence:
+    """Return what one process of `torch.utils.data.DataLoader` hands out."""
+    return distributed(asked) if asked.shares else single(asked)
 
-    kind, sampler: the classes that it is made of, as the code imports them.
+
+def distributed(asked: LoaderConfig) -> LoaderSequence:
+    """Return what a rank is dealt by `DistributedSampler`, whose `set_epoch` is called."""
+    if asked.global_seed is not None:
+        raise refused(
+            "{global_seed} means nothing to DistributedSampler, which shares the examples "
+            "among hosts: it has a seed of its own, 0 where a script names none; give "
+            "{shuffle_seed=N} in its place"
+        )
+    n, world = asked.num_examples, asked.num_hosts
+    share = n // world if asked.drop_shard_remainder else -(-n // world)
+    return dealt(
+        asked,
+        Deal(host=asked.host, num_hosts=world, size=asked.whole_batches(share)),
+        # Its default is shuffle=True with seed=0; here a seed, or the switch, asks for it.
+        by_epoch(asked, asked.seed or 0) if asked.shuffles else None,
+    )
+
+
+def single(asked: LoaderConfig) -> LoaderSequence:
+    """Return what a DataLoader hands out whose sampler is its own."""
+    if asked.drop_shard_remainder:
+        raise refused("{drop_shard_remainder=True} needs {host=I/N}")
+    permutation = randomly(asked) if asked.shuffles else None
+    found = dealt(asked, Deal(size=asked.whole_batches(asked.num_examples)), permutation)
+    found.assumptions = workers_end(asked)
+    return found
+
+
+def dealt(asked: LoaderConfig, deal: Deal, permutation: Permutations | None) -> LoaderSequence:
+    """Return the epochs that are asked for, each dealt by one deal."""
+    _check_workers(asked)
+    return Dealt(
+        asked.num_examples,
+        deal,
+        epochs=asked.epochs,
+        permutation=permutation,
+        batch=asked.batch,
+    )
+
+
+def by_epoch(asked: LoaderConfig, seed: int) -> Permutations:
+    """Return the permutations of epochs that each have a generator, of the seed + the epoch."""
+    first, last = asked.first_epoch, asked.first_epoch + asked.epochs - 1
+    for epoch in (first, last):
+        check_seed(seed + epoch, f"the seed {seed} + epoch {epoch}" if epoch else "the seed")
+    return lambda epoch: Generator(seed + first + epoch).randperm(asked.num_examples)
+
+
+def check_any(asked: LoaderConfig) -> None:
+    """Refuse an empty dataset, as RandomSampler does."""
+    if not asked.num_examples:
+        raise UsageError(
+            "there are no examples to read, and torch's RandomSampler refuses an empty dataset"
+        )
+
+
+def one_seed(asked: LoaderConfig, own: str = "the seed of the DataLoader's own generator") -> None:
+    """Refuse two seeds, of which one would be ignored, and none; `own` is what `seed` is.
+
+    Raises:
+        UsageError: both are given.
+        UnpredictableOrderError: neither is.
+    """
+    if asked.seed is not None and asked.global_seed is not None:
+        raise refused(
+            "{shuffle_seed} is {}, {global_seed} is torch.manual_seed, which it then does not "
+            "come from; leave one out",
+            own,
+        )
+    if asked.seed is None and asked.global_seed is None:
+        raise UnpredictableOrderError(
+            "--shuffle without a seed has another order in each run; give --global-seed N "
+            f"where torch.manual_seed(N) is called, or --shuffle-seed N, {own}"
+        )
+
+
+def randomly(asked: LoaderConfig) -> Permutations:
+    """Return the permutations of `DataLoader(shuffle=True)`, which draws anew at each iteration."""
+    check_any(asked)
+    one_seed(asked)
+    n, first = asked.num_examples, asked.first_epoch
+    if asked.seed is not None:
+        own = Generator(check_seed(asked.seed, "the seed of the DataLoader's generator"))
+        # Besides its permutation, RandomSampler draws another one of which it takes no element.
+        an_epoch = base_seeds(asked) + 2 * num_draws(n)
+        return lambda epoch: own.randperm(n, BASE_SEED + (first + epoch) * an_epoch)
+    default = Generator(check_seed(asked.global_seed or 0, "the global seed"))
+    # An iteration draws two numbers of 64 bits: `_base_seed`, and the seed of its sampler.
+    an_epoch = base_seeds(asked) + BASE_SEED
+    return lambda epoch: Generator(default.int64(BASE_SEED + (first + epoch) * an_epoch)).randperm(
+        n
+    )
+
+
+def base_seeds(asked: LoaderConfig) -> int:
+    """Return how many draws an epoch takes for `_base_seed`: workers that stay have one for all."""
+    return 0 if asked.persistent_workers else BASE_SEED
+
+
+def workers_end(asked: LoaderConfig) -> tuple[str, ...]:
+    """Return what is assumed of the workers, where starting them draws from what shuffles."""
+    later = asked.first_epoch + asked.epochs > 1
+    if not (asked.shuffles and asked.workers and later) or asked.persistent_workers is not None:
+        return ()
+    return (
+        (
+            "worker processes end with each epoch; if they stay, --persistent-workers, later "
+            "epochs have another order; --no-persistent-workers leaves this out"
+        ),
+    )
+
+
+def _check_workers(asked: LoaderConfig) -> None:
+    if asked.persistent_workers and not asked.workers:
+        raise refused("{persistent_workers=True} needs {workers=N}, as torch says")
+
+
+# PyTorch's random generator on the CPU, and the permutations it draws.
+#
+# Sources: aten/src/ATen/core/MT19937RNGEngine.h (the 32 bits of a seed that count),
+# ATen/native/TensorFactories.cpp, randperm_cpu (Fisher and Yates from the front, one draw of 32
+# bits a step below 2^32 / 20 elements), ATen/core/TransformationHelper.h (`random_()` of an
+# int64).
+
+MIN_SEED, MAX_SEED = -(1 << 63), (1 << 64) - 1
+
+_DRAWS_PER_SECOND = 200_000_000
+_PIECE = 1 << 24  # draws skipped at once
+_BYTES = 30  # of memory an example: the permutation, and what it is made with
+
+
+class Generator:
+    """`torch.Generator().manual_seed(seed)`; also torch's default one after `torch.manual_seed`.
+
+    Draws are looked up by their number, of 32 bits each, counted from 0; one after the other is
+    cheap, and an earlier one begins anew.
+
+    >>> Generator(5).randperm(6).tolist()
+    [5, 0, 1, 3, 4, 2]
     """
 
-    kind, sampler = "DataLoader", "DistributedSampler"
-    at, sampler_at = "torch.utils.data", "torch.utils.data.distributed"
+    def __init__(self, seed: int) -> None:
+        self._seed = seed & 0xFFFFFFFF
+        self._bits, self._drawn = self._seeded(), 0
 
-    def batches(self, asked: Asked, source: Source) -> Iterator[Int64s]:
-        """Yield what one rank hands out, batch by batch."""
-        torch = library("torch", self.loader)
-        names: dict[str, Any] = {
-            "source": _Examples(source),
-            "rank": asked.host,
-            "world_size": asked.num_hosts,
-        }
-        with torch.random.fork_rng(devices=[]):
-            try:
-                self._check_seeds(asked, torch)
-                self.run(self.imports(asked), names)
-                names[self.kind] = partial(names[self.kind], collate_fn=_indices)
-                self.run(self.made(asked), names)
-            except (ValueError, RuntimeError) as error:  # the latter of older versions
-                raise refused("PyTorch", error) from error
-            if not self.told(asked):
-                examples = names["source"]
-                # Workers that stay keep the examples as they are when they start.
-                examples.are_read = bool(asked.persistent_workers)
-                for _ in range(asked.first_epoch):
-                    for _ in names["loader"]:
-                        pass
-                examples.are_read = True
-            yield from self.epochs(asked, names)
+    def draws(self, start: int, stop: int) -> NDArray[np.uint64]:
+        """Return draws [start, stop)."""
+        if start < self._drawn:
+            self._bits, self._drawn = self._seeded(), 0
+        if start > self._drawn:
+            self._skip(start - self._drawn)
+        self._drawn = stop
+        return self._bits.random_raw(stop - start)
 
-    def told(self, asked: Asked) -> str:
-        """Return the sampler that deals to ranks."""
-        return "sampler" if asked.shares else ""
+    def int64(self, start: int) -> int:
+        """Return what `torch.empty((), dtype=torch.int64).random_()` draws from `start` on."""
+        high, low = self.draws(start, start + 2).tolist()
+        return int((high << 32 | low) % (1 << 63))
 
-    def draws_on(self, asked: Asked) -> bool:
-        """Whether the loader's own sampler shuffles, which draws at each iteration."""
-        return not asked.shares
+    def randperm(self, num_elements: int, start: int = 0) -> Contents:
+        """Return `torch.randperm(num_elements)` from draw `start` on; see `num_draws`.
 
-    def imports(self, asked: Asked) -> Iterator[str]:
-        """Yield the imports of the loader, and of its sampler or generator."""
-        yield "import torch" if not asked.shares and asked.shuffles else ""
-        yield f"from {self.at} import {self.kind}"
-        yield f"from {self.sampler_at} import {self.sampler}" if asked.shares else ""
-
-    def made(self, asked: Asked) -> Iterator[str]:
-        """Yield the lines that make the loader, behind those of its sampler or generator."""
-        options = {"batch_size": literal(asked.batch)}
-        if asked.shares:
-            dealt = {
-                "num_replicas": "world_size",
-                "rank": "rank",
-                "shuffle": literal(asked.shuffles),
-                "seed": literal(asked.seed or 0),
-                "drop_last": literal(asked.drop_shard_remainder),
-            }
-            yield from call(f"sampler = {self.sampler}", ["source", *keywords(dealt)])
-            options["sampler"] = "sampler"
-        elif asked.shuffles:
-            options["shuffle"] = "True"
-            if asked.global_seed is None:
-                yield f"generator = torch.Generator().manual_seed({asked.seed})"
-                options["generator"] = "generator"
-            else:
-                yield from _manual_seed(asked)
-        options |= self.options(asked)
-        yield from call(f"loader = {self.kind}", ["source", *keywords(options)])
-
-    def advice(self, asked: Asked, stop: Stop) -> Iterator[str]:
-        """Yield that it keeps no position."""
-        yield (
-            "a DataLoader keeps no position: -f python reads the batches that are left by index, "
-            "and none of those before"
-        )
-
-    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
-        """Yield the sampler that deals to ranks, and the loader's own."""
-        dealt = {"shuffle_seed": ways.seed_of(settings), "host": settings.host or "0/1"}
-        yield ways.way(settings, "torch", "torch: DistributedSampler", **dealt)
-        yield ways.way(
-            settings, "torch", "torch: DataLoader(shuffle)", shares=False, **drawn(settings)
-        )
-
-    def _check_seeds(self, asked: Asked, torch: Any) -> None:
-        """Let torch see the seeds that it is given when an epoch begins."""
-        if asked.seed is not None and asked.shuffle is not False:
-            last = asked.first_epoch + asked.epochs - 1
-            for epoch in (asked.first_epoch, last) if asked.shares else (0,):
-                torch.Generator().manual_seed(asked.seed + epoch)
-
-
-class Stateful(Torch):
-    """`torchdata.stateful_dataloader.StatefulDataLoader`."""
-
-    kind, sampler = "StatefulDataLoader", "StatefulDistributedSampler"
-    at, sampler_at = "torchdata.stateful_dataloader", "torchdata.stateful_dataloader.sampler"
-
-    def advice(self, asked: Asked, stop: Stop) -> Iterator[str]:
-        """Yield what its own state is worth."""
-        yield (
-            "load_state_dict goes on too, from a state that was saved then and with as many "
-            "workers; this plan needs no state"
-        )
-        if not asked.shares and asked.seed is not None:
-            yield (
-                "the loader draws other numbers from its own generator after load_state_dict, so "
-                "the epochs that follow are others then; those of this plan are as if never stopped"
+        Raises:
+            UsageError: there are more elements than are shuffled here.
+        """
+        if num_elements > MAX_BUFFER:
+            raise UsageError(
+                f"torch.randperm of {num_elements:,} examples takes about "
+                f"{num_elements * _BYTES // 10**9} GB here, and more than {MAX_BUFFER:,} are "
+                "refused; read fewer of them, a part of the spec at a time, or do not shuffle"
             )
 
-    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
-        """Yield its loader, with a sampler that deals where there are several hosts."""
-        own: dict[str, Any] = {"shuffle_seed": ways.seed_of(settings)}
-        own = {**(drawn(settings) if settings.host is None else own), "by": "state_dict"}
-        yield ways.way(settings, "stateful", "StatefulDataLoader", continued="exactly", **own)
+        progress = Progress(None, "examples shuffled", num_elements)
 
+        def offsets(first: int, last: int) -> Offsets:
+            left = np.arange(num_elements - first, num_elements - last, -1).astype(np.uint32)
+            # The last element stays where it is, and nothing is drawn for it.
+            drawn = self.draws(start + first, start + min(last, num_elements - 1))
+            left[: len(drawn)] = drawn.astype(np.uint32) % left[: len(drawn)]
+            left[len(drawn) :] = 0
+            progress.advance(last - first)
+            return left
 
-class Accelerate(Torch):
-    """A DataLoader as `Accelerator.prepare` makes it for one of its processes."""
+        return replayed(num_elements, num_elements, offsets)
 
-    skips = "skip_first_batches"
+    def _seeded(self) -> np.random.MT19937:
+        bits = np.random.MT19937()
+        # The public way to the seeding of Matsumoto and Nishimura, which torch has too.
+        np.random.RandomState(bits).seed(self._seed)
+        return bits
 
-    def told(self, asked: Asked) -> str:
-        """Return the loader, where its sampler has a seed of its own."""
-        return "" if self.draws_on(asked) else "loader"
-
-    def draws_on(self, asked: Asked) -> bool:
-        """Whether torch.manual_seed is what the order comes from."""
-        return asked.global_seed is not None
-
-    def imports(self, asked: Asked) -> Iterator[str]:
-        """Yield the imports of a DataLoader and of what prepares it."""
-        yield "import torch" if self.draws_on(asked) else ""
-        yield DATA_LOADER
-        yield "from accelerate.data_loader import prepare_data_loader"
-
-    def made(self, asked: Asked) -> Iterator[str]:
-        """Yield the lines that make a DataLoader and prepare it."""
-        draws = self.draws_on(asked)
-        if draws:
-            yield from _manual_seed(asked)
-        options = {"batch_size": literal(asked.batch), "shuffle": literal(asked.shuffles)}
-        options |= self.options(asked)
-        yield from call("loader = DataLoader", ["source", *keywords(options)])
-        prepared = {
-            "num_processes": "world_size" if asked.shares else "1",
-            "process_index": "rank" if asked.shares else "0",
-            "use_seedable_sampler": literal(not draws),
-        }
-        if draws:
-            yield "# As Accelerator.prepare does by itself."
-        else:
-            prepared["data_seed"] = literal(asked.seed)
-            yield "# As Accelerator.prepare does for the Trainer, whose data_seed this is."
-        yield from call("loader = prepare_data_loader", ["loader", *keywords(prepared)])
-
-    def advice(self, asked: Asked, stop: Stop) -> Iterator[str]:
-        """Yield what its own call is worth."""
-        yield (
-            "accelerator.skip_first_batches(loader, N) goes on in this epoch; the epochs that "
-            "follow are read whole"
+    def _skip(self, count: int) -> None:
+        progress = Progress(
+            None,
+            "draws of earlier epochs skipped",
+            count,
+            per_second=_DRAWS_PER_SECOND,
+            instead="ask for an earlier epoch",
         )
-
-    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
-        """Yield what the Trainer makes."""
-        own = {"shuffle_seed": ways.seed_of(settings), "by": "skip_first_batches"}
-        yield ways.way(settings, "accelerate", "Accelerate", continued="exactly", **own)
-
-
-def drawn(settings: ReadSettings) -> dict[str, Any]:
-    """Return the settings of a shuffle that draws from PyTorch's generator, without hosts."""
-    seed = ways.seed_of(settings) if settings.global_seed is None else settings.global_seed
-    return {"shuffle": True, "host": None, "global_seed": seed, "drop_shard_remainder": False}
+        for done in range(0, count, _PIECE):
+            piece = min(_PIECE, count - done)
+            self._bits.random_raw(piece, output=False)
+            progress.advance(piece)
 
 
-class _Examples:
-    """A source of which nothing is read while earlier epochs only have to be drawn."""
+def num_draws(num_elements: int) -> int:
+    """Return how many draws one `randperm` takes.
 
-    def __init__(self, source: Source) -> None:
-        self._source, self.are_read = source, True
-
-    def __len__(self) -> int:
-        return len(self._source)
-
-    def __getitem__(self, index: int) -> np.int64:
-        return self._source[index] if self.are_read else np.int64(index)
+    >>> [num_draws(count) for count in (0, 1, 10)]
+    [0, 0, 9]
+    """
+    return max(num_elements - 1, 0)
 
 
-def _manual_seed(asked: Asked) -> Iterator[str]:
-    yield "# Nothing that draws from PyTorch's generator may come between."
-    yield f"torch.manual_seed({asked.global_seed})"
+def check_seed(seed: int, what: str) -> int:
+    """Return a seed that torch takes; `what` says where it comes from.
 
+    >>> check_seed(-1, "seed") == -1
+    True
 
-def _indices(examples: Any) -> Int64s:
-    return np.atleast_1d(np.asarray(examples, np.int64))
+    Raises:
+        UsageError: `torch.Generator.manual_seed` refuses it.
+    """
+    if not MIN_SEED <= seed <= MAX_SEED:
+        raise UsageError(
+            f"{what} is {seed}, which torch refuses as a seed: it takes {MIN_SEED} to {MAX_SEED}"
+        )
+    return seed

@@ -12,11 +12,11 @@ import jax
 import orbax.checkpoint as ocp
 from orbax.checkpoint.future import CommitFutureAwaitingContractedSignals
 
-from shardctl.core.arguments.checked import checked, keep_fields
-from shardctl.core.hosts.host import Host, HostLike, as_host
-from shardctl.core.text import choices, printable
+from shardctl.base.arguments.checked import checked, keep_fields
+from shardctl.base.text import choices, printable
 from shardctl.errors import DatasetError
-from shardctl.files.position_file import position_of_text
+from shardctl.saved.position_file import position_of_text
+from shardctl.spec.host import Host, HostLike, as_host
 from shardctl.tfds.position.position import Position
 from shardctl.tfds.training.read_config import check_host
 

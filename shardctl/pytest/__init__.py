@@ -56,7 +56,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     reports = [report for some in terminalreporter.stats.values() for report in some]
     written = {path for one in reports for path in getattr(one, "order_snapshots", ())}
     if written:
-        from shardctl.core.text import counted
+        from shardctl.base.text import counted
 
         terminalreporter.write_line(f"{counted(len(written), 'order snapshot')} written:")
         for path in sorted(written):

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shardctl.core.arguments.checked import checked
-from shardctl.core.shuffle.passes import Loop
+from shardctl.base.arguments.checked import checked
 from shardctl.errors import ShardctlError, UsageError
+from shardctl.tfdata.shuffle_passes import Loop
 
 if TYPE_CHECKING:
-    from shardctl.planning.diff.diff import PinnedOrder
-    from shardctl.planning.snapshot import TakenSnapshot
+    from shardctl.verbs.diff.answer import PinnedOrder
+    from shardctl.verbs.snapshot.answer import TakenSnapshot
 
 
 class OrderSnapshot:
@@ -76,9 +76,9 @@ class OrderSnapshot:
 
     def _problem(self, path: Path, taken: TakenSnapshot) -> str | None:
         """Return what is wrong with a snapshot; nothing is where it is written anew."""
-        from shardctl.planning.diff.diff import PinnedOrder, diff
-        from shardctl.rendering.diff.diff import diff_table
-        from shardctl.rendering.text.tables import PLAIN
+        from shardctl.draw.tables import PLAIN
+        from shardctl.verbs.diff.answer import PinnedOrder, diff
+        from shardctl.verbs.diff.view import diff_table
 
         shown = os.path.relpath(path, self._here)
         if self._update:
@@ -95,7 +95,7 @@ class OrderSnapshot:
     def _write(self, path: Path, taken: TakenSnapshot) -> None:
         """Write a snapshot, whole or not at all; one that says the same is left as it is."""
         from shardctl.files.atomic import new_file
-        from shardctl.files.snapshot_file import snapshot_yaml
+        from shardctl.saved.snapshot_file import snapshot_yaml
 
         data = "".join(snapshot_yaml(taken.snapshot)).encode("utf-8", "backslashreplace")
         if path.exists() and path.read_bytes() == data:
@@ -113,7 +113,7 @@ class OrderSnapshot:
 def _read(path: Path, shown: str) -> PinnedOrder:
     """Return the pinned order of a file, labelled with its path as people know it."""
     from shardctl.api.arguments import read_snapshot
-    from shardctl.planning.diff.diff import PinnedOrder
+    from shardctl.verbs.diff.answer import PinnedOrder
 
     return PinnedOrder(snapshot=read_snapshot(path), label=shown)
 
@@ -139,8 +139,8 @@ def _asked(*, name: str | None, passes: int, loop: Loop) -> _Asked:
 
 def _taken(ds: Any, asked: _Asked, root: Path, folder: Path) -> Iterator[TakenSnapshot]:
     """Yield the snapshot of each pass of a dataset, as it is today."""
-    from shardctl.planning.snapshot import snapshot
     from shardctl.tfds import inspect
+    from shardctl.verbs.snapshot.answer import snapshot
 
     found = inspect(ds, loop=asked.loop)
     found.check_predictable()
@@ -161,7 +161,7 @@ def _refs(data_dir: str | None, root: Path, folder: Path) -> tuple[str, ...]:
 
     A path outside of the project is another on the next machine; a URL is the same there.
     """
-    from shardctl.files.stores.stores import is_remote
+    from shardctl.stores.stores import is_remote
 
     if data_dir is not None and is_remote(data_dir):
         return (data_dir,)

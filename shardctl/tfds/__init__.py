@@ -34,8 +34,8 @@ ReadSettings and Host are those of shardctl. Importing this loads neither Tensor
 calls do. `shardctl.orbax` puts positions into the checkpoints of Orbax.
 """
 
-from shardctl.core.hosts.host import Host
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
 from shardctl.tfds.builder_layout import dataset_of, record_files
 from shardctl.tfds.inspecting.inspect import inspect
 from shardctl.tfds.keras_fit import ResumeFit, keras_epochs

@@ -9,19 +9,19 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Annotated, Any
 
-from shardctl.core.arguments.checked import checked
-from shardctl.core.arguments.kinds import Kind
-from shardctl.core.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
-from shardctl.core.dataset.folders import folders_of
-from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.text import quoted
-from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
+from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments.kinds import Kind
+from shardctl.base.text import quoted
+from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
+from shardctl.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
+from shardctl.dataset.folders import folders_of
+from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
-from shardctl.files.stores.remote_path import path_of
-from shardctl.files.stores.stores import is_remote
-from shardctl.planning.file_formats import refuse_unreadable
-from shardctl.readers.features import read_example_size
-from shardctl.readers.tfds_metadata import read_tfds_folder
+from shardctl.metadata.features import read_example_size
+from shardctl.metadata.tfds_metadata import read_tfds_folder
+from shardctl.order.file_formats import refuse_unreadable
+from shardctl.stores.remote_path import path_of
+from shardctl.stores.stores import is_remote
 from shardctl.tfds.imports import tensorflow_datasets
 
 

@@ -10,11 +10,11 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from shardctl.core.text import printable
-from shardctl.core.tfds_rules import ORDER_RULES, install_command, is_newer_than_known
+from shardctl.base.text import printable
+from shardctl.base.tfds_rules import ORDER_RULES, install_command, is_newer_than_known
 from shardctl.errors import MissingDependencyError, UnprovenVersionWarning
 from shardctl.files.silence import silent_libraries
-from shardctl.readers.loader_versions import installed_version
+from shardctl.metadata.loader_versions import installed_version
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Tell = Callable[[Iterable[str]], None]

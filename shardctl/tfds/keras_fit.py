@@ -15,11 +15,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from shardctl.core.arguments.checked import checked
-from shardctl.core.hosts.host import HostLike
-from shardctl.core.settings.read_settings import ReadSettings, refuse_loader
-from shardctl.core.text import quoted
+from shardctl.base.arguments.checked import checked
+from shardctl.base.text import quoted
 from shardctl.errors import DatasetError, UsageError
+from shardctl.settings.read_settings import ReadSettings, refuse_loader
+from shardctl.spec.host import HostLike
 from shardctl.tfds.builder_layout import Builder
 from shardctl.tfds.graphs.own_elements import Elements
 from shardctl.tfds.imports import tensorflow

@@ -9,29 +9,29 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.hosts.host import Host, HostLike, as_host
-from shardctl.core.instructions.reads import Reads, reads_of
-from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.reads_of_host import sorted_reads
-from shardctl.core.phrase import option
-from shardctl.core.settings.read_settings import (
+from shardctl.base.arguments.checked import checked
+from shardctl.base.phrase import option
+from shardctl.dataset.dataset import Dataset
+from shardctl.errors import DatasetError, UsageError
+from shardctl.order.example_codes import ExampleCodes
+from shardctl.order.file_formats import format_warnings, refuse_open_splits, refuse_unreadable
+from shardctl.order.reads_of_host import sorted_reads
+from shardctl.settings.read_settings import (
     ReadSettings,
     SettingsLike,
     as_settings,
     refuse_loader,
 )
-from shardctl.errors import DatasetError, UsageError
-from shardctl.planning.eval.eval import Evaluation, evaluate
-from shardctl.planning.file_formats import format_warnings, refuse_open_splits, refuse_unreadable
+from shardctl.spec.host import Host, HostLike, as_host
+from shardctl.spec.reads import Reads, reads_of
+from shardctl.spec.split_range import SplitRange
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.stage_calls import examples_of_host
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.read_config import hosts_said
 from shardctl.tfds.training.records import RecordReader
+from shardctl.verbs.eval.answer import Evaluation, evaluate
 
 _OF_AN_EVALUATION = frozenset(
     ("cycle", "cpus", "block", "deterministic", "reverse", "file_order", "host", "host_by")

@@ -8,13 +8,13 @@ from functools import singledispatchmethod
 from operator import attrgetter
 from typing import Any
 
-from shardctl.core.hosts.host import Host
-from shardctl.core.hosts.modes import HostBy
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.stages import stages as call
-from shardctl.core.stages.fields import KernelPair
-from shardctl.core.stages.part import OfTensorflow, Source, Stage
 from shardctl.errors import UsageError
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
+from shardctl.spec.host_modes import HostBy
+from shardctl.stages import stages as call
+from shardctl.stages.fields import KernelPair
+from shardctl.stages.part import OfTensorflow, Source, Stage
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
 
 MakeReader = Callable[[call.Read], Any]

@@ -10,15 +10,13 @@ from functools import cache, partial
 from types import FrameType
 from typing import Annotated, Any, NamedTuple
 
-from shardctl.core.arguments.checked import checked
-from shardctl.core.loaders.library import library
-from shardctl.core.loaders.loader import LOADERS
-from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
-from shardctl.core.text import choices
+from shardctl.base.arguments.checked import checked
+from shardctl.base.text import choices
 from shardctl.errors import DatasetError, UsageError
-from shardctl.feeding.key_order import KeyOrder, check_number, continued, kind_of_state, record_at
-from shardctl.feeding.key_order import order_from as order_of_states
-from shardctl.feeding.sources import (
+from shardctl.files import fields
+from shardctl.live.key_order import KeyOrder, check_number, continued, kind_of_state, record_at
+from shardctl.live.key_order import order_from as order_of_states
+from shardctl.live.key_sources import (
     BuilderOrDataset,
     DataSource,
     check_source,
@@ -26,8 +24,10 @@ from shardctl.feeding.sources import (
     says_types,
     types_of,
 )
-from shardctl.files import fields
-from shardctl.files.position_file import POSITION_KIND, PositionRecord, position_of_text
+from shardctl.loaders.library import library
+from shardctl.loaders.loader import LOADERS
+from shardctl.saved.position_file import POSITION_KIND, PositionRecord, position_of_text
+from shardctl.settings.read_settings import ReadSettings, SettingsLike
 
 # Where torchdata's StatefulDataLoader 0.11 keeps the state of a sampler, without workers and with.
 _OF_BATCHES = "_sampler_iter_state"

@@ -11,9 +11,9 @@ import pytest
 
 import shardctl
 from shardctl.errors import ShardctlError
-from shardctl.files.plan_file import plan_yaml
-from shardctl.files.snapshot_file import snapshot_json, snapshot_yaml
-from shardctl.planning.report.shown import NotShown
+from shardctl.saved.plan_file import plan_yaml
+from shardctl.saved.snapshot_file import snapshot_json, snapshot_yaml
+from shardctl.verbs.report.shown import NotShown
 
 TOY = "name: toy\nsplits: {train: {shard_lengths: [6, 6, 6, 6]}, test: {shard_lengths: [5]}}\n"
 

@@ -12,8 +12,8 @@ import pytest
 import shardctl
 from shardctl import ReadSettings
 from shardctl.cli.main import main
-from shardctl.files.snapshot_file import snapshot_yaml
-from shardctl.planning.diff.diff import diff as compare
+from shardctl.saved.snapshot_file import snapshot_yaml
+from shardctl.verbs.diff.answer import diff as compare
 
 TOY = "name: toy\nsplits: {train: {shard_lengths: [6, 6, 6, 6]}}\n"
 

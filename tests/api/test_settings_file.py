@@ -8,7 +8,7 @@ import pytest
 
 from shardctl.api.settings_file import listed_files, stated_settings
 from shardctl.errors import UsageError
-from shardctl.readers.project_file import Project, read_project
+from shardctl.metadata.project_file import Project, read_project
 
 
 def project(text: str, folder: str = ".") -> Project:

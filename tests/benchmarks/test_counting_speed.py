@@ -15,9 +15,9 @@ from pathlib import Path
 import google_crc32c
 import pytest
 
-from shardctl.files.stores.stores import store_of
-from shardctl.readers.records.read_file import count_file
-from shardctl.readers.records.tfrecord import masked
+from shardctl.records.read_file import count_file
+from shardctl.records.tfrecord import masked
+from shardctl.stores.stores import store_of
 
 NUM_FILES = 4
 

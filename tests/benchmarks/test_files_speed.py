@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.readers.verifying.verify_files import verify_files
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.shard_files import ShardFiles
+from shardctl.verbs.verify.verify_files import verify_files
 
 NUM_FILES = 4
 

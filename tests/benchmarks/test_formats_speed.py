@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from shardctl.files.stores.stores import LocalStore
-from shardctl.readers.records.read_file import FORMATS
+from shardctl.records.read_file import FORMATS
+from shardctl.stores.stores import LocalStore
 from tests.byte_sources import far
 from tests.mds_shards import shard
 

@@ -12,11 +12,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.hosts.host import Host
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.planning.hosts.hosts import hosts
-from shardctl.planning.order import plan_order
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.order.plan_order import plan_order
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
+from shardctl.verbs.hosts.answer import hosts
 from tests.benchmarks.tfds_splits import tfds_splits
 
 MILLION = 1_000_000

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from shardctl.core.interleave.interleave import Interleave
+from shardctl.tfdata.interleave import Interleave
 
 IMAGENET = np.array([1251 + (shard % 8 == 0) for shard in range(1024)])
 # 30 times as many examples in as many shards: 38 million.

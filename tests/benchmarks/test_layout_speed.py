@@ -19,10 +19,10 @@ import pytest
 import yaml
 
 from shardctl import read_plan
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.files.plan_file import plan_json, plan_yaml
-from shardctl.planning.resume.resume import resume
-from shardctl.readers.layout_file import read_layout_file
+from shardctl.dataset.dataset import Dataset
+from shardctl.metadata.layout_file import read_layout_file
+from shardctl.saved.plan_file import plan_json, plan_yaml
+from shardctl.verbs.resume.answer import resume
 
 NUM_SHARDS = 1_000_000
 LENGTHS = [900 + index * 7919 % 200 for index in range(NUM_SHARDS)]

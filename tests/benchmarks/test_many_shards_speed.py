@@ -19,13 +19,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shardctl.core.arrays import Int64s
-from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.instructions.file_order import sorted_rows
-from shardctl.core.instructions.reads import reads_of
-from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.interleave.schedule import opening_keys
+from shardctl.base.arrays import Int64s
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.shard_files import ShardFiles
+from shardctl.spec.file_order import sorted_rows
+from shardctl.spec.reads import reads_of
+from shardctl.spec.split_range import SplitRange
+from shardctl.tfdata.schedule import opening_keys
 
 _SHARDS = 1_000_000
 _LENGTHS: dict[str, Callable[[np.random.Generator], Int64s]] = {

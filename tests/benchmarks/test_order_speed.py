@@ -19,12 +19,12 @@ import numpy as np
 import pytest
 
 from shardctl.cli.output import write
-from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.planning.simulate import Simulation
-from shardctl.rendering.simulate import array_file
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.order.reader_order import ReaderOrder
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.split_range import SplitRange
+from shardctl.verbs.simulate.answer import Simulation
+from shardctl.verbs.simulate.view import array_file
 
 # The shards of ImageNet, 30 times as long: 38 million examples.
 LARGE = tuple((1251 + (shard % 8 == 0)) * 30 for shard in range(1024))

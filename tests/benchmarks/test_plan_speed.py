@@ -19,10 +19,10 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.tfds_rules import DEFAULT_TEMPLATE
-from shardctl.planning.plan import plan
+from shardctl.base.tfds_rules import DEFAULT_TEMPLATE
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.shard_files import ShardFiles
+from shardctl.verbs.plan.answer import plan
 from tests.benchmarks.tfds_splits import tfds_splits
 
 MILLION = 1_000_000

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.core.order.order import Order
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.planning.quality.metrics import far_metrics, near_metrics
-from shardctl.planning.quality.sample import sample_epoch
-from shardctl.planning.quality.score import score_of
-from tests.planning.quality.quality_orders import order_of
+from shardctl.order.order import Order
+from shardctl.order.sample import sample_epoch
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.verbs.quality.metrics import far_metrics, near_metrics
+from shardctl.verbs.quality.score import score_of
+from tests.verbs.quality.quality_orders import order_of
 
 NUM_EXAMPLES = 10_000_000
 NUM_SHARDS = 1024

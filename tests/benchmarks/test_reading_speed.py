@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from shardctl.readers.tfds_metadata import read_tfds_folder
+from shardctl.metadata.tfds_metadata import read_tfds_folder
 
 NUM_SHARDS = 1_000_000
 

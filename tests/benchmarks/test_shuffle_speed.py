@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.core.shuffle.buffer import ShuffleReplay
-from shardctl.core.shuffle.seeds import shuffle_kernel_seeds
+from shardctl.tfdata.shuffle_buffer import ShuffleReplay
+from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
 
 SIZES = [(1_280_000, 10_000), (1_281_167, 1_281_167)]
 if "SHARDCTL_LONG_BENCHMARKS" in os.environ:

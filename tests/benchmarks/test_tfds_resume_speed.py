@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import shardctl.tfds
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings
 from tests.tfds_datasets import build_dataset
 
 LENGTHS = [2000] * 25

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.planning.report.report import Report, report
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.verbs.report.answer import Report, report
 
 # What a page must show as it is: markup, quotes, marks that turn the direction of text, long words.
 HOSTILE_NAME = "<script>alert(1)</script>"

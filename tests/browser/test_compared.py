@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from shardctl.api.compare_reports import compare_reports
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.planning.report.report import report
-from shardctl.planning.snapshot import snapshot
+from shardctl.dataset.dataset import Dataset
+from shardctl.verbs.report.answer import report
+from shardctl.verbs.snapshot.answer import snapshot
 from tests.browser.chromium import NARROW, WIDE, Scheme, open_all, opened, violations, widen
 from tests.browser.geometry import faults
 from tests.browser.pages import HOSTILE_NAME, hostile
-from tests.planning.diff.diff_cases import dataset_of
+from tests.verbs.diff.diff_cases import dataset_of
 
 pytestmark = pytest.mark.long
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from shardctl.planning.report.report import Report
-from shardctl.planning.report.shown import NotShown
-from shardctl.rendering.pictures.svg import svg_file
-from shardctl.rendering.text.drawers import pictures_of
-from shardctl.rendering.text.picture import Picture
+from shardctl.draw.drawers import pictures_of
+from shardctl.draw.picture import Picture
+from shardctl.draw.svg import svg_file
+from shardctl.verbs.report.answer import Report
+from shardctl.verbs.report.shown import NotShown
 from tests.browser.chromium import opened
 from tests.browser.geometry import faults
 from tests.browser.pages import hang, hostile

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.rendering.github_runner import as_github_reads
+from tests.draw.github_runner import as_github_reads
 
 _REPOSITORY = Path(__file__).parents[2]
 _FOLDER = _REPOSITORY / ".github" / "actions" / "order"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from shardctl.core.tfds_rules import LINES
+from shardctl.base.tfds_rules import LINES
 
 _REPOSITORY = Path(__file__).parents[2]
 _GITHUB = _REPOSITORY / ".github"

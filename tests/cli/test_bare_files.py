@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.readers.reference import read_dataset
+from shardctl.dataset.dataset import Dataset
+from shardctl.metadata.reference import read_dataset
 from tests.cli.conftest import Shardctl
 from tests.record_files import framed
 

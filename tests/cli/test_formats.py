@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from shardctl.cli.app import module_of
 from shardctl.cli.formats import (
     Formats,
     OutputOptions,
@@ -22,8 +23,8 @@ from shardctl.cli.formats import (
     verb_formats,
 )
 from shardctl.cli.main import COMMANDS
+from shardctl.draw.tables import PLAIN, Screen
 from shardctl.errors import UsageError
-from shardctl.rendering.text.tables import PLAIN, Screen
 from tests.cli.conftest import Shardctl
 
 
@@ -171,7 +172,7 @@ def test_the_help_of_the_option_names_what_programs_read(names: tuple[str, ...],
 def test_every_format_of_a_command_has_a_renderer_and_is_in_its_help(
     command: str, shardctl: Shardctl
 ) -> None:
-    module = importlib.import_module(f"shardctl.cli.commands.{command}")
+    module = importlib.import_module(module_of(command))
     declared = [value for value in vars(module).values() if isinstance(value, Formats)]
     assert declared
     # `resume --for` is one of its formats, in several forms.
@@ -208,7 +209,7 @@ def test_every_format_is_written_and_parses(command: str, shardctl: Shardctl) ->
     Path("data/toy-train.tfrecord").touch()
     source = () if command in ("list", "index") else ("-d", "toy.yaml")
     assert shardctl("snapshot", "-d", "toy.yaml", "-o", "order.yaml").exit_code == 0
-    names = importlib.import_module(f"shardctl.cli.commands.{command}").FORMATS.names
+    names = importlib.import_module(module_of(command)).FORMATS.names
     for name in names:
         target = f"out.{name}"
         ran = shardctl(command, *_ENOUGH.get(command, ()), *source, "-f", name, "-o", target)
@@ -226,14 +227,14 @@ def test_every_format_is_written_and_parses(command: str, shardctl: Shardctl) ->
 
 
 def test_a_csv_has_the_header_of_its_module(tmp_path: Path) -> None:
-    from shardctl.planning.list import DatasetList, ListedDataset
+    from shardctl.verbs.list.answer import DatasetList, ListedDataset
 
     listed = DatasetList(
         data_dirs=(),
         in_data_dirs=(),
         built_in=(ListedDataset(name="coco", config="2017", version="1.1.0"),),
     )
-    some = Formats(renderers={"csv": as_csv("rendering.list:list_rows")})
+    some = Formats(renderers={"csv": as_csv("verbs.list.view:list_rows")})
     some.write(OutputOptions(output=str(tmp_path / "out")), listed)
     assert (tmp_path / "out").read_text() == (
         "name,config,version,path,source,file_format,num_examples,num_bytes,splits,problem\n"
@@ -242,9 +243,9 @@ def test_a_csv_has_the_header_of_its_module(tmp_path: Path) -> None:
 
 
 def test_a_declared_format_imports_nothing_until_it_is_written() -> None:
-    some = Formats(renderers=verb_formats("rendering.nowhere", "nothing"))
+    some = Formats(renderers=verb_formats("verbs.nowhere.view", "nothing"))
     assert some.names == ("table", "json", "yaml", "csv")
-    with pytest.raises(ModuleNotFoundError, match=r"rendering\.nowhere"):
+    with pytest.raises(ModuleNotFoundError, match=r"verbs\.nowhere"):
         some.write(OutputOptions(format="json"), object())
 
 
@@ -254,9 +255,9 @@ def test_no_line_of_a_table_is_a_command_however_it_comes_in_pieces(
     def pieces(screen: object) -> list[str]:
         return ["a\n:", ":error::b\n", "c ::d", "\n", " ::e"]
 
-    module = importlib.import_module("shardctl.rendering.plan")
+    module = importlib.import_module("shardctl.verbs.plan.view")
     monkeypatch.setattr(module, "toy_table", pieces, raising=False)
-    written = "".join(map(str, as_table("rendering.plan:toy_table")((), PLAIN, {})))
+    written = "".join(map(str, as_table("verbs.plan.view:toy_table")((), PLAIN, {})))
     assert written == "a\n\\x3a:error::b\nc ::d\n \\x3a:e"
 
 
@@ -302,8 +303,8 @@ for line in (
     "simulate --take 3", "quality", "quality --loaders",
 ):
     assert main._run([*line.split(), "-d", "mnist", "-o", "/dev/null"]) == 0
-drawing = ("shardctl.rendering.pictures", "shardctl.rendering.terminal", "shardctl.planning.report")
-print([name for name in sys.modules if name.startswith(drawing)])
+drawing = ("shardctl.draw.svg", "shardctl.verbs.report")
+print([n for n in sys.modules if n.startswith(drawing) or n.endswith(".picture")])
 """
     ran = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False

@@ -13,7 +13,7 @@ import yaml
 from tests.cli.conftest import Shardctl
 
 SPLITS = ("::error title=x::", "  ::add-mask::a", "a ##vso[task.setvariable]b", "##[error]c", "=1")
-# What actions/runner and azure-pipelines-agent look for, by their sources (see core/text.py).
+# What actions/runner and azure-pipelines-agent look for, by their sources (see base/text.py).
 COMMAND = re.compile(r"^\s*::|##\[|##vso\[", re.MULTILINE)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from shardctl.cli.app import application
 from shardctl.cli.main import COMMANDS
-from shardctl.core.loaders.loader import LOADERS, READERS
+from shardctl.loaders.loader import LOADERS, READERS
 from tests.cli.conftest import Shardctl
 
 LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [3, 4, 0, 6]}, test: {shard_lengths: [5]}}\n"

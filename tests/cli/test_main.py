@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import shardctl as package
-from shardctl.cli.commands import plan as plan_command
 from shardctl.cli.main import COMMANDS, main
+from shardctl.verbs.plan import command as plan_command
 from tests.children import run_command, run_on_a_terminal, start
 from tests.cli.conftest import Shardctl
 from tests.forked_scripts import forking_commands
@@ -301,7 +301,7 @@ def test_little_is_loaded_before_an_interrupt_is_caught() -> None:
     )
     ran = subprocess.run([sys.executable, "-ISc", program], capture_output=True, check=True)
     ours = {"shardctl", "shardctl.cli", "shardctl.cli.main", "shardctl.errors"}
-    ours |= {"shardctl.core", "shardctl.core.provided"}  # one dict
+    ours |= {"shardctl.base", "shardctl.base.hooks"}  # one dict
     assert set(ran.stdout.decode().split()) - ours <= {"__future__"}
 
 
@@ -437,7 +437,7 @@ def test_a_file_that_is_written_is_not_where_a_closed_stream_was(tmp_path: Path)
     program = (
         "import os, sys\n"
         "from shardctl.cli import main as cli\n"
-        "from shardctl.cli.commands import plan\n"
+        "from shardctl.verbs.plan import command\n"
         "render = plan.FORMATS.write\n"
         "def write(*arguments, **options):\n"
         "    os.write(1, b'said on stdout'), os.write(2, b'said on stderr')\n"

@@ -12,8 +12,8 @@ import pytest
 
 from shardctl.cli import output
 from shardctl.cli.output import ProgressBars, exact_lines, fail, say, screen, warn, write
+from shardctl.draw.tables import Screen
 from shardctl.errors import UsageError
-from shardctl.rendering.text.tables import Screen
 
 
 def test_text_is_written_as_utf_8_and_bytes_as_they_are(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import typer
 from shardctl.cli.app import application
 from shardctl.cli.main import COMMANDS
 from shardctl.cli.panels import DATASET, HOSTS, OPTION_PANELS, ORDER, OUTPUT, THIS_COMMAND
-from shardctl.core.settings.table import SETTINGS
+from shardctl.settings.table import SETTINGS
 
 
 def page_of(group: Any, name: str) -> str:

@@ -171,8 +171,8 @@ def test_the_files_beside_a_layout_in_a_bucket_are_asked_with_its_password(
 def test_after_a_tab_no_place_but_this_machine_is_asked(
     shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch, data: Path
 ) -> None:
-    from shardctl.files.stores import anywhere, stores
-    from shardctl.files.stores.stores import LocalStore
+    from shardctl.stores import anywhere, stores
+    from shardctl.stores.stores import LocalStore
 
     asked: list[str] = []
 
@@ -202,7 +202,7 @@ def test_a_folder_that_cannot_be_listed_leaves_the_sizes_open(
     shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch, there: str
 ) -> None:
     from shardctl.errors import DatasetError
-    from shardctl.readers import files_on_disk
+    from shardctl.metadata import files_on_disk
 
     def forbidden(folder: object) -> Any:
         raise DatasetError(f"cannot read '{folder}': forbidden (403)")

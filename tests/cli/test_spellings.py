@@ -12,11 +12,11 @@ import pytest
 import yaml
 
 import shardctl as api
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.hosts.host import Host
-from shardctl.core.settings.kinds import Switch
-from shardctl.core.settings.table import SETTING_BY_FIELD, SETTINGS
+from shardctl.dataset.dataset import Dataset
 from shardctl.errors import ShardctlError
+from shardctl.settings.kinds import Switch
+from shardctl.settings.table import SETTING_BY_FIELD, SETTINGS
+from shardctl.spec.host import Host
 from tests.cli.conftest import Shardctl
 
 LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [4, 0, 5]}}\n"

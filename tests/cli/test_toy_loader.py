@@ -14,20 +14,20 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from shardctl.core.arrays import Int64s
-from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.handed_out import EpochByEpoch, EqualBatches, HandedOut
-from shardctl.core.loaders.library import LoaderLibrary, Source
-from shardctl.core.loaders.loader import LOADERS, Loader, LoaderName
-from shardctl.core.loaders.stop import Stop
-from shardctl.readers.loader_versions import installed_version
+from shardctl.base.arrays import Int64s
+from shardctl.loaders.library import LoaderLibrary, Source
+from shardctl.loaders.loader import LOADERS, Loader, LoaderName
+from shardctl.loaders.loader_config import LoaderConfig
+from shardctl.loaders.loader_sequence import EpochByEpoch, EqualBatches, LoaderSequence
+from shardctl.loaders.stop import Stop
+from shardctl.metadata.loader_versions import installed_version
 from tests.cli.conftest import Shardctl
 
 NAME = cast(LoaderName, "backwards")  # no name that the package knows
 BY = ("-d", "toy.yaml", "--loader", NAME)
 
 
-def handed_out(asked: Asked) -> HandedOut:
+def handed_out(asked: LoaderConfig) -> LoaderSequence:
     row = np.arange(asked.num_examples)[::-1][asked.host :: asked.num_hosts]
     size = asked.whole_batches(len(row))
     batches = None if asked.batch is None else EqualBatches(size, asked.batch, epochs=asked.epochs)
@@ -39,14 +39,14 @@ class Backwards(LoaderLibrary):
 
     is_one_iterator = True
 
-    def batches(self, asked: Asked, source: Source) -> Iterator[Int64s]:
+    def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
         found, size = handed_out(asked), asked.batch or 1
         for epoch in range(asked.epochs):
             row = found.indices_at(np.arange(found.epoch_size) + epoch * found.epoch_size)
             for start in range(0, len(row), size):
                 yield np.array([source[int(index)] for index in row[start : start + size]])
 
-    def advice(self, asked: Asked, stop: Stop) -> Iterator[str]:
+    def advice(self, asked: LoaderConfig, stop: Stop) -> Iterator[str]:
         yield "reversed() goes on by itself"
 
     def code(self, spec: str, order: Any) -> Iterator[Iterable[str]]:
@@ -93,7 +93,7 @@ def asked(shardctl: Shardctl, command: str, *options: object) -> Any:
 
 
 def test_the_package_does_not_know_its_name() -> None:
-    package = Path(inspect.getfile(Loader)).parents[2]
+    package = Path(inspect.getfile(Loader)).parents[1]
     assert not [path for path in package.rglob("*.py") if f'"{NAME}"' in path.read_text("utf-8")]
 
 

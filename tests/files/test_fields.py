@@ -11,8 +11,8 @@ from typing import Any, Literal
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.core.arguments.kinds import Name, Whole
-from shardctl.core.tfds_rules import FILE_FORMATS, RECORD_FORMATS
+from shardctl.base.arguments.kinds import Name, Whole
+from shardctl.base.tfds_rules import FILE_FORMATS, RECORD_FORMATS
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from tests.cases import FUZZ, check_cases

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.files.shard_files import files_field, files_of_field
 

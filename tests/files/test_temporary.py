@@ -20,9 +20,9 @@ from tests.cases import FUZZ, add_cases, seed_of_test
 KILLED_WRITERS = """
 import os, random, signal, sys, time
 from shardctl.cli.output import write
-from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.files.position_file import PositionRecord, read_position, write_position
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.saved.position_file import PositionRecord, read_position, write_position
 
 target, how, seed, kills = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
 dataset = Dataset(name="d", splits=(Split.even(name="train", num_examples=9, num_shards=3),))

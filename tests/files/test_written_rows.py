@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from shardctl.core.columns import Cell, Records, stream_of
+from shardctl.base.columns import Cell, Records, stream_of
 from shardctl.files.documents import json_lines, to_csv, to_json, to_yaml
 from tests.cases import FUZZ, check_cases
 from tests.columns import records_of, some_cells

@@ -10,9 +10,9 @@ import pytest
 
 import shardctl
 from shardctl import ReadSettings
-from shardctl.core.order.order import Order
 from shardctl.errors import DatasetError, UsageError
 from shardctl.grain import consumed, map_dataset
+from shardctl.order.order import Order
 from tests.cases import counted
 from tests.grain.toys import as_lists, cut, needs_grain, raises_in_one_line, random_settings, toy
 

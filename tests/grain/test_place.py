@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 
 from shardctl import Host, ReadSettings, Split
-from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.resume.resume_plan import Stretch
+from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
-from shardctl.feeding.key_order import KeyOrder
 from shardctl.grain.states import place_of_text, place_text, record_of_place
+from shardctl.live.key_order import KeyOrder
+from shardctl.saved.resume_plan import RunSegment
 from tests.cases import counted
 from tests.grain.toys import random_settings, toy
 
@@ -38,7 +38,7 @@ def test_a_place_is_read_back_with_all_that_the_order_follows_from() -> None:
 
 
 def test_stretches_are_part_of_it() -> None:
-    stretch = Stretch(consumed=(4, 4, 3), batch=2, host_by="files")
+    stretch = RunSegment(consumed=(4, 4, 3), batch=2, host_by="files")
     order = KeyOrder(
         toy(9, 7, 5), "train", ReadSettings(host=Host(index=1, count=2)), stretches=(stretch,)
     )

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from shardctl import Dataset, Host, ReadSettings
-from shardctl.core.text import counted as in_words
+from shardctl.base.text import counted as in_words
 from shardctl.errors import DatasetError, UsageError
-from shardctl.feeding.key_order import KeyOrder
 from shardctl.grain import Sampler, consumed, data_loader, map_dataset
 from shardctl.grain.states import order_after
+from shardctl.live.key_order import KeyOrder
 from shardctl.tfds import Position
 from tests.cases import FUZZ, counted, random_of_a_fuzz_run
 from tests.grain.toys import (

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from shardctl.core.text import inert
+from shardctl.base.text import inert
 from shardctl.guide.guides import guide_questions, read_guide
 
 each_guide = pytest.mark.parametrize("subject", guide_questions())

@@ -96,7 +96,7 @@ def write_originals(folder: Path) -> dict[str, bytes]:
 
 def _write_position(path: Path) -> None:
     import shardctl
-    from shardctl.files.position_file import PositionRecord, write_position
+    from shardctl.saved.position_file import PositionRecord, write_position
 
     dataset = shardctl.read_dataset("l.yaml")
     settings = shardctl.ReadSettings(shuffle_seed=3, epochs=2)

@@ -211,7 +211,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 def _read_position(path: str) -> int:
     from shardctl.errors import ShardctlError
-    from shardctl.files.position_file import read_position
+    from shardctl.saved.position_file import read_position
 
     try:
         read_position(path)

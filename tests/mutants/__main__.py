@@ -22,15 +22,10 @@ from tests.mutants.reached import Learning, Reached
 from tests.mutants.runs import PYTEST, Asked, Verdict, forked, verdicts
 
 _ROOMS = [  # of shardctl/
-    *("core/interleave", "core/order", "core/shuffle", "core/instructions", "core/resume"),
-    *("core/hosts", "core/snapshot"),
-    *("planning/resume", "planning/eval", "planning/quality", "planning/hosts"),
-    *("planning/snapshot.py", "files", "files/lists"),
-    "files/columns",
+    *("tfdata", "iteration", "order", "spec", "saved", "files"),
+    *(f"verbs/{verb}" for verb in ("resume", "eval", "quality", "hosts", "snapshot")),
 ]
-_TESTS = [
-    f"{top}/{room}" for top in ("tests", "shardctl") for room in ("core", "planning", "files")
-]
+_TESTS = [f"{top}/{room}" for top in ("tests", "shardctl") for room in _ROOMS]
 
 
 def main(words: Sequence[str] | None = None) -> int:

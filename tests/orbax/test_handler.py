@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.core.hosts.host import Host
-from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UsageError
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
 from shardctl.tfds import Position
 from tests.late_modules import LateModule
 from tests.tfds_datasets import build_dataset

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.hosts.host import Host
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import DatasetError
-from shardctl.files.position_file import PositionRecord, position_text
+from shardctl.saved.position_file import PositionRecord, position_text
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
 from tests.late_modules import LateModule
 
 pytestmark = pytest.mark.long

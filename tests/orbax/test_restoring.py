@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.hosts.host import Host
-from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UsageError
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
 from shardctl.tfds import Position, pipeline
 from tests.cases import add_cases
 from tests.late_modules import LateModule

@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from shardctl.core.shuffle.passes import Loop
 from shardctl.errors import ShardctlError, UnpredictableOrderError
-from shardctl.planning.inspect import Inspection
+from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.verbs.inspect.answer import Inspection
 from tests.pipelines.kept_functions import functions_kept
 from tests.pipelines.random_pipelines import Habits, RandomPipeline, random_pipeline
 from tests.pipelines.real_pipelines import epochs_of_fit, one_pass, real_dataset

@@ -9,8 +9,8 @@ from typing import Literal
 
 from hypothesis import strategies as st
 
-from shardctl.core.stages.part import Source, Stage
-from shardctl.core.stages.stages import (
+from shardctl.stages.part import Source, Stage
+from shardctl.stages.stages import (
     Batch,
     Cache,
     ChooseFromDatasets,

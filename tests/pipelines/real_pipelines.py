@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
-from shardctl.core.stages.part import Source, Stage
-from shardctl.core.stages.stages import (
+from shardctl.stages.part import Source, Stage
+from shardctl.stages.stages import (
     Batch,
     Cache,
     ChooseFromDatasets,

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.stages.stages import Read, SampleFromDatasets
-from shardctl.rendering.inspect import project_yaml
+from shardctl.stages.stages import Read, SampleFromDatasets
+from shardctl.verbs.inspect.view import project_yaml
 from tests.cases import PIPELINES, add_cases, add_pipelines, random_of_a_fuzz_run
 from tests.pipelines.claim import Tally, a_case, check_claim
 from tests.pipelines.tfds_sources import Sources, build_datasets

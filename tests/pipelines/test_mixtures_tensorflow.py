@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.core.iteration.build import build, iteration_of_pass
-from shardctl.core.iteration.iteration import EVERYTHING, Iteration
-from shardctl.core.iteration.nodes.source import Source
-from shardctl.core.shuffle.generator import ScriptSeeds
-from shardctl.core.shuffle.passes import Loop
-from shardctl.core.stages.stages import (
+from shardctl.errors import UnpredictableOrderError
+from shardctl.iteration.build import build, iteration_of_pass
+from shardctl.iteration.iteration import EVERYTHING, Iteration
+from shardctl.iteration.source import Source
+from shardctl.stages.stages import (
     Batch,
     Map,
     Pipeline,
@@ -25,7 +24,8 @@ from shardctl.core.stages.stages import (
     SampleFromDatasets,
     Take,
 )
-from shardctl.errors import UnpredictableOrderError
+from shardctl.tfdata.seed_generator import ScriptSeeds
+from shardctl.tfdata.shuffle_passes import Loop
 from tests.cases import FUZZ, check_cases
 from tests.pipelines.random_pipelines import (
     Element,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shardctl.core.stages.stages import Read
+from shardctl.stages.stages import Read
 from tests.pipelines.random_pipelines import Sized
 from tests.tfds_datasets import build_dataset
 

@@ -11,9 +11,9 @@ import pytest
 
 import shardctl
 from shardctl.cli.main import main
-from shardctl.files.snapshot_file import snapshot_yaml
-from shardctl.planning.diff.diff import PinnedOrder, redigested
 from shardctl.pytest.checks import OrderSnapshot
+from shardctl.saved.snapshot_file import snapshot_yaml
+from shardctl.verbs.diff.answer import PinnedOrder, redigested
 from tests.tfds_datasets import build_dataset
 
 pytest_plugins = ("pytester",)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import shardctl.tfds
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import DatasetError
 from shardctl.tfds.builder_layout import dataset_of, in_order_of
-from tests.core.order.toy_pipelines import (
+from tests.order.toy_pipelines import (
     Toys,
 )
 from tests.tfds_datasets import build_dataset

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.core.tfds_rules import LINES
+from shardctl.base.tfds_rules import LINES
 from shardctl.errors import MissingDependencyError, UnprovenVersionWarning
 from shardctl.tfds import imports
 from shardctl.tfds.imports import (

@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset
-from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.hosts.host import Host
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.dataset.dataset import COUNTED_FILES, Dataset
+from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
-from shardctl.planning.resume.resume import resume as plan_resume
-from shardctl.readers.tfds_metadata import read_tfds_folder
+from shardctl.metadata.tfds_metadata import read_tfds_folder
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
 from shardctl.tfds.builder_layout import RecordFiles, builder_of, dataset_of
 from shardctl.tfds.training.pipeline import pipeline
 from shardctl.tfds.training.resume import resume
 from shardctl.tfds.verifying.verify import verify
+from shardctl.verbs.resume.answer import resume as plan_resume
 from tests.cases import check_cases
 from tests.tfds_datasets import build_dataset
 

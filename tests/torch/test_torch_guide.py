@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings
 from shardctl.tfds import pipeline
 from tests.cases import FUZZ
 from tests.killed_runs import Script, WholeRun, check_killed_runs, script_of_guide, whole_run

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from shardctl.core.tfds_rules import LINES
+from shardctl.base.tfds_rules import LINES
 from tests.versions.pairs import Pair, Tried, interpreter, tried
 
 PYTHONS = tuple(dict.fromkeys(python for line in LINES for python in line.pythons))

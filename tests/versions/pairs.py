@@ -16,19 +16,19 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
-from shardctl.core.tfds_rules import TensorflowLine
+from shardctl.base.tfds_rules import TensorflowLine
 
 ROOT = Path(__file__).parents[2]
 
 # Comparisons with the real reader, shuffle and interleave that take little time: for `--quick`.
 QUICK = (
-    "tests/core/interleave/test_interleave.py",
-    "tests/core/shuffle/test_buffer.py",
-    "tests/core/shuffle/test_passes.py",
-    "tests/core/shuffle/test_philox.py",
-    "tests/core/shuffle/test_seeds.py",
-    "tests/core/order/test_order_tfds.py",
-    "tests/core/order/test_staged_tfds.py",
+    "tests/tfdata/interleave/test_interleave.py",
+    "tests/tfdata/shuffle/test_buffer.py",
+    "tests/tfdata/shuffle/test_passes.py",
+    "tests/tfdata/shuffle/test_philox.py",
+    "tests/tfdata/shuffle/test_seeds.py",
+    "tests/order/test_order_tfds.py",
+    "tests/order/test_staged_tfds.py",
     "tests/tfds/inspecting/test_assemble.py",
     "tests/tfds/verifying/test_verify.py",
 )

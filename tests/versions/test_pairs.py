@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.core.tfds_rules import LINES
+from shardctl.base.tfds_rules import LINES
 from tests.versions import __main__ as program
 from tests.versions.pairs import QUICK, ROOT, Pair, Tried, counted_tests, interpreter
 

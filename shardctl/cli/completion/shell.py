@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shardctl.core.text import choices, printable, quoted
+from shardctl.base.text import choices, printable, quoted
 from shardctl.errors import UsageError
 
 Answer = tuple[str, str]  # a word and what it means

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
+from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import ShardctlError
 
 # Names are anyone's: none that would be an option, a pattern or a path of zsh (`=ls`) is offered.
@@ -29,10 +29,10 @@ def datasets(ctx: Any, incomplete: str) -> list[str]:
 
 
 def _named(ctx: Any, incomplete: str) -> list[str]:
-    from shardctl.files.file_text import working_folder
-    from shardctl.readers.catalog import catalog_names, catalog_titles
-    from shardctl.readers.data_dirs import data_dirs, list_datasets
-    from shardctl.readers.project_file import find_project
+    from shardctl.metadata.catalog import catalog_names, catalog_titles
+    from shardctl.metadata.data_dirs import data_dirs, list_datasets
+    from shardctl.metadata.project_file import find_project
+    from shardctl.stores.file_text import working_folder
 
     titles: list[str] = []
     with contextlib.suppress(ShardctlError, OSError):
@@ -58,11 +58,11 @@ def _paths(incomplete: str) -> Iterator[str]:
     Record files are offered as `prefix@N` where their names say so, others where they are few;
     those of a folder that TFDS wrote are meant by its name.
     """
-    from shardctl.files.file_text import working_folder
-    from shardctl.readers.data_dirs import expand_home
-    from shardctl.readers.index.bare import looks_like_records
-    from shardctl.readers.project_file import PROJECT_FILENAME
-    from shardctl.readers.reference import LAYOUT_SUFFIXES
+    from shardctl.metadata.data_dirs import expand_home
+    from shardctl.metadata.index.bare import looks_like_records
+    from shardctl.metadata.project_file import PROJECT_FILENAME
+    from shardctl.metadata.reference import LAYOUT_SUFFIXES
+    from shardctl.stores.file_text import working_folder
 
     records: list[str] = []
     folder = incomplete.removesuffix(incomplete.rpartition("/")[2])
@@ -83,8 +83,8 @@ def _paths(incomplete: str) -> Iterator[str]:
 
 def _entries(incomplete: str) -> Iterator[tuple[str, bool]]:
     """Yield what a folder has whose path begins so, hidden if asked for, and if it is a folder."""
-    from shardctl.files.file_text import working_folder
-    from shardctl.readers.data_dirs import expand_home
+    from shardctl.metadata.data_dirs import expand_home
+    from shardctl.stores.file_text import working_folder
 
     begun = incomplete.rpartition("/")[2]
     folder = incomplete.removesuffix(begun)
@@ -99,10 +99,10 @@ def _entries(incomplete: str) -> Iterator[tuple[str, bool]]:
 
 def splits(ctx: Any, incomplete: str) -> list[str]:
     """Offer the split names of the chosen dataset, also after a `+`."""
-    from shardctl.files.file_text import working_folder
-    from shardctl.readers.index.bare import Counting
-    from shardctl.readers.project_file import find_project
-    from shardctl.readers.reference import choose_dataset
+    from shardctl.metadata.index.bare import Counting
+    from shardctl.metadata.project_file import find_project
+    from shardctl.metadata.reference import choose_dataset
+    from shardctl.stores.file_text import working_folder
 
     before, plus, last = incomplete.rpartition("+")
     names: list[str] = []
@@ -126,7 +126,7 @@ def splits(ctx: Any, incomplete: str) -> list[str]:
 
 def codes(incomplete: str) -> list[tuple[str, str]]:
     """Offer the codes of findings, each with what it finds."""
-    from shardctl.planning.lint.rules import LINT_RULES
+    from shardctl.verbs.lint.rules import LINT_RULES
 
     return [(rule.code, rule.title) for rule in LINT_RULES if rule.code.startswith(incomplete)]
 
@@ -139,7 +139,7 @@ def code_lists(incomplete: str) -> list[tuple[str, str]]:
 
 def stages(incomplete: str) -> list[str]:
     """Offer the names of stages, at the start those of sources too, behind what is typed."""
-    from shardctl.core.stages.calls import CALLS
+    from shardctl.stages.calls import CALLS
 
     found = re.search(r"(?:^|[|\[])\s*([A-Za-z_]*)$", incomplete)
     if found is None:

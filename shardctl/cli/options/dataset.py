@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from shardctl.base.phrase import option_name
+from shardctl.base.secrets import public_url
+from shardctl.base.text import printable
 from shardctl.cli.output import say, warn
-from shardctl.core.phrase import option_name
-from shardctl.core.secrets import public_url
-from shardctl.core.text import printable
 from shardctl.errors import (
     DatasetError,
     NotASplitError,
@@ -22,11 +22,11 @@ from shardctl.errors import (
 
 if TYPE_CHECKING:
     from shardctl.cli.options.shared import DatasetOptions
-    from shardctl.core.dataset.dataset import Dataset
-    from shardctl.core.resume.resume_plan import ResumePlan
-    from shardctl.core.settings.read_settings import ReadSettings
-    from shardctl.readers.project_file import Project
-    from shardctl.readers.reference import ChosenDataset, Fallback
+    from shardctl.dataset.dataset import Dataset
+    from shardctl.metadata.project_file import Project
+    from shardctl.metadata.reference import ChosenDataset, Fallback
+    from shardctl.saved.resume_plan import ResumePlan
+    from shardctl.settings.read_settings import ReadSettings
 
 
 class Taker(Protocol):
@@ -41,8 +41,8 @@ def project_here(*takers: Taker) -> Project:
 
     What is taken from a file in a folder above is said, since nothing in this folder shows it.
     """
-    from shardctl.files.file_text import working_folder
-    from shardctl.readers.project_file import find_project
+    from shardctl.metadata.project_file import find_project
+    from shardctl.stores.file_text import working_folder
 
     project = find_project(working_folder())
     if project.path is not None and not os.path.samefile(project.path.parent, working_folder()):
@@ -85,9 +85,9 @@ def dataset_and_refs(
     those that stages name, are looked up in the same data dir, and with or without the cache, for
     the rest of the command.
     """
-    from shardctl.files.file_text import working_folder
-    from shardctl.readers.index.bare import Counting
-    from shardctl.readers.reference import choose_dataset
+    from shardctl.metadata.index.bare import Counting
+    from shardctl.metadata.reference import choose_dataset
+    from shardctl.stores.file_text import working_folder
 
     chosen = choose_dataset(
         options.dataset or (),
@@ -126,7 +126,7 @@ def refuse_no_spec(spec: str | None, source: DatasetOptions) -> None:
     Raises:
         NotASplitError: the spec is none.
     """
-    from shardctl.planning.order import resolved_spec
+    from shardctl.order.plan_order import resolved_spec
 
     if spec is None:
         return
@@ -145,8 +145,8 @@ def refs_to_keep(
 
     What goes to stdout keeps it as from the working folder.
     """
-    from shardctl.files.file_text import working_folder
-    from shardctl.readers.reference import refs_found_again
+    from shardctl.metadata.reference import refs_found_again
+    from shardctl.stores.file_text import working_folder
 
     folder = os.path.dirname(output) if output not in (None, "-") else ""
     return refs_found_again(
@@ -169,8 +169,8 @@ def options_of_snapshot(source: DatasetOptions, project: Project) -> list[str]:
 
     None where the snapshot itself says which it was, and nothing else would choose one here.
     """
-    from shardctl.files.file_text import working_folder
-    from shardctl.readers.reference import is_fixed, named_dataset
+    from shardctl.metadata.reference import is_fixed, named_dataset
+    from shardctl.stores.file_text import working_folder
 
     others = named_dataset((), project=project, env=os.environ, cwd=working_folder())
     refs = source.dataset or ()
@@ -184,8 +184,8 @@ def text_on_stdin() -> bytes:
     Raises:
         DatasetError: it is closed, or has more than a plan file may have.
     """
-    from shardctl.files.file_text import MAX_FILE_BYTES
     from shardctl.files.stream import read_stdin
+    from shardctl.stores.file_text import MAX_FILE_BYTES
 
     return read_stdin(max_num_bytes=MAX_FILE_BYTES)
 
@@ -208,8 +208,8 @@ def plan_of_file(
         UsageError: one of them is given.
         DatasetError: the file is broken, or the dataset another than the plan was made for.
     """
-    from shardctl.files.plan_file import parse_plan, read_plan
-    from shardctl.planning.resume.apply_plan import applied
+    from shardctl.saved.plan_file import parse_plan, read_plan
+    from shardctl.verbs.resume.apply_plan import applied
 
     for name, value in given.items():
         if value is not None:

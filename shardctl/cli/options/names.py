@@ -16,8 +16,8 @@ from shardctl.errors import UsageError
 if TYPE_CHECKING:
     import typer
 
-    from shardctl.readers.project_file import Project
-    from shardctl.rendering.text.setting_origins import SettingOrigins
+    from shardctl.draw.setting_origins import SettingOrigins
+    from shardctl.metadata.project_file import Project
 
 
 # Of one meaning: some commands have one, some the other; TFDS's `split` is a spec.
@@ -54,8 +54,8 @@ def main_name(names: Collection[str], name: str) -> str:
 
 def _meant(name: str) -> Iterator[str]:
     """Yield the options that a name may stand for."""
-    from shardctl.core.phrase import option_name
-    from shardctl.core.settings.names import setting_called
+    from shardctl.base.phrase import option_name
+    from shardctl.settings.names import setting_called
 
     dashed = name.replace("_", "-")
     yield dashed
@@ -70,8 +70,8 @@ def _meant(name: str) -> Iterator[str]:
 
 
 def _several(names: Collection[str], name: str) -> str | None:
-    from shardctl.core.settings.names import which_is_meant
-    from shardctl.core.settings.table import SETTINGS
+    from shardctl.settings.names import which_is_meant
+    from shardctl.settings.table import SETTINGS
 
     here = [s.field for s in SETTINGS if s.option.removeprefix("--") in names]
     shared = which_is_meant(name.removeprefix("no-"), here)
@@ -123,7 +123,7 @@ def setting_origins(
 
     People open a file `from_here`, annotations name it from the root of its repository.
     """
-    from shardctl.rendering.text.setting_origins import NOWHERE, SettingOrigins
+    from shardctl.draw.setting_origins import NOWHERE, SettingOrigins
 
     if project.path is None:
         return NOWHERE

@@ -17,7 +17,8 @@ from shardctl.cli.options.shared import (
     whole_number,
 )
 from shardctl.cli.panels import HOSTS, LOADER, ORDER
-from shardctl.core.settings.kinds import (
+from shardctl.errors import ShardctlError, UsageError
+from shardctl.settings.kinds import (
     BufferSize,
     FileNames,
     SettingKind,
@@ -25,18 +26,17 @@ from shardctl.core.settings.kinds import (
     Switch,
     WholeNumber,
 )
-from shardctl.core.settings.table import (
+from shardctl.settings.table import (
     OF_EPOCHS,
     SETTING_BY_FIELD,
     SETTING_BY_NAME,
     SETTINGS,
     Setting,
 )
-from shardctl.errors import ShardctlError, UsageError
 
 if TYPE_CHECKING:
-    from shardctl.core.settings.read_settings import ReadSettings
-    from shardctl.readers.project_file import Project
+    from shardctl.metadata.project_file import Project
+    from shardctl.settings.read_settings import ReadSettings
 
 Error = TypeVar("Error", bound=ShardctlError)
 
@@ -98,7 +98,7 @@ class OrderOptions:
 
     def taken(self, project: "Project") -> Iterator[str]:
         """Yield what is left to `read:` of a project, in words; see `project_here`."""
-        from shardctl.core.settings.names import main_names
+        from shardctl.settings.names import main_names
 
         stated: dict[str, Any] = {}
         with contextlib.suppress(UsageError):  # what is wrong there is said by `settings`
@@ -130,7 +130,7 @@ class OrderOptions:
     ) -> "ResolvedSettings":
         """Return the settings in force, see `settings`, and who set them."""
         from shardctl.api.settings_file import stated_settings
-        from shardctl.core.settings.read_settings import ReadSettings
+        from shardctl.settings.read_settings import ReadSettings
 
         self._project = project
         arguments = dict(fallback or {})
@@ -142,7 +142,7 @@ class OrderOptions:
         try:
             chosen = stated_settings(project)
         except UsageError as error:
-            from shardctl.rendering.text.setting_origins import located
+            from shardctl.draw.setting_origins import located
 
             raise located(error, project, "read") from None
         try:
@@ -163,7 +163,7 @@ class OrderOptions:
         """Return an error with its place in shardctl.yaml, if it is about a setting from there."""
         if self._project is None:
             return error
-        from shardctl.rendering.text.setting_origins import located
+        from shardctl.draw.setting_origins import located
 
         return located(error, self._project, "read", self.given())
 

@@ -6,17 +6,17 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from shardctl.cli.options.lint import usage_of
-from shardctl.core.phrase import option
-from shardctl.core.settings.table import SETTING_BY_FIELD
+from shardctl.base.phrase import option
+from shardctl.settings.table import SETTING_BY_FIELD
+from shardctl.verbs.lint.options import usage_of
 
 if TYPE_CHECKING:
-    from shardctl.cli.options.lint import UsageOptions
     from shardctl.cli.options.order import OrderOptions, ResolvedSettings
     from shardctl.cli.options.shared import DatasetOptions
-    from shardctl.core.dataset.dataset import Dataset
-    from shardctl.planning.config import Origin, SettingInForce, Source
-    from shardctl.readers.project_file import Project
+    from shardctl.dataset.dataset import Dataset
+    from shardctl.metadata.project_file import Project
+    from shardctl.verbs.config.answer import Origin, SettingInForce, Source
+    from shardctl.verbs.lint.options import UsageOptions
 
 
 def all_in_force(
@@ -28,7 +28,7 @@ def all_in_force(
     dataset: Dataset | None,
 ) -> tuple[SettingInForce, ...]:
     """Return every setting in force: of the dataset, of the order, and of lint."""
-    from shardctl.planning.config import lint_in_force, read_in_force
+    from shardctl.verbs.config.answer import lint_in_force, read_in_force
 
     places = _Places(project)
     arguments = using.arguments(project)
@@ -53,9 +53,9 @@ class _Places:
 
     def of_datasets(self, options: DatasetOptions) -> Iterator[SettingInForce]:
         """Yield which dataset is chosen, then the folders where names are looked up, in order."""
-        from shardctl.files.file_text import working_folder
-        from shardctl.readers.data_dirs import DATA_DIR_VARIABLE, data_dirs
-        from shardctl.readers.reference import ENVIRONMENT_VARIABLE, named_dataset
+        from shardctl.metadata.data_dirs import DATA_DIR_VARIABLE, data_dirs
+        from shardctl.metadata.reference import ENVIRONMENT_VARIABLE, named_dataset
+        from shardctl.stores.file_text import working_folder
 
         named = named_dataset(
             options.dataset or (), project=self._project, env=os.environ, cwd=working_folder()
@@ -86,7 +86,7 @@ class _Places:
         return _chosen(f"lint.{name}", value, origin)
 
     def _origin(self, key: str, source: Source, by: str | None = None) -> Origin:
-        from shardctl.planning.config import Origin
+        from shardctl.verbs.config.answer import Origin
 
         if source != "file":
             return Origin(source=source, by=by)
@@ -100,7 +100,7 @@ def _typed(name: str, value: object) -> str:
 
 def _chosen(name: str, value: object, origin: Origin) -> SettingInForce:
     """Return a setting whose value is the one that was written, where somebody wrote one."""
-    from shardctl.planning.config import SettingInForce
+    from shardctl.verbs.config.answer import SettingInForce
 
     given = None if origin.source in ("default", "folder") else value
     return SettingInForce(name=name, value=value, given=given, origin=origin)

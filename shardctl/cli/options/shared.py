@@ -21,17 +21,17 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeGuard, get_type_
 import typer
 from typer.models import OptionInfo
 
+from shardctl.base.progress import watched_by
+from shardctl.base.text import choices, nearest_first, printable, quoted
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions
 from shardctl.cli.output import CHOICES, OPTION, ProgressBars
 from shardctl.cli.panels import DATASET, OUTPUT
-from shardctl.core.progress import watched_by
-from shardctl.core.text import choices, nearest_first, printable, quoted
 from shardctl.errors import ShardctlError, UsageError
 
 if TYPE_CHECKING:
-    from shardctl.readers.index.beam_runner import BeamRunner
-    from shardctl.readers.project_file import Project
+    from shardctl.metadata.index.beam_runner import BeamRunner
+    from shardctl.metadata.project_file import Project
 
 
 # An option is called like its parameter, unless it is given another name; what stands for its value
@@ -184,8 +184,8 @@ class DatasetOptions:
 
     def taken(self, project: "Project") -> Iterator[str]:
         """Yield what is left to a project, in words; see `project_here`."""
-        from shardctl.files.file_text import working_folder
-        from shardctl.readers.reference import named_dataset
+        from shardctl.metadata.reference import named_dataset
+        from shardctl.stores.file_text import working_folder
 
         cwd = working_folder()
         named = named_dataset(self.dataset or (), project=project, env=os.environ, cwd=cwd)
@@ -377,6 +377,6 @@ def chosen_runner(
         )
     if options:
         del words[-len(options) :]
-    from shardctl.readers.index.beam_runner import BeamRunner
+    from shardctl.metadata.index.beam_runner import BeamRunner
 
     return BeamRunner(options)

@@ -9,12 +9,12 @@ from shardctl.cli.options.shared import Flag, Text
 from shardctl.cli.output import warn
 from shardctl.cli.panels import TFDS
 from shardctl.errors import UsageError
-from shardctl.files.stores.stores import is_remote
+from shardctl.stores.stores import is_remote
 
 if TYPE_CHECKING:
-    from shardctl.core.dataset.dataset import Dataset
+    from shardctl.dataset.dataset import Dataset
 
-FORMATS = Formats(renderers=verb_formats("rendering.index", "tfds_metadata"))
+FORMATS = Formats(renderers=verb_formats("verbs.index.view", "tfds_metadata"))
 
 
 @dataclass(frozen=True, kw_only=True)

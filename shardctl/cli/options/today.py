@@ -8,22 +8,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shardctl.base.text import printable
 from shardctl.cli.options.dataset import dataset_and_refs, project_here, refs_to_keep
 from shardctl.cli.options.names import path_from_repository, setting_origins
 from shardctl.cli.output import say, write
-from shardctl.core.settings.table import SETTING_BY_FIELD
-from shardctl.core.text import printable
 from shardctl.errors import ShardctlError
-from shardctl.files.file_text import working_folder
+from shardctl.settings.table import SETTING_BY_FIELD
+from shardctl.stores.file_text import working_folder
 
 if TYPE_CHECKING:
     from shardctl.cli.options.order import OrderOptions
     from shardctl.cli.options.shared import DatasetOptions
-    from shardctl.core.snapshot.snapshot import Snapshot
-    from shardctl.planning.diff.diff import Diff
-    from shardctl.planning.order import PlannedOrder
-    from shardctl.readers.reference import ChosenDataset
-    from shardctl.rendering.diff.diff import Hints
+    from shardctl.metadata.reference import ChosenDataset
+    from shardctl.order.plan_order import PlannedOrder
+    from shardctl.saved.snapshot import Snapshot
+    from shardctl.verbs.diff.answer import Diff
+    from shardctl.verbs.diff.view import Hints
 
 
 def label_of(path: str) -> str:
@@ -51,10 +51,10 @@ class Beside:
         Raises:
             UsageError: the file cannot be written; what it held is still there.
         """
-        from shardctl.core.snapshot.order_tree import NEWEST
         from shardctl.files.json_text import is_json
-        from shardctl.files.snapshot_file import snapshot_json, snapshot_yaml
-        from shardctl.planning.snapshot import tree_in
+        from shardctl.order.order_tree import NEWEST
+        from shardctl.saved.snapshot_file import snapshot_json, snapshot_yaml
+        from shardctl.verbs.snapshot.answer import tree_in
 
         rules = self.pinned.rules
         if rules.version != self.current.rules.version:
@@ -97,9 +97,9 @@ class Today:
         Raises:
             ShardctlError: the dataset is not found, or settings or the spec do not fit it.
         """
-        from shardctl.planning.diff.diff import PinnedOrder, diff, settings_to_fall_back_on
-        from shardctl.planning.pinned_sources import spec_as_pinned
-        from shardctl.planning.snapshot import snapshot_in
+        from shardctl.saved.pinned_sources import spec_as_pinned
+        from shardctl.verbs.diff.answer import PinnedOrder, diff, settings_to_fall_back_on
+        from shardctl.verbs.snapshot.answer import snapshot_in
 
         chosen = self._dataset(pinned, path)
         fallback = settings_to_fall_back_on(pinned, chosen.dataset)
@@ -132,8 +132,8 @@ class Today:
         settings of the file for what nobody names.
         """
         from shardctl.cli.options.order import OrderOptions
-        from shardctl.readers.project_file import project_files, read_project
-        from shardctl.readers.reference import refs_found_again
+        from shardctl.metadata.project_file import project_files, read_project
+        from shardctl.metadata.reference import refs_found_again
 
         folder = working_folder() / os.path.dirname(path)
         found = next(project_files(folder), None)
@@ -155,7 +155,7 @@ class Today:
 
     def hints(self, path: str, stated: Collection[str] = ()) -> Hints:
         """Return what helps people with a file; `stated` are what shardctl.yaml decides."""
-        from shardctl.rendering.diff.diff import Hints
+        from shardctl.verbs.diff.view import Hints
 
         origins = setting_origins(self._project, stated.__contains__, from_here=self._from_here)
         if path == "-":  # it is nowhere, and nothing can be written to it
@@ -166,8 +166,8 @@ class Today:
 
     def _dataset(self, pinned: Snapshot, path: str) -> ChosenDataset:
         """Return the dataset of today: the one that is chosen for all, else that of the file."""
-        from shardctl.planning.pinned_sources import ref_as_pinned
-        from shardctl.readers.reference import Fallback
+        from shardctl.metadata.reference import Fallback
+        from shardctl.saved.pinned_sources import ref_as_pinned
 
         refs, folder = pinned.refs or (ref_as_pinned(pinned),), os.path.dirname(path)
         for key in ("all", (refs, folder)):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from shardctl.core.text import quoted
+from shardctl.base.text import quoted
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.recognizing.graph import BATCHES, CACHES, LONGEST_RANGE, MAPS, SHUFFLES, Library
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.base.arrays import Int64s
+from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
+from shardctl.order.example_codes import ExampleCodes
 from shardctl.tfds.graphs.dataset_graph import DatasetGraph, GraphNode, NotRebuildable
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets
 

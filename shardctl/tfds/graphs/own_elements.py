@@ -10,19 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
-from shardctl.core.iteration.build import build, iteration_of_pass
-from shardctl.core.iteration.iteration import EVERYTHING, Iteration, Node
-from shardctl.core.order.order import Order
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.settings.short_form import stages_of
-from shardctl.core.shuffle.generator import ScriptSeeds
-from shardctl.core.stages.pipelines import parts_of, sources_of
-from shardctl.core.stages.stages import Read, Zip
-from shardctl.core.text import choices, counted
-from shardctl.core.tfds_rules import WHOLE_DATASET
+from shardctl.base.arrays import Int64s
+from shardctl.base.text import choices, counted
+from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.planning.inspect import Inspection
+from shardctl.iteration.build import build, iteration_of_pass
+from shardctl.iteration.iteration import EVERYTHING, Iteration, Node
+from shardctl.order.order import Order
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.short_form import stages_of
+from shardctl.stages.pipelines import parts_of, sources_of
+from shardctl.stages.stages import Read, Zip
+from shardctl.tfdata.seed_generator import ScriptSeeds
 from shardctl.tfds.graphs.dataset_graph import (
     DatasetGraph,
     GraphNode,
@@ -31,6 +30,7 @@ from shardctl.tfds.graphs.dataset_graph import (
 )
 from shardctl.tfds.graphs.gather import PIECE_SIZE, EditedGraph, FileSource, NodeSource, Source
 from shardctl.tfds.imports import tensorflow, without_autograph
+from shardctl.verbs.inspect.answer import Inspection
 
 _COUNTED_AHEAD = 1 << 16  # elements; beyond them a pipeline is followed as far as it is asked about
 

@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from shardctl.core.arguments.checked import checked
-from shardctl.core.arguments.kinds import Kind
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.iteration.iteration import UNKNOWN
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.settings.short_form import short_form, stages_of
-from shardctl.core.settings.table import SETTINGS
-from shardctl.core.shuffle.passes import Loop
-from shardctl.core.stages.fields import KernelPair
-from shardctl.core.stages.part import Source
-from shardctl.core.stages.pipelines import open_stages, with_changed
-from shardctl.core.stages.pipelines import options_of as options_in_stages
-from shardctl.core.stages.stages import (
+from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments.kinds import Kind
+from shardctl.dataset.dataset import Dataset
+from shardctl.errors import ShardctlError, UsageError
+from shardctl.iteration.iteration import UNKNOWN
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.short_form import short_form, stages_of
+from shardctl.settings.table import SETTINGS
+from shardctl.stages.fields import KernelPair
+from shardctl.stages.part import Source
+from shardctl.stages.pipelines import open_stages, with_changed
+from shardctl.stages.pipelines import options_of as options_in_stages
+from shardctl.stages.stages import (
     ChooseFromDatasets,
     Concatenate,
     Opaque,
@@ -30,15 +30,15 @@ from shardctl.core.stages.stages import (
     WithOptions,
     Zip,
 )
-from shardctl.core.stages.text import text_of
-from shardctl.errors import ShardctlError, UsageError
-from shardctl.planning.inspect import InspectedStage, Inspection, OpenStage, SourceLine
+from shardctl.stages.text import text_of
+from shardctl.tfdata.shuffle_passes import Loop
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.watching import Lines
 from shardctl.tfds.recognizing.graph import Operation, constant, operation_of, options_in_force
 from shardctl.tfds.recognizing.reader import FoundReader
 from shardctl.tfds.recognizing.stage_of import global_seed_of, stated_seed
 from shardctl.tfds.recognizing.walk import FoundPipeline, walked
+from shardctl.verbs.inspect.answer import InspectedStage, Inspection, OpenStage, SourceLine
 
 NO_SEED: KernelPair = (0, 0)  # tells a kernel to take its seeds from the machine
 _MOST_SHOWN = 8  # values of an argument

@@ -16,13 +16,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from shardctl.core.shuffle.passes import Loop
-from shardctl.core.text import choices, nearest_first, printable, quoted
+from shardctl.base.text import choices, nearest_first, printable, quoted
 from shardctl.errors import UsageError
-from shardctl.planning.inspect import Inspection
+from shardctl.tfdata.shuffle_passes import Loop
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.inspect import inspected, is_dataset
 from shardctl.tfds.inspecting.watching import Lines, is_of_script, shown_path
+from shardctl.verbs.inspect.answer import Inspection
 
 _NAMED = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
 

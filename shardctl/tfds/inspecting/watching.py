@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from shardctl.planning.inspect import SourceLine
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.recognizing.graph import Operation
+from shardctl.verbs.inspect.answer import SourceLine
 
 _PREFIX = "shardctl:"
 _TOKEN = "_shardctl_token"  # noqa: S105 - the attribute of a dataset that has its name

@@ -7,24 +7,24 @@ import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any
 
-from shardctl.core.arguments.kinds import Kind
-from shardctl.core.arguments.values import whole_number
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.order.order import Order
-from shardctl.core.resume.resume_plan import Stretch
-from shardctl.core.settings.document import SettingsDocument, settings_in_force
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.stages.document import pipeline_of
-from shardctl.core.stages.text import text_of
-from shardctl.core.text import choices, counted, printable
+from shardctl.base.arguments.kinds import Kind
+from shardctl.base.arguments.values import whole_number
+from shardctl.base.text import choices, counted, printable
+from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
-from shardctl.files.position_file import PositionRecord, position_of_text
-from shardctl.planning.resume.apply_plan import check_same_dataset
+from shardctl.order.order import Order
+from shardctl.saved.position_file import PositionRecord, position_of_text
+from shardctl.saved.resume_plan import RunSegment
+from shardctl.settings.document import SettingsDocument, settings_in_force
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.stages.document import pipeline_of
+from shardctl.stages.text import text_of
 from shardctl.tfds.builder_layout import in_order_of
 from shardctl.tfds.graphs.own_elements import Elements
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.position.deferred import position_of
 from shardctl.tfds.recognizing.graph import call_name
+from shardctl.verbs.resume.apply_plan import check_same_dataset
 
 _NEEDED = (
     "a tf.Variable that goes up by one a batch is needed, or a function that returns a number, as "
@@ -363,10 +363,10 @@ def records_of(states: Sequence[bytes]) -> list[PositionRecord]:
     return [records[places[index]] for index in range(count)]
 
 
-def stretch_of(records: Sequence[PositionRecord]) -> Stretch:
+def stretch_of(records: Sequence[PositionRecord]) -> RunSegment:
     """Return what the hosts of a run have handed out since it was last shared."""
     settings = records[0].settings
-    return Stretch(
+    return RunSegment(
         consumed=tuple(record.consumed for record in records),
         batch=settings.batch,
         host_by=settings.host_by,

@@ -11,23 +11,21 @@ from functools import partial
 from inspect import signature
 from typing import Any, Self
 
-from shardctl.core.arguments.checked import checked
-from shardctl.core.hosts.host import HostLike
-from shardctl.core.resume.resume_plan import ResumePlan, Stretch, settings_as_planned
-from shardctl.core.settings.read_settings import ReadSettings, refuse_loader
+from shardctl.base.arguments.checked import checked
 from shardctl.errors import UsageError
-from shardctl.files.position_file import (
+from shardctl.order.file_formats import format_warnings, refuse_unreadable
+from shardctl.order.plan_order import PlannedOrder, plan_order
+from shardctl.saved.pinned_sources import datasets_by_ref
+from shardctl.saved.position_file import (
     PositionRecord,
     position_of_text,
     position_text,
     read_position,
     write_position,
 )
-from shardctl.planning.file_formats import format_warnings, refuse_unreadable
-from shardctl.planning.order import PlannedOrder, plan_order
-from shardctl.planning.pinned_sources import datasets_by_ref
-from shardctl.planning.resume.resume import resume_order
-from shardctl.planning.resume.shared_run import SharedRun, shared_run
+from shardctl.saved.resume_plan import ResumePlan, RunSegment, settings_as_planned
+from shardctl.settings.read_settings import ReadSettings, refuse_loader
+from shardctl.spec.host import HostLike
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.position.counting import (
     SHAREABLE,
@@ -46,6 +44,8 @@ from shardctl.tfds.position.deferred import deferred, keep_place, place_of, trac
 from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.resume import dataset_to_resume
+from shardctl.verbs.resume.answer import resume_order
+from shardctl.verbs.resume.shared_run import SharedRun, shared_run
 
 
 class Position:
@@ -450,7 +450,7 @@ class Position:
                 "with its own state"
             )
 
-    def _shared_run(self, now: ReadSettings, stretches: tuple[Stretch, ...]) -> SharedRun:
+    def _shared_run(self, now: ReadSettings, stretches: tuple[RunSegment, ...]) -> SharedRun:
         if self._run is not None and (self._now, self._run.stretches) == (now, stretches):
             return self._run  # which takes its time with a thousand hosts
         return shared_run(self._planned.resolved, now, stretches)

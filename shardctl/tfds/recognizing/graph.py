@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
-from shardctl.core.stages.stages import WithOptions
 from shardctl.errors import UsageError
+from shardctl.stages.stages import WithOptions
 from shardctl.tfds.imports import tensorflow
 
 LONGEST_RANGE = (1 << 62) - 1  # one beyond this counts on for ever, as that of `enumerate` does

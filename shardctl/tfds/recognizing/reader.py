@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.hosts.host import Host
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.stages.fields import KernelPair
-from shardctl.core.text import quoted
-from shardctl.core.tfds_rules import DATASET_INFO_FILENAME, DEFAULT_BLOCK
+from shardctl.base.text import quoted
+from shardctl.base.tfds_rules import DATASET_INFO_FILENAME, DEFAULT_BLOCK
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
-from shardctl.files.stores.anywhere import is_file
-from shardctl.files.stores.remote_path import RemotePath, file_in, path_of, way_below
-from shardctl.files.stores.stores import as_bytes, is_remote, store_of
-from shardctl.readers.index.counting.counting import count_files
-from shardctl.readers.index.counting.known import known_counts
-from shardctl.readers.several_folders import merge_datasets
-from shardctl.readers.tfds_metadata import dataset_in
+from shardctl.metadata.index.counting.counting import count_files
+from shardctl.metadata.index.counting.known import known_counts
+from shardctl.metadata.several_folders import merge_datasets
+from shardctl.metadata.tfds_metadata import dataset_in
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
+from shardctl.stages.fields import KernelPair
+from shardctl.stores.anywhere import is_file
+from shardctl.stores.remote_path import RemotePath, file_in, path_of, way_below
+from shardctl.stores.stores import as_bytes, is_remote, store_of
 from shardctl.tfds.recognizing.graph import SHUFFLES, Function, NoConstantError, Operation, constant
 from shardctl.tfds.recognizing.stage_of import kernel_pair
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
-from shardctl.core.stages.fields import KernelPair
-from shardctl.core.stages.part import Stage
-from shardctl.core.stages.stages import (
+from shardctl.base.tfds_rules import DEFAULT_GRAPH_SEED, SEED_MODULUS
+from shardctl.stages.fields import KernelPair
+from shardctl.stages.part import Stage
+from shardctl.stages.stages import (
     CACHE_IN_FILE,
     WHY_OPEN,
     AssertCardinality,
@@ -25,7 +26,6 @@ from shardctl.core.stages.stages import (
     Take,
     Unbatch,
 )
-from shardctl.core.tfds_rules import DEFAULT_GRAPH_SEED, SEED_MODULUS
 from shardctl.tfds.recognizing.graph import (
     BATCHES,
     CACHES,

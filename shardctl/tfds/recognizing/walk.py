@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-from shardctl.core.iteration.build import build
-from shardctl.core.mixture.weights import weights_of_logits
-from shardctl.core.stages.fields import KernelPair
-from shardctl.core.stages.part import Source, Stage
-from shardctl.core.stages.pipelines import readers_of
-from shardctl.core.stages.stages import (
+from shardctl.errors import ShardctlError, UsageError
+from shardctl.iteration.build import build
+from shardctl.stages.fields import KernelPair
+from shardctl.stages.part import Source, Stage
+from shardctl.stages.pipelines import readers_of
+from shardctl.stages.stages import (
     WHY_OPEN,
     ChooseFromDatasets,
     Concatenate,
@@ -32,7 +32,7 @@ from shardctl.core.stages.stages import (
     WithOptions,
     Zip,
 )
-from shardctl.errors import ShardctlError, UsageError
+from shardctl.tfdata.mixture_weights import weights_of_logits
 from shardctl.tfds.recognizing.graph import (
     CACHES,
     LONGEST_RANGE,

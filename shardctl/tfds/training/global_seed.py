@@ -6,17 +6,17 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.order.reads_of_host import own_rows, sorted_reads
-from shardctl.core.resume.resume_plan import ResumePlan
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.settings.short_form import settings_of_read, stages_of
-from shardctl.core.shuffle.generator import ScriptSeeds
-from shardctl.core.stages.fields import KernelPair
-from shardctl.core.stages.pipelines import parts_of
-from shardctl.core.stages.stages import Read, SampleFromDatasets, Shuffle
+from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
-from shardctl.planning.pinned_sources import resolved_reading
+from shardctl.order.reads_of_host import own_rows, sorted_reads
+from shardctl.saved.pinned_sources import resolved_reading
+from shardctl.saved.resume_plan import ResumePlan
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.short_form import settings_of_read, stages_of
+from shardctl.stages.fields import KernelPair
+from shardctl.stages.pipelines import parts_of
+from shardctl.stages.stages import Read, SampleFromDatasets, Shuffle
+from shardctl.tfdata.seed_generator import ScriptSeeds
 from shardctl.tfds.imports import tensorflow
 
 

@@ -7,19 +7,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset, as_dataset
-from shardctl.core.resume.resume_plan import ResumePlan
-from shardctl.core.settings.read_settings import ReadSettings, refuse_loader
-from shardctl.core.settings.short_form import settings_of_read, stages_of
-from shardctl.core.shuffle.passes import Loop
-from shardctl.core.stages.stages import Read
-from shardctl.core.text import counted, quoted
+from shardctl.base.arguments.checked import checked
+from shardctl.base.text import counted, quoted
+from shardctl.dataset.dataset import Dataset, as_dataset
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.planning.file_formats import refuse_unreadable
-from shardctl.planning.order import plan_order
-from shardctl.planning.resume.apply_plan import check_same_dataset
-from shardctl.planning.sources import spec_of_reader
+from shardctl.order.file_formats import refuse_unreadable
+from shardctl.order.plan_order import plan_order
+from shardctl.order.sources import spec_of_reader
+from shardctl.saved.resume_plan import ResumePlan
+from shardctl.settings.read_settings import ReadSettings, refuse_loader
+from shardctl.settings.short_form import settings_of_read, stages_of
+from shardctl.stages.stages import Read
+from shardctl.tfdata.shuffle_passes import Loop
 from shardctl.tfds.builder_layout import Builder, builder_of, dataset_of
 from shardctl.tfds.graphs.dataset_graph import NotRebuildable
 from shardctl.tfds.graphs.own_elements import OwnElements
@@ -28,6 +27,7 @@ from shardctl.tfds.inspecting.inspect import Inspected, inspect, is_dataset
 from shardctl.tfds.stage_calls import StageCalls, input_context_of_host, split_of_host
 from shardctl.tfds.training.global_seed import check_global_seed, global_seed_of
 from shardctl.tfds.training.read_config import dataset_for
+from shardctl.verbs.resume.apply_plan import check_same_dataset
 
 Transform = Callable[[Any], Any]
 

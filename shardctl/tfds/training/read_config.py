@@ -11,24 +11,24 @@ from functools import cached_property
 from operator import index
 from typing import Any
 
-from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.hosts.host import Host, HostLike, as_host
-from shardctl.core.instructions.reads import Reads
-from shardctl.core.instructions.subsplit import Resolved
-from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, plan_of_tfds
-from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
-from shardctl.core.text import choices, quoted
+from shardctl.base.arguments.checked import checked
+from shardctl.base.text import choices, quoted
+from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, UsageError
-from shardctl.planning.order import order_of
-from shardctl.planning.pinned_sources import resolved_reading
-from shardctl.planning.resume.apply_plan import applied
-from shardctl.planning.resume.seen import codes_of
+from shardctl.order.plan_order import order_of
+from shardctl.order.reader_order import ReaderOrder
+from shardctl.saved.pinned_sources import resolved_reading
+from shardctl.saved.resume_plan import PlanOrPath, ResumePlan, plan_of_tfds
+from shardctl.settings.read_settings import ReadSettings, with_any_buffer_seed
+from shardctl.spec.host import Host, HostLike, as_host
+from shardctl.spec.reads import Reads
+from shardctl.spec.subsplit import Resolved
 from shardctl.tfds.builder_layout import Builder, RecordFiles, dataset_of, in_order_of
 from shardctl.tfds.imports import tensorflow_datasets
 from shardctl.tfds.training.global_seed import check_global_seed_of_plan
 from shardctl.tfds.training.records import RecordReader
+from shardctl.verbs.resume.apply_plan import applied
+from shardctl.verbs.resume.seen import codes_of
 
 
 def check_host(planned: Host, host: int | HostLike | None, *, what: str = "plan") -> None:

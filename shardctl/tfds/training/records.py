@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.reads import Reads
-from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.tfds_rules import TFDS_ID_SEPARATOR
+from shardctl.base.arrays import Int64s
+from shardctl.base.tfds_rules import TFDS_ID_SEPARATOR
+from shardctl.dataset.dataset import Dataset
+from shardctl.order.example_codes import ExampleCodes
+from shardctl.spec.reads import Reads
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
 
 # Chosen records are read in pieces from so many files at a time: of many records, since a call for

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.core.arguments.checked import checked
-from shardctl.core.arrays import Int64s
-from shardctl.core.hosts.host import HostLike
-from shardctl.core.instructions.reads import Reads
-from shardctl.core.resume.resume_plan import (
+from shardctl.base.arguments.checked import checked
+from shardctl.base.arrays import Int64s
+from shardctl.base.tfds_rules import WHOLE_DATASET
+from shardctl.errors import UsageError
+from shardctl.order.plan_order import plan_order
+from shardctl.order.sources import reads_spec
+from shardctl.saved.resume_plan import (
     BatchCall,
     ConcatenateCall,
     PlanOrPath,
@@ -21,15 +23,11 @@ from shardctl.core.resume.resume_plan import (
     ShuffleState,
     plan_of_tfds,
 )
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.shuffle.buffer import ShuffleReplay
-from shardctl.core.shuffle.seeds import KernelSeeds
-from shardctl.core.tfds_rules import WHOLE_DATASET
-from shardctl.errors import UsageError
-from shardctl.planning.order import plan_order
-from shardctl.planning.resume.hosts import as_host, num_after
-from shardctl.planning.resume.resume import resume as plan_resume
-from shardctl.planning.sources import reads_spec
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import HostLike
+from shardctl.spec.reads import Reads
+from shardctl.tfdata.shuffle_buffer import ShuffleReplay
+from shardctl.tfdata.shuffle_seeds import KernelSeeds
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.stage_calls import as_tensors, examples_of_host, kernel_shuffle
@@ -41,6 +39,8 @@ from shardctl.tfds.training.read_config import (
     fitted,
 )
 from shardctl.tfds.training.records import RecordReader
+from shardctl.verbs.resume.answer import resume as plan_resume
+from shardctl.verbs.resume.hosts import as_host, num_after
 
 
 @checked

@@ -11,19 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.dataset.folders import folders_of
-from shardctl.core.instructions.reads import Reads
-from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.instructions.subsplit import Resolved
-from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.reads_of_host import sorted_reads
-from shardctl.core.progress import Progress
-from shardctl.core.resume.resume_plan import ResumePlan
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.settings.short_form import settings_of_read, stages_of
-from shardctl.core.stages.stages import (
+from shardctl.base.arrays import Int64s
+from shardctl.base.progress import Progress
+from shardctl.base.text import printable, quoted
+from shardctl.base.tfds_rules import OTHER_FORMATS
+from shardctl.dataset.dataset import Dataset
+from shardctl.dataset.folders import folders_of
+from shardctl.errors import DatasetError, ShardctlError
+from shardctl.order.example_codes import ExampleCodes
+from shardctl.order.plan_order import order_of
+from shardctl.order.reads_of_host import sorted_reads
+from shardctl.order.sources import ResolvedSources, sources
+from shardctl.saved.resume_plan import ResumePlan
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.short_form import settings_of_read, stages_of
+from shardctl.spec.reads import Reads
+from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import Resolved
+from shardctl.stages.stages import (
     Batch,
     ChooseFromDatasets,
     Pipeline,
@@ -33,14 +38,7 @@ from shardctl.core.stages.stages import (
     Unbatch,
     Zip,
 )
-from shardctl.core.text import printable, quoted
-from shardctl.core.tfds_rules import OTHER_FORMATS
-from shardctl.errors import DatasetError, ShardctlError
-from shardctl.files.stores.remote_path import RemotePath, path_of
-from shardctl.planning.order import order_of
-from shardctl.planning.sources import ResolvedSources, sources
-from shardctl.planning.verify import FoundNames
-from shardctl.readers.verifying.file_checks import first_file_here
+from shardctl.stores.remote_path import RemotePath, path_of
 from shardctl.tfds.builder_layout import builder_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
 from shardctl.tfds.stage_calls import StageCalls, instructions_of_host
@@ -48,6 +46,8 @@ from shardctl.tfds.training.pipeline import pipeline
 from shardctl.tfds.training.read_config import fitted
 from shardctl.tfds.training.records import RangeReader
 from shardctl.tfds.training.resume import dataset_of_plan, resume
+from shardctl.verbs.verify.answer import FoundNames
+from shardctl.verbs.verify.file_checks import first_file_here
 
 BATCH_SIZE = 1024
 
@@ -60,7 +60,7 @@ BATCH: Shape = ("batch", (EXAMPLE,))
 def shape_of(pipeline: Pipeline) -> Shape:
     """Return what the elements of a pipeline are.
 
-    >>> from shardctl.core.stages.text import parse_stages
+    >>> from shardctl.stages.text import parse_stages
     >>> shape_of(parse_stages("zip(a | batch(2), b) | batch(3)"))
     ('batch', (('tuple', (('batch', (('example', ()),)), ('example', ()))),))
     """

@@ -9,48 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.core.arguments.checked import checked
-from shardctl.core.arrays import Int64s
-from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
-from shardctl.core.instructions.reads import Reads, joined
-from shardctl.core.instructions.subsplit import Resolved
-from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.order import Order
-from shardctl.core.progress import Progress, Watch, watched_by, watching
-from shardctl.core.provided import provided
-from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, plan_of_tfds
-from shardctl.core.settings.document import settings_in_force
-from shardctl.core.settings.read_settings import SettingsLike, as_settings
-from shardctl.core.text import printable
+from shardctl.base.arguments.checked import checked
+from shardctl.base.arrays import Int64s
+from shardctl.base.hooks import provided
+from shardctl.base.progress import Progress, Watch, watched_by, watching
+from shardctl.base.text import printable
+from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
-from shardctl.planning.order import PlannedOrder, plan_order, resolved_spec
-from shardctl.planning.resume.apply_plan import applied
-from shardctl.planning.resume.proof import (
-    BrokenPromise,
-    broken_promises,
-    inputs_of_plan,
-    left_out,
-    planned_anew,
-    prove,
-    with_reads_of,
-    without_dropping,
-)
-from shardctl.planning.resume.seen import codes_of
-from shardctl.planning.verify import (
-    BUDGETS,
-    FirstDifference,
-    Source,
-    StreamMismatch,
-    Take,
-    Verification,
-    Window,
-    check_not_nothing,
-    check_take,
-    first_mismatch,
-    first_mismatch_in_any_order,
-    taken,
-)
-from shardctl.readers.verifying.file_checks import FileChecks, check_files_read
+from shardctl.order.example_codes import ExampleCodes
+from shardctl.order.order import Order
+from shardctl.order.plan_order import PlannedOrder, plan_order, resolved_spec
+from shardctl.saved.resume_plan import PlanOrPath, ResumePlan, plan_of_tfds
+from shardctl.settings.document import settings_in_force
+from shardctl.settings.read_settings import SettingsLike, as_settings
+from shardctl.spec.reads import Reads, joined
+from shardctl.spec.subsplit import Resolved
 from shardctl.tfds.imports import tensorflow, versions
 from shardctl.tfds.training.global_seed import (
     check_global_seed,
@@ -66,6 +39,33 @@ from shardctl.tfds.verifying.real_files import (
     iterate_whole,
     why_not_files,
 )
+from shardctl.verbs.resume.apply_plan import applied
+from shardctl.verbs.resume.proof import (
+    BrokenPromise,
+    broken_promises,
+    inputs_of_plan,
+    left_out,
+    planned_anew,
+    prove,
+    with_reads_of,
+    without_dropping,
+)
+from shardctl.verbs.resume.seen import codes_of
+from shardctl.verbs.verify.answer import (
+    BUDGETS,
+    FirstDifference,
+    Source,
+    StreamMismatch,
+    Take,
+    Verification,
+    Window,
+    check_not_nothing,
+    check_take,
+    first_mismatch,
+    first_mismatch_in_any_order,
+    taken,
+)
+from shardctl.verbs.verify.file_checks import FileChecks, check_files_read
 
 
 @checked

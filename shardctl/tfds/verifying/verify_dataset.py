@@ -9,23 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.core.arguments.checked import checked
-from shardctl.core.order.order import Order
-from shardctl.core.progress import Progress, Watch, watched_by, watching
-from shardctl.core.settings.document import settings_in_force
-from shardctl.core.shuffle.passes import Loop
-from shardctl.core.text import choices, counted
+from shardctl.base.arguments.checked import checked
+from shardctl.base.progress import Progress, Watch, watched_by, watching
+from shardctl.base.text import choices, counted
 from shardctl.errors import UsageError
-from shardctl.planning.inspect import Inspection
-from shardctl.planning.verify import (
-    BUDGETS,
-    FirstDifference,
-    Take,
-    Verification,
-    Window,
-    check_take,
-)
-from shardctl.readers.verifying.file_checks import check_files_read
+from shardctl.order.order import Order
+from shardctl.settings.document import settings_in_force
+from shardctl.tfdata.shuffle_passes import Loop
 from shardctl.tfds.graphs.dataset_graph import NotRebuildable
 from shardctl.tfds.graphs.own_elements import OwnElements
 from shardctl.tfds.imports import tensorflow, versions
@@ -33,6 +23,16 @@ from shardctl.tfds.inspecting.inspect import Inspected, inspect, inspected, is_d
 from shardctl.tfds.inspecting.script import ScriptFunction, datasets_of
 from shardctl.tfds.inspecting.watching import Lines
 from shardctl.tfds.verifying.real_files import fitted_epoch, reason_of
+from shardctl.verbs.inspect.answer import Inspection
+from shardctl.verbs.verify.answer import (
+    BUDGETS,
+    FirstDifference,
+    Take,
+    Verification,
+    Window,
+    check_take,
+)
+from shardctl.verbs.verify.file_checks import check_files_read
 
 _TRIED = 64  # elements that are made twice, where maps draw random numbers
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.planning.lint.rules import LINT_RULES
+from shardctl.verbs.lint.rules import LINT_RULES
 from tests.cli.completion.conftest import Offered
 from tests.cli.conftest import Shardctl
 

@@ -14,8 +14,8 @@ from shardctl.cli.options.dataset import (
 )
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.errors import DatasetError, UsageError
-from shardctl.readers.project_file import Project
-from shardctl.readers.reference import Fallback
+from shardctl.metadata.project_file import Project
+from shardctl.metadata.reference import Fallback
 from tests.cli.conftest import Shardctl
 
 LAYOUT = "name: {name}\nsplits: {{train: {{shard_lengths: [3, 4]}}}}\n"

@@ -11,8 +11,8 @@ import pytest
 from shardctl.cli.app import application
 from shardctl.cli.main import COMMANDS
 from shardctl.cli.options.names import long_names, main_name
-from shardctl.core.settings.table import SETTINGS
 from shardctl.errors import UsageError
+from shardctl.settings.table import SETTINGS
 from tests.children import write_shardctl
 from tests.cli.conftest import Shardctl
 

@@ -8,12 +8,12 @@ from typing import Annotated, get_args, get_origin
 import pytest
 
 from shardctl.cli.options.order import OrderOptions
-from shardctl.core.settings.kinds import Switch
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.settings.table import SETTING_BY_FIELD
-from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
-from shardctl.readers.project_file import Project, find_project
+from shardctl.metadata.project_file import Project, find_project
+from shardctl.settings.kinds import Switch
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.table import SETTING_BY_FIELD
+from shardctl.stages.text import parse_stages
 from tests.cli.conftest import Shardctl
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shardctl.cli.options.names import path_from_repository, setting_origins
-from shardctl.readers.project_file import Project, read_project
+from shardctl.metadata.project_file import Project, read_project
 
 
 def test_a_path_is_named_from_its_repository_else_from_here(

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.cli.options.lint import LintOptions, UsageOptions
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.places import all_in_force
 from shardctl.cli.options.shared import DatasetOptions
-from shardctl.planning.config import Origin
-from shardctl.readers.catalog import catalog_dataset
-from shardctl.readers.project_file import find_project
+from shardctl.metadata.catalog import catalog_dataset
+from shardctl.metadata.project_file import find_project
+from shardctl.verbs.config.answer import Origin
+from shardctl.verbs.lint.options import LintOptions, UsageOptions
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.cli.commands.resume import ResumeOptions
 from shardctl.errors import UsageError
+from shardctl.verbs.resume.command import ResumeOptions
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from typing import Any, get_args
 
 import pytest
 
-from shardctl.core.hosts.host import Host
-from shardctl.core.hosts.modes import HOST_MODES, HostBy
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
+from shardctl.spec.host_modes import HOST_MODES, HostBy
 from shardctl.tfds.stage_calls import (
     examples_of_host,
     input_context_of_host,

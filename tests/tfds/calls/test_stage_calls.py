@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import pytest
 
-from shardctl.core.shuffle.seeds import shuffle_kernel_seeds
-from shardctl.core.stages.pipelines import sources_of
-from shardctl.core.stages.stages import Pipeline, Read, SampleFromDatasets, Shared, Values
-from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
+from shardctl.stages.pipelines import sources_of
+from shardctl.stages.stages import Pipeline, Read, SampleFromDatasets, Shared, Values
+from shardctl.stages.text import parse_stages
+from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
 from shardctl.tfds.stage_calls import StageCalls
 from tests.cases import add_cases
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 import shardctl
 import shardctl.tfds
-from shardctl.core.hosts.host import Host
-from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
 from tests.cases import FUZZ, check_cases
-from tests.core.order.order_cases import changed, elements
-from tests.core.order.toy_pipelines import (
+from tests.order.order_cases import changed, elements
+from tests.order.toy_pipelines import (
     FOLDERS,
     Case,
     Toys,

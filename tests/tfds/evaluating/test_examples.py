@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import shardctl.tfds
-from shardctl.core.hosts.host import Host
 from shardctl.errors import DatasetError
+from shardctl.spec.host import Host
 from tests.tfds_datasets import build_dataset
 
 LENGTHS = [3, 0, 5, 4]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.hosts.host import Host
 from shardctl.errors import UsageError
+from shardctl.spec.host import Host
 from shardctl.tfds import padded_evaluation as module
 from shardctl.tfds.padded_evaluation import own_host
 from tests.cases import add_cases

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.readers.tfds_metadata import read_tfds_folder
+from shardctl.metadata.tfds_metadata import read_tfds_folder
+from shardctl.order.example_codes import ExampleCodes
 from shardctl.tfds.graphs.dataset_graph import DatasetGraph
 from shardctl.tfds.graphs.gather import FileSource, NodeSource
 from tests.cases import add_cases

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.settings.read_settings import ReadSettings, as_settings
+from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UsageError
-from shardctl.planning.order import plan_order
+from shardctl.order.plan_order import plan_order
+from shardctl.settings.read_settings import ReadSettings, as_settings
 from shardctl.tfds.graphs.own_elements import Elements, IndexElements
 
 DATASET = Dataset(name="d", splits=(Split(name="train", shard_lengths=(5, 5)),))

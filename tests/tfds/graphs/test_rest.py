@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
+from shardctl.base.arrays import Int64s
 from shardctl.tfds.graphs.dataset_graph import DatasetGraph
 from shardctl.tfds.graphs.gather import EditedGraph, NodeSource
 from shardctl.tfds.graphs.own_elements import Elements, Rest

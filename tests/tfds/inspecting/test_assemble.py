@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.stages.text import text_of
-from shardctl.planning.inspect import Inspection
+from shardctl.stages.text import text_of
 from shardctl.tfds.inspecting.inspect import assembled
 from shardctl.tfds.recognizing.graph import operation_of, options_in_force
 from shardctl.tfds.recognizing.walk import walked
+from shardctl.verbs.inspect.answer import Inspection
 from tests.tfds_datasets import build_dataset
 
 

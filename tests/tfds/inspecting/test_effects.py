@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.stages.part import Source, Stage
-from shardctl.core.stages.text import parse_stages
+from shardctl.stages.part import Source, Stage
+from shardctl.stages.text import parse_stages
 
 WORDS = {
     "shuffle(10, seed=1)": "mixes within a buffer of 10, anew for each iterator",

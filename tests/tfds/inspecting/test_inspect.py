@@ -14,13 +14,13 @@ import pytest
 
 import shardctl
 from shardctl import ReadSettings, UnpredictableOrderError, UsageError
-from shardctl.core.settings.names import settings_from_document
 from shardctl.files.documents import to_yaml
-from shardctl.planning.inspect import Inspection
-from shardctl.readers.project_file import find_project
-from shardctl.rendering.inspect import is_without_metadata, layout_name, project_yaml
-from shardctl.rendering.layout import layout_document
+from shardctl.metadata.project_file import find_project
+from shardctl.settings.names import settings_from_document
 from shardctl.tfds.inspecting.inspect import inspect
+from shardctl.verbs.inspect.answer import Inspection
+from shardctl.verbs.inspect.view import is_without_metadata, layout_name, project_yaml
+from shardctl.verbs.layout.view import layout_document
 from tests.forked_scripts import forking_python
 from tests.pipelines.real_pipelines import epochs_of_fit
 from tests.tfds_datasets import build_dataset

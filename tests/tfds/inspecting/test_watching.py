@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from shardctl.planning.inspect import SourceLine
 from shardctl.tfds.inspecting.watching import Lines, is_of_script
 from shardctl.tfds.recognizing.graph import Operation, operation_of
+from shardctl.verbs.inspect.answer import SourceLine
 
 
 def _lines(lines: Lines, operation: Operation) -> list[int | None]:

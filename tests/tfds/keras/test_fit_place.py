@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 import shardctl.tfds
-from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
+from shardctl.settings.read_settings import ReadSettings
 from shardctl.tfds.keras_fit import FitEpochs, FitPlace, place_and_position
-from tests.core.order.order_cases import changed
 from tests.fit_runs import SETTINGS
+from tests.order.order_cases import changed
 
 
 def position_of(builder: Any, settings: ReadSettings = SETTINGS) -> Any:

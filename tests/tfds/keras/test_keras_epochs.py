@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import shardctl.tfds
-from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UnpredictableOrderError, UsageError
-from tests.core.order.order_cases import changed
+from shardctl.settings.read_settings import ReadSettings
+from tests.order.order_cases import changed
 from tests.tfds_datasets import build_dataset
 
 FILES = ReadSettings(shuffle_seed=3, cycle=2, block=2, batch=5)

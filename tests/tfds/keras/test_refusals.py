@@ -9,8 +9,8 @@ import pytest
 
 import shardctl.tfds
 from shardctl.errors import UsageError
-from tests.core.order.order_cases import changed
 from tests.fit_runs import SETTINGS, pair, recording
+from tests.order.order_cases import changed
 
 
 def fit(builder: Any, folder: Path, of: Any, settings: Any = SETTINGS, **compiled: Any) -> Any:

@@ -9,9 +9,8 @@ import pytest
 
 import shardctl
 import shardctl.tfds
-from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
-from tests.core.order.order_cases import changed
+from shardctl.settings.read_settings import ReadSettings
 from tests.fit_runs import (
     NUM_EPOCHS,
     SETTINGS,
@@ -22,6 +21,7 @@ from tests.fit_runs import (
     recording,
     whole_run,
 )
+from tests.order.order_cases import changed
 
 
 def with_validation(builder: Any, **options: Any) -> dict[str, Any]:

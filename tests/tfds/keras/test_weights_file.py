@@ -15,8 +15,8 @@ from shardctl.tfds.keras_fit import (
     drop_torn_metadata,
     save_weights_whole,
 )
-from tests.core.order.order_cases import changed
 from tests.fit_runs import SETTINGS, Script, Stop, check_stopped, recording, stopping, whole_run
+from tests.order.order_cases import changed
 
 
 def model_with_dropout() -> Any:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.files.stores.store import StoredFile
-from shardctl.files.stores.stores import store_of
+from shardctl.stores.store import StoredFile
+from shardctl.stores.stores import store_of
 from shardctl.tfds.metadata import first_record
 from tests.record_files import framed, header
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset

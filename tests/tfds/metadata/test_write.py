@@ -12,9 +12,9 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl import Dataset, Split
-from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
-from shardctl.readers.tfds_metadata import read_tfds_folder
+from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.tfds.metadata import write_metadata
 from tests.cases import FUZZ, check_cases
 from tests.tfds_datasets import build_dataset

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.settings.read_settings import ReadSettings, as_settings
 from shardctl.errors import UsageError
+from shardctl.settings.read_settings import ReadSettings, as_settings
 from shardctl.tfds import Position, exact_order
-from tests.core.order.order_cases import changed
+from tests.order.order_cases import changed
 
 SETTINGS = ReadSettings(cycle=2, block=2, shuffle_seed=5, epochs=2, batch=4)
 

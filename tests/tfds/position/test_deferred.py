@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import shardctl.tfds
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings
 from tests.tfds_datasets import build_dataset
 
 SETTINGS = ReadSettings(cycle=2, block=2, shuffle_seed=5, epochs=2)

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 import shardctl.tfds
-from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.hosts.host import Host
-from shardctl.core.settings.read_settings import ReadSettings, as_settings
+from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import DatasetError, MissingDependencyError, UsageError
-from shardctl.planning.order import plan_order
-from tests.core.order.order_cases import changed
+from shardctl.order.plan_order import plan_order
+from shardctl.settings.read_settings import ReadSettings, as_settings
+from shardctl.spec.host import Host
+from tests.order.order_cases import changed
 from tests.tfds_datasets import build_dataset
 
 SETTINGS = ReadSettings(
@@ -138,7 +138,7 @@ def test_a_state_is_the_text_of_the_file_and_taken_like_it(builder: Any, tmp_pat
 
 
 def test_a_state_past_the_end_changes_nothing(builder: Any) -> None:
-    from shardctl.files.position_file import position_of_text, position_text
+    from shardctl.saved.position_file import position_of_text, position_text
 
     position = shardctl.tfds.Position(builder, "train", SETTINGS, consumed=4)
     record = position_of_text(position.get_state(), source="it")
@@ -207,8 +207,8 @@ def test_importing_the_bridge_loads_no_tensorflow() -> None:
 def test_a_missing_package_is_named_with_what_installs_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch, module: str
 ) -> None:
-    from shardctl.planning.resume.resume import resume
-    from shardctl.readers.tfds_metadata import read_tfds_folder
+    from shardctl.metadata.tfds_metadata import read_tfds_folder
+    from shardctl.verbs.resume.answer import resume
 
     monkeypatch.setitem(sys.modules, module, None)
     plan = resume(read_tfds_folder(folder), consumed=3)
@@ -232,7 +232,7 @@ def test_help_lists_every_public_name() -> None:
 def test_a_position_written_before_is_restored_wherever_the_files_lie(tmp_path: Path) -> None:
     import tensorflow_datasets as tfds
 
-    before = Path(__file__).parents[2] / "files" / "written_before"
+    before = Path(__file__).parents[2] / "saved" / "written_before"
     splits = {"train": [4, 0, 7, 6], "test": [3, 2]}
     builder = tfds.builder_from_directory(build_dataset(tmp_path, splits=splits))
     position = shardctl.tfds.Position(builder, "train", SETTINGS)

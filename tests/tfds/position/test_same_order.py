@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.hosts.host import Host
-from shardctl.core.settings.read_settings import ReadSettings, as_settings
-from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
-from shardctl.planning.order import plan_order
+from shardctl.order.plan_order import plan_order
+from shardctl.settings.read_settings import ReadSettings, as_settings
+from shardctl.settings.table import SETTING_BY_FIELD
+from shardctl.spec.host import Host
 from shardctl.tfds import Position, dataset_of
 from tests.cases import add_cases
-from tests.core.order.order_cases import changed
+from tests.order.order_cases import changed
 from tests.tfds_datasets import build_dataset
 
 SETTINGS = ReadSettings(

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 import shardctl.tfds
-from shardctl.core.hosts.host import Host
-from shardctl.core.hosts.modes import HostBy
-from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
-from shardctl.files.plan_file import plan_json
-from shardctl.planning.resume.proof import prove
+from shardctl.saved.plan_file import plan_json
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
+from shardctl.spec.host_modes import HostBy
+from shardctl.verbs.resume.proof import prove
 from tests.cases import FUZZ, counted, random_of_a_fuzz_run
-from tests.core.order.order_cases import changed
+from tests.order.order_cases import changed
 from tests.tfds_datasets import build_dataset
 
 pytestmark = pytest.mark.tensorflow

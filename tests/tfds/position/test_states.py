@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from shardctl.core.hosts.host import Host
-from shardctl.core.resume.resume_plan import Stretch
-from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UsageError
-from shardctl.files.position_file import PositionRecord, position_text
+from shardctl.saved.position_file import PositionRecord, position_text
+from shardctl.saved.resume_plan import RunSegment
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
 from shardctl.tfds.position.counting import records_of, stretch_of
-from tests.core.instructions.tfds_splits import toy_dataset
+from tests.spec.tfds_splits import toy_dataset
 
 DATASET = toy_dataset({"train": (9, 4)}).identity
 
@@ -28,10 +28,10 @@ def of(*records: PositionRecord) -> list[PositionRecord]:
 
 def test_they_come_in_the_order_of_the_hosts() -> None:
     found = of(record(2, 3, 6), record(0, 3, 4), record(1, 3, 2))
-    assert stretch_of(found) == Stretch(consumed=(4, 2, 6), batch=2)
+    assert stretch_of(found) == RunSegment(consumed=(4, 2, 6), batch=2)
     alone = replace(record(0, 1), settings=ReadSettings())
-    assert stretch_of(of(alone)) == Stretch(consumed=(4,), alone=True)
-    assert stretch_of(of(record(0, 1))) == Stretch(consumed=(4,), batch=2)
+    assert stretch_of(of(alone)) == RunSegment(consumed=(4,), alone=True)
+    assert stretch_of(of(record(0, 1))) == RunSegment(consumed=(4,), batch=2)
 
 
 ALONE = replace(record(0, 1), settings=ReadSettings(batch=2))
@@ -59,7 +59,7 @@ ALONE = replace(record(0, 1), settings=ReadSettings(batch=2))
             "batch is 3, not 2",
         ),
         (
-            (record(0, 2), replace(record(1, 2), stretches=(Stretch(consumed=(1,)),))),
+            (record(0, 2), replace(record(1, 2), stretches=(RunSegment(consumed=(1,)),))),
             "shared anew at another place",
         ),
     ],

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, ShardctlError, UsageError
+from shardctl.settings.read_settings import ReadSettings
 from shardctl.tfds import Position
-from tests.core.order.order_cases import changed
+from tests.order.order_cases import changed
 from tests.tfds_datasets import build_dataset
 
 SETTINGS = ReadSettings(cycle=2, shuffle_seed=5, buffer=5, buffer_seed=1, epochs=2, batch=4)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.core.instructions.reads import reads_of
-from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.errors import DatasetError
+from shardctl.spec.reads import reads_of
+from shardctl.spec.subsplit import resolve_subsplit
 from shardctl.tfds.recognizing.reader import PLAIN_SPLIT, Listed, Piece, listed
 from tests.tfds_datasets import build_dataset
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardctl.core.stages.stages import Pipeline, Range
+from shardctl.stages.stages import Pipeline, Range
 from shardctl.tfds.recognizing.walk import FoundPipeline, FoundStage
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shardctl.core.stages.stages import WithOptions
+from shardctl.stages.stages import WithOptions
 from shardctl.tfds.recognizing.graph import Options, operation_of, options_in_force, options_of
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.hosts.host import Host
+from shardctl.spec.host import Host
 from shardctl.tfds.recognizing.graph import operation_of
 from shardctl.tfds.recognizing.reader import (
     FoundReader,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.hosts.host import Host
+from shardctl.spec.host import Host
 from shardctl.tfds.recognizing.graph import NoConstantError, operation_of
 from shardctl.tfds.recognizing.reader import Rows, rows_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.shuffle.seeds import shuffle_kernel_seeds
+from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
 from shardctl.tfds.recognizing.graph import operation_of
 from shardctl.tfds.recognizing.stage_of import global_seed_of, kernel_pair, stated_seed
 

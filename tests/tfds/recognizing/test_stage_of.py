@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.stages.part import Stage
-from shardctl.core.stages.stages import (
+from shardctl.stages.part import Stage
+from shardctl.stages.stages import (
     Batch,
     Cache,
     Filter,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.stages.stages import WithOptions
+from shardctl.stages.stages import WithOptions
 from shardctl.tfds.recognizing.graph import Operation, Options, operation_of
 from shardctl.tfds.recognizing.reader import found_reader, reads_files
 from shardctl.tfds.recognizing.walk import BehindReader, behind_tfds

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.core.stages.stages import ChooseFromDatasets, Pipeline, Range
-from shardctl.core.stages.text import parse_stages
+from shardctl.stages.stages import ChooseFromDatasets, Pipeline, Range
+from shardctl.stages.text import parse_stages
 from shardctl.tfds.recognizing.graph import operation_of, options_in_force
 from shardctl.tfds.recognizing.walk import walked
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.core.resume.resume_plan import ShuffleState
-from shardctl.core.shuffle.buffer import ShuffleReplay
-from shardctl.core.shuffle.seeds import shuffle_kernel_seeds
+from shardctl.saved.resume_plan import ShuffleState
+from shardctl.tfdata.shuffle_buffer import ShuffleReplay
+from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
 from shardctl.tfds.training.resume import replayed
 from tests.cases import FUZZ, check_cases
-from tests.core.shuffle.shuffle_oracles import tf_order
+from tests.tfdata.shuffle.shuffle_oracles import tf_order
 
 SEED = 7
 

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 import shardctl.tfds
-from shardctl.core.resume.resume_plan import ResumePlan, as_plan
-from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UsageError
-from shardctl.files.plan_file import plan_yaml
-from shardctl.planning.resume.hosts import resume_on_hosts
-from shardctl.planning.resume.resume import resume
-from shardctl.readers.tfds_metadata import read_tfds_folder
+from shardctl.metadata.tfds_metadata import read_tfds_folder
+from shardctl.saved.plan_file import plan_yaml
+from shardctl.saved.resume_plan import ResumePlan, as_plan
+from shardctl.settings.read_settings import ReadSettings
 from shardctl.tfds.training.read_config import epochs_that_follow, fitted, reads_of_epoch
 from shardctl.tfds.training.records import RangeReader
+from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.hosts import resume_on_hosts
 from tests.tfds_datasets import build_dataset
 
 pytestmark = pytest.mark.tensorflow

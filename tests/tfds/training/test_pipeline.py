@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 import shardctl.tfds
-from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.settings.read_settings import ReadSettings
 from tests.cases import FUZZ, check_cases
-from tests.core.order.order_cases import changed, elements
-from tests.core.order.toy_pipelines import (
+from tests.order.order_cases import changed, elements
+from tests.order.toy_pipelines import (
     Case,
     Toys,
     as_line,

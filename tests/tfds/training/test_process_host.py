@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import shardctl.tfds
-from shardctl.core.hosts.host import Host
-from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
-from shardctl.planning.resume.resume import resume
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
 from shardctl.tfds.training.read_config import check_host, hosts_said
+from shardctl.verbs.resume.answer import resume
 from tests.forked_scripts import forking_python
 from tests.tfds_datasets import build_dataset, read_ids
 
@@ -160,7 +160,7 @@ def test_everything_that_takes_a_plan_refuses_another_host(
 
 _JAX_CHILD = """
 import sys
-from shardctl.core.hosts.host import Host
+from shardctl.spec.host import Host
 from shardctl.errors import UsageError
 from shardctl.tfds.training.read_config import check_host, hosts_said
 
@@ -206,7 +206,7 @@ def test_the_processes_of_a_real_jax_say_who_they_are() -> None:
 _CHILD = """
 import sys
 import tensorflow as tf
-from shardctl.core.hosts.host import Host
+from shardctl.spec.host import Host
 from shardctl.errors import UsageError
 from shardctl.tfds.training.read_config import check_host, hosts_said
 

@@ -9,31 +9,31 @@ from typing import Any
 import pytest
 
 import shardctl.tfds
-from shardctl.core.hosts.host import Host
-from shardctl.core.resume.resume_plan import ResumePlan
-from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UsageError
-from shardctl.files.plan_file import plan_yaml
-from shardctl.planning.resume.hosts import resume_on_hosts
-from shardctl.planning.resume.resume import resume
-from shardctl.planning.resume.seen import resume_unseen
+from shardctl.saved.plan_file import plan_yaml
+from shardctl.saved.resume_plan import ResumePlan
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
+from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.hosts import resume_on_hosts
+from shardctl.verbs.resume.seen import resume_unseen
 from tests.cases import FUZZ, check_cases
-from tests.core.order.order_cases import changed
-from tests.core.order.toy_pipelines import (
+from tests.order.order_cases import changed
+from tests.order.toy_pipelines import (
     SPLITS,
     Case,
     Toy,
     Toys,
     as_line,
 )
-from tests.planning.resume.stopped_pipelines import (
+from tests.tfds_datasets import build_dataset, read_ids
+from tests.verbs.resume.stopped_pipelines import (
     from_a_file,
     lines_of,
     stopped,
     stopping_points,
     stops,
 )
-from tests.tfds_datasets import build_dataset, read_ids
 
 
 def lines_read(toy: Toy, plan: ResumePlan, builder: Any = None, **which: Any) -> list[str]:
@@ -102,7 +102,7 @@ def test_a_plan_at_the_end_reads_nothing(toys: Toys) -> None:
 def test_a_plan_file_goes_into_tfds_load(tmp_path: Path) -> None:
     import tensorflow_datasets as tfds
 
-    from shardctl.readers.tfds_metadata import read_tfds_folder
+    from shardctl.metadata.tfds_metadata import read_tfds_folder
 
     folder = build_dataset(tmp_path / "data", splits={"train": [3, 4, 5]})
     settings = ReadSettings(cycle=2, block=2)

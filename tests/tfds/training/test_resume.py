@@ -12,30 +12,30 @@ from typing import Any
 import pytest
 
 import shardctl.tfds
-from shardctl.core.hosts.host import Host
-from shardctl.core.order.order import Order
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.stages.text import parse_stages
 from shardctl.errors import DatasetError, UsageError
-from shardctl.planning.resume.hosts import resume_on_hosts
-from shardctl.planning.resume.resume import resume
-from shardctl.planning.resume.seen import resume_unseen
+from shardctl.order.order import Order
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
+from shardctl.stages.text import parse_stages
+from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.hosts import resume_on_hosts
+from shardctl.verbs.resume.seen import resume_unseen
 from tests.cases import FUZZ, check_cases
-from tests.core.order.order_cases import changed, elements
-from tests.core.order.toy_pipelines import (
+from tests.order.order_cases import changed, elements
+from tests.order.toy_pipelines import (
     SPLITS,
     Case,
     Toys,
     as_line,
 )
-from tests.planning.resume.stopped_pipelines import (
+from tests.tfds_datasets import build_dataset
+from tests.verbs.resume.stopped_pipelines import (
     from_a_file,
     lines_of,
     stopped,
     stopping_points,
     stops,
 )
-from tests.tfds_datasets import build_dataset
 
 NUM_STOPS = 2  # building a dataset takes longer than reading one of a hundred examples
 

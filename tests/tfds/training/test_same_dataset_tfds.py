@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 import shardctl.tfds
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
-from shardctl.files.plan_file import plan_json, plan_yaml, read_plan
-from shardctl.planning.resume.proof import prove
-from shardctl.planning.resume.resume import resume
-from shardctl.readers.several_folders import merge_datasets
-from shardctl.readers.tfds_metadata import read_tfds_folder
+from shardctl.metadata.several_folders import merge_datasets
+from shardctl.metadata.tfds_metadata import read_tfds_folder
+from shardctl.saved.plan_file import plan_json, plan_yaml, read_plan
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.proof import prove
 from tests.tfds_datasets import build_dataset, read_ids
 
 pytestmark = pytest.mark.tensorflow
@@ -239,8 +239,8 @@ def test_older_files_are_read_where_the_layout_shows_the_order(
     two: tuple[Path, Path], tmp_path: Path
 ) -> None:
     """They have neither folders nor templates; the digest is that of the file as it was."""
-    from shardctl.files.plan_file import digest_of
-    from shardctl.files.position_file import _digest_of
+    from shardctl.saved.plan_file import digest_of
+    from shardctl.saved.position_file import _digest_of
 
     longer = build_dataset(tmp_path / "c", splits={"train": [20, 15, 26]})
 

@@ -11,8 +11,8 @@ import pytest
 import shardctl
 import shardctl.tfds
 from shardctl import ReadSettings, UsageError
-from shardctl.core.settings.read_settings import as_settings
-from shardctl.files.plan_file import plan_json
+from shardctl.saved.plan_file import plan_json
+from shardctl.settings.read_settings import as_settings
 from tests.cases import add_cases
 from tests.tfds_datasets import build_dataset
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import shardctl.tfds
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings
 from tests.cases import FUZZ
 from tests.killed_runs import (
     Moment,

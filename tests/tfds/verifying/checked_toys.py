@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.dataset.dataset import Split
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.planning.verify import Verification
+from shardctl.dataset.dataset import Split
+from shardctl.settings.read_settings import ReadSettings
 from shardctl.tfds.verifying.verify import verify
-from tests.core.order.order_cases import changed
-from tests.core.order.toy_pipelines import (
+from shardctl.verbs.verify.answer import Verification
+from tests.order.order_cases import changed
+from tests.order.toy_pipelines import (
     Case,
     Toys,
     predicted,

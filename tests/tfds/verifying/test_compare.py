@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.core.arrays import Int64s
-from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.planning.verify import FirstDifference, Window
+from shardctl.base.arrays import Int64s
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.shard_files import ShardFiles
+from shardctl.order.example_codes import ExampleCodes
 from shardctl.tfds.verifying.real_files import BATCH_SIZE
 from shardctl.tfds.verifying.verify import difference
+from shardctl.verbs.verify.answer import FirstDifference, Window
 
 
 class FakePass:

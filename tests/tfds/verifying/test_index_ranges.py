@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.hosts.host import Host
-from shardctl.core.instructions.subsplit import resolve_subsplit
-from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.planning.resume.resume import resume
-from shardctl.readers.catalog import catalog_dataset
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.shard_files import ShardFiles
+from shardctl.metadata.catalog import catalog_dataset
+from shardctl.order.example_codes import ExampleCodes
+from shardctl.order.reader_order import ReaderOrder
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
+from shardctl.spec.subsplit import resolve_subsplit
 from shardctl.tfds.verifying.real_files import IndexRanges, Reading
 from shardctl.tfds.verifying.verify import verify
+from shardctl.verbs.resume.answer import resume
 from tests.oracles import interleave_by_hand
 
 pytestmark = pytest.mark.tensorflow  # which the module under test imports

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.errors import ShardctlError
-from shardctl.planning.resume.apply_plan import applied
-from shardctl.planning.resume.proof import BrokenPromise
-from shardctl.planning.resume.seen import resume_unseen
+from shardctl.saved.resume_plan import ResumePlan
 from shardctl.tfds.verifying import verify as plan_promises
 from shardctl.tfds.verifying.verify import looked_at
+from shardctl.verbs.resume.apply_plan import applied
+from shardctl.verbs.resume.proof import BrokenPromise
+from shardctl.verbs.resume.seen import resume_unseen
 from tests.cases import add_cases
-from tests.planning.resume.plan_cases import SEEN, TOY, is_of_another_pipeline, mutants, plans
+from tests.verbs.resume.plan_cases import SEEN, TOY, is_of_another_pipeline, mutants, plans
 
 # What is read is compared with TensorFlow where there is an order; warnings and advice are words.
 READ = (".spec", ".settings", ".instructions", ".dataset", ".warnings", ".advice")

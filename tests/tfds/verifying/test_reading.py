@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.core.progress import Progress
+from shardctl.base.progress import Progress
 from shardctl.errors import DatasetError, UsageError
 from shardctl.tfds.verifying.real_files import (
     Pass,

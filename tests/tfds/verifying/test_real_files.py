@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
-from shardctl.planning.order import plan_order
-from shardctl.readers.tfds_metadata import read_tfds_folder
+from shardctl.metadata.tfds_metadata import read_tfds_folder
+from shardctl.order.plan_order import plan_order
+from shardctl.settings.read_settings import ReadSettings
 from shardctl.tfds.verifying.real_files import why_not_files
 from shardctl.tfds.verifying.verify import verify
-from tests.core.order.toy_pipelines import (
+from tests.order.toy_pipelines import (
     Toys,
 )
-from tests.files.stores.servers import GcsServer, S3Server, lead_to
+from tests.stores.servers import GcsServer, S3Server, lead_to
 from tests.tfds.verifying.checked_toys import (
     tampered,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.stages.text import parse_stages
+from shardctl.stages.text import parse_stages
 from shardctl.tfds.stage_calls import StageCalls
 from shardctl.tfds.verifying.real_files import fitted_epoch, flattened, shape_of
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-import shardctl.planning.verify as limits
-from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.hosts.host import Host
-from shardctl.core.settings.read_settings import ReadSettings
+import shardctl.verbs.verify.answer as limits
+from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import MissingDependencyError, UnpredictableOrderError, UsageError
-from shardctl.readers.tfds_metadata import read_tfds_folder
+from shardctl.metadata.tfds_metadata import read_tfds_folder
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
 from shardctl.tfds.verifying.real_files import IndexRanges, RealFiles
 from shardctl.tfds.verifying.verify import verify
 from tests.cases import FUZZ, check_cases
-from tests.core.order.order_cases import changed
-from tests.core.order.toy_pipelines import (
+from tests.order.order_cases import changed
+from tests.order.toy_pipelines import (
     Case,
     Toys,
     cases,

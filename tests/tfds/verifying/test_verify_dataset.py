@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import shardctl.tfds
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.planning.inspect import Inspection
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.stages.text import parse_stages
 from shardctl.tfds.graphs.dataset_graph import DatasetGraph
+from shardctl.verbs.inspect.answer import Inspection
 from tests.forked_scripts import forking_python
 from tests.tfds_datasets import build_dataset
 

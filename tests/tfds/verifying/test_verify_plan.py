@@ -9,31 +9,31 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.resume.resume_plan import ResumePlan
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
-from shardctl.planning.resume.hosts import HostsMode, resume_on_hosts
-from shardctl.planning.resume.resume import BufferMode, resume
-from shardctl.planning.resume.seen import resume_unseen
-from shardctl.readers.tfds_metadata import read_tfds_folder
+from shardctl.metadata.tfds_metadata import read_tfds_folder
+from shardctl.saved.resume_plan import ResumePlan
+from shardctl.settings.read_settings import ReadSettings
 from shardctl.tfds.verifying.real_files import RealFiles
 from shardctl.tfds.verifying.verify import verify_plan
+from shardctl.verbs.resume.answer import BufferMode, resume
+from shardctl.verbs.resume.hosts import HostsMode, resume_on_hosts
+from shardctl.verbs.resume.seen import resume_unseen
 from tests.cases import check_cases
-from tests.core.order.order_cases import changed
-from tests.core.order.toy_pipelines import (
+from tests.order.order_cases import changed
+from tests.order.toy_pipelines import (
     Case,
     Toys,
     predicted,
-)
-from tests.planning.resume.stopped_pipelines import (
-    stopping_points,
-    stops,
 )
 from tests.tfds.verifying.checked_toys import (
     settings_of,
     tampered,
     without_folder,
+)
+from tests.verbs.resume.stopped_pipelines import (
+    stopping_points,
+    stops,
 )
 
 

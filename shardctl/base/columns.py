@@ -1,0 +1,168 @@
+"""Rows of answers as columns of Python values, made piece by piece: millions take no memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice, repeat
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from shardctl.base.on_demand import OnDemand
+
+if TYPE_CHECKING:
+    from shardctl.base.arrays import Int64s
+
+LONG = 1 << 12  # rows for which loading NumPy pays
+_PIECE = 1 << 14  # rows made at once
+
+Cell: TypeAlias = "list[Any] | Int64s | str | int | None"  # a column, or the value of all rows
+Pieces: TypeAlias = "Iterator[tuple[int, Sequence[Cell]]]"
+
+
+def rows_of(count: int, cells: Sequence[Cell]) -> Iterator[tuple[Any, ...]]:
+    """Return so many rows of some columns.
+
+    >>> list(rows_of(2, [[5, 7], "train"]))
+    [(5, 'train'), (7, 'train')]
+    """
+    return zip(*(listed(cell, count) for cell in cells), strict=True)
+
+
+def listed(cell: Cell, count: int) -> list[Any]:
+    """Return a column as a list of so many values."""
+    if cell is None or isinstance(cell, str | int):
+        return [cell] * count
+    return cell if isinstance(cell, list) else cell.tolist()
+
+
+def shared(cell: Cell) -> Cell:
+    """Return a column, or of an array with one number again and again that number."""
+    if cell is None or isinstance(cell, list | str | int):
+        return cell
+    return int(cell[0]) if len(cell) and (cell == cell[0]).all() else cell
+
+
+class RecordStream:
+    """Mappings that all have these fields, as columns that are made piece by piece, from the first.
+
+    `pieces` yields how many rows a piece has, and their columns in the order of the fields, which
+    are given one by one or as words.
+    """
+
+    def __init__(self, fields: Sequence[str] | str, pieces: Callable[[], Pieces]) -> None:
+        self.fields = tuple(fields.split() if isinstance(fields, str) else fields)
+        self.pieces = pieces
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the values of the mappings, one after the other."""
+        return chain.from_iterable(rows_of(*piece) for piece in self.pieces())
+
+
+def stream_of(fields: Sequence[str] | str, rows: Iterable[Sequence[Any]]) -> RecordStream:
+    """Return rows with these fields as a stream of columns.
+
+    >>> list(stream_of("n square", [(1, 1), (2, 4)]).pieces())
+    [(2, [[1, 2], [1, 4]])]
+    """
+
+    def pieces() -> Pieces:
+        waiting = iter(rows)
+        while some := list(islice(waiting, _PIECE)):
+            yield len(some), list(map(list, zip(*some, strict=True)))
+
+    return RecordStream(fields, pieces)
+
+
+class Records(RecordStream, OnDemand[dict[str, Any]]):
+    """Such mappings any of which can be made: `columns(start, stop)` are those of [start, stop).
+
+    >>> squares = Records(3, "n square", lambda start, stop: [
+    ...     list(range(start, stop)), [n * n for n in range(start, stop)]])
+    >>> len(squares), squares[2]
+    (3, {'n': 2, 'square': 4})
+    """
+
+    def __init__(
+        self, size: int, fields: Sequence[str] | str, columns: Callable[[int, int], Sequence[Cell]]
+    ) -> None:
+        def pieces() -> Pieces:
+            for start in range(0, size, _PIECE):
+                stop = min(start + _PIECE, size)
+                yield stop - start, columns(start, stop)
+
+        def record(row: tuple[Any, ...]) -> dict[str, Any]:
+            return dict(zip(self.fields, row, strict=True))
+
+        self.columns = columns
+        RecordStream.__init__(self, fields, pieces)
+        OnDemand.__init__(
+            self,
+            size,
+            lambda index: record(next(rows_of(1, columns(index, index + 1)))),
+            lambda: map(record, self.rows()),
+        )
+
+
+def records_of(fields: Sequence[str] | str, items: Sequence[Any]) -> Records:
+    """Return what items have as attributes of two names or more, see `picked`.
+
+    >>> records_of("real i=imag", [3, 1j])[0]
+    {'real': 3, 'i': 0}
+    """
+    words = fields.split() if isinstance(fields, str) else fields
+    names, _, paths = zip(*(word.partition("=") for word in words), strict=True)
+    values = attrgetter(*(path or name for name, path in zip(names, paths, strict=True)))
+
+    def columns(start: int, stop: int) -> list[Cell]:
+        return list(map(list, zip(*map(values, items[start:stop]), strict=True)))
+
+    found = Records(len(items), names, columns)
+    found.pieces = lambda: stream_of(names, map(values, items)).pieces()
+    return found
+
+
+def picked(item: Any, fields: str) -> dict[str, Any]:
+    """Return attributes of an item by their names, all None where there is no item.
+
+    `name=path` is an attribute, or one of an attribute, under another name. A tuple is a list.
+
+    >>> picked(1j, "real i=imag"), picked(None, "real")
+    ({'real': 0.0, 'i': 1.0}, {'real': None})
+    """
+    found = {}
+    for field in fields.split():
+        name, _, path = field.partition("=")
+        value = None if item is None else attrgetter(path or name)(item)
+        found[name] = list(value) if type(value) is tuple else value
+    return found
+
+
+def record_of(item: Any, fields: str) -> dict[str, Any] | None:
+    """Return what `picked` does, None where there is no item."""
+    return None if item is None else picked(item, fields)
+
+
+def filled(
+    texts: Sequence[str],
+    count: int,
+    cells: Sequence[list[Any] | Int64s | str | int],
+    widths: Sequence[int] | None = None,
+) -> str:
+    """Return so many rows as one text, made of one before each cell and one at the end of a row.
+
+    Cells narrower than `widths` get blanks: texts behind them, numbers before them.
+
+    >>> filled(["", ": ", "; "], 2, ["train", [5, 7]])
+    'train: 5; train: 7; '
+    """
+    columns, row = [], texts[0].replace("%", "%%")
+    for cell, width, text in zip(cells, widths or repeat(""), texts[1:], strict=False):
+        if isinstance(cell, str | int):
+            after = f"{cell:{width}}{text}"
+        else:
+            values = listed(cell, count)
+            row += f"%{'-' if width and isinstance(values[0], str) else ''}{width}s"
+            columns.append(values)
+            after = text
+        row += after.replace("%", "%%")
+    return row * count % tuple(chain.from_iterable(zip(*columns, strict=True)))

@@ -1,0 +1,108 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl help`: the options of a command, the guide of a subject, and the list of both."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shardctl.base.text import choices, nearest, quoted
+from shardctl.cli.formats import Formats, OutputOptions
+from shardctl.cli.options.shared import argument
+from shardctl.errors import UsageError
+from shardctl.guide.guides import Guide, guide_questions, read_guide
+
+if TYPE_CHECKING:
+    from shardctl.draw.tables import Screen
+
+    Topic = tuple[str | None, Guide | None]  # a command, None for all of them, and a guide
+
+
+def _pages(answer: "Topic", screen: "Screen", for_people: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the guide, then the options as `-h` shows them; without a topic the list of both."""
+    command, guide = answer
+    if guide is not None and screen.width is not None:
+        from shardctl.cli.guide_page import guide_on_terminal  # Rich: 40 ms
+
+        yield guide_on_terminal(guide, screen)
+    elif guide is not None:
+        yield guide.text
+    if command is not None or guide is None:
+        options = _options(command)
+        whole = f"\n## Options of `shardctl {command}`\n\n```text\n{options}```\n"
+        yield options if guide is None else whole if screen.width is None else f"\n{options}"
+
+
+FORMATS = Formats(renderers={"markdown": _pages})
+
+
+def _offered(incomplete: str) -> list[tuple[str, str]]:
+    """Offer commands and guides, each with what it answers."""
+    commands = {name: page.short_help for name, page in _group(None).commands.items()}
+    topics = {**guide_questions(), **commands}
+    return [(name, topics[name]) for name in sorted(topics) if name.startswith(incomplete)]
+
+
+# A command is named like its module; nothing here needs the built-in of that name.
+def help(
+    out: OutputOptions,
+    topic: Annotated[str | None, argument(offered=_offered)] = None,
+) -> None:
+    """Explain a command or a subject, with sessions to try, rules and limits.
+
+    Of a name that is both, the guide comes first and then the options. A terminal shows a guide
+    laid out, a pipe or a file gets its Markdown.
+
+    Arguments:
+      topic [COMMAND|SUBJECT]: A command, or the subject of a guide; without it all of them are
+        listed.
+
+    Examples:
+      # What there is to read
+      shardctl help
+      # A guide, and the options of the command of that name
+      shardctl help resume
+      # The same as a file
+      shardctl help resume -o resume.md
+    """
+    from shardctl.cli.main import COMMANDS
+
+    subjects = guide_questions()
+    if topic is not None and topic not in COMMANDS and topic not in subjects:
+        raise UsageError(_no_page(topic, sorted({*COMMANDS, *subjects})))
+    FORMATS.write(out, *_answer(topic))
+
+
+def _no_page(topic: str, topics: list[str]) -> str:
+    close = nearest(topic, topics)
+    if close:
+        return f"no help page {quoted(topic)}; close help pages: {choices(close)}"
+    return f"no help page {quoted(topic)}; choose from {choices(topics, 60)}"
+
+
+def _answer(topic: str | None) -> "Topic":
+    from shardctl.cli.main import COMMANDS
+
+    guide = read_guide(topic) if topic in guide_questions() else None
+    return (topic if topic in COMMANDS else None), guide
+
+
+def _group(command: str | None) -> Any:
+    """Return the application with one command, or with all."""
+    from shardctl.cli.app import application
+    from shardctl.cli.main import COMMANDS
+
+    return application(*(COMMANDS if command is None else (command,)))
+
+
+def _options(command: str | None) -> str:
+    """Return the page that `-h` shows; that of all commands lists the guides too."""
+    group = _group(command)
+    ctx = group.make_context("shardctl", [], resilient_parsing=True)
+    if command is not None:
+        one = group.commands[command]
+        return f"{one.get_help(typer.Context(one, info_name=command, parent=ctx))}\n"
+    formatter = ctx.make_formatter()
+    with formatter.section("Guides: shardctl help SUBJECT"):
+        formatter.write_dl(list(guide_questions().items()))
+    return f"{group.get_help(ctx)}\n\n{formatter.getvalue()}"

@@ -1,1 +1,0 @@
-"""How the examples of a spec are split among hosts."""

@@ -1,1 +1,0 @@
-"""Nodes: the dataset objects of a chain, and what their iterators hand out."""

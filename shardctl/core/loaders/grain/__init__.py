@@ -1,1 +1,0 @@
-"""Grain's loaders: its IndexSampler, MapDataset with shuffle and windows, and worker processes."""

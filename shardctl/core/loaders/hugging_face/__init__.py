@@ -1,1 +1,0 @@
-"""The orders of Hugging Face Datasets: map-style, and streaming in each era of its versions."""

@@ -1,1 +1,0 @@
-"""What a plan to resume holds."""

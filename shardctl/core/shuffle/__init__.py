@@ -1,1 +1,0 @@
-"""TensorFlow's shuffles, replayed; knows nothing of datasets."""

@@ -1,0 +1,275 @@
+"""The file names of a split's shards, kept as one pattern rather than a million strings."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, overload
+
+from shardctl.base.text import choices, quoted
+from shardctl.base.tfds_rules import MIN_SHARD_DIGITS, TEMPLATE_VARIABLES
+from shardctl.errors import DatasetError
+
+if TYPE_CHECKING:
+    from shardctl.base.arrays import Int64s
+
+_FIELD = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+_INDEX = "\0"  # stands for the shard index; refused in every name
+_PIECE = 1 << 16  # names worked on at once
+_BLOCK = 1000  # names whose indices differ in their last three digits alone
+MAX_NAME_BYTES = 255  # NAME_MAX of Linux, macOS and Windows
+MAX_PATH_BYTES = 4095  # PATH_MAX of Linux, without the NUL at the end
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardFiles(Sequence[str]):
+    """Relative paths of the shards of one split in one folder, as a sequence of str.
+
+    `pattern` is the path with a NUL wherever the zero-padded shard index goes; `names` holds the
+    paths themselves where they follow no pattern (record files found on disk).
+
+    >>> from shardctl.base.tfds_rules import DEFAULT_TEMPLATE
+    >>> files = ShardFiles.from_template(
+    ...     DEFAULT_TEMPLATE, dataset="mnist", split="train", file_format="tfrecord", num_shards=2)
+    >>> list(files)
+    ['mnist-train.tfrecord-00000-of-00002', 'mnist-train.tfrecord-00001-of-00002']
+    """
+
+    data_dir: str | None = None
+    pattern: str = ""
+    num_shards: int = 0
+    names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.names is not None and len(self.names) != self.num_shards:
+            raise DatasetError(f"{len(self.names)} file names for {self.num_shards} shards")
+        names = (self._name(0),) if self.names is None else self.names
+        _check_characters(*names, self.data_dir or "")
+        _check_lengths(names, data_dir=self.data_dir)
+
+    @classmethod
+    def from_template(
+        cls,
+        template: str,
+        *,
+        dataset: str,
+        split: str,
+        file_format: str,
+        num_shards: int,
+        data_dir: str | None = None,
+    ) -> ShardFiles:
+        """Resolve a TFDS file name template (TFDS core/naming.py, ShardedFileTemplate).
+
+        Raises:
+            DatasetError: a variable TFDS does not know, a brace without its partner, a path that
+                leaves the dataset's folder, or one longer than file systems take.
+        """
+        digits = max(MIN_SHARD_DIGITS, len(str(num_shards)))
+        total = f"{num_shards:0{digits}d}"
+        values = {
+            "DATASET": dataset,
+            "SPLIT": split,
+            "FILEFORMAT": file_format,
+            "SHARD_INDEX": _INDEX,
+            "NUM_SHARDS": total,
+            "SHARD_X_OF_Y": f"{_INDEX}-of-{total}",
+        }
+        if not (dataset + split + file_format + template).isprintable():
+            raise DatasetError(f"a control character in the file name template {quoted(template)}")
+        pattern = _format_template(template, values)
+        _check_stays_inside(pattern, template)
+        return cls(data_dir=data_dir, pattern=pattern, num_shards=num_shards)
+
+    @property
+    def template(self) -> str:
+        r"""The pattern as people write it, whatever the number of shards.
+
+        >>> ShardFiles(pattern="a-\0-of-00002", num_shards=2).template
+        'a-{SHARD_INDEX}-of-{NUM_SHARDS}'
+        """
+        total = f"{self.num_shards:0{self.num_digits}d}"
+        return self.pattern.replace(total, "{NUM_SHARDS}").replace(_INDEX, "{SHARD_INDEX}")
+
+    @property
+    def num_digits(self) -> int:
+        """How many digits the index has in every name, zeros before it included."""
+        return max(MIN_SHARD_DIGITS, len(str(self.num_shards)))
+
+    def __len__(self) -> int:
+        return self.num_shards
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
+        if isinstance(index, slice):
+            return tuple(self._name(i) for i in range(*index.indices(self.num_shards)))
+        if not -self.num_shards <= index < self.num_shards:
+            raise IndexError(index)
+        return self._name(index % self.num_shards)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.between(0, self.num_shards))
+
+    def between(self, start: int, stop: int) -> Sequence[str]:
+        """Return the paths of shards [start, stop), many times faster than one by one."""
+        if self.names is not None:
+            return self.names[start:stop]
+        head, mark, tail = self.pattern.partition(_INDEX)
+        if stop - start < _BLOCK or not mark or _INDEX in tail:
+            return self.at(range(start, stop))
+        ends = [f"{_INDEX}{low:03d}{tail}" for low in range(_BLOCK)]
+        names: list[str] = []
+        for high in range(start // _BLOCK, -(-stop // _BLOCK)):
+            first = high * _BLOCK
+            block = "".join(ends[max(start - first, 0) : stop - first])
+            begin = f"{_INDEX}{head}{high:0{self.num_digits - 3}d}"
+            names += block.replace(_INDEX, begin).split(_INDEX)[1:]
+        return names
+
+    def at(self, indices: Sequence[int]) -> list[str]:
+        """Return the paths of shards in any order, as fast.
+
+        >>> ShardFiles(pattern="d-\\0", num_shards=3).at([2, 0])
+        ['d-00002', 'd-00000']
+        """
+        if self.names is not None or self.pattern.count(_INDEX) != 1:
+            return [self._name(index) for index in indices]
+        # One format call over all the indices; no name has a NUL in it.
+        line = self.pattern.replace("%", "%%").replace(_INDEX, f"%0{self.num_digits}d") + "\0"
+        return (line * len(indices) % tuple(indices)).split("\0")[:-1]
+
+    def index_of(self, path: str) -> int | None:
+        """Return the index of the shard with this path, None where there is none.
+
+        >>> ShardFiles(pattern="d-\\0-of-3", num_shards=3).index_of("d-00002-of-3")
+        2
+        """
+        if self.names is not None:
+            return self.names.index(path) if path in self.names else None
+        head = self.pattern.partition(_INDEX)[0]
+        # The index is as wide in every name, so that it can be cut out and the name compared.
+        digits = path[len(head) : len(head) + self.num_digits]
+        if not (digits.isascii() and digits.isdigit() and int(digits) < self.num_shards):
+            return None
+        return int(digits) if self._name(int(digits)) == path else None
+
+    def indices_of(self, names: Sequence[str]) -> Int64s | None:
+        """Return the indices, int64[n], of the shards with these base names, -1 for no such name.
+
+        It is None where the pattern does not tell the index by one stretch of ASCII digits: then
+        each is to be looked up.
+
+        >>> ShardFiles(pattern="a/d-\\0", num_shards=3).indices_of(["d-00002", "b", "d-00000"])
+        array([ 2, -1,  0])
+        """
+        head, mark, tail = self.pattern.rpartition("/")[2].partition(_INDEX)
+        if self.names is not None or not mark or _INDEX in tail or not (head + tail).isascii():
+            return None
+        import numpy as np
+
+        shape = np.frombuffer((head + "0" * self.num_digits + tail).encode(), np.uint8)
+        number = slice(len(head), len(shape) - len(tail))
+        powers = 10 ** np.arange(self.num_digits)[::-1]
+        found = np.full(len(names), -1, np.int64)
+        for start in range(0, len(names), _PIECE):
+            piece = names[start : start + _PIECE]
+            text = "".join(piece)
+            at: Int64s | slice = slice(start, start + len(piece))
+            if not text.isascii() or set(map(len, piece)) != {len(shape)}:
+                fits = [len(name) == len(shape) and name.isascii() for name in piece]
+                text = "".join(itertools.compress(piece, fits))
+                at = start + np.flatnonzero(fits)
+            rows = np.frombuffer(text.encode(), np.uint8).reshape(-1, len(shape))
+            digits = rows[:, number] - np.uint8(ord("0"))
+            alike = (np.delete(rows, number, axis=1) == np.delete(shape, number)).all(axis=1)
+            alike &= (digits <= 9).all(axis=1)
+            index = digits @ powers
+            found[at] = np.where(alike & (index < self.num_shards), index, -1)
+        return found
+
+    def _name(self, index: int) -> str:
+        if self.names is not None:
+            return self.names[index]
+        return self.pattern.replace(_INDEX, f"{index:0{self.num_digits}d}")
+
+
+def _format_template(template: str, values: dict[str, str]) -> str:
+    """Return `template` as `str.format` with plain variables would, and nothing more.
+
+    `str.format` itself is not used on text from a file: `{SPLIT.__class__}` reaches into objects
+    and `{SPLIT:>999999999}` fills the memory.
+    """
+
+    pieces: list[str] = []
+    end = num_characters = 0
+    for match in _FIELD.finditer(template):
+        text, variable = match.group(0), match.group(1)
+        if text not in ("{{", "}}") and variable not in values:
+            known = choices(f"{{{name}}}" for name in TEMPLATE_VARIABLES)
+            raise DatasetError(
+                f"file name template {quoted(template)}: {quoted(text)} is not a variable; "
+                f"TFDS knows {known}"
+            )
+        value = values[variable] if variable in values else text[0]
+        pieces += (template[end : match.start()], value)
+        end = match.end()
+        num_characters += len(pieces[-2]) + len(value)
+        if num_characters > MAX_PATH_BYTES:  # before a short text becomes a gigabyte
+            raise DatasetError(
+                f"file name template {quoted(template)} makes a path of more than "
+                f"{MAX_PATH_BYTES} bytes, the most that a file system takes"
+            )
+    return "".join((*pieces, template[end:]))
+
+
+def _check_characters(*names: str) -> None:
+    """Raise where a name could not be handed to the system; it may have bytes that are no UTF-8."""
+    for name in names:
+        if _INDEX in name:
+            raise DatasetError(f"file name {quoted(name)} holds a NUL character, as no path does")
+        if not name.isascii():
+            try:
+                os.fsencode(name)
+            except UnicodeEncodeError:
+                raise DatasetError(f"file name {quoted(name)} holds half a character") from None
+
+
+def _check_lengths(names: Sequence[str], *, data_dir: str | None) -> None:
+    """Raise where no file system takes a file name, or a path under the data dir."""
+    room = MAX_PATH_BYTES - (0 if data_dir is None else _num_bytes(data_dir) + 1)
+    if max(map(len, names), default=0) * 4 <= min(MAX_NAME_BYTES, room):
+        return  # however many bytes a character takes
+    for name in names:
+        longest = max(name.split("/"), key=_num_bytes)
+        if _num_bytes(longest) > MAX_NAME_BYTES:
+            raise DatasetError(
+                f"file name {quoted(longest, 60)} has {_num_bytes(longest)} bytes; "
+                f"a file system takes at most {MAX_NAME_BYTES}"
+            )
+        if _num_bytes(name) > room:
+            path = name if data_dir is None else f"{data_dir}/{name}"
+            raise DatasetError(
+                f"path {quoted(path, 60)} has {_num_bytes(path)} bytes; "
+                f"a file system takes at most {MAX_PATH_BYTES}"
+            )
+
+
+def _num_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def _check_stays_inside(pattern: str, template: str) -> None:
+    parts = pattern.replace("\\", "/").split("/")
+    if posixpath.isabs(pattern) or ".." in parts or re.match(r"[A-Za-z]:", pattern):
+        raise DatasetError(
+            f"file name template {quoted(template)} leaves the dataset's folder; "
+            "file names are relative to it"
+        )
+    if parts[-1] in ("", "."):
+        raise DatasetError(f"file name template {quoted(template)} names no file")

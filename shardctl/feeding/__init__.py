@@ -1,1 +1,0 @@
-"""tf.data's order by the keys of a data source, for loaders that are fed it: what they share."""

@@ -1,0 +1,155 @@
+"""Batches of elements, and elements of batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+
+import numpy as np
+
+from shardctl.base.arrays import Int64s
+from shardctl.errors import UsageError
+from shardctl.iteration.iteration import UNKNOWN, Axis, InPlace, Node
+
+
+class Batch(Node):
+    """`ds.batch(size, drop_remainder)`.
+
+    >>> from shardctl.iteration.source import Source
+    >>> iteration = Batch(Source(range(5)), 2).iterate()
+    >>> iteration.pull(9), iteration.examples(np.array([2, 0])).tolist()
+    (3, [4, 0, 1])
+    """
+
+    def __init__(self, child: Node, size: int, *, drop_remainder: bool = False) -> None:
+        self.inputs = (child,)
+        self.size, self.drop_remainder = size, drop_remainder
+        self.shape = (Axis(size, drop_remainder), *child.shape)
+
+    def cardinality_of(self, counts: Sequence[int]) -> int:
+        (count,) = counts
+        if count < 0:
+            return count
+        return count // self.size if self.drop_remainder else -(-count // self.size)
+
+    def iterate(self) -> BatchIteration:
+        return BatchIteration(self)
+
+
+class BatchIteration(InPlace):
+    """An iterator over batches; the examples are those of its input, in their places."""
+
+    def __init__(self, node: Batch) -> None:
+        super().__init__(node.child.iterate())
+        self._node = node
+
+    def _advance(self, count: int) -> int:
+        size = self._node.size
+        self._child.pull(count * size)
+        total = self._child.pulled // size
+        if self._child.pulled % size and not self._node.drop_remainder:
+            total += 1
+        return total - self.pulled
+
+    def _rows(self, elements: Int64s) -> Int64s:
+        """Return the number of elements of the input in each batch."""
+        return np.minimum(self._child.pulled - elements * self._node.size, self._node.size)
+
+    @property
+    def width(self) -> int | None:
+        width = self._child.width
+        has_partial = self.pulled * self._node.size > self._child.pulled
+        if has_partial and self.pulled > 1:
+            return None
+        rows = self._child.pulled if has_partial else self._node.size
+        return None if width is None else width * rows
+
+    def widths(self, elements: Int64s) -> Int64s:
+        width = self._child.width
+        if width is not None:
+            return self._rows(elements) * width
+        return self.before(elements + 1) - self.before(elements)
+
+    def before(self, elements: Int64s) -> Int64s:
+        return self._child.before(np.minimum(elements * self._node.size, self._child.pulled))
+
+    def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
+        inputs, _ = self._child.at(places)
+        elements = inputs // self._node.size
+        return elements, places - self.before(elements)
+
+    def examples(self, elements: Int64s) -> Int64s:
+        rows = self._rows(elements)
+        starts = elements * self._node.size - (np.cumsum(rows) - rows)
+        return self._child.examples(np.repeat(starts, rows) + np.arange(rows.sum()))
+
+    def _outputs_of(self, inputs: Int64s) -> Int64s:
+        return inputs // self._node.size
+
+    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
+        size = self._node.size
+        yield from self._child.chunks(start * size, min(stop * size, self._child.pulled))
+
+
+class Unbatch(Node):
+    """`ds.unbatch()`: the rows of each batch, one after the other.
+
+    Raises:
+        UsageError: the elements are no batches, or batches of batches that may differ in size.
+    """
+
+    def __init__(self, child: Node) -> None:
+        self.inputs = (child,)
+        if not child.shape or not child.shape[0].is_batch:
+            raise UsageError("unbatch of elements that are no batches: put it behind a batch")
+        self.rows, self.shape = child.shape[0], child.shape[1:]
+        if not all(axis.is_exact for axis in self.shape):
+            raise UsageError(
+                "unbatch of batches of batches that may differ in size: give the inner batch "
+                "drop_remainder=True"
+            )
+        self.width = prod(axis.size for axis in self.shape)
+
+    def cardinality_of(self, counts: Sequence[int]) -> int:
+        (count,) = counts
+        if count < 0:
+            return count
+        return count * self.rows.size if self.rows.is_exact else UNKNOWN
+
+    def iterate(self) -> UnbatchIteration:
+        return UnbatchIteration(self)
+
+
+class UnbatchIteration(InPlace):
+    """An iterator over rows: so many examples each, in the places that they have in the batches."""
+
+    def __init__(self, node: Unbatch) -> None:
+        super().__init__(node.child.iterate())
+        self._node = node
+
+    def _advance(self, count: int) -> int:
+        wanted = self.pulled + count
+        while (missing := wanted - self._available) > 0:
+            # No batch has more rows than `rows.size`, so that none is read too early.
+            needed = -(-missing // self._node.rows.size)
+            if self._child.pull(needed) < needed:
+                break
+        return min(wanted, self._available) - self.pulled
+
+    @property
+    def _available(self) -> int:
+        return self._child.num_examples // self._node.width
+
+    @property
+    def width(self) -> int:
+        return self._node.width
+
+    def examples(self, elements: Int64s) -> Int64s:
+        return self.codes_at((elements[:, None] * self.width + np.arange(self.width)).ravel())
+
+    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        query, places = self.places_of(codes)
+        return query, places // self.width
+
+    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
+        yield from self._child.codes_between(start * self.width, stop * self.width)

@@ -1,0 +1,299 @@
+"""From the stages of a pipeline to the nodes that stand for its dataset objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from shardctl.base.text import quoted
+from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.iteration.batch import Batch, Unbatch
+from shardctl.iteration.cache import Asserted, Cache
+from shardctl.iteration.directed import Chosen, Directed, Sampled
+from shardctl.iteration.filtered import Filter, Passing
+from shardctl.iteration.iteration import EVERYTHING, Iteration, Node
+from shardctl.iteration.repeat import Concatenate, Repeat
+from shardctl.iteration.shuffle import Shuffle
+from shardctl.iteration.source import Source
+from shardctl.iteration.strided import Strided
+from shardctl.iteration.zipped import Zip
+from shardctl.stages import part as parts
+from shardctl.stages import stages as call
+from shardctl.stages.part import Stage
+from shardctl.stages.pipelines import options_of
+from shardctl.stages.stages import Pipeline, Prefetch, WithOptions
+from shardctl.tfdata.mixture_weights import cumulative_of, uniform_cumulative
+from shardctl.tfdata.seed_generator import ScriptSeeds, SeedGenerator
+from shardctl.tfdata.shuffle_passes import Loop
+
+SourceOf = Callable[[call.Read], Node]
+PassingOf = Callable[[call.Filter], Passing]
+
+
+def build(
+    pipeline: call.Pipeline,
+    source: SourceOf,
+    *,
+    seeds: ScriptSeeds | None = None,
+    kept: PassingOf | None = None,
+) -> Node:
+    """Return the node of a whole pipeline as TensorFlow runs it (see `optimized`).
+
+    Each part of a pipeline is a dataset object of its own, however alike two of them are; what a
+    script uses twice is a source `Shared`, one object wherever its label stands.
+
+    source: makes the node of a TFDS reader.
+    seeds: what ops without a seed get, counted on from here in the order of the script; `source`
+        may hold it too.
+    kept: returns which codes pass a filter that has a list of those kept.
+
+    >>> from shardctl.iteration.source import NOTHING
+    >>> stages = (call.Skip(count=2), call.Batch(size=2))
+    >>> pipeline = call.Pipeline(source=call.Range(stop=7), stages=stages)
+    >>> build(pipeline, lambda read: NOTHING).cardinality
+    3
+
+    Raises:
+        UnpredictableOrderError: a stage leaves the order open; a shuffle without a seed does so
+            only where its order is asked for.
+        UsageError: TensorFlow refuses the pipeline, or its batches differ in a way that hides rows.
+    """
+    options = options_of(pipeline)
+    builder = Builder(source=source, seeds=seeds or ScriptSeeds(), options=options, kept=kept)
+    return builder.node_of(optimized(pipeline))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Builder:
+    """Makes the nodes of parts, each by its function in `NODES`."""
+
+    source: SourceOf
+    seeds: ScriptSeeds
+    options: WithOptions
+    kept: PassingOf | None
+    shared: dict[str, tuple[call.Pipeline, Node]] = field(default_factory=dict)
+
+    def node_of(self, pipeline: call.Pipeline) -> Node:
+        node = self._made(pipeline.source)
+        before = _last_stage(pipeline.source)  # which a first stage may become one op with
+        for stage in pipeline.stages:
+            if before is not None and fuses(before, stage, self.options):
+                assert isinstance(node, Shuffle)
+                assert isinstance(stage, call.Repeat)
+                node = Shuffle(node.child, node.buffer, node.generator, stage.count)
+            else:
+                node = self._made(stage, node)
+            before = stage
+        return node
+
+    def _made(self, part: parts.Part, *node: Node) -> Node:
+        # A shuffle without a seed is refused where its order is asked for.
+        if not isinstance(part, call.Shuffle | call.SampleFromDatasets):
+            reason = part.why_open(self.options.deterministic, self.seeds.global_seed)
+            if reason is not None:
+                raise UnpredictableOrderError(f"{part.called} leaves the order open: {reason}")
+        if type(part) not in NODES:
+            raise UsageError(f"no order of {part.name}")
+        return NODES[type(part)](self, part, *node)
+
+    def read_ahead(self, node: Node, count: int | str, *, has_prefetch: bool = False) -> Node:
+        return Strided(
+            node,
+            reads_ahead=count if isinstance(count, int) else None,
+            warm=self.options.warm_start is True,
+            has_prefetch=has_prefetch,
+        )
+
+
+def _sampled(self: Builder, source: call.SampleFromDatasets) -> Node:
+    inputs = [self.node_of(one) for one in source.inputs]
+    # Those of weight 0 are built too, and left out.
+    numbers = source.kept_inputs
+    if not numbers:
+        return Strided(inputs[0], limit=0)
+    if len(numbers) == 1:
+        return inputs[numbers[0]]
+    if source.weights is None:
+        cumulative = uniform_cumulative(len(inputs))
+    else:
+        weights = [source.weights[number] for number in numbers]
+        cumulative = cumulative_of(weights, source.weights_dtype)
+    kernel = self.seeds.kernel(source.seed)
+    generator = SeedGenerator(kernel, source.rerandomize is True, stage=source.name)
+    data = [inputs[number] for number in numbers]
+    return Directed(data, Sampled(generator, cumulative), stop_on_empty=source.stop_on_empty)
+
+
+def _chosen(self: Builder, source: call.ChooseFromDatasets) -> Node:
+    inputs = [self.node_of(one) for one in source.inputs]
+    _check_choices(source.choices)
+    choices = Chosen(self.node_of(source.choices))
+    return Directed(inputs, choices, stop_on_empty=source.stop_on_empty)
+
+
+def _shared(self: Builder, source: call.Shared) -> Node:
+    known = self.shared.get(source.label)
+    if known is None:
+        known = self.shared[source.label] = source.pipeline, self.node_of(source.pipeline)
+    elif known[0] != source.pipeline:
+        raise UsageError(
+            f"shared: two different pipelines are called {quoted(source.label)}; one label is "
+            "one dataset object"
+        )
+    return known[1]
+
+
+def _shuffled(self: Builder, stage: call.Shuffle, node: Node) -> Node:
+    kernel = self.seeds.kernel(stage.seed)
+    generator = SeedGenerator(kernel, stage.reshuffle, stage=f"shuffle({stage.buffer})")
+    return Shuffle(node, stage.buffer, generator)
+
+
+def _skipped(self: Builder, stage: call.Skip, node: Node) -> Node:
+    return Strided(node, first=1, limit=0) if stage.count < 0 else Strided(node, first=stage.count)
+
+
+def _filtered(self: Builder, stage: call.Filter, node: Node) -> Node:
+    if self.kept is None:
+        raise UnpredictableOrderError(f"{stage.name}: nothing here says which examples are kept")
+    return Filter(node, self.kept(stage))
+
+
+# What makes the node of a part: of the builder, the part and, of a stage, the node before it.
+NODES: dict[type[parts.Part], Callable[..., Node]] = {
+    call.Read: lambda self, source: self.source(source),
+    call.Range: lambda self, source: Source(range(source.stop)),
+    call.Values: lambda self, source: Source(source.values),
+    call.Zip: lambda self, source: Zip([self.node_of(one) for one in source.inputs]),
+    call.SampleFromDatasets: _sampled,
+    call.ChooseFromDatasets: _chosen,
+    call.Shared: _shared,
+    call.Shuffle: _shuffled,
+    call.Repeat: lambda self, stage, node: Repeat(node, stage.count),
+    call.Batch: lambda self, stage, node: Batch(
+        node, stage.size, drop_remainder=stage.drop_remainder
+    ),
+    call.Unbatch: lambda self, stage, node: Unbatch(node),
+    call.Shard: lambda self, stage, node: Strided(node, first=stage.index, stride=stage.num_shards),
+    call.Take: lambda self, stage, node: Strided(
+        node, limit=None if stage.count < 0 else stage.count
+    ),
+    call.Skip: _skipped,
+    call.Cache: lambda self, stage, node: Cache(node),
+    call.Map: lambda self, stage, node: self.read_ahead(node, stage.calls or 0),
+    call.Prefetch: lambda self, stage, node: self.read_ahead(node, stage.size, has_prefetch=True),
+    call.AssertCardinality: lambda self, stage, node: Asserted(node, stage.count),
+    call.WithOptions: lambda self, stage, node: Strided(node),
+    call.Concatenate: lambda self, stage, node: Concatenate(node, self.node_of(stage.other)),
+    call.Filter: _filtered,
+}
+
+
+def _last_stage(source: parts.Source) -> parts.Stage | None:
+    """Return the last stage of what a source is, where it is but one other pipeline."""
+    if isinstance(source, call.Shared):
+        pipeline = source.pipeline
+    elif isinstance(source, call.SampleFromDatasets) and len(source.kept_inputs) == 1:
+        # TensorFlow returns the one input itself.
+        pipeline = source.inputs[source.kept_inputs[0]]
+    else:
+        return None
+    return pipeline.stages[-1] if pipeline.stages else _last_stage(pipeline.source)
+
+
+def _check_choices(choices: call.Pipeline) -> None:
+    """Refuse choices that are no numbers of the script itself: those of examples are data."""
+    source = choices.source
+    if isinstance(source, call.Read | call.Zip):
+        raise UsageError(
+            f"choose_from_datasets: its choices are those of {source.name}, whose elements are "
+            "data; range(n) and values([..]) say numbers"
+        )
+    others = [stage.other for stage in choices.stages if isinstance(stage, call.Concatenate)]
+    for pipeline in (*source.pipelines, *others):
+        _check_choices(pipeline)
+
+
+# What TensorFlow makes of a pipeline before it runs it, as far as that shows in an order: what
+# `apply_default_optimizations` does (noop_elimination, map_parallelization, inject_prefetch), and
+# shuffle_and_repeat_fusion.
+
+
+def fuses(before: Stage, stage: Stage, options: WithOptions) -> bool:
+    """Return whether a stage is a repeat that becomes one op with the shuffle right before it.
+
+    >>> fuses(call.Shuffle(buffer=9), call.Repeat(count=2), WithOptions())
+    True
+    >>> fuses(call.Repeat(count=2), call.Repeat(count=2), WithOptions())
+    False
+    """
+    fusion = options.optimizations is not False if options.fusion is None else options.fusion
+    return fusion and isinstance(before, call.Shuffle) and isinstance(stage, call.Repeat)
+
+
+def optimized(pipeline: Pipeline) -> Pipeline:
+    """Return the pipeline as it runs, but for the fusions, which have no call of their own.
+
+    >>> shuffle = call.Shuffle(buffer=9, seed=1)
+    >>> stages = (shuffle, call.Take(count=-1), call.Repeat(count=1), call.Repeat(count=2))
+    >>> [stage.name for stage in optimized(Pipeline(stages=stages)).stages]
+    ['shuffle', 'repeat', 'prefetch']
+    """
+    if options_of(pipeline).optimizations is False:
+        return pipeline
+    pipeline = _optimized(pipeline)
+    # TensorFlow looks past options, and adds none behind a prefetch.
+    last = next((one for one in pipeline.stages[::-1] if not isinstance(one, WithOptions)), None)
+    if isinstance(last, Prefetch):
+        return pipeline
+    return replace(pipeline, stages=(*pipeline.stages, Prefetch()))
+
+
+def _optimized(pipeline: Pipeline) -> Pipeline:
+    return Pipeline(
+        source=pipeline.source.mapped(_optimized),
+        stages=tuple(
+            stage.as_run.mapped(_optimized) for stage in pipeline.stages if not stage.is_noop
+        ),
+    )
+
+
+def iteration_of_pass(node: Node, pass_index: int = 0, *, loop: Loop = "python") -> Iteration:
+    """Return the iterator of a pass after the earlier ones were read, as far as the loop reads.
+
+    node: a dataset object that nobody has iterated yet.
+    loop: "keras-fit" is `fit` or `evaluate` without steps_per_epoch, each epoch a pass. Of so many
+        steps as the cardinality says Keras never asks for the end, and then makes an iterator that
+        it drops. Without a cardinality it reads the first pass to its end, which costs it a step,
+        and takes that number for all others (keras/src/trainers/epoch_iterator.py).
+
+    >>> from shardctl.iteration.source import Source
+    >>> iteration_of_pass(Source(range(3)), 5).pull(2)
+    2
+
+    Raises:
+        UsageError: `pass_index` is below 0, or the passes before have no end.
+    """
+    if pass_index < 0:
+        raise UsageError(f"pass {pass_index}: passes count from 0")
+    if pass_index and node.is_infinite:
+        raise UsageError("a pass that repeats forever has no end, so no pass follows it")
+    if node.is_fixed:
+        return node.iterate()
+    num_steps = node.cardinality if loop == "keras-fit" and node.cardinality > 0 else None
+    for _ in range(pass_index):
+        iteration = _reading(node, num_steps)
+        iteration.pull(EVERYTHING)
+        if iteration.pulled == num_steps:
+            node.iterate().abandon()
+        elif loop == "keras-fit" and node.cardinality < 0 and num_steps is None:
+            num_steps = iteration.pulled + 1
+    return _reading(node, num_steps)
+
+
+def _reading(node: Node, num_steps: int | None) -> Iteration:
+    """Return an iterator that is given up after so many steps.
+
+    The prefetch that TensorFlow adds at the end of a pipeline may have asked for what follows.
+    """
+    return node.iterate() if num_steps is None else Strided(node, limit=num_steps).iterate()

@@ -1,0 +1,339 @@
+"""The keys of the records that one host reads, in tf.data's order, from a place in it on."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from shardctl.base.arguments.kinds import Kind
+from shardctl.base.arrays import Int64s
+from shardctl.base.phrase import refused
+from shardctl.dataset.dataset import Dataset
+from shardctl.errors import UsageError
+from shardctl.files import fields
+from shardctl.files.json_text import parse_json
+from shardctl.order.file_formats import why_not_as_dataset
+from shardctl.order.order import Order
+from shardctl.order.plan_order import PlannedOrder, plan_order
+from shardctl.order.reader_order import ReaderOrder
+from shardctl.saved.position_file import PositionRecord, position_text
+from shardctl.saved.resume_plan import RunSegment, settings_as_planned
+from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.tfds.position.counting import SHAREABLE, check_same_order, records_of, stretch_of
+from shardctl.verbs.resume.shared_run import SharedRun, shared_run
+
+_CHUNK = 1 << 16  # keys made at once; some of the time goes into the first of them
+_KEPT = 4  # threads that read ahead are in two of them where one ends
+
+
+class KeyOrder:
+    """Which record of a data source is at which place of an order, counted from `consumed` on.
+
+    A key counts the records of `tfds.data_source(split=spec)`: the examples of the spec in the
+    order of the files. `stretches` are what came before in a run that went on with other hosts.
+    Threads may ask at once; a pickled one is planned anew where it is read, and takes no room.
+
+    >>> from shardctl.dataset.dataset import Split
+    >>> train = Split.even(name="train", num_examples=12, num_shards=3)
+    >>> order = KeyOrder(Dataset(name="d", splits=(train,)), "train[2:]",
+    ...                  ReadSettings(cycle=2, block=2))
+    >>> len(order), [order.key(i) for i in range(10)]
+    (10, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        spec: str | None,
+        settings: ReadSettings,
+        *,
+        stretches: tuple[RunSegment, ...] = (),
+        consumed: int = 0,
+    ) -> None:
+        if not settings.reader.on_tf_data:
+            raise refused(
+                "{loader=}: it is tf.data's order that a loader is fed here, that of "
+                "{loader=tfds}; for its own take its own sampler",
+                loader=settings.loader,
+            )
+        self.dataset, self.stretches, self.consumed = dataset, stretches, consumed
+        planned = plan_order(dataset, spec, settings)
+        order = planned.order
+        if not isinstance(order, ReaderOrder):
+            raise refused(
+                "{stages}: a loader is fed the order of a reader, shard, shuffle, repeat and "
+                "batch in this order; write other stages as operations of the loader"
+            )
+        # Short settings may have come of stages.
+        self.settings = settings_as_planned(order.settings, ordered=order.dataset.ordered)
+        self.dataset, self.spec = order.dataset, planned.spec
+        self._plan(planned)
+        if not 0 <= consumed <= self.total:
+            raise refused("{consumed=}: the order has {} examples", self.total, consumed=consumed)
+
+    def __len__(self) -> int:
+        """Return how many records are left from the place on."""
+        return self.total - self.consumed
+
+    @property
+    def total(self) -> int:
+        """Number of examples that this host hands out, also those before the place."""
+        return self.order.num_examples if self._run is None else self._run.num_examples
+
+    @property
+    def order(self) -> Order:
+        """The order of the whole, or that of the epochs behind a shared rest."""
+        return self.planned.order
+
+    @cached_property
+    def num_records(self) -> int:
+        """Number of records of the data source: all that the spec selects."""
+        return sum(piece.stop - piece.start for piece in self.planned.ranges)
+
+    def key(self, index: int) -> int:
+        """Return the key of the record at an index, counted from the place; it is in the order."""
+        block, offset = divmod(index + self.consumed, _CHUNK)
+        keys = self._chunks.get(block)
+        if keys is None:
+            keys = self._made(block)
+        found: int = keys[offset]
+        return found
+
+    def epoch(self, index: int) -> int:
+        """Return the epoch of the pass that an index is in."""
+        position, size = index + self.consumed, max(self.order.epoch_size, 1)
+        if self._run is None:
+            return position // size
+        behind = position - self._run.rest.size
+        return self._run.rest.epoch + (0 if behind < 0 else 1 + behind // size)
+
+    @property
+    def passes_are_alike(self) -> bool:
+        """Whether each pass of tf.data over its dataset has this one order."""
+        now = self.settings
+        files = not now.shuffles_files or now.reshuffle is False
+        return files and (now.buffer is None or now.buffer_reshuffle is False)
+
+    def of_pass(self, index: int) -> KeyOrder:
+        """Return the order of a pass over the same dataset, from the start."""
+        return KeyOrder(self.dataset, self.spec, replace(self.settings, pass_index=index))
+
+    def of_fit(self, epoch: int) -> KeyOrder:
+        """Return the order of an epoch of Keras `fit`: its pass, from the start."""
+        settings = replace(self.settings, loop="keras-fit", pass_index=epoch)
+        return KeyOrder(self.dataset, self.spec, settings)
+
+    def _plan(self, planned: PlannedOrder) -> None:
+        self._run: SharedRun | None = None
+        if self.stretches:
+            self._run = shared_run(planned.resolved, self.settings, self.stretches)
+            planned = self._run.planned
+        self.planned = planned
+        self._chunks: dict[int, Any] = {}
+        self._lock = threading.Lock()
+
+    def _made(self, block: int) -> Any:
+        with self._lock:
+            if block in self._chunks:
+                return self._chunks[block]
+            start = block * _CHUNK
+            stop = min(start + _CHUNK, self.total)
+            # Of a memoryview an element is a Python int, and four times as fast as of an array.
+            made: Any = self._keys(start, stop)
+            keys = memoryview(made)
+            chunks = {**self._chunks, block: keys}
+            while len(chunks) > _KEPT:
+                del chunks[next(iter(chunks))]
+            self._chunks = chunks
+            return keys
+
+    def _keys(self, start: int, stop: int) -> Int64s:
+        if self._run is None:
+            codes: Int64s = self.order.read(start, stop)
+        else:
+            codes = np.concatenate([*self._run.chunks(start, stop)])
+        firsts, offsets = self._ranges
+        keys: Int64s = codes + offsets[np.searchsorted(firsts, codes, side="right") - 1]
+        return keys
+
+    @cached_property
+    def _ranges(self) -> tuple[Int64s, Int64s]:
+        """The first codes of pieces of the spec, sorted, and what makes a key of a code there.
+
+        An example that is read twice has two keys, under which lies the same record.
+        """
+        splits = [split.name for split in self.dataset.splits]
+        bases = self.order.codes.bases
+        firsts, offsets, key = [], [], 0
+        for piece in self.planned.ranges:
+            first = int(bases[splits.index(piece.split.name)]) + piece.start
+            firsts.append(first)
+            offsets.append(key - first)
+            key += piece.stop - piece.start
+        return _without_overlap(firsts, offsets, [p.stop - p.start for p in self.planned.ranges])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "dataset": replace(self.dataset, features=None),
+            "spec": self.spec,
+            "settings": self.settings,
+            "stretches": self.stretches,
+            "consumed": self.consumed,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._plan(plan_order(self.dataset, self.spec, self.settings))
+        end_with_parent()
+
+
+def _without_overlap(
+    firsts: Sequence[int], offsets: Sequence[int], sizes: Sequence[int]
+) -> tuple[Int64s, Int64s]:
+    """Return (first codes, sorted; offsets) of pieces none of which begins within another.
+
+    Each code of a piece is in the piece that is found for it by `searchsorted`.
+
+    >>> [a.tolist() for a in _without_overlap([5, 0], [-5, 10], [5, 8])]
+    [[0, 8], [10, -5]]
+    """
+    pieces: list[tuple[int, int]] = []
+    end = 0
+    for first, offset, size in sorted(zip(firsts, offsets, sizes, strict=True)):
+        if size and first + size > end:
+            pieces.append((max(first, end), offset))
+            end = first + size
+    pieces = pieces or [(0, 0)]
+    return np.array([p[0] for p in pieces], np.int64), np.array([p[1] for p in pieces], np.int64)
+
+
+# Worker processes of loaders: that none is left behind.
+
+
+def end_with_parent() -> None:
+    """Let a worker process of Grain end when the process dies that it works for.
+
+    Grain 0.2.18 ends its workers itself, but for those of a process that was killed: they would
+    wait for it for ever.
+    """
+    workers = sys.modules.get("grain._src.python.dataset.transformations.process_prefetch")
+    parent = multiprocessing.parent_process()
+    if parent is None or not getattr(workers, "_is_in_worker_process", False):
+        return
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, name="shardctl-end-with-parent", daemon=True).start()
+
+
+# Where a loader that is fed an order begins, and where it goes on after a run that stopped.
+
+
+def check_number(name: str, value: int, most: int) -> None:
+    """Refuse a number that is not from 0 to the most; `name` is the argument.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if not 0 <= value <= most:
+        raise UsageError(f"{name}={value}: a number from 0 to {most} is needed")
+
+
+def order_from(
+    dataset: Any,
+    spec: str | None,
+    settings: SettingsLike | None,
+    *,
+    consumed: int,
+    states: Sequence[Any],
+    after: Callable[[KeyOrder, Sequence[Any]], KeyOrder],
+) -> KeyOrder:
+    """Return the order of a spec from a place on, warned of what surprises about it.
+
+    `states` are those of a run that stopped, in place of `consumed`; `after` goes on there.
+
+    Raises:
+        UsageError: both are given; as for `KeyOrder`.
+    """
+    if states and consumed:
+        raise refused("{consumed=} and states: one of them", consumed=consumed)
+    order = KeyOrder(dataset, spec, as_settings(settings), consumed=consumed)
+    not_by_tf_data = why_not_as_dataset(order.dataset)  # and need not
+    for warning in order.planned.warnings:
+        if not_by_tf_data is None or not warning.startswith(not_by_tf_data):
+            warnings.warn(warning, stacklevel=4)  # past @checked
+    return after(order, states) if states else order
+
+
+def kind_of_state(returned: str, needed: str, several: str) -> Kind:
+    """Return what takes a state: a mapping, or its JSON as text or bytes.
+
+    `returned` says in an error where it comes from.
+    """
+
+    def document(value: Any) -> Mapping[str, object]:
+        if isinstance(value, Mapping):
+            return value
+        text = value.encode() if isinstance(value, str) else value
+        if not isinstance(text, bytes):
+            raise UsageError(f"{returned}, is needed")
+        return fields.mapping(parse_json(text, source="the state"), "the state")
+
+    return Kind(take=document, needed=needed, several=several)
+
+
+def record_at(order: KeyOrder, consumed: int) -> PositionRecord:
+    """Return the position after so many examples of an order, counted from its start."""
+    return PositionRecord(
+        dataset=order.dataset.identity,
+        spec=order.spec,
+        settings=order.settings,
+        consumed=consumed,
+        stretches=order.stretches,
+    )
+
+
+def continued(order: KeyOrder, records: Sequence[PositionRecord]) -> KeyOrder:
+    """Return the order from where a run stopped, whose processes had these positions.
+
+    With as many hosts this one goes on with its own state, which is enough then; otherwise what all
+    of them have left is shared, as `Position.set_states` does.
+
+    Raises:
+        DatasetError: a state of another dataset.
+        UsageError: another spec or other settings, a host whose state is missing, or files that
+            repeat without end, of which nothing is left to share.
+    """
+    if len(records) != 1 or records[0].settings.host != order.settings.host:
+        records = records_of([position_text(record) for record in records])
+    own = [record for record in records if record.settings.host == order.settings.host]
+    for record in own or records:
+        check_same_order(
+            record,
+            order.spec,
+            order.settings,
+            order.dataset,
+            {},
+            allow_version=False,
+            besides=("host",) if own else SHAREABLE,
+        )
+    if own:
+        consumed, stretches = own[0].consumed, own[0].stretches
+    elif why := order.order.why_unshared:
+        raise refused("states of {} processes for other hosts: {}", len(records), why)
+    else:
+        consumed, stretches = 0, (*records[0].stretches, stretch_of(records))
+    return KeyOrder(
+        order.dataset, order.spec, order.settings, stretches=stretches, consumed=consumed
+    )

@@ -1,0 +1,218 @@
+"""PyTorch's loaders, torchdata's and Accelerate's: as code, run over indices, and to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from shardctl.base.arrays import Int64s
+from shardctl.code.source import call, keywords, literal
+from shardctl.live.library import DATA_LOADER, OfDataLoader, refused
+from shardctl.loaders.library import Source, library
+from shardctl.loaders.loader_config import LoaderConfig
+from shardctl.loaders.stop import Stop
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.verbs.quality import ways
+
+
+class Torch(OfDataLoader):
+    """`torch.utils.data.DataLoader` with the sampler that the settings ask for.
+
+    kind, sampler: the classes that it is made of, as the code imports them.
+    """
+
+    kind, sampler = "DataLoader", "DistributedSampler"
+    at, sampler_at = "torch.utils.data", "torch.utils.data.distributed"
+
+    def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
+        """Yield what one rank hands out, batch by batch."""
+        torch = library("torch", self.loader)
+        names: dict[str, Any] = {
+            "source": _Examples(source),
+            "rank": asked.host,
+            "world_size": asked.num_hosts,
+        }
+        with torch.random.fork_rng(devices=[]):
+            try:
+                self._check_seeds(asked, torch)
+                self.run(self.imports(asked), names)
+                names[self.kind] = partial(names[self.kind], collate_fn=_indices)
+                self.run(self.made(asked), names)
+            except (ValueError, RuntimeError) as error:  # the latter of older versions
+                raise refused("PyTorch", error) from error
+            if not self.told(asked):
+                examples = names["source"]
+                # Workers that stay keep the examples as they are when they start.
+                examples.are_read = bool(asked.persistent_workers)
+                for _ in range(asked.first_epoch):
+                    for _ in names["loader"]:
+                        pass
+                examples.are_read = True
+            yield from self.epochs(asked, names)
+
+    def told(self, asked: LoaderConfig) -> str:
+        """Return the sampler that deals to ranks."""
+        return "sampler" if asked.shares else ""
+
+    def draws_on(self, asked: LoaderConfig) -> bool:
+        """Whether the loader's own sampler shuffles, which draws at each iteration."""
+        return not asked.shares
+
+    def imports(self, asked: LoaderConfig) -> Iterator[str]:
+        """Yield the imports of the loader, and of its sampler or generator."""
+        yield "import torch" if not asked.shares and asked.shuffles else ""
+        yield f"from {self.at} import {self.kind}"
+        yield f"from {self.sampler_at} import {self.sampler}" if asked.shares else ""
+
+    def made(self, asked: LoaderConfig) -> Iterator[str]:
+        """Yield the lines that make the loader, behind those of its sampler or generator."""
+        options = {"batch_size": literal(asked.batch)}
+        if asked.shares:
+            dealt = {
+                "num_replicas": "world_size",
+                "rank": "rank",
+                "shuffle": literal(asked.shuffles),
+                "seed": literal(asked.seed or 0),
+                "drop_last": literal(asked.drop_shard_remainder),
+            }
+            yield from call(f"sampler = {self.sampler}", ["source", *keywords(dealt)])
+            options["sampler"] = "sampler"
+        elif asked.shuffles:
+            options["shuffle"] = "True"
+            if asked.global_seed is None:
+                yield f"generator = torch.Generator().manual_seed({asked.seed})"
+                options["generator"] = "generator"
+            else:
+                yield from _manual_seed(asked)
+        options |= self.options(asked)
+        yield from call(f"loader = {self.kind}", ["source", *keywords(options)])
+
+    def advice(self, asked: LoaderConfig, stop: Stop) -> Iterator[str]:
+        """Yield that it keeps no position."""
+        yield (
+            "a DataLoader keeps no position: -f python reads the batches that are left by index, "
+            "and none of those before"
+        )
+
+    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
+        """Yield the sampler that deals to ranks, and the loader's own."""
+        dealt = {"shuffle_seed": ways.seed_of(settings), "host": settings.host or "0/1"}
+        yield ways.way(settings, "torch", "torch: DistributedSampler", **dealt)
+        yield ways.way(
+            settings, "torch", "torch: DataLoader(shuffle)", shares=False, **drawn(settings)
+        )
+
+    def _check_seeds(self, asked: LoaderConfig, torch: Any) -> None:
+        """Let torch see the seeds that it is given when an epoch begins."""
+        if asked.seed is not None and asked.shuffle is not False:
+            last = asked.first_epoch + asked.epochs - 1
+            for epoch in (asked.first_epoch, last) if asked.shares else (0,):
+                torch.Generator().manual_seed(asked.seed + epoch)
+
+
+class Stateful(Torch):
+    """`torchdata.stateful_dataloader.StatefulDataLoader`."""
+
+    kind, sampler = "StatefulDataLoader", "StatefulDistributedSampler"
+    at, sampler_at = "torchdata.stateful_dataloader", "torchdata.stateful_dataloader.sampler"
+
+    def advice(self, asked: LoaderConfig, stop: Stop) -> Iterator[str]:
+        """Yield what its own state is worth."""
+        yield (
+            "load_state_dict goes on too, from a state that was saved then and with as many "
+            "workers; this plan needs no state"
+        )
+        if not asked.shares and asked.seed is not None:
+            yield (
+                "the loader draws other numbers from its own generator after load_state_dict, so "
+                "the epochs that follow are others then; those of this plan are as if never stopped"
+            )
+
+    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
+        """Yield its loader, with a sampler that deals where there are several hosts."""
+        own: dict[str, Any] = {"shuffle_seed": ways.seed_of(settings)}
+        own = {**(drawn(settings) if settings.host is None else own), "by": "state_dict"}
+        yield ways.way(settings, "stateful", "StatefulDataLoader", continued="exactly", **own)
+
+
+class Accelerate(Torch):
+    """A DataLoader as `Accelerator.prepare` makes it for one of its processes."""
+
+    skips = "skip_first_batches"
+
+    def told(self, asked: LoaderConfig) -> str:
+        """Return the loader, where its sampler has a seed of its own."""
+        return "" if self.draws_on(asked) else "loader"
+
+    def draws_on(self, asked: LoaderConfig) -> bool:
+        """Whether torch.manual_seed is what the order comes from."""
+        return asked.global_seed is not None
+
+    def imports(self, asked: LoaderConfig) -> Iterator[str]:
+        """Yield the imports of a DataLoader and of what prepares it."""
+        yield "import torch" if self.draws_on(asked) else ""
+        yield DATA_LOADER
+        yield "from accelerate.data_loader import prepare_data_loader"
+
+    def made(self, asked: LoaderConfig) -> Iterator[str]:
+        """Yield the lines that make a DataLoader and prepare it."""
+        draws = self.draws_on(asked)
+        if draws:
+            yield from _manual_seed(asked)
+        options = {"batch_size": literal(asked.batch), "shuffle": literal(asked.shuffles)}
+        options |= self.options(asked)
+        yield from call("loader = DataLoader", ["source", *keywords(options)])
+        prepared = {
+            "num_processes": "world_size" if asked.shares else "1",
+            "process_index": "rank" if asked.shares else "0",
+            "use_seedable_sampler": literal(not draws),
+        }
+        if draws:
+            yield "# As Accelerator.prepare does by itself."
+        else:
+            prepared["data_seed"] = literal(asked.seed)
+            yield "# As Accelerator.prepare does for the Trainer, whose data_seed this is."
+        yield from call("loader = prepare_data_loader", ["loader", *keywords(prepared)])
+
+    def advice(self, asked: LoaderConfig, stop: Stop) -> Iterator[str]:
+        """Yield what its own call is worth."""
+        yield (
+            "accelerator.skip_first_batches(loader, N) goes on in this epoch; the epochs that "
+            "follow are read whole"
+        )
+
+    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
+        """Yield what the Trainer makes."""
+        own = {"shuffle_seed": ways.seed_of(settings), "by": "skip_first_batches"}
+        yield ways.way(settings, "accelerate", "Accelerate", continued="exactly", **own)
+
+
+def drawn(settings: ReadSettings) -> dict[str, Any]:
+    """Return the settings of a shuffle that draws from PyTorch's generator, without hosts."""
+    seed = ways.seed_of(settings) if settings.global_seed is None else settings.global_seed
+    return {"shuffle": True, "host": None, "global_seed": seed, "drop_shard_remainder": False}
+
+
+class _Examples:
+    """A source of which nothing is read while earlier epochs only have to be drawn."""
+
+    def __init__(self, source: Source) -> None:
+        self._source, self.are_read = source, True
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def __getitem__(self, index: int) -> np.int64:
+        return self._source[index] if self.are_read else np.int64(index)
+
+
+def _manual_seed(asked: LoaderConfig) -> Iterator[str]:
+    yield "# Nothing that draws from PyTorch's generator may come between."
+    yield f"torch.manual_seed({asked.global_seed})"
+
+
+def _indices(examples: Any) -> Int64s:
+    return np.atleast_1d(np.asarray(examples, np.int64))

@@ -1,0 +1,326 @@
+"""The order of a real loader beside the predicted one, on files where it reads them here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from itertools import islice
+from random import Random
+from typing import Any
+
+from shardctl.base.arguments.checked import checked
+from shardctl.base.phrase import refused
+from shardctl.base.progress import Progress, Watch
+from shardctl.base.text import counted
+from shardctl.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
+from shardctl.errors import MissingDependencyError, UnpredictableOrderError, UsageError
+from shardctl.live.compare import first_difference
+from shardctl.live.library import IndexRange
+from shardctl.live.process import LoaderProcess
+from shardctl.live.real_data import real_data
+from shardctl.loaders.hugging_face_eras import BEFORE_SHUFFLE
+from shardctl.loaders.loader import Loader, VerifiedVersion, same_version
+from shardctl.metadata.loader_versions import (
+    beside_of,
+    forget_verified,
+    installed_version,
+    keep_verified,
+)
+from shardctl.order.file_formats import refuse_open_splits
+from shardctl.order.loader_order import LoaderOrder
+from shardctl.order.loader_version import LoaderVersion, installed_loader_version
+from shardctl.order.plan_order import PlannedOrder, order_of_loader, resolved_spec
+from shardctl.saved.resume_plan import ResumePlan
+from shardctl.settings.document import settings_in_force
+from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.spec.host import Host
+from shardctl.spec.subsplit import resolve_subsplit
+from shardctl.verbs.resume.proof import prove
+from shardctl.verbs.verify.answer import (
+    BUDGETS,
+    FirstDifference,
+    Take,
+    Verification,
+    Window,
+    check_not_nothing,
+    check_take,
+    taken,
+)
+
+NUM_SETTINGS = 100  # at random, that a version nobody knows has to agree in
+_PER_SECOND = 20_000  # examples, of the slowest library
+
+
+@checked
+def verify_loader(
+    dataset: DatasetLike,
+    spec: str | None = None,
+    settings: SettingsLike | None = None,
+    *,
+    take: Take = None,
+    watch: Watch | None = None,
+) -> Verification:
+    """Run the loader that settings name, as it is installed, and compare it with the prediction.
+
+    It reads from files where it can: Grain and PyTorch through `tfds.data_source` (array_record,
+    Parquet), Hugging Face its own kinds. Elsewhere it runs over indices of the same number; so it
+    always does for a version that is not proven, with random settings besides. Where all of them
+    are equal that is kept, and the version is predicted from then on.
+
+    Args:
+        dataset, spec, settings: as for `shardctl.verify`; `loader` names the loader.
+        take: how many examples are compared, from the first; -1 or "all" for all.
+        watch: is called as the work proceeds.
+
+    Raises:
+        UsageError: another version is asked for than the installed one; or as for `simulate`.
+        MissingDependencyError: the library is not installed.
+    """
+    dataset, settings = as_dataset(dataset), as_settings(settings)
+    loader = settings.reader
+    version = version_here(loader, settings)
+    resolved = resolved_spec(dataset, spec)
+    refuse_open_splits(resolved)
+    planned = order_of_loader(resolved, settings, version)
+    check_not_nothing(resolved, planned.order.num_examples, settings.host)
+    check_take("all" if take == -1 else take)
+    with LoaderProcess(loader) as process:
+        found = _compared(dataset, planned, process, "all" if take == -1 else take, watch)
+        if version.is_proven:
+            return found
+        return _with_version(found, loader, version.version, process, watch)
+
+
+def verify_loader_plan(
+    dataset: Dataset, plan: ResumePlan, *, take: Take = None, watch: Watch | None = None
+) -> Verification:
+    """Run the loader of a plan, and compare what it hands out with what the plan says is left.
+
+    It reads from its first example on, `take` of those that are left. That the calls and the
+    instructions of the plan are the rest of that order is proved beside it.
+
+    Raises:
+        UsageError, MissingDependencyError: as for `verify_loader`; a plan without an order.
+    """
+    if plan.stop is None:
+        raise UsageError(
+            "verify reads no plan of a loader that is from a log or for other hosts, which has no "
+            "order to be compared with: resume with this plan and its proof counts its examples"
+        )
+    proof = prove(dataset, plan)
+    left = BUDGETS["files"] if take is None else take
+    found = verify_loader(
+        dataset,
+        plan.spec,
+        plan.settings,
+        take=take if take in ("all", -1) else plan.consumed + int(left),
+        watch=watch,
+    )
+    rest = f"lost {proof.lost:,}, repeated {proof.repeated:,}, moved {proof.moved or 0:,}"
+    wrong = () if proof.holds or proof.broken else (f"the plan does not read the rest: {rest}",)
+    return replace(found, broken=proof.broken, unequal=(*found.unequal, *wrong))
+
+
+def version_here(loader: Loader, settings: ReadSettings) -> LoaderVersion:
+    """Return the installed version of the library of a loader, whether or not it is proven.
+
+    Raises:
+        MissingDependencyError: it is not installed.
+        UsageError: another version is asked for.
+    """
+    installed, named = installed_version(loader.library), settings.loader_version
+    if installed is None:
+        raise MissingDependencyError(
+            f"{loader.library} is not installed, and verify --loader {loader.name} runs it; "
+            f"install it with: pip install 'shardctl[{loader.extra}]'"
+        )
+    if named is not None and not same_version(named, installed):
+        raise refused(
+            "{loader_version=}: installed is {} {}, and verify runs what is installed; without "
+            "{loader_version} it compares that one",
+            loader.library,
+            installed,
+            loader_version=named,
+        )
+    known = installed_loader_version(loader, installed)
+    return known or LoaderVersion(version=installed, is_proven=False)
+
+
+def _compared(
+    dataset: Dataset, planned: PlannedOrder, process: LoaderProcess, take: Take, watch: Watch | None
+) -> Verification:
+    """Compare the order that is asked for, from its first example."""
+    order = planned.order
+    assert isinstance(order, LoaderOrder)
+    loader, total = order.loader, order.num_examples
+    data = real_data(planned.resolved, order, take, watch)
+    size = taken(take, data.read, total)
+    difference = first_difference(
+        order,
+        process.pieces(order.asked, data.rows or data.examples),
+        size,
+        read=data.read,
+        progress=Progress(watch, "examples", size, per_second=_PER_SECOND),
+        canonical=data.canonical,
+    )
+    cut = f"read: the first {size:,} of {total:,} examples; --take -1 reads them all"
+    return Verification(
+        dataset=dataset,
+        spec=planned.spec,
+        pipeline=settings_in_force(order.settings, ordered=dataset.ordered),
+        num_examples=total,
+        read=data.read,
+        windows=(Window(start=0, stop=size, read=data.read),),
+        first_difference=difference,
+        num_files=data.checks.num_files,
+        files=data.checks.findings,
+        versions={loader.library: order.version, **beside_of(loader.name), **data.versions},
+        notes=(*data.notes, cut) if size < total else data.notes,
+        warnings=planned.warnings,
+        assumptions=planned.assumptions,
+        unequal=(data.differs,) if data.differs else (),
+    )
+
+
+def _with_version(
+    found: Verification, loader: Loader, version: str, process: LoaderProcess, watch: Watch | None
+) -> Verification:
+    """Compare random settings with a version that is not proven; keep it if all are equal."""
+    wrong, num_left_out = _wrong_setting(loader, version, process, watch)
+    if wrong or found.unequal or found.first_difference is not None:
+        forget_verified(loader.name, version)
+        return replace(found, unequal=(*found.unequal, wrong) if wrong else found.unequal)
+    compared = NUM_SETTINGS - num_left_out
+    failed = keep_verified(
+        VerifiedVersion(
+            loader=loader.name,
+            version=version,
+            rule=loader.rule_version,
+            num_settings=compared,
+            date=time.strftime("%Y-%m-%d"),
+            beside=beside_of(loader.name),
+        )
+    )
+    said = f"{loader.library} {version} is equal in {counted(compared, 'random setting')} as well"
+    if num_left_out:
+        said += f" ({num_left_out} with workers left out, which need PyTorch)"
+    kept = "; from now on its order is predicted here, with a warning"
+    said += kept if failed is None else f", and that could not be kept: {failed}"
+    return replace(found, notes=(*found.notes, said))
+
+
+def _wrong_setting(
+    loader: Loader, version: str, process: LoaderProcess, watch: Watch | None
+) -> tuple[str | None, int]:
+    """Return the first of some random settings whose real order is another one, in words.
+
+    And how many were left out.
+    """
+    progress = Progress(watch, "settings", NUM_SETTINGS, per_second=10)
+    random = Random(0)  # noqa: S311  # nothing to guess
+    num_left_out = 0
+    with closing(random_orders(loader, version, random)) as orders:
+        for order in islice(orders, NUM_SETTINGS):
+            pieces = process.pieces(order.asked, IndexRange(order.asked.num_examples))
+            try:
+                found = first_difference(order, pieces, order.num_examples)
+            except UsageError as refusal:
+                return f"{order.settings!r}: {refusal}", num_left_out
+            except MissingDependencyError:
+                if not order.settings.workers:
+                    raise
+                num_left_out += 1  # worker processes are those of another library
+                found = None
+            progress.advance(1)
+            if found is not None:
+                return _said_of(order, found), num_left_out
+    return None, num_left_out
+
+
+def _said_of(order: LoaderOrder, found: FirstDifference) -> str:
+    """Return under which settings an order differs, and where."""
+    lengths = ", ".join(map(str, order.asked.lengths.tolist()))
+    there = found.reason or f"example {found.found}"
+    return (
+        f"{order.settings!r} over shards of {lengths} examples: at position {found.position:,} "
+        f"example {found.expected} was predicted, and it comes to {there}"
+    )
+
+
+# Settings of a loader at random, of what it takes: they tell whether a version is the same.
+
+# Sizes at which rules have edges: nothing to mix, 16 bits of a cipher, many more than a buffer.
+_SIZES = (1, 2, 3, 5, 7, 16, 50, 97, 100, 256, 500, 999, 65_536, 65_537, 70_001)
+_SMALL = 12  # how many of the sizes are usual
+_TRIES = 2000  # settings in a row that are refused
+
+
+def random_orders(
+    loader: Loader, version: str, random: Random, *, every_workers: int = 20
+) -> Generator[LoaderOrder]:
+    """Yield orders of small made-up datasets under random settings, without end.
+
+    Settings that the rule refuses are left out. Processes cost seconds, so one in `every_workers`
+    orders has some.
+    """
+    drawn = refused = 0
+    while True:
+        dataset = _dataset(random)
+        try:
+            settings = ReadSettings(
+                loader=loader.name,
+                loader_version=version,
+                **_values(loader, random, workers=drawn % every_workers == every_workers - 1),
+            )
+            ranges = resolve_subsplit("train", dataset).ranges
+            order = LoaderOrder(dataset, ranges, settings)
+        except (UsageError, UnpredictableOrderError):
+            refused += 1
+            if refused > _TRIES:
+                raise
+            continue
+        drawn, refused = drawn + 1, 0
+        yield order
+
+
+def _dataset(random: Random) -> Dataset:
+    size = random.choice(_SIZES if random.random() < 0.1 else _SIZES[:_SMALL])
+    num_shards = random.choice((1, 1, 2, 3, 5, 8, 13, 24))
+    cuts = sorted(random.randrange(size + 1) for _ in range(min(num_shards, size) - 1))
+    lengths = tuple(b - a for a, b in zip([0, *cuts], [*cuts, size], strict=True))
+    split = Split(name="train", shard_lengths=tuple(length for length in lengths if length))
+    return Dataset(name="random", splits=(split,))
+
+
+def _values(loader: Loader, random: Random, *, workers: bool) -> dict[str, Any]:
+    """Return values of the settings that a loader takes; half of them are left as they are."""
+    seeds = (0, 1, 42, random.randrange(1000), random.randrange(2**32))
+    count = random.randrange(1, 6)
+    choices: dict[str, Sequence[Any]] = {
+        "shuffle": (True, True, False),
+        **dict.fromkeys(("shuffle_seed", "global_seed", "buffer_seed"), seeds),
+        "epochs": (2, 3),
+        "pass_index": (1, 2, 5),
+        "host": [Host(index=index, count=count) for index in range(count)],
+        "host_by": ("even", "examples"),
+        "drop_shard_remainder": (True,),
+        "batch": (1, 2, 3, 4, 7, 8, 16, 33),
+        "buffer": (1, 2, 3, 5, 16, 64, 100, 5000),
+        **dict.fromkeys(("streaming", "arrow"), (True, False)),
+        "before_shuffle": BEFORE_SHUFFLE,
+        "input_shards": (1, 2, 10),
+    }
+    values: dict[str, Any] = {
+        name: random.choice(choices[name])
+        for name in choices
+        if name in loader.takes and random.random() < 0.5
+    }
+    if "batch" in values and "drop_remainder" in loader.takes and random.random() < 0.4:
+        values["drop_remainder"] = True
+    if workers and "workers" in loader.takes:
+        values["workers"] = random.choice((1, 2, 3))
+        if "persistent_workers" in loader.takes:
+            values["persistent_workers"] = random.random() < 0.5
+    return values

@@ -1,0 +1,232 @@
+"""What changed the streaming order of `datasets` from one version to another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from shardctl.base.phrase import refused
+
+if TYPE_CHECKING:
+    from shardctl.loaders.loader_config import LoaderConfig
+
+
+# Of `IterableDataset.shuffle`, in all versions that have them.
+DEFAULT_BUFFER = 1000
+DEFAULT_INPUT_SHARDS = 10
+
+# Calls on a stream whose order behind them is known: those that make rows of tables, and those that
+# leave tables as they are. Others hand out other examples, or shards in another order.
+MAKE_ROWS = ("map", "filter", "remove_columns", "rename_column", "rename_columns", "add_column")
+BEFORE_SHUFFLE = (*MAKE_ROWS, "select_columns", "with_format", "cast_column", "cast")
+
+Part = Literal["shuffle", "epochs", "workers", "hosts"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Era:
+    """The versions of `datasets` from `since` on that hand out one order.
+
+    says: what changed, for people. concerns: what has to be in a pipeline for that to matter.
+    epochs_add_up: `set_epoch` shuffles the shuffled shards once more, those of a dataset that
+        nothing shuffles too; before, it changed the seed of the shuffle.
+    worker_seeds: of the shuffle buffers in worker processes: all the same, from the state of the
+        generator, or drawn from it.
+    interleave: up to `max_buffer_input_shards` shards fill the buffer in turn, never, made so by
+        `shuffle` for all processes together, or by each process for the shards it reads.
+    by_halves: the buffer hands out half of what it holds, not one example for one.
+    has_strategy: `split_dataset_by_node` takes a strategy.
+    strides_tables: hosts that share examples of tables count them from each table anew.
+    """
+
+    since: str
+    says: str
+    concerns: frozenset[Part]
+    epochs_add_up: bool = False
+    worker_seeds: Literal["same", "state", "drawn"] = "drawn"
+    interleave: Literal["never", "together", "apart"] = "never"
+    by_halves: bool = False
+    has_strategy: bool = False
+    strides_tables: bool = False
+
+
+# Source: datasets/iterable_dataset.py of each version, `IterableDataset.shuffle`,
+# `_prepare_ex_iterable_for_iteration`, `shift_ex_examples_rngs`, `BufferShuffledExamplesIterable`.
+ERAS: tuple[Era, ...] = (
+    Era(
+        since="3.0.0",
+        says="one shard after the other through a buffer that gives one example for one",
+        concerns=frozenset({"shuffle"}),
+        worker_seeds="same",
+    ),
+    Era(
+        since="4.4.0",
+        says="each worker process shuffles with a seed of its own",
+        concerns=frozenset({"workers"}),
+        worker_seeds="state",
+    ),
+    Era(
+        since="4.6.0",
+        says="set_epoch shuffles the shards anew, and workers have other seeds",
+        concerns=frozenset({"epochs", "workers"}),
+        epochs_add_up=True,
+    ),
+    Era(
+        since="4.8.0",
+        says="of hosts that share the examples of tables, the first gets all",
+        concerns=frozenset({"hosts"}),
+        epochs_add_up=True,
+        strides_tables=True,
+    ),
+    Era(
+        since="4.8.3",
+        says="hosts share the examples of tables again",
+        concerns=frozenset({"hosts"}),
+        epochs_add_up=True,
+    ),
+    Era(
+        since="5.0.0",
+        says="up to 10 shards in turn fill the buffer",
+        concerns=frozenset({"shuffle"}),
+        epochs_add_up=True,
+        interleave="together",
+    ),
+    Era(
+        since="5.1.0",
+        says="the buffer hands out half of what it holds at a time",
+        concerns=frozenset({"shuffle"}),
+        epochs_add_up=True,
+        interleave="apart",
+        by_halves=True,
+        has_strategy=True,
+    ),
+)
+
+
+def era_of(version: str) -> Era:
+    """Return the era of a version of `datasets`; that of the oldest for what is older still.
+
+    >>> era_of("4.8.5").since, era_of("5.2").since
+    ('4.8.3', '5.1.0')
+    """
+    number = _number(version)
+    return next((era for era in reversed(ERAS) if number >= _number(era.since)), ERAS[0])
+
+
+def _number(version: str) -> tuple[int, ...]:
+    """Return the numbers that a version begins with; a pre-release counts as its release."""
+    begin = re.match(r"\d+(\.\d+)*", version)
+    parts = [int(part) for part in begin[0].split(".")] if begin else []
+    return tuple(parts + [0] * (3 - len(parts)))
+
+
+def changed_between(old: str, new: str, pipeline: Mapping[str, object]) -> str:
+    """Return how the order of a pipeline, as documents have it, changed from a version to another.
+
+    >>> changed_between("4.8.5", "5.0.1", {"buffer": 16, "shuffle_seed": 1})
+    'the order of a stream changed at 5.0.0 (up to 10 shards in turn fill the buffer)'
+    >>> changed_between("4.8.5", "5.0.1", {})  # read by index
+    ''
+    """
+    streams = pipeline.get("streaming")
+    if not (streams or (streams is None and pipeline.get("buffer") is not None)):
+        return ""
+    parts: dict[Part, object] = {
+        "shuffle": pipeline.get("shuffle_seed") is not None,
+        "epochs": pipeline.get("pass") or pipeline.get("epochs") != 1,
+        "workers": pipeline.get("workers"),
+        "hosts": pipeline.get("host"),
+    }
+    first, last = sorted((_number(old), _number(new)))
+    changes = [
+        f"{era.since} ({era.says})"
+        for era in ERAS
+        if first < _number(era.since) <= last and any(parts[part] for part in era.concerns)
+    ]
+    if not changes:
+        return ""
+    listed = " and ".join(filter(None, [", ".join(changes[:-1]), changes[-1]]))
+    return f"the order of a stream changed at {listed}"
+
+
+# Which record files Hugging Face Datasets streams as tables, and which as rows.
+
+# Formats whose readers yield Arrow tables, `_generate_tables`. WebDataset's yields rows; of the
+# other formats `datasets` has no reader, so what streams them is a generator, which yields rows.
+_OF_TABLES = frozenset({"parquet", "arrow"})
+_OF_ROWS = frozenset({"webdataset"})
+
+
+def of_tables(asked: LoaderConfig) -> bool:
+    """Return whether what reads the files makes tables: as asked, else as it does of the format.
+
+    The versions that count the examples of a host from each table anew (`strides_tables`) make
+    tables of WebDataset's rows too, as of all rows whose features are known.
+    """
+    if asked.arrow is not None:
+        return asked.arrow
+    if asked.file_format == "webdataset":
+        return era_of(asked.version).strides_tables
+    return asked.file_format in _OF_TABLES
+
+
+def streams_tables(asked: LoaderConfig) -> bool:
+    """Return whether what is shuffled are tables: a call before the shuffle may make rows."""
+    return of_tables(asked) and asked.before_shuffle not in MAKE_ROWS
+
+
+def is_read(file_format: str) -> bool:
+    """Return whether `datasets` has a reader of a format of record files."""
+    return file_format in _OF_TABLES | _OF_ROWS
+
+
+def check_tables(asked: LoaderConfig) -> None:
+    """Refuse a shuffle whose order tells tables from rows, of files that `datasets` cannot read.
+
+    Raises:
+        UsageError: names the switch that says which.
+    """
+    said = asked.arrow is not None or asked.before_shuffle in MAKE_ROWS
+    if said or not asked.file_format or is_read(asked.file_format) or not _tells_tables(asked):
+        return
+    raise refused(
+        "datasets has no reader of {} files; the same examples in files of its own are "
+        "shuffled otherwise as tables than as rows: {arrow=True} for tables (Parquet and Arrow "
+        "files, to_iterable_dataset), {arrow=False} for rows (a generator)",
+        asked.file_format,
+    )
+
+
+def assumed_of_streams(asked: LoaderConfig) -> tuple[str, ...]:
+    """Return what is taken for granted of a stream, a sentence each."""
+    found = list[str]()
+    stated = asked.arrow is not None or asked.before_shuffle is not None
+    if not stated and of_tables(asked) and _tells_tables(asked):
+        found.append(
+            f"no {' or '.join((', '.join(MAKE_ROWS[:-1]), MAKE_ROWS[-1]))} stands before "
+            "shuffle: they make rows of tables, which is another order, --before-shuffle map; "
+            "--arrow leaves this out"
+        )
+    if asked.before_shuffle == "filter":
+        found.append("filter keeps every example, since metadata does not tell which it drops")
+    if asked.num_hosts > 1:
+        found.append(
+            "hosts share the stream by split_dataset_by_node; a Trainer or Accelerator that is "
+            "given the stream shares it in another way"
+        )
+    return tuple(found)
+
+
+def _tells_tables(asked: LoaderConfig) -> bool:
+    """Return whether a shuffle of tables has another order than one of rows."""
+    if asked.seed is None or not era_of(asked.version).by_halves:
+        return False
+    buffer = DEFAULT_BUFFER if asked.buffer is None else asked.buffer
+    rows = buffer // (asked.input_shards or DEFAULT_INPUT_SHARDS)
+    if rows < 2:
+        return False  # tables of one row
+    # The buffer takes whole tables: of one shard these are the same examples where they fit.
+    fits = buffer % rows == 0 == (buffer - buffer // 2) % rows
+    return len(asked.lengths_of_shards) > 1 or not fits

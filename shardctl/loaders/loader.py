@@ -1,0 +1,324 @@
+"""The loaders: which there are, which settings each reads, and which versions prove its rule.
+
+Importing it loads neither NumPy nor any of the libraries.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import ChainMap
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+from shardctl.loaders.hugging_face_eras import DEFAULT_BUFFER
+
+if TYPE_CHECKING:
+    from shardctl.loaders.loader_config import LoaderConfig
+    from shardctl.loaders.loader_sequence import LoaderSequence
+
+
+# How a Trainer shares an `IterableDataset`: accelerate/data_loader.py, DataLoaderDispatcher (one
+# process reads, and deals its batches in turn) and IterableDataset.shard.
+_DEALT_STREAM = (
+    "of a stream Accelerate and its Trainer let one process read all and deal its batches in "
+    "turn, or, with dispatch_batches=False, give each process shards of its own; neither order is "
+    "known here; share it with split_dataset_by_node and ask --loader hf"
+)
+
+LoaderName = Literal["tfds", "grain", "torch", "stateful", "accelerate", "hf"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loader:
+    """A library that reads examples, and the rule of its order; TFDS's reader is one of them.
+
+    name: in documents and behind `--loader`. title: what people call it.
+    library: its package, as pip knows it.
+    proven: versions on which the rule agreed with the library, ascending; `proven[-1]` is taken
+        where none is installed and none is named. `versions.py` says what counts besides.
+    takes: the fields of `ReadSettings` that mean something to it.
+    shares_by: the call that gives each host its part, where it shares in a way of its own.
+    rule: module and function that answers an `LoaderConfig` with what one process hands out.
+    calls: module and class of what its users call, live and as code; see `LoaderLibrary`.
+    extra: of shardctl, which brings the library.
+    source: where in the library the rule is.
+    beside: other packages that the order comes from, and their proven versions, ascending.
+    changes: module and function that say what changed between two versions, "" if nothing did.
+    rule_version: one higher where the rule changes; what `verify` found of an older is forgotten.
+    drops_repeated: its call that leaves out of a metric what hosts repeat, "" where it has none.
+    deals_batches: hosts share whole batches, so a partial one is dropped before they share.
+    refuses: fields that the library has another order for, which no rule knows, and why.
+    on_tf_data: whether a tf.data pipeline reads: stages, seeds and options of tf.data have their
+        meaning, and TensorFlow hands the examples out. Of such a reader `rule` is "", since its
+        order is not one of indices.
+    has_blocks: whether files are read in turn, a block from each, so that their order and a shuffle
+        buffer are what mixes examples.
+    shares_in_modes: whether hosts may share in each of `HOST_MODES`; else the library has a way of
+        its own, `shares_by`.
+    shares_are_assumed: whether what is assumed of its order says how hosts share, and so how many
+        examples each of them has.
+    default_buffer: how many examples a stream is shuffled in where nobody says it.
+    is_default: who reads where nobody says it, so that answers need not.
+    """
+
+    name: LoaderName
+    title: str
+    library: str
+    proven: tuple[str, ...]
+    takes: Collection[str]
+    rule: str
+    source: str
+    shares_by: str = ""
+    calls: str = ""
+    extra: str = ""
+    beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    changes: str = ""
+    rule_version: int = 1
+    drops_repeated: str = ""
+    deals_batches: bool = False
+    refuses: Mapping[str, str] = field(default_factory=dict)
+    on_tf_data: bool = False
+    has_blocks: bool = False
+    shares_in_modes: bool = False
+    shares_are_assumed: bool = False
+    default_buffer: int | None = None
+    is_default: bool = False
+
+    def handed_out(self, asked: LoaderConfig) -> LoaderSequence:
+        """Return what one process hands out.
+
+        Raises:
+            UsageError: the library refuses these settings, or the rule does not know them.
+            UnpredictableOrderError: the library leaves the order open.
+        """
+        found: LoaderSequence = named(self.rule)(asked)
+        return found
+
+    def changed_between(self, old: str, new: str, pipeline: Mapping[str, object]) -> str:
+        """Return how the order of a pipeline changed between two versions, "" if nobody knows."""
+        if not self.changes:
+            return ""
+        found: str = named(self.changes)(old, new, pipeline)
+        return found
+
+
+def named(name: str) -> Any:
+    """Return what "module:name" names, imported now."""
+    module, _, inside = name.partition(":")
+    return getattr(import_module(module), inside)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+# The fields of `ReadSettings` that TFDS's reader on tf.data takes, and the call each stands for.
+TFDS_CALLS = {
+    "cycle": "ReadConfig.interleave_cycle_length",
+    "cpus": "os.cpu_count",
+    "block": "ReadConfig.interleave_block_length",
+    "shuffle_files": "as_dataset(shuffle_files)",
+    "shuffle_seed": "ReadConfig.shuffle_seed",
+    "reshuffle": "ReadConfig.shuffle_reshuffle_each_iteration",
+    "deterministic": "ReadConfig.options.deterministic",
+    "buffer": "ds.shuffle(buffer_size)",
+    "buffer_seed": "ds.shuffle(seed)",
+    "buffer_reshuffle": "ds.shuffle(reshuffle_each_iteration)",
+    "global_seed": "tf.random.set_seed",
+    "epochs": "ds.repeat",
+    "repeat_files": "ReadConfig.repeat_filenames",
+    "reverse": "ReadConfig.experimental_interleave_sort_fn",
+    "file_order": "ReadConfig.experimental_interleave_sort_fn",
+    "host": "input_pipeline_id of num_input_pipelines",
+    "host_by": "even_splits, InputContext, ds.shard",
+    "batch": "ds.batch",
+    "drop_remainder": "ds.batch(drop_remainder)",
+    "stages": "tf.data.Dataset",
+    "pass_index": "iter(ds)",
+    "loop": "keras.Model.fit",
+}
+_TFDS = Loader(
+    name="tfds",
+    title="TFDS's reader on tf.data",
+    library="tensorflow_datasets",
+    proven=(),  # the rules of TensorFlow and TFDS have a version of their own, in tfds_rules.py
+    takes=TFDS_CALLS,
+    rule="",
+    source="tensorflow_datasets/core/reader.py",
+    on_tf_data=True,
+    has_blocks=True,
+    shares_in_modes=True,
+    is_default=True,
+)
+_GRAIN = Loader(
+    name="grain",
+    title="Grain",
+    library="grain",
+    proven=("0.2.12", "0.2.13", "0.2.15", "0.2.16", "0.2.17", "0.2.18"),
+    takes=_words(
+        "shuffle_seed epochs host host_by drop_shard_remainder workers batch "
+        "drop_remainder buffer buffer_seed"
+    ),
+    shares_by="ShardOptions",
+    rule="shardctl.loaders.grain:handed_out",
+    calls="shardctl.live.grain:Grain",
+    extra="grain",
+    source="grain/_src/python: samplers.py, data_loader.py, experimental/index_shuffle",
+)
+_TORCH = Loader(
+    name="torch",
+    title="PyTorch's DataLoader",
+    library="torch",
+    proven=("2.6.0", "2.13.0", "2.14.1"),
+    takes=_words(
+        "shuffle shuffle_seed global_seed epochs host drop_shard_remainder workers "
+        "persistent_workers batch drop_remainder pass_index"
+    ),
+    shares_by="DistributedSampler",
+    rule="shardctl.loaders.torch:handed_out",
+    calls="shardctl.live.torch:Torch",
+    extra="torch",
+    source="torch/utils/data/distributed.py, torch/utils/data/sampler.py, "
+    "aten/src/ATen/native/TensorFactories.cpp",
+)
+_STATEFUL = Loader(
+    name="stateful",
+    title="torchdata's StatefulDataLoader",
+    library="torchdata",
+    proven=("0.9.0", "0.10.0", "0.10.1", "0.11.0"),
+    takes=_TORCH.takes,
+    shares_by=_TORCH.shares_by,
+    rule="shardctl.loaders.stateful:handed_out",
+    calls="shardctl.live.torch:Stateful",
+    extra="torch",
+    source="torchdata/stateful_dataloader/sampler.py, "
+    "torchdata/stateful_dataloader/stateful_dataloader.py",
+    beside={"torch": _TORCH.proven},
+)
+_ACCELERATE = Loader(
+    name="accelerate",
+    title="Hugging Face Accelerate",
+    library="accelerate",
+    proven=("1.10.1", "1.13.0", "1.14.0", "1.15.0"),
+    takes=_words(
+        "shuffle shuffle_seed global_seed epochs host workers persistent_workers batch "
+        "drop_remainder pass_index"
+    ),
+    shares_by="Accelerator",
+    rule="shardctl.loaders.accelerate:handed_out",
+    calls="shardctl.live.torch:Accelerate",
+    extra="torch",
+    source="accelerate/data_loader.py",
+    beside={"torch": _TORCH.proven},
+    drops_repeated="gather_for_metrics",
+    deals_batches=True,
+    refuses=dict.fromkeys(("streaming", "buffer", "input_shards"), _DEALT_STREAM),
+)
+
+_HF = Loader(
+    name="hf",
+    title="Hugging Face Datasets",
+    library="datasets",
+    proven=_words(
+        "3.0.2 3.1.0 3.2.0 3.3.2 3.4.1 3.5.1 3.6.0 4.0.0 4.1.0 4.1.1 4.2.0 4.3.0 4.4.0 4.4.1 "
+        "4.4.2 4.5.0 4.6.0 4.6.1 4.7.0 4.8.0 4.8.1 4.8.2 4.8.3 4.8.4 4.8.5 5.0.0 5.0.1 5.1.0 5.2.0"
+    ),
+    takes=_words(
+        "shuffle_seed epochs pass_index host host_by workers batch drop_remainder "
+        "streaming buffer input_shards arrow before_shuffle"
+    ),
+    shares_by="split_dataset_by_node",
+    rule="shardctl.loaders.hugging_face:handed_out",
+    calls="shardctl.live.hugging_face:HuggingFace",
+    extra="hf",
+    source="datasets/arrow_dataset.py, datasets/iterable_dataset.py",
+    changes="shardctl.loaders.hugging_face_eras:changed_between",
+    shares_are_assumed=True,
+    default_buffer=DEFAULT_BUFFER,
+)
+
+# Loaders besides TFDS's reader on tf.data, in the order in which people are told of them.
+LOADERS: dict[str, Loader] = {
+    loader.name: loader for loader in (_GRAIN, _TORCH, _STATEFUL, _ACCELERATE, _HF)
+}
+# Whoever may read, so that `ReadSettings.reader` always is one of them.
+READERS: Mapping[str, Loader] = ChainMap(LOADERS, {_TFDS.name: _TFDS})
+
+
+# On which versions of a library the rule of its loader is proven.
+#
+# A version is proven where the rule agreed with it, version by version. Another is not, however
+# near: Hugging Face's order changed from 5.0 to 5.1 without a word, and gave one host everything
+# from 4.8.0 to 4.8.2 alone. Builds (`2.13.0+cpu`) of a version are that version; pre-releases are
+# their own.
+
+_NUMBERS = re.compile(r"\d+(\.\d+)*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifiedVersion:
+    """A version that `verify` compared with the rule on this machine, all equal.
+
+    rule: the version of the rule (`Loader.rule_version`) that it was compared with.
+    beside: the other packages that the order comes from, with their versions then.
+    num_settings: how many settings were compared. date: when, as 2026-11-22.
+    """
+
+    loader: str
+    version: str
+    rule: int
+    num_settings: int
+    date: str
+    beside: Mapping[str, str | None] = field(default_factory=dict)
+
+
+def public_version(version: str) -> str:
+    """Return a version without what says how it was built.
+
+    >>> public_version("2.13.0+cpu")
+    '2.13.0'
+    """
+    return version.partition("+")[0]
+
+
+def release_of(version: str) -> tuple[int, ...] | None:
+    """Return the numbers of a release, without zeros at its end; None of a pre-release.
+
+    >>> release_of("5.1.0"), release_of("5.1"), release_of("5.1.0rc1")
+    ((5, 1), (5, 1), None)
+    """
+    if _NUMBERS.fullmatch(public_version(version)) is None:
+        return None
+    numbers = [int(number) for number in public_version(version).split(".")]
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def is_before(version: str, border: str) -> bool:
+    """Return whether a version is a release below another; a pre-release is none."""
+    release, other = release_of(version), release_of(border)
+    return release is not None and other is not None and release < other
+
+
+def same_version(one: str, other: str) -> bool:
+    """Return whether two versions are the same one, `5.1` and `5.1.0+cpu` as well."""
+    ours, theirs = release_of(one), release_of(other)
+    if ours is None or theirs is None:
+        return public_version(one) == public_version(other)
+    return ours == theirs
+
+
+def proven_as(proven: Sequence[str], version: str) -> str | None:
+    """Return which of the proven versions one is, None where it is none of them.
+
+    A release line, `4.8`, stands for the newest of its versions that is proven.
+
+    >>> proven_as(("4.8.0", "4.8.5"), "4.8.0+cpu"), proven_as(("4.8.1", "4.8.5"), "4.8")
+    ('4.8.0', '4.8.5')
+    """
+    line = [each for each in proven if each.startswith(f"{version}.")]
+    same = [each for each in proven if same_version(each, version)]
+    return next(reversed(line or same), None)

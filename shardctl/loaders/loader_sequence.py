@@ -1,0 +1,298 @@
+"""What one process of a loader hands out, in order, and in which batches."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardctl.base.arrays import Int64s
+
+_NONE = np.empty(0, np.int64)
+_PIECE = 1 << 20  # examples of an epoch that are looked through together
+_KEPT = 2  # epochs
+
+
+class Batches(ABC):
+    """How the examples that a process hands out are cut into batches, from the first to the last.
+
+    Every example handed out is in a batch: those of a batch that is dropped are not handed out.
+    """
+
+    num_batches: int
+
+    @abstractmethod
+    def steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (batch, index of the example in it), int64[q] each."""
+
+    @abstractmethod
+    def bounds(self, step: int) -> tuple[int, int]:
+        """Return the positions [start, stop) of a batch."""
+
+
+class EqualBatches(Batches):
+    """Batches of one size, the last of each epoch of what is left.
+
+    >>> EqualBatches(5, 2, epochs=2).bounds(5)
+    (9, 10)
+    """
+
+    def __init__(self, num_examples: int, size: int, *, epochs: int = 1) -> None:
+        """`num_examples` are those of one epoch."""
+        self._num_examples, self._size = num_examples, size
+        self._an_epoch = -(-num_examples // size)
+        self.num_batches = self._an_epoch * epochs
+
+    def steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (batch, index of the example in it), int64[q] each."""
+        epochs, within = np.divmod(positions, max(self._num_examples, 1))
+        steps, offsets = np.divmod(within, self._size)
+        return epochs * self._an_epoch + steps, offsets
+
+    def bounds(self, step: int) -> tuple[int, int]:
+        """Return the positions [start, stop) of a batch."""
+        epoch, step = divmod(step, self._an_epoch)
+        start, stop = step * self._size, min((step + 1) * self._size, self._num_examples)
+        return epoch * self._num_examples + start, epoch * self._num_examples + stop
+
+
+class UnequalBatches(Batches):
+    """Batches of any sizes, int64[batches], each of 1 at least."""
+
+    def __init__(self, sizes: Int64s) -> None:
+        self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        self.num_batches = len(sizes)
+
+    def steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (batch, index of the example in it), int64[q] each."""
+        steps = np.searchsorted(self._starts, positions, side="right") - 1
+        return steps, positions - self._starts[steps]
+
+    def bounds(self, step: int) -> tuple[int, int]:
+        """Return the positions [start, stop) of a batch."""
+        return int(self._starts[step]), int(self._starts[step + 1])
+
+
+class LoaderSequence(ABC):
+    """All epochs of one process, from position 0: which index is where, both ways.
+
+    num_examples: handed out in all epochs. epoch_size: of the first of them.
+    batches: None where examples come one by one.
+    shuffles: whether anything mixes them. is_uniform: whether an epoch is a uniform permutation.
+    num_read: taken from storage for the first epoch, None where these are what is handed out of it.
+    among: the indices that the first epoch is of, in pieces of storage; None where they may be any.
+    is_made_whole: whether an epoch is made as a whole before any place in it is known.
+    is_shuffled_once: whether all epochs have the one order that a shuffle gave them.
+    num_in_turn: how many files are read at once, None where examples are read by their index.
+    assumptions: what the order depends on though nobody stated it, a sentence each.
+    """
+
+    num_examples: int
+    epoch_size: int
+    num_read: int | None = None
+    among: Sequence[range] | None = None
+    batches: Batches | None = None
+    shuffles: bool = False
+    is_uniform: bool = False
+    is_made_whole: bool = True
+    is_shuffled_once: bool = False
+    num_in_turn: int | None = None
+    assumptions: tuple[str, ...] = ()
+
+    def num_again(self, all_hosts: Sequence[LoaderSequence]) -> int:
+        """Return how many examples an epoch of all hosts has in place of others, this one first.
+
+        Those that fill up a last round are not meant, which come besides all others.
+
+        Raises:
+            UsageError: they are too many to be counted.
+        """
+        return 0
+
+    @abstractmethod
+    def indices_at(self, positions: Int64s) -> Int64s:
+        """Return the index of the example at each position, int64[q]."""
+
+    @abstractmethod
+    def positions_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (which of `indices`, position), int64[r] each, for each time one is handed out."""
+
+    def epochs_at(self, positions: Int64s) -> Int64s:
+        """Return the epoch of each position, int64[q], counted from 0."""
+        return positions // max(self.epoch_size, 1)
+
+
+class EpochByEpoch(LoaderSequence):
+    """Epochs one after the other, each of them a row of indices that is built as a whole.
+
+    `sizes` are the lengths of the epochs; `epoch(e)` returns the indices (int64[sizes[e]]) of the
+    e-th of them, which are kept for the latest two.
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        epoch: Callable[[int], Int64s],
+        *,
+        batches: Batches | None = None,
+        shuffles: bool = False,
+        is_uniform: bool = False,
+    ) -> None:
+        self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        self._indices = lru_cache(_KEPT)(epoch)
+        self.num_examples = int(self._starts[-1])
+        self.epoch_size = int(sizes[0]) if len(sizes) else 0
+        self.batches, self.shuffles, self.is_uniform = batches, shuffles, is_uniform
+
+    def indices_at(self, positions: Int64s) -> Int64s:
+        """Return the index of the example at each position, int64[q]."""
+        epochs = self.epochs_at(positions)
+        found = np.empty(len(positions), np.int64)
+        for epoch in np.unique(epochs).tolist():
+            here = np.flatnonzero(epochs == epoch)
+            found[here] = self._indices(epoch)[positions[here] - self._starts[epoch]]
+        return found
+
+    def positions_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (which of `indices`, position), int64[r] each, for each time one is handed out."""
+        queries, positions = [_NONE], [_NONE]
+        for epoch, start in enumerate(self._starts[:-1].tolist() if len(indices) else ()):
+            there = self._indices(epoch)
+            for first in range(0, len(there), _PIECE):
+                query, place = matches(indices, there[first : first + _PIECE])
+                queries.append(query)
+                positions.append(place + (start + first))
+        return np.concatenate(queries), np.concatenate(positions)
+
+    def epochs_at(self, positions: Int64s) -> Int64s:
+        """Return the epoch of each position, int64[q], counted from 0."""
+        epochs: Int64s = np.searchsorted(self._starts, positions, side="right") - 1
+        return epochs
+
+
+# Epochs that are dealt to processes: each takes its turn at a permutation that starts over.
+
+Permutation = NDArray[np.signedinteger]
+Permutations = Callable[[int], Permutation]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deal:
+    """Which places of an epoch one of `num_hosts` processes is dealt: `block` of them at a time.
+
+    size: how many it is dealt, from place `first` on. Places count on where the epoch ends, which
+        then starts over.
+
+    >>> Deal(host=1, num_hosts=3, block=2, size=4).places(np.arange(4)).tolist()
+    [2, 3, 8, 9]
+    """
+
+    host: int = 0
+    num_hosts: int = 1
+    block: int = 1
+    size: int
+    first: int = 0
+
+    def places(self, positions: Int64s) -> Int64s:
+        """Return the place of each position of the process."""
+        if self.num_hosts == 1:
+            return self.first + positions
+        turns, offsets = np.divmod(positions, self.block)
+        return self.first + (turns * self.num_hosts + self.host) * self.block + offsets
+
+    def positions(self, places: Int64s) -> tuple[NDArray[np.intp], Int64s]:
+        """Return (which of the places, its position), of those that the process is dealt."""
+        blocks, offsets = np.divmod(places - self.first, self.block)
+        turns, hosts = np.divmod(blocks, self.num_hosts)
+        positions = turns * self.block + offsets
+        mine = np.flatnonzero((hosts == self.host) & (positions >= 0) & (positions < self.size))
+        return mine, positions[mine]
+
+
+class Dealt(LoaderSequence):
+    """All epochs of a process that is dealt its part of each, by the same deal.
+
+    `permutation(e)` returns the order of the e-th epoch; None reads it as it is stored.
+    """
+
+    def __init__(
+        self,
+        num_elements: int,
+        deal: Deal,
+        *,
+        epochs: int,
+        permutation: Permutations | None,
+        batch: int | None,
+    ) -> None:
+        self._num_elements, self._deal, self._epochs = num_elements, deal, epochs
+        self._order = None if permutation is None else lru_cache(_KEPT)(permutation)
+        self.epoch_size = deal.size
+        self.num_examples = deal.size * epochs
+        self.shuffles = self.is_uniform = permutation is not None
+        self.batches: Batches | None = None
+        if batch is not None:
+            self.batches = EqualBatches(deal.size, batch, epochs=epochs)
+
+    def indices_at(self, positions: Int64s) -> Int64s:
+        """Return the index of the example at each position, int64[q]."""
+        epochs, within = np.divmod(positions, max(self.epoch_size, 1))
+        places = self._deal.places(within) % max(self._num_elements, 1)
+        if self._order is None:
+            return places
+        for epoch in np.unique(epochs).tolist():
+            here = np.flatnonzero(epochs == epoch)
+            places[here] = self._order(epoch)[places[here]]
+        return places
+
+    def positions_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (which of `indices`, position), int64[r] each, for each time one is handed out."""
+        queries, positions = [_NONE], [_NONE]
+        again = self._places_again()
+        for epoch in range(self._epochs if len(indices) else 0):
+            places = self._places(epoch, indices)
+            which, within = self._deal.positions(places)
+            repeated, repetition = matches(places, again % max(self._num_elements, 1))
+            queries += [which, repeated]
+            found = self._deal.positions(again[repetition])[1]
+            positions += [within + epoch * self.epoch_size, found + epoch * self.epoch_size]
+        return np.concatenate(queries), np.concatenate(positions)
+
+    def _places_again(self) -> Int64s:
+        """Return the places of the process at which the epoch has started over: its last ones."""
+        last = np.arange(max(self._deal.size - self._deal.block, 0), self._deal.size)
+        places = self._deal.places(last)
+        return places[places >= self._num_elements]
+
+    def _places(self, epoch: int, indices: Int64s) -> Int64s:
+        """Return where in an epoch the examples are."""
+        if self._order is None:
+            return indices
+        order = self._order(epoch)
+        inverse = np.empty_like(order)
+        inverse[order] = np.arange(len(order), dtype=order.dtype)
+        places: Int64s = inverse[indices].astype(np.int64)
+        return places
+
+
+# What both look up, and how batches follow from lengths.
+
+
+def matches(wanted: Int64s, there: Int64s) -> tuple[Int64s, Int64s]:
+    """Return (which of `wanted`, place in `there`), int64[r] each, of all pairs that are equal.
+
+    >>> [found.tolist() for found in matches(np.array([7, 3, 7]), np.array([3, 7, 5]))]
+    [[1, 0, 2], [0, 1, 1]]
+    """
+    order = np.argsort(wanted, kind="stable")
+    ascending = wanted[order]
+    first = np.searchsorted(ascending, there)
+    count = np.searchsorted(ascending, there, side="right") - first
+    found = np.flatnonzero(count)
+    first, count = first[found], count[found]
+    # The pairs of one place are a run of queries; `nth` counts within it.
+    nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    return order[np.repeat(first, count) + nth], np.repeat(found, count)

@@ -1,0 +1,282 @@
+"""The files of a dataset where they lie, compared with what the metadata says of them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from shardctl.base.text import quoted
+from shardctl.base.tfds_rules import TFRECORD_FOOTER_BYTES, TFRECORD_HEADER_BYTES
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.file_finding import FileFinding
+from shardctl.dataset.shard_files import ShardFiles
+from shardctl.errors import DatasetError, NotThereError, ShardctlError
+from shardctl.stores.anywhere import files_in
+from shardctl.stores.remote_path import AnyPath, RemotePath, name_of, path_of
+
+ProblemKind = Literal["missing", "extra", "wrong-count", "empty", "size"]
+
+
+@dataclass(frozen=True)
+class FileProblem:
+    """A file that is not as the metadata says; `text` is one line about it.
+
+    `split` is None for a record file that belongs to no split. A split without any file here, or
+    with files of another size, is one problem, with the name of its first file.
+    """
+
+    kind: ProblemKind
+    split: str | None
+    filename: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilesOnDisk:
+    """Size in bytes of each shard's file by split, None where it is missing; and the problems.
+
+    `present` is False where no file of the dataset is here at all; there are then no problems,
+    unless files that look alike lie in their place. `unlisted` says why a remote folder cannot be
+    listed: then nothing is known of any file.
+    """
+
+    present: bool
+    shard_bytes: Mapping[str, tuple[int | None, ...]]
+    problems: tuple[FileProblem, ...] = ()
+    unlisted: str | None = None
+
+
+def check_files(dataset: Dataset) -> FilesOnDisk:
+    """Return the sizes of a dataset's files and where they disagree with its metadata.
+
+    Each folder is listed once. A missing file of a shard without examples is not a problem: nothing
+    reads it. Local folders that cannot be listed count as empty.
+    """
+    folders = _Folders()
+    try:
+        sizes = {split.name: _sizes(split, folders) for split in dataset.splits}
+    except ShardctlError as error:
+        unknown = {split.name: (None,) * split.num_shards for split in dataset.splits}
+        return FilesOnDisk(present=False, shard_bytes=unknown, unlisted=str(error))
+    present = any(found.count(None) < len(found) for found in sizes.values())
+    unclaimed: tuple[FileProblem, ...] = ()
+    # A reference to files chooses them, so that no other is one too many.
+    if not dataset.is_counted and (present or any(folders.values())):
+        unclaimed = tuple(_unclaimed_files(dataset, folders))
+    if not present and not any(problem.kind == "wrong-count" for problem in unclaimed):
+        return FilesOnDisk(present=False, shard_bytes=sizes)
+    problems: list[FileProblem] = []
+    for split in dataset.splits:
+        problems += _shard_problems(split, sizes[split.name])
+        problems += _size_problem(dataset, split, sizes[split.name])
+    return FilesOnDisk(present=present, shard_bytes=sizes, problems=(*problems, *unclaimed))
+
+
+def files_of_another_count(dataset: Dataset) -> list[str]:
+    """Return the names of files that would be shards of a dataset, had it another number of them.
+
+    Such as `toy-train.tfrecord-00000-of-00004` of a split that has 8.
+    """
+    problems = _unclaimed_files(dataset, _Folders())
+    return [problem.filename for problem in problems if problem.kind == "wrong-count"]
+
+
+def with_disk_bytes(dataset: Dataset, files: FilesOnDisk | None = None) -> Dataset:
+    """Return the dataset with the sizes of its files, itself where no file is here."""
+    files = check_files(dataset) if files is None else files
+    if not files.present:
+        return dataset
+    splits = (replace(split, shard_bytes=files.shard_bytes[split.name]) for split in dataset.splits)
+    return replace(dataset, splits=tuple(splits))
+
+
+def not_listed(files: FilesOnDisk) -> Iterator[str]:
+    """Yield, in a sentence, why nothing is known of the files, if a folder cannot be listed."""
+    if files.unlisted is not None:
+        yield f"the sizes of the files are not known: {files.unlisted}"
+
+
+class _Folders(dict[str, dict[str, int]]):
+    """Regular files and their sizes, by folder; filled as folders are asked for."""
+
+    def __missing__(self, folder: str) -> dict[str, int]:
+        self[folder] = dict(_list_files(path_of(folder)))
+        return self[folder]
+
+
+def _list_files(folder: AnyPath) -> Iterator[tuple[str, int]]:
+    try:
+        for file in files_in(folder):
+            yield name_of(file.path), file.num_bytes
+    except NotThereError:
+        return
+    except DatasetError:
+        if isinstance(folder, RemotePath):
+            raise
+
+
+def _sizes(split: Split, folders: _Folders) -> tuple[int | None, ...]:
+    sizes: list[int | None] = [] if split.files else [None] * split.num_shards
+    for part in split.files:
+        if part.data_dir is None:
+            sizes += [None] * len(part)
+        elif part.names is None and "/" not in part.pattern:
+            sizes += map(folders[part.data_dir].get, part)
+        else:
+            for path in part:
+                folder, name = _placed(part, path)
+                sizes.append(None if folder is None else folders[folder].get(name))
+    return tuple(sizes)
+
+
+def _placed(part: ShardFiles, path: str) -> tuple[str | None, str]:
+    """Return the folder of a file, None where the part has none, and its name there."""
+    folder, _, name = path.rpartition("/")
+    if part.data_dir is None or not folder:
+        return part.data_dir, name
+    return os.path.join(part.data_dir, folder), name
+
+
+def _shard_problems(split: Split, sizes: tuple[int | None, ...]) -> Iterator[FileProblem]:
+    # Files without a folder, those of a layout or of the catalog, need not be here.
+    placed = [part.data_dir is not None for part in split.files for _ in range(len(part))]
+    needed = [i for i, length in enumerate(split.shard_lengths) if length and placed[i]]
+    missing = [index for index in needed if sizes[index] is None]
+    if missing and len(missing) == len(needed):
+        first = split.filename(missing[0])
+        text = f"no file of split {quoted(split.name)} is here; the first is {quoted(first)}"
+        yield FileProblem("missing", split.name, first, text)
+        return
+    for index in missing:
+        name, length = split.filename(index), split.shard_lengths[index]
+        text = f"{quoted(name)} is missing: {length} examples"
+        yield FileProblem("missing", split.name, name, text)
+    for index in needed:
+        if sizes[index] == 0:
+            name, length = split.filename(index), split.shard_lengths[index]
+            text = f"{quoted(name)} has 0 bytes and should hold {length} examples"
+            yield FileProblem("empty", split.name, name, text)
+
+
+def _size_problem(
+    dataset: Dataset, split: Split, sizes: tuple[int | None, ...]
+) -> Iterator[FileProblem]:
+    """Yield that the files of a split have another size than the metadata says.
+
+    Of counted files that is the size when they were counted. Of TFRecord files TFDS states the
+    bytes of all examples of a split (core/shuffle.py, Shuffler.size), and the framing adds 16 to
+    each; Beam's writer without a shuffle states the sizes of the files (core/file_adapters.py,
+    shard_lengths_and_sizes). 0 stands for a size that is not known. Splits of several folders may
+    have parts of unknown size. Missing or empty files are named one by one.
+    """
+    needed = [size for size, length in zip(sizes, split.shard_lengths, strict=True) if length]
+    stated, found = split.num_bytes, sum(size or 0 for size in sizes)
+    if stated is None or len(split.files) != 1:
+        return
+    have = f"the files of split {quoted(split.name)} have"
+    if dataset.is_counted:
+        wrong = None not in sizes and found != stated
+        text = f"{have} {found:,} bytes, and had {stated:,} when they were counted"
+    else:
+        found = sum(size or 0 for size in needed)
+        framing = (TFRECORD_HEADER_BYTES + TFRECORD_FOOTER_BYTES) * split.num_examples
+        known = dataset.file_format == "tfrecord" and stated and needed and all(needed)
+        wrong = bool(known) and found not in (stated + framing, stated)
+        text = (
+            f"{have} {found:,} bytes, and the metadata says "
+            f"{stated + framing:,}: {stated:,} of examples and 16 for each"
+        )
+    if wrong:
+        yield FileProblem("size", split.name, split.filename(0), text)
+
+
+def _unclaimed_files(dataset: Dataset, folders: _Folders) -> Iterator[FileProblem]:
+    """Yield the record files that are not shards, in the folders that shards are in."""
+    claimed: dict[str, set[str]] = {}
+    shapes: dict[str, list[tuple[Split, ShardFiles, re.Pattern[str]]]] = {}
+    for split in dataset.splits:
+        for part in split.files:
+            for path in part:
+                folder, name = _placed(part, path)
+                if folder is not None:
+                    claimed.setdefault(folder, set()).add(name)
+            folder, base = _placed(part, part.pattern)
+            if part.names is None and folder is not None and "\0" not in folder:
+                shape = (split, part, _shape(base, part.num_shards))
+                shapes.setdefault(folder, []).append(shape)
+    record_file = re.compile(rf".*\.{re.escape(dataset.file_format)}-\d{{5,}}-of-\d{{5,}}")
+    for folder, names in claimed.items():
+        for name in sorted(folders[folder].keys() - names):
+            problem = _unclaimed(name, shapes.get(folder, []))
+            if problem is None and record_file.fullmatch(name):
+                text = f"{quoted(name)} belongs to no split of the metadata"
+                problem = FileProblem("extra", None, name, text)
+            if problem is not None:
+                yield problem
+
+
+def _unclaimed(
+    name: str, shapes: list[tuple[Split, ShardFiles, re.Pattern[str]]]
+) -> FileProblem | None:
+    for split, part, shape in shapes:
+        match = shape.fullmatch(name)
+        if match is None:
+            continue
+        total = int(match.groupdict().get("total") or part.num_shards)
+        wrong = total != part.num_shards
+        what = f"one of {total}" if wrong else "one too many"
+        said = f"the metadata has {part.num_shards} shards of split {quoted(split.name)}"
+        text = f"{quoted(name)} is {what}; {said}"
+        return FileProblem("wrong-count" if wrong else "extra", split.name, name, text)
+    return None
+
+
+def _shape(base: str, num_shards: int) -> re.Pattern[str]:
+    """Return the pattern of a split's file names with any index, and any count after `-of-`.
+
+    A name says its index the same wherever it says it, so further ones refer to the first: with a
+    choice of its own each would multiply the ways to try.
+    """
+    digits = max(5, len(str(num_shards)))
+    total = f"-of-{num_shards:0{digits}d}"
+    pieces = []
+    for number, piece in enumerate(base.split("\0")):
+        pieces.append({0: "", 1: "(?P<index>[0-9]{5,18})"}.get(number, "(?P=index)"))
+        if number and piece.startswith(total):
+            said = "(?P=total)" if "(?P<total>" in "".join(pieces) else "(?P<total>[0-9]{5,18})"
+            pieces.append(f"-of-{said}{re.escape(piece[len(total) :])}")
+        else:
+            pieces.append(re.escape(piece))
+    return re.compile("".join(pieces))
+
+
+# Shards none of whose files is here, said once for all of them, with what is there instead.
+
+
+def none_here(dataset: Dataset, split: Split, shards: Sequence[int]) -> FileFinding:
+    """Return the finding about shards (one at least) of a split of which no file is here.
+
+    It has the name of the first file, and the examples of all.
+    """
+    reason = "missing"
+    if len(shards) > 1:
+        reason = (
+            f"no file of split {quoted(split.name)} is here: {len(shards):,} files are missing, "
+            "of which this is the first"
+        )
+    alike = files_of_another_count(replace(dataset, splits=(split,)))
+    if alike:
+        more = "" if len(alike) == 1 else f" and {len(alike) - 1:,} more that look alike"
+        reason += f"; in their place: {quoted(alike[0])}{more}"
+    return FileFinding(
+        filename=split.filename(shards[0]),
+        expected=sum(split.shard_lengths[shard] for shard in shards),
+        found=None,
+        reason=reason,
+        kind="missing",
+        split=split.name,
+        num_files=len(shards),
+    )

@@ -1,0 +1,169 @@
+"""Record files without metadata as a dataset by reference: `-d 'data/train-*.tfrecord'`."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from shardctl.base.secrets import public_url
+from shardctl.base.text import quoted
+from shardctl.dataset.dataset import COUNTED_FILES, Dataset, Split
+from shardctl.dataset.file_finding import FileFinding, FindingKind
+from shardctl.errors import DatasetError, UsageError
+from shardctl.metadata.dataset_name import parse_dataset_name
+
+if TYPE_CHECKING:
+    from shardctl.metadata.index.answer import Index
+
+_ON_LISTING = "list_files"  # a note on an order, which is said where an order is asked for
+_LOOKED_AT = 10_000  # files of a folder among which one of records is looked for
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counting:
+    """How record files are read that a reference means.
+
+    cache: whether counts are taken from the user's cache folder and kept there, see `index`.
+    names_only: for what must be quick, a TAB: the splits are found, and nothing in them is counted.
+    """
+
+    cache: bool = True
+    names_only: bool = False
+
+
+COUNTING = Counting()
+
+_NAMES_DAMAGED: ContextVar[bool] = ContextVar("names_damaged", default=False)
+
+
+@contextmanager
+def naming_damaged() -> Iterator[None]:
+    """Read record files that are damaged too: a dataset names them, in place of an error.
+
+    Of one file that is named, shards beside it that are not read are nothing wrong.
+    """
+    token = _NAMES_DAMAGED.set(True)
+    try:
+        yield
+    finally:
+        _NAMES_DAMAGED.reset(token)
+
+
+def means_record_files(ref: str) -> bool:
+    """Return whether a reference to no file or folder means several files.
+
+    >>> [means_record_files(ref) for ref in ("train-*.tfrecord", "data/train@1024", "mnist:3.*.*")]
+    [True, True, False]
+    >>> means_record_files("shard-{000..146}.tar"), means_record_files("data/train.tfrecord")
+    (True, False)
+    """
+    if parse_dataset_name(ref) is not None:
+        return False
+    from shardctl.metadata.index.naming.globs import expanded, is_glob, sharded_regex
+
+    name = ref.rpartition("/")[2]
+    return is_glob(ref) or sharded_regex(name) is not None or next(expanded(ref)) != ref
+
+
+def looks_like_records(name: str) -> bool:
+    """Return whether a file of this name is one of records, as far as names tell."""
+    from shardctl.metadata.index.naming.kinds import FileKind, file_kind
+
+    return file_kind(name) in (FileKind.RECORDS, FileKind.SHARD)
+
+
+def holds_record_files(folder: str) -> bool:
+    """Return whether record files lie right in a folder, by their names."""
+    from shardctl.stores.stores import store_of
+
+    try:
+        files = itertools.islice(store_of(folder).scan(folder), _LOOKED_AT)
+        return any(looks_like_records(file.path.rpartition("/")[2]) for file in files)
+    except DatasetError:  # what cannot be listed is refused by who reads it
+        return False
+
+
+def is_record_file(path: str) -> bool:
+    """Return whether a file is one of records, by its name or its first bytes."""
+    from shardctl.metadata.index.naming.kinds import FileKind, file_kind
+    from shardctl.records.read_file import format_of
+    from shardctl.stores.stores import store_of
+
+    name = path.rpartition("/")[2]
+    if looks_like_records(name) or file_kind(name) in (FileKind.OTHER, FileKind.SIDECAR):
+        return looks_like_records(name)
+    file = store_of(path).status(path)
+    return file is not None and format_of(file) is not None
+
+
+def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
+    """Return the dataset of the record files that a path means; `path` is whole, or a URL.
+
+    Raises:
+        DatasetError: there are none, one is broken, or their names leave gaps; the message says how
+            to go on without them.
+        MissingDependencyError: a package that the format or the place needs is not installed.
+    """
+    path = public_url(path)  # it is shown; who asks the place knows the rest
+    if counting.names_only:
+        return _uncounted(path)
+    from shardctl.base.progress import watching
+    from shardctl.metadata.index.index import index
+
+    try:
+        names_damaged = _NAMES_DAMAGED.get()
+        found = index(path, cache=counting.cache, keep_going=names_damaged, watch=watching())
+    except (DatasetError, UsageError) as error:
+        said = str(error)
+        if re.search(r"\B--[a-z]", said):  # an option of `index`
+            said += "; shardctl index takes it, and writes a layout.yaml for here"
+        raise DatasetError(said) from error
+    damaged = tuple(_damaged(found, path)) if names_damaged else ()
+    for fault in () if names_damaged else found.faults():
+        raise DatasetError(f"{fault}; {_way_out(path)}")
+    notes = tuple(text for text in found.warnings if _ON_LISTING not in text)
+    dataset = _uncounted(path) if damaged and not found.splits else found.dataset
+    known = {split.name for split in dataset.splits}
+    # A split of which no file is whole is one all the same, or nobody would see what it lacks.
+    names = dict.fromkeys(each.split for each in damaged if each.split not in known)
+    empty = tuple(Split(name=name, shard_lengths=()) for name in names if name is not None)
+    splits = (*dataset.splits, *empty)
+    return replace(dataset, splits=splits, reference=path, notes=notes, damaged=damaged)
+
+
+def _damaged(found: Index, path: str) -> Iterator[FileFinding]:
+    for file in found.broken:
+        yield file.finding
+    kinds: dict[str, FindingKind] = {"gap": "missing", "duplicate": "extra"}
+    for problem in found.problems if found.num_files > 1 else ():
+        yield FileFinding(
+            filename=os.path.basename(path),
+            expected=None,
+            found=None,
+            reason=problem.text,
+            kind=kinds.get(problem.kind, "wrong-count"),
+            split=problem.split,
+        )
+
+
+def _way_out(path: str) -> str:
+    typed = shlex.quote(path) if path.isprintable() else quoted(path, 200)
+    return f"`shardctl index {typed} --keep-going -o layout.yaml` describes the others"
+
+
+def _uncounted(path: str) -> Dataset:
+    from shardctl.metadata.index.listing import list_files
+    from shardctl.metadata.index.names import arrange
+
+    arranged = arrange(list_files([path]))
+    splits = tuple(Split(name=split.name, shard_lengths=()) for split in arranged.splits)
+    return Dataset(
+        name=arranged.name or os.path.basename(path), splits=splits, origin=COUNTED_FILES
+    )

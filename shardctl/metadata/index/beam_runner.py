@@ -1,0 +1,409 @@
+"""Files counted by a Beam pipeline: on this machine, or by workers of Dataflow, Flink or Spark.
+
+The list of files goes to a folder as text, and what was counted comes back there as text: neither
+is held in memory by the process that submits the pipeline, nor sent through the runner.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shutil
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain
+from typing import Any
+
+from shardctl.base.arguments.checked import checked
+from shardctl.base.progress import Progress, Watch
+from shardctl.base.text import choices, in_short, nearest_first, printable, quoted
+from shardctl.base.text import counted as number_of
+from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
+from shardctl.files.silence import silent_libraries
+from shardctl.metadata.index.runner import CountedFile, FileToCount, count_one
+from shardctl.records.contents import Damage, FileContents
+from shardctl.stores.store import StoredFile
+from shardctl.stores.stores import is_remote
+
+_POLL = 1.0  # seconds between two questions how far a pipeline is
+_ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Refused|Denied)\b.*")
+
+
+@checked
+def beam_runner(*options: str, watch: Watch | None = None) -> BeamRunner:
+    """Return what counts files by a Beam pipeline, for `index` and `verify_files`.
+
+    Args:
+        options: of Beam, as they are written on a command line; they are checked here. Without a
+            `--runner` among them the pipeline runs on this machine.
+        watch: is called with the files counted so far, where Beam tells while the pipeline runs.
+
+    Returns:
+        What `index` and `verify_files` take as `runner`; the pipeline runs when they count.
+
+    Raises:
+        UsageError: options that Beam does not take.
+        MissingDependencyError: Beam, or a package that its runner needs, is not installed.
+
+    >>> import shardctl
+    >>> runner = shardctl.beam_runner("--direct_num_workers=2")
+    >>> shardctl.index("data/", runner=runner)  # doctest: +SKIP
+    <Index data: 1,797 examples, 14 files>
+    """
+    return BeamRunner(options, watch=watch)
+
+
+class BeamRunner:
+    """Counts files by a Beam pipeline with checked options; see `Runner` and `beam_runner`."""
+
+    def __init__(self, options: Sequence[str], *, watch: Watch | None = None) -> None:
+        with silent_libraries():
+            self._options: BeamOptions = beam_options(options)
+        self._watch = watch
+
+    @property
+    def name(self) -> str:
+        """The name of Beam's runner."""
+        return self._options.name
+
+    def __repr__(self) -> str:
+        return in_short(self, self.name)
+
+    def count(self, files: Iterable[FileToCount]) -> Iterator[CountedFile]:
+        """Yield what each file holds, once the pipeline is done.
+
+        Raises:
+            DatasetError: the pipeline failed, or did not answer for every file.
+            UsageError: files that its workers cannot reach, or a folder that cannot be written to.
+            MissingDependencyError: a package that workers need is not installed there.
+        """
+        lines = self._reachable(files)
+        first = next(lines, None)
+        if first is None:
+            return
+        folder = _WorkFolder(self._options)
+        try:
+            with silent_libraries():
+                number = folder.write("files", chain([first], lines))
+                self._run(folder, Progress(self._watch, "files counted by Beam", number))
+            yield from _answers(folder, number)
+        finally:
+            with silent_libraries():
+                folder.remove()
+
+    def _reachable(self, files: Iterable[FileToCount]) -> Iterator[str]:
+        for task in files:
+            if self.name == "DataflowRunner" and not is_remote(task.file.path):
+                raise UsageError(
+                    f"{quoted(task.file.path, 200)} is on this machine, where workers of Dataflow "
+                    "do not see it; copy the files to a bucket, or use --runner local"
+                )
+            yield task_line(task)
+
+    def _run(self, folder: _WorkFolder, progress: Progress) -> None:
+        import apache_beam as beam
+
+        result: Any = None
+        try:
+            pipeline = beam.Pipeline(runner=self._options.runner, options=self._options.pipeline)
+            add_counting(pipeline, folder.path("files"), folder.path("counts"))
+            result = pipeline.run()
+            self._wait(result, progress)
+        except KeyboardInterrupt:
+            if result is not None:
+                with contextlib.suppress(Exception):
+                    result.cancel()
+            _wait_for_workers()
+            raise
+        except ShardctlError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise DatasetError(f"Beam's {self.name} failed: {_reason(error)}") from error
+
+    def _wait(self, result: Any, progress: Progress) -> None:
+        from apache_beam.runners.runner import PipelineState
+
+        known = 0
+        while not PipelineState.is_terminal(result.state):
+            time.sleep(_POLL)
+            found = _num_counted(result)
+            progress.advance(max(found - known, 0))
+            known = max(found, known)
+        state = result.wait_until_finish()  # raises what a worker said
+        if (state or result.state) != PipelineState.DONE:
+            raise DatasetError(f"Beam's {self.name} ended with {state or result.state}")
+
+
+class _WorkFolder:
+    """A folder of one run, where the pipeline's temporary files are, or of this machine."""
+
+    def __init__(self, options: BeamOptions) -> None:
+        from apache_beam.io.filesystems import FileSystems
+
+        self._files: Any = FileSystems
+        self._local = None
+        if options.temp_location is None:
+            self._local = self._folder = tempfile.mkdtemp(prefix="shardctl-beam-")
+        else:
+            self._folder = f"{options.temp_location.rstrip('/')}/shardctl-{uuid.uuid4().hex}"
+
+    def path(self, name: str) -> str:
+        return f"{self._folder}/{name}"
+
+    def write(self, name: str, lines: Iterable[str]) -> int:
+        """Write lines, and return how many there were."""
+        number = 0
+        with self._failing():
+            if self._local is None:
+                self._files.mkdirs(self._folder)
+            with self._files.create(self.path(name), "text/plain") as file:
+                for line in lines:
+                    file.write(f"{line}\n".encode("ascii"))
+                    number += 1
+        return number
+
+    def lines(self, name: str) -> Iterator[str]:
+        """Yield the lines of all files whose names begin so."""
+        with self._failing(), silent_libraries():
+            (found,) = self._files.match([f"{self.path(name)}*"])
+            paths = sorted(metadata.path for metadata in found.metadata_list)
+        for path in paths:
+            with self._failing(), self._files.open(path, "text/plain") as file:
+                for line in file:
+                    yield line.decode("ascii").rstrip("\n")
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except (ShardctlError, GeneratorExit):
+            raise
+        except Exception as error:
+            raise UsageError(
+                f"cannot use {quoted(self._folder, 200)} for the files of the pipeline: "
+                f"{_reason(error)}; --temp_location after -- names another folder"
+            ) from error
+
+    def remove(self) -> None:
+        """Remove the folder, as far as that is possible."""
+        with contextlib.suppress(Exception):
+            if self._local is not None:
+                shutil.rmtree(self._local)
+            else:
+                self._files.delete([self._folder])
+
+
+def _answers(folder: _WorkFolder, number: int) -> Iterator[CountedFile]:
+    """Yield what came back, each file once."""
+    seen = set[int]()
+    for line in folder.lines("counts"):
+        counted = counted_of_line(line)
+        if isinstance(counted, str):
+            raise MissingDependencyError(f"a worker of Beam cannot count: {counted}")
+        if counted.index in seen:
+            raise DatasetError("Beam answered twice for a file; please try again")
+        seen.add(counted.index)
+        yield counted
+    if len(seen) != number:
+        files = number_of(number, "file")
+        raise DatasetError(f"Beam answered for {len(seen)} of {files}; please try again")
+
+
+def _wait_for_workers() -> None:
+    """Let threads of Beam end that wait for workers here: the interrupt has ended these too."""
+    for thread in threading.enumerate():
+        if thread.name.startswith("run_worker"):
+            thread.join(_POLL)
+
+
+def _num_counted(result: Any) -> int:
+    """Return how many files workers counted so far, as far as the runner tells."""
+    from apache_beam.metrics import MetricsFilter
+
+    with contextlib.suppress(Exception):
+        wanted = MetricsFilter().with_namespace(NAMESPACE).with_name(FILES)
+        counters = result.metrics().query(wanted)["counters"]
+        return sum(int(counter.attempted or counter.committed or 0) for counter in counters)
+    return 0
+
+
+def _reason(error: BaseException) -> str:
+    """Return the line of an error that says why: of a worker's traceback the last one."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    errors = [found.group(0) for line in lines if (found := _ERROR.match(line))]
+    said = errors[-1] if errors else ": ".join([type(error).__name__, *lines[:1]])
+    return printable(re.sub(r"\s*\[while running.*$", "", said), 400)
+
+
+# What the workers of a Beam pipeline do: a line of text is a file to count, or what one holds.
+#
+# Lines are JSON in ASCII, so that names of any bytes go there and back, and no version of Python
+# or of shardctl on a worker changes what they mean.
+
+NAMESPACE, FILES = "shardctl", "files_counted"  # its metric
+
+
+def task_line(task: FileToCount) -> str:
+    """Return a file to count as a line."""
+    return json.dumps(asdict(task))
+
+
+def task_of_line(line: str) -> FileToCount:
+    """Return the file that a line says.
+
+    >>> task = FileToCount(index=3, file=StoredFile(path="a", num_bytes=5), file_format="tfrecord")
+    >>> task_of_line(task_line(task)) == task
+    True
+    """
+    said = json.loads(line)
+    return FileToCount(**{**said, "file": StoredFile(**said["file"])})
+
+
+def counted_line(counted: CountedFile) -> str:
+    """Return what a file holds as a line."""
+    return json.dumps([counted.index, asdict(counted.contents)])
+
+
+def counted_of_line(line: str) -> CountedFile | str:
+    """Return what a line says that a file holds, or why a worker could not count it.
+
+    >>> damage = Damage(kind="cut", text="cut off", record=1, byte=20)
+    >>> counted = CountedFile(index=3, contents=FileContents(num_records=1, damage=damage))
+    >>> counted_of_line(counted_line(counted)) == counted
+    True
+
+    Raises:
+        DatasetError: a line that this version of shardctl does not write.
+    """
+    try:
+        index, said = json.loads(line)
+        if isinstance(said, str):
+            return said
+        damage = None if said["damage"] is None else Damage(**said["damage"])
+        return CountedFile(index=index, contents=FileContents(**{**said, "damage": damage}))
+    except (ValueError, TypeError, KeyError) as error:
+        raise DatasetError(
+            f"a worker of Beam answered {quoted(line, 100)}: it needs shardctl of this version"
+        ) from error
+
+
+def count_line(line: str) -> Iterator[Any]:
+    """Count the file of a line on a worker; yield what it holds.
+
+    What a worker lacks, a package that the format needs, is an answer and no exception: Beam would
+    try again, and say it with a hundred lines.
+    """
+    from apache_beam.metrics import Metrics
+
+    task = task_of_line(line)
+    try:
+        yield counted_line(count_one(task))
+        Metrics.counter(NAMESPACE, FILES).inc()
+    except (ShardctlError, ValueError) as error:
+        yield json.dumps([task.index, str(error)])
+
+
+def add_counting(pipeline: Any, tasks: str, counts: str) -> None:
+    """Add to a pipeline: files to count, one a line of `tasks`, into files that begin as told."""
+    import apache_beam as beam
+
+    _ = (
+        pipeline
+        | "Files to count" >> beam.io.ReadFromText(tasks, validate=False)
+        # Without it a worker counts all files of a block of the list, whatever their size.
+        | "One at a time" >> beam.Reshuffle()
+        | "Count" >> beam.FlatMap(count_line)
+        | "Write counts" >> beam.io.WriteToText(counts)
+    )
+
+
+# Options of Beam, checked before anything runs: Beam itself drops those that it does not know.
+
+# The runner that is used where none is named. Beam's `DirectRunner` would first look for Prism, a
+# program that it downloads, and then be this one.
+_DEFAULT = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+# Runners whose job server, a program of Java, may know options that Beam's Python does not.
+_WITH_JOB_SERVER = ("FlinkRunner", "SparkRunner", "PortableRunner", "KafkaStreamsRunner")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BeamOptions:
+    """Checked options: those of Beam, the runner's name and class, and where it keeps its files."""
+
+    pipeline: Any
+    runner: Any
+    name: str
+    temp_location: str | None
+
+
+def beam_options(words: Sequence[str]) -> BeamOptions:
+    """Return options as Beam takes them, `--runner=FlinkRunner --temp_location=gs://bucket/tmp`.
+
+    Raises:
+        UsageError: an option that Beam does not know, a value that it does not take, a runner that
+            it does not have, or no place for results that workers elsewhere can write to.
+        MissingDependencyError: Beam, or a package that the runner needs, is not installed.
+    """
+    try:
+        import apache_beam  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"Apache Beam is needed for this and cannot be imported ({error}); "
+            "install it with: pip install 'shardctl[beam]'"
+        ) from error
+    from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            pipeline = PipelineOptions(list(words))
+            given = pipeline.get_all_options()
+            unknown = pipeline.get_all_options(retain_unknown_options=True).keys() - given.keys()
+    except SystemExit:
+        last = said.getvalue().strip().splitlines()[-1:] or ["they cannot be read"]
+        why = printable(last[0].partition("error: ")[2] or last[0], 300)
+        raise UsageError(f"options of Beam: {why}") from None
+    name = (given["runner"] or "").rpartition(".")[2]
+    runner = _runner(given["runner"] or _DEFAULT)
+    kind = type(runner).__name__
+    if words and not words[0].startswith("-"):
+        said_word = quoted(words[0], 200)
+        raise UsageError(f"options of Beam: {said_word} belongs to no option; they begin with --")
+    if unknown and kind not in _WITH_JOB_SERVER:
+        raise UsageError(f"Beam knows no option {quoted(f'--{min(unknown)}', 200)}")
+    local = not given["runner"] or kind in (*StandardOptions.LOCAL_RUNNERS, "FnApiRunner")
+    if not local and not given["temp_location"]:
+        raise UsageError(
+            f"{kind} has its workers elsewhere: give --temp_location after --, a folder that they "
+            "and this machine can write to, where the counts come back"
+        )
+    return BeamOptions(
+        pipeline=pipeline,
+        runner=runner,
+        name=name or "FnApiRunner",
+        temp_location=given["temp_location"],
+    )
+
+
+def _runner(name: str) -> Any:
+    """Return the runner of a name."""
+    from apache_beam.options.pipeline_options import StandardOptions
+    from apache_beam.runners.runner import create_runner
+
+    try:
+        return create_runner(name)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"runner {quoted(name, 200)} cannot be imported: {printable(str(error), 300)}"
+        ) from error
+    except Exception:
+        known = nearest_first(name, StandardOptions.KNOWN_RUNNER_NAMES)
+        raise UsageError(
+            f"Beam has no runner {quoted(name, 200)}; it has {choices(known)}"
+        ) from None

@@ -1,0 +1,266 @@
+"""Record files without metadata become a dataset: found, put in order, counted."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain, islice
+
+from shardctl.base.arguments.checked import checked
+from shardctl.base.phrase import option, refused
+from shardctl.base.progress import Watch
+from shardctl.base.secrets import public_url
+from shardctl.base.text import choices, quoted
+from shardctl.dataset.dataset import Split
+from shardctl.dataset.packed_ints import PackedInts
+from shardctl.dataset.shard_files import ShardFiles
+from shardctl.errors import DatasetError, UsageError
+from shardctl.metadata.index.answer import Arrangement, BrokenFile, Index, IndexedSplit, NameProblem
+from shardctl.metadata.index.counting.counting import Counts, count_files
+from shardctl.metadata.index.counting.known import known_counts
+from shardctl.metadata.index.counting.local_runner import checked_jobs
+from shardctl.metadata.index.listing import list_files
+from shardctl.metadata.index.names import arrange
+from shardctl.metadata.index.runner import RunnerLike
+from shardctl.metadata.index.sidecars import Sidecars
+from shardctl.metadata.index.tfds_metadata import patterned
+from shardctl.records.contents import Compression, Damage, FileContents
+from shardctl.records.read_file import FORMATS, format_of, why_not_read
+
+_LOOKED_AT = 16  # files that may tell the format of all
+
+
+@checked
+def index(
+    *paths: str | os.PathLike[str],
+    split: Mapping[str, str | os.PathLike[str]] | None = None,
+    name: str | None = None,
+    file_format: str | None = None,
+    checksums: bool = False,
+    keep_going: bool = False,
+    jobs: int | None = None,
+    cache: bool = True,
+    earlier: str | os.PathLike[str] | None = None,
+    runner: RunnerLike | None = None,
+    watch: Watch | None = None,
+) -> Index:
+    """Count the examples of record files without metadata, from framing or footers alone.
+
+    Args:
+        paths: files, folders, globs, `prefix@1024` or `prefix@*`, on this machine or remote.
+        split: the files of each split by a glob, where their names do not say it.
+        name: the dataset's name, else what the files' names begin with, or their folder's.
+        file_format: of files whose names do not tell it.
+        checksums: read the contents too, and compare them with their checksums.
+        keep_going: count all that is whole, whatever is broken or missing.
+        jobs: how many processes count, without `runner`; else as many as there are processors.
+        cache: take counts that are known, of files of the same size and time of change, from the
+            user's cache folder, and keep new ones there.
+        earlier: a layout that `index` wrote; counts of files that did not change are taken from it.
+        runner: what counts the files instead of processes of this machine.
+        watch: is called as the work proceeds, with what is counted, how much is done, of how much.
+
+    Returns:
+        An Index; its `dataset` is what every function takes. What is wrong with files is in
+        `broken` and `problems`; without `keep_going` counting ends at the first broken file.
+
+    Raises:
+        DatasetError: there are no such files, or names that cannot be put in order.
+        MissingDependencyError: a package that the format or the place needs is not installed.
+
+    >>> import shardctl
+    >>> found = shardctl.index("data/train-*.tfrecord")  # doctest: +SKIP
+    >>> shardctl.plan(found.dataset, "train[:10%]")  # doctest: +SKIP
+    """
+    jobs = checked_jobs(jobs, runner)
+    if split is not None and not split:
+        raise UsageError("--split: no split is named; without it the names of files tell")
+    by_hand = None if split is None else {name: os.fspath(glob) for name, glob in split.items()}
+    begin = time.monotonic()
+    wanted = tuple(public_url(os.fspath(path)) for path in paths)
+    listing = list_files(wanted, watch=_listed(watch))
+    arranged = arrange(listing, splits=by_hand, name=name)
+    files = ArrangedFiles(arranged, _format_of(arranged, file_format))
+    counts = Counts(contents=[None] * len(files.all))
+    problems, warnings, sidecars = arranged.problems, arranged.notes, Sidecars(())
+    if keep_going or not arranged.problems:
+        sidecars = Sidecars(arranged.sidecars)
+        with known_counts(cache=cache, earlier=earlier) as known:
+            counts = count_files(
+                files.all,
+                files.file_format,
+                known,
+                checksums=checksums,
+                runner=runner,
+                jobs=jobs,
+                keep_going=keep_going,
+                watch=watch,
+            )
+        problems += files.compare(counts, sidecars, checksums=checksums)
+        warnings += (*known.warnings, *sidecars.problems)
+    found = files.index(counts, keep_going=keep_going, seconds=time.monotonic() - begin)
+    return replace(
+        found,
+        paths=wanted,
+        globs=tuple((by_hand or {}).items()),
+        problems=problems,
+        num_agreed=sidecars.num_agreed,
+        said_by=tuple(sorted(sidecars.said_by)),
+        warnings=warnings,
+    )
+
+
+def _listed(watch: Watch | None) -> Callable[[int], None] | None:
+    """Return what is told how many files were found, of nobody knows how many."""
+    return None if watch is None else lambda found: watch("files found", found, 0)
+
+
+def _format_of(arranged: Arrangement, given: str | None) -> str:
+    """Return the format of files: as it is given, by their names, or by how some begin."""
+    if given is not None:
+        why = why_not_read(given)
+        if why is not None:
+            formats = choices(FORMATS, len(FORMATS))
+            raise refused("{file_format!}: {}; choose from {}", why, formats, file_format=given)
+        return given
+    if arranged.file_format is not None:
+        return arranged.file_format
+    files = chain.from_iterable(split.files for split in arranged.splits)
+    if ".riegeli" in (path := next(files).path):  # which begins as array_record does
+        raise DatasetError(f"{quoted(path, 200)}: {why_not_read('riegeli')}")
+    files = chain.from_iterable(split.files for split in arranged.splits)
+    # A compressed file that holds nothing does not tell.
+    first = list(islice((file for file in files if file.num_bytes), _LOOKED_AT))
+    found = next(filter(None, map(format_of, first)), None)
+    if found is None:
+        path = quoted((first or arranged.splits[0].files)[0].path, 200)
+        unknown = "neither the name nor the first bytes tell its format"
+        raise DatasetError(f"{path}: {unknown}; give {option('file_format')}")
+    return found
+
+
+# The files of an arrangement when they are counted: splits, what is broken, what disagrees.
+
+
+class ArrangedFiles:
+    """The files of an arrangement one after the other, and what they come to when counted."""
+
+    def __init__(self, arranged: Arrangement, file_format: str) -> None:
+        self._arranged = arranged
+        self.file_format = file_format
+        self.all = [file for split in arranged.splits for file in split.files]
+        self._split_of = [split.name for split in arranged.splits for _ in split.files]
+        self._root = arranged.root.rstrip("/") + "/"
+
+    def index(self, counts: Counts, *, keep_going: bool, seconds: float) -> Index:
+        """Return the answer."""
+        arranged = self._arranged
+        packed = self._compression(counts)
+        splits: list[IndexedSplit] = []
+        if keep_going or not counts.broken:
+            splits = [found for found in self._splits(counts) if found.split.num_shards]
+        return Index(
+            name=arranged.name or os.path.basename(self._root.rstrip("/")) or "dataset",
+            version=arranged.version,
+            file_format=self.file_format,
+            compression=packed,
+            data_dir=arranged.root,
+            splits=tuple(splits),
+            broken=tuple(self._broken(counts, all_of_them=keep_going)),
+            problems=arranged.problems,
+            keep_going=keep_going,
+            num_files=len(self.all),
+            num_known=counts.num_known,
+            num_counted=counts.num_counted,
+            num_bytes_read=counts.num_bytes_read,
+            seconds=seconds,
+        )
+
+    def compare(
+        self, counts: Counts, sidecars: Sidecars, *, checksums: bool = False
+    ) -> tuple[NameProblem, ...]:
+        """Return where whole files are not as files beside them say, and which are not there.
+
+        With `checksums` whole files are read once more where a sidecar states their hashes.
+        """
+        if not sidecars:
+            return ()
+        found, alike = [], []
+        for place, (file, contents) in enumerate(zip(self.all, counts.contents, strict=True)):
+            if contents is not None:
+                text = sidecars.disagreement(file, contents.num_records or 0)
+                if text is None:
+                    alike.append(file)
+                else:
+                    found.append(self._problem(place, f"{self._shown(file.path)}: {text}"))
+        if checksums:
+            for file, text in sidecars.hash_problems(alike):
+                found.append(self._problem(0, f"{self._shown(file.path)}: {text}"))
+        absent = sidecars.absent([file.path for file in self.all])
+        found += [self._problem(0, f"{self._shown(path)} is not there") for path in absent]
+        return tuple(found)
+
+    def _problem(self, place: int, text: str) -> NameProblem:
+        return NameProblem(kind="sidecar", split=self._split_of[place], text=text)
+
+    def _shown(self, path: str) -> str:
+        return quoted(path.removeprefix(self._root), 200)
+
+    def _compression(self, counts: Counts) -> Compression | None:
+        """Return how the files are compressed; those that are unlike the first are broken.
+
+        tf.data reads all files of a dataset in one way; an empty one it reads in each.
+        """
+        first, like = None, None
+        for place, contents in enumerate(counts.contents):
+            if contents is None or not (contents.num_records or contents.compression):
+                continue
+            if first is None:
+                first, like = self.all[place].path, contents.compression
+            elif contents.compression != like:
+                counts.fail(place, _unlike(contents.compression, like, first))
+        return like
+
+    def _splits(self, counts: Counts) -> Iterator[IndexedSplit]:
+        first = 0
+        for arranged in self._arranged.splits:
+            places = range(first, first + len(arranged.files))
+            whole = [(at, one) for at in places if (one := counts.contents[at]) is not None]
+            sizes = tuple(self.all[at].num_bytes for at, _ in whole)
+            names = tuple(self.all[at].path.removeprefix(self._root) for at, _ in whole)
+            root = self._arranged.root
+            files = patterned(names, data_dir=root) or ShardFiles(
+                data_dir=root, num_shards=len(names), names=names
+            )
+            yield IndexedSplit(
+                split=Split(
+                    name=arranged.name,
+                    shard_lengths=PackedInts(one.num_records or 0 for _, one in whole),
+                    files=(files,),
+                    num_bytes=sum(sizes),
+                    shard_bytes=sizes,
+                ),
+                versions=[
+                    "" if at in counts.unsettled else self.all[at].version for at, _ in whole
+                ],
+                num_broken=len(places) - len(whole),
+            )
+            first = places.stop
+
+    def _broken(self, counts: Counts, *, all_of_them: bool) -> Iterator[BrokenFile]:
+        for place in sorted(counts.broken)[: None if all_of_them else 1]:
+            file, damage = self.all[place], counts.broken[place].damage
+            damage = damage or Damage(kind="broken", text="it does not say what it holds")
+            path, split = file.path.removeprefix(self._root), self._split_of[place]
+            what = (split, damage.kind, damage.text, damage.record, damage.byte)
+            found = counts.broken[place].num_records
+            yield BrokenFile(path, *what, file.num_bytes, file.version, found)
+
+
+def _unlike(found: Compression | None, like: Compression | None, first: str) -> FileContents:
+    said = "is not compressed" if found is None else f"is compressed with {found}"
+    other = "is not" if like is None else f"is compressed with {like}"
+    text = f"{said}, and {quoted(os.path.basename(first), 200)} {other}; tf.data reads one kind"
+    return FileContents(num_records=None, damage=Damage(kind="compressed", text=text))

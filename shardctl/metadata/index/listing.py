@@ -1,0 +1,262 @@
+"""Which files do PATHs mean: files, folders, globs, `prefix@N`; near or far?
+
+A folder means the record files right in it; where it has none, those of its subfolders, each by the
+same rule. Hidden and unfinished files (`_SUCCESS`, `.crc`, `*.tmp`) are never taken, unless a PATH
+names them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from shardctl.base.text import choices, quoted
+from shardctl.errors import DatasetError
+from shardctl.metadata.index.naming.folders import (
+    folders_of,
+    no_match,
+    nothing_in,
+    way_to,
+    with_subfolders,
+)
+from shardctl.metadata.index.naming.globs import ANY_FOLDERS, expanded, is_glob, name_matcher
+from shardctl.metadata.index.naming.kinds import FileKind, file_kind, is_passed_over
+from shardctl.stores.file_text import absolute
+from shardctl.stores.store import Store, StoredFile
+from shardctl.stores.stores import is_remote, split_path, store_of
+
+# Told how many files were listed so far; may raise to end the listing.
+Listed = Callable[[int], None]
+
+_MANY = 64  # files of one folder that are rather listed than asked for one by one, in a bucket
+_TOLD_EVERY = 1000  # files
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """The files that PATHs mean, in no order.
+
+    root: the folder that all of them are below, without a slash at its end.
+    sidecars: files that say something of them. ignored: files that were passed over.
+    """
+
+    root: str
+    files: Sequence[StoredFile]
+    sidecars: Sequence[StoredFile] = ()
+    ignored: Sequence[StoredFile] = ()
+    notes: tuple[str, ...] = ()
+
+
+def list_files(
+    paths: Sequence[str],
+    *,
+    cwd: str | None = None,
+    watch: Listed | None = None,
+    absent: list[str] | None = None,
+) -> Listing:
+    """Return the files that PATHs mean; local ones are relative to `cwd`.
+
+    absent: takes the PATHs that are not there, or match nothing, instead of an error.
+
+    Raises:
+        DatasetError: a PATH that is not there, that matches nothing, or that is no record file;
+            a place that cannot be listed.
+        UsageError: braces that stand for more paths than anyone has.
+    """
+    lister = _Lister(watch, absent)
+    wanted = [_whole(path, cwd) for path in paths]
+    if not wanted:
+        raise DatasetError("no path of files is given")
+    rest = [path for path in wanted if not lister.take_file(path)]
+    for path in rest:
+        lister.take(path)
+    return lister.listing()
+
+
+def _whole(path: str, cwd: str | None) -> str:
+    """Return a path from the root, without slashes at its end."""
+    if not path or "\0" in path:
+        raise DatasetError(f"{quoted(path, 200)} is no path")
+    if is_remote(path):
+        scheme, _, rest = path.partition("://")
+        return f"{scheme}://{rest.rstrip('/')}"
+    return absolute(
+        os.path.join(cwd, os.path.expanduser(path)) if cwd else os.path.expanduser(path)
+    )
+
+
+class _Lister:
+    """Collects files; each once, however many PATHs mean it."""
+
+    def __init__(self, watch: Listed | None, absent: list[str] | None) -> None:
+        self._watch = watch
+        self._absent = absent
+        self._files: list[StoredFile] = []
+        self._sidecars: list[StoredFile] = []
+        self._ignored: list[StoredFile] = []
+        self._known: set[str] = set()
+        self._notes: list[str] = []
+        self._count = 0
+
+    def listing(self) -> Listing:
+        """Return what was collected."""
+        return Listing(
+            root=_common_folder({split_path(file.path)[0] for file in self._files}),
+            files=self._files,
+            sidecars=self._sidecars,
+            ignored=self._ignored,
+            notes=tuple(dict.fromkeys(self._notes)),
+        )
+
+    def _put(self, files: list[StoredFile], file: StoredFile) -> None:
+        if file.path not in self._known:
+            self._known.add(file.path)
+            files.append(file)
+
+    def take_file(self, path: str) -> bool:
+        """Take the file at a path and return whether there is one."""
+        file = store_of(path).status(path)
+        if file is None:
+            return False
+        if file_kind(split_path(file.path)[1]) in (FileKind.OTHER, FileKind.SIDECAR):
+            raise DatasetError(
+                f"{quoted(path, 200)} is no record file, by its name; give the files of records, "
+                "or the folder that they are in"
+            )
+        self._put(self._files, file)
+        self._listed()
+        return True
+
+    def take(self, path: str) -> None:
+        """Take the files that a path means which is no file itself."""
+        store = store_of(path)
+        if store.is_folder(path):
+            if not self._take_tree(store, path):
+                self._nothing(nothing_in, store, path)
+            return
+        texts = list(expanded(path)) if "{" in path else [path]
+        if len(texts) > 1:
+            self._take_all(store, path, texts)
+        elif not self._take_pattern(store, path):
+            self._nothing(no_match, store, path)
+
+    def _nothing(self, said: Callable[[Store, str], str], store: Store, path: str) -> None:
+        """Say of a path that it means no file."""
+        if self._absent is None:
+            raise DatasetError(said(store, path))
+        self._absent.append(path)
+
+    def _take_all(self, store: Store, path: str, texts: list[str]) -> None:
+        """Take everything that braces stand for; what is missing is an error."""
+        missing: list[str] = []
+        for folder, group in itertools.groupby(texts, lambda text: split_path(text)[0]):
+            names = [split_path(text)[1] for text in group]
+            plain = not is_glob(folder) and not any(map(name_matcher, names))
+            if plain and is_remote(path) and len(names) > _MANY and store.is_folder(folder[:-1]):
+                self._take_matching(store, folder, set(names).__contains__, names[0][:1])
+                there = {file.path for file in self._files}
+                missing += [name for name in names if folder + name not in there]
+                continue
+            for name in names:
+                if not (self.take_file(folder + name) or self._take_pattern(store, folder + name)):
+                    missing.append(name)
+        if missing and self._absent is not None:
+            self._absent += missing
+        elif missing:
+            are = "is" if len(missing) == 1 else "are"
+            raise DatasetError(
+                f"{quoted(path, 200)}: {len(missing):,} of the {len(texts):,} that it stands for "
+                f"{are} not there: {choices(missing, 3)}"
+            )
+
+    def _take_pattern(self, store: Store, path: str) -> bool:
+        """Take what a glob or `prefix@N` means, and return whether it means anything."""
+        folder, name = split_path(path)
+        matches = name_matcher(name)
+        if matches is None and not is_glob(folder):
+            return False
+        folders = list(folders_of(store, folder))
+        if matches is None:  # a name behind a folder that is a glob
+            return _any_of(self.take_file(inner + name) for inner in folders)
+        if name == ANY_FOLDERS:
+            folders = [deeper for inner in folders for deeper in with_subfolders(store, inner)]
+        found = [self._take_matching(store, inner, matches, name[:1]) for inner in folders]
+        if any(found) or name == ANY_FOLDERS or not is_glob(name):
+            return any(found)
+        return _any_of(  # as where a shell makes folders of the glob
+            self._take_tree(store, inner + sub)
+            for inner in folders
+            for sub in store.subfolders(inner)
+            if matches(sub) and not is_passed_over(sub)
+        )
+
+    def _take_matching(
+        self, store: Store, folder: str, matches: Callable[[str], bool], first: str
+    ) -> bool:
+        """Take the matching files right in a folder, and return whether there are any.
+
+        Hidden ones are taken where the pattern begins with what hides them.
+        """
+        found = False
+        for file, name, kind in self._scan(store, folder):
+            hidden = kind == FileKind.UNFINISHED and not (first in "._" and name.startswith(first))
+            if kind == FileKind.SIDECAR:
+                self._put(self._sidecars, file)
+            elif matches(name):
+                taken = kind != FileKind.OTHER and not hidden
+                self._put(self._files if taken else self._ignored, file)
+                found |= taken
+        return found
+
+    def _take_tree(self, store: Store, folder: str, above: tuple[str, ...] = ()) -> bool:
+        """Take the record files of a folder, else of its subfolders; return whether it has any."""
+        folder = folder.rstrip("/") + "/"
+        way = way_to(folder, above)
+        if way is None:
+            return False
+        found, shards = False, []
+        for file, _, kind in self._scan(store, folder):
+            found |= kind == FileKind.RECORDS
+            columns = {FileKind.RECORDS: self._files, FileKind.SIDECAR: self._sidecars}
+            if kind == FileKind.SHARD:
+                shards.append(file)
+            else:
+                self._put(columns.get(kind, self._ignored), file)
+        for file in shards:
+            self._put(self._ignored if found else self._files, file)
+        inner = [name for name in store.subfolders(folder) if not is_passed_over(name)]
+        if not (found or shards):
+            return _any_of(self._take_tree(store, folder + name, way) for name in inner)
+        if inner:
+            where = quoted(folder.rstrip("/"), 200)
+            self._notes.append(
+                f"{where} has record files, so its subfolders were not looked into: "
+                f"{choices(inner, 5)}"
+            )
+        return True
+
+    def _scan(self, store: Store, folder: str) -> Iterator[tuple[StoredFile, str, FileKind]]:
+        """Yield the files of a folder with name and kind."""
+        for file in store.scan(folder.rstrip("/") or "/"):
+            self._listed()
+            name = split_path(file.path)[1]
+            yield file, name, file_kind(name)
+
+    def _listed(self) -> None:
+        self._count += 1
+        if self._watch is not None and not self._count % _TOLD_EVERY:
+            self._watch(self._count)
+
+
+def _any_of(found: Iterable[bool]) -> bool:
+    """Return whether any is true, after all were asked for."""
+    return any(list(found))
+
+
+def _common_folder(folders: Collection[str]) -> str:
+    """Return the deepest folder that all are in, without a slash at its end; folders have one."""
+    ends = [min(folders), max(folders)] if folders else [""]
+    alike = os.path.commonprefix(ends)  # noqa: RUF071  # the slash at the end makes it a path
+    return alike[: max(alike.rfind("/"), 0)] or ("/" if folders else "")

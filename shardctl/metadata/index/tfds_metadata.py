@@ -1,0 +1,236 @@
+"""How does TFDS have to be told of record files, so that it reads them as a dataset of its own?
+
+TFDS finds the files of a split by a template with the index of the shard in five digits or more
+(core/naming.py, `ShardedFileTemplate`). `filepath_template` of dataset_info.json may be any text
+around it, and folders below that of the dataset.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from shardctl.base.tabular import Tabular
+from shardctl.base.text import choices, counted, in_short, quoted
+from shardctl.base.tfds_rules import DEFAULT_TEMPLATE, FILE_FORMATS, MIN_SHARD_DIGITS
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.shard_files import ShardFiles
+from shardctl.errors import DatasetError, UsageError
+from shardctl.stores.stores import is_remote
+
+_INDEX = "\0"  # stands for the index of the shard, as in ShardFiles
+# TFDS core/naming.py, _NAME_CLASS, and core/splits.py, _SUB_SPEC_RE.
+_DATASET_NAME = re.compile(r"[a-zA-Z]\w*")
+_SPLIT_NAME = re.compile(r"[\w-]+")
+
+
+class Rename(NamedTuple):
+    """A file that needs another name; both are relative to the folder of the dataset."""
+
+    split: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class TfdsSplit:
+    """A split as TFDS is told of it.
+
+    template: how its files are named, below the folder of the dataset; None where they follow no
+        template that TFDS has.
+    """
+
+    name: str
+    num_examples: int
+    num_shards: int
+    template: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TfdsMetadata(Tabular):
+    """The metadata that TFDS reads a folder of record files by, or the names that it lacks.
+
+    name, version: what TFDS calls the dataset.
+    folder: what `tfds.builder_from_directory` is given.
+    written: names of the files that were written there; none where `renames` is not empty.
+    renames: the files whose names follow no template, with names that do.
+    """
+
+    name: str
+    version: str
+    folder: str
+    file_format: str
+    splits: tuple[TfdsSplit, ...]
+    written: tuple[str, ...] = ()
+    renames: tuple[Rename, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def readable(self) -> bool:
+        """Whether TFDS reads the folder now."""
+        return not self.renames
+
+    def __repr__(self) -> str:
+        done = (
+            f"{counted(len(self.renames), 'file')} to rename"
+            if self.renames
+            else f"{counted(len(self.written), 'file')} written"
+        )
+        return in_short(self, f"{self.name}:{self.version}", self.folder, done)
+
+
+def plan_tfds_metadata(dataset: Dataset, folder: str, version: str) -> TfdsMetadata:
+    """Return what TFDS has to be told of a dataset whose files are in a folder, or below it.
+
+    Raises:
+        UsageError: a name, or a place of files, that TFDS cannot be told of.
+        DatasetError: files that TFDS has no reader for.
+    """
+    check_readable(dataset)
+    splits, renames = [], list[Rename]()
+    for split in dataset.splits:
+        files = _below(split, folder)
+        template = _template(files, dataset, split)
+        if template is None:
+            renames += _renames(files, dataset, split)
+        splits.append(TfdsSplit(split.name, split.num_examples, split.num_shards, template))
+    return TfdsMetadata(
+        name=dataset.name,
+        version=version,
+        folder=folder,
+        file_format=dataset.file_format,
+        splits=tuple(splits),
+        renames=tuple(renames),
+        warnings=tuple(_warnings(dataset)),
+    )
+
+
+def check_readable(dataset: Dataset) -> None:
+    """Refuse what TFDS has no name or no reader for."""
+    if dataset.file_format not in FILE_FORMATS:
+        raise DatasetError(
+            f"TFDS reads no {dataset.file_format} files; it reads {choices(FILE_FORMATS)}"
+        )
+    if dataset.compression is not None:
+        raise DatasetError(
+            f"the files are compressed as a whole ({dataset.compression}), and TFDS reads "
+            "TFRecord files plain alone; unpack them first"
+        )
+    if _DATASET_NAME.fullmatch(dataset.name) is None:
+        raise UsageError(
+            f"TFDS takes no dataset of the name {quoted(dataset.name)}: a letter comes first, then "
+            "letters, digits and _; choose another with --name"
+        )
+    for split in dataset.splits:
+        name = split.name
+        if name == "all" or not _SPLIT_NAME.fullmatch(name) or not any(map(str.isalnum, name)):
+            why = "it means all splits" if name == "all" else "letters, digits, _ and - alone do"
+            raise UsageError(
+                f"TFDS takes no split of the name {quoted(name)}: {why}; name it another way, as "
+                "in --split train='PATTERN'"
+            )
+        if not split.num_shards:
+            raise UsageError(f"split {quoted(name)} has no files; TFDS reads one at least")
+
+
+def _warnings(dataset: Dataset) -> Iterator[str]:
+    for split in dataset.splits:
+        if not split.num_examples:
+            yield (
+                f"split {quoted(split.name)} has no examples, and TFDS reads no such split: "
+                "as_dataset() of all splits fails; name those to read"
+            )
+
+
+def _below(split: Split, folder: str) -> ShardFiles:
+    """Return the files of a split by their paths below a folder."""
+    split.check_named()
+    parts = split.files
+    prefixes = [_prefix(part, split, folder) for part in parts]
+    if len(parts) == 1 and parts[0].names is None:
+        return ShardFiles(pattern=prefixes[0] + parts[0].pattern, num_shards=parts[0].num_shards)
+    names = tuple(
+        prefix + name for prefix, part in zip(prefixes, parts, strict=True) for name in part
+    )
+    if len(names) == 1:  # which needs no index
+        return ShardFiles(pattern=names[0], num_shards=1)
+    return patterned(names) or ShardFiles(names=names, num_shards=len(names))
+
+
+def _prefix(part: ShardFiles, split: Split, folder: str) -> str:
+    """Return the path from a folder to that of some files, with a slash at its end, or ""."""
+    there = part.data_dir
+    if there is None:
+        raise DatasetError(f"nobody knows where the files of split {quoted(split.name)} are")
+    if is_remote(there) or is_remote(folder):
+        base = folder.rstrip("/") + "/"
+        below = (there.rstrip("/") + "/").removeprefix(base)
+        if is_remote(below) or not is_remote(there):
+            raise _elsewhere(there, split, folder)
+        return below
+    path = os.path.relpath(os.path.realpath(there), os.path.realpath(folder))
+    if path == os.pardir or path.startswith(os.pardir + os.sep):
+        raise _elsewhere(there, split, folder)
+    return "" if path == os.curdir else path.replace(os.sep, "/") + "/"
+
+
+def _elsewhere(there: str, split: Split, folder: str) -> UsageError:
+    return UsageError(
+        f"the files of split {quoted(split.name)} are in {quoted(there, 200)}, which is not below "
+        f"{quoted(folder, 200)}: TFDS looks for them beside its metadata; name their folder, or "
+        "one above it, or link them there"
+    )
+
+
+def _template(files: ShardFiles, dataset: Dataset, split: Split) -> str | None:
+    """Return the template of some files as TFDS writes it, with its usual one where it is that."""
+    if files.names is not None or (_INDEX not in files.pattern and files.num_shards > 1):
+        return None
+    head, slash, base = files.pattern.rpartition("/")
+    folder = _escaped(head + slash)
+    if base == _usual(dataset, split).pattern:
+        return folder + DEFAULT_TEMPLATE
+    return folder + _escaped(base)
+
+
+def _escaped(text: str) -> str:
+    doubled = text.replace("{", "{{").replace("}", "}}")
+    return doubled.replace(_INDEX, "{SHARD_INDEX}")
+
+
+def _usual(dataset: Dataset, split: Split) -> ShardFiles:
+    return ShardFiles.from_template(
+        DEFAULT_TEMPLATE,
+        dataset=dataset.name,
+        split=split.name,
+        file_format=dataset.file_format,
+        num_shards=split.num_shards,
+    )
+
+
+def _renames(files: ShardFiles, dataset: Dataset, split: Split) -> Iterator[Rename]:
+    """Yield the files and TFDS's usual names, in the folder of them all, or in the dataset's."""
+    folders = {name[: name.rfind("/") + 1] for name in files}
+    folder = folders.pop() if len(folders) == 1 else ""
+    for old, new in zip(files, _usual(dataset, split), strict=True):
+        if old != folder + new:
+            yield Rename(split=split.name, old=old, new=folder + new)
+
+
+def patterned(names: Sequence[str], data_dir: str | None = None) -> ShardFiles | None:
+    r"""Return names as a pattern with the index of the shard in it, None where they follow none.
+
+    >>> files = patterned(["a-00000-of-00002", "a-00001-of-00002"])
+    >>> files and files.pattern.replace("\0", "#")
+    'a-#-of-00002'
+    """
+    zero = "0" * max(MIN_SHARD_DIGITS, len(str(len(names))))
+    for found in re.finditer(f"(?={zero})", names[0]) if names else ():
+        pattern = names[0][: found.start()] + "\0" + names[0][found.start() + len(zero) :]
+        files = ShardFiles(data_dir=data_dir, pattern=pattern, num_shards=len(names))
+        if all(files[index] == name for index, name in enumerate(names)):
+            return files
+    return None

@@ -1,0 +1,100 @@
+"""The versions that `verify` found equal on this machine, a small file each in the cache folder.
+
+A file that is damaged, or of another rule, is as none: the version is then verified anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+
+from shardctl.base.text import printable
+from shardctl.errors import ShardctlError
+from shardctl.loaders.loader import LOADERS, VerifiedVersion, public_version
+from shardctl.metadata.index.counting.known import cache_folder
+from shardctl.saved.head import kind_head
+
+_MOST_BYTES = 100_000
+
+
+def verified_version(loader: str, version: str) -> VerifiedVersion | None:
+    """Return what `verify` kept of a version; None where it did not, or with other packages."""
+    path = _path(loader, version)
+    if path is None:
+        return None
+    try:
+        with path.open("rb") as file:
+            found = json.loads(file.read(_MOST_BYTES))
+        kept = VerifiedVersion(
+            loader=str(found["loader"]),
+            version=str(found["version"]),
+            rule=int(found["rule"]),
+            num_settings=int(found["num_settings"]),
+            date=printable(str(found["date"]), 40),
+            beside=dict(found["beside"]),
+        )
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+    wanted = (loader, public_version(version), LOADERS[loader].rule_version, beside_of(loader))
+    return kept if (kept.loader, kept.version, kept.rule, kept.beside) == wanted else None
+
+
+def keep_verified(found: VerifiedVersion) -> str | None:
+    """Write down that a version was found equal; return why that was not possible, else None."""
+    from shardctl.files.atomic import new_file
+
+    path = _path(found.loader, found.version)
+    if path is None:
+        return "no home folder to keep it in; set SHARDCTL_CACHE_DIR"
+    text = json.dumps({**kind_head("verified-version"), **asdict(found)}, indent=2) + "\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with new_file(os.fspath(path)) as file:
+            file.write(text.encode())
+    except OSError as error:
+        return printable(error.strerror or str(error), 200)
+    except ShardctlError as error:
+        return printable(str(error), 200)
+    return None
+
+
+def forget_verified(loader: str, version: str) -> None:
+    """Remove what is kept of a version, where it was found to be otherwise."""
+    path = _path(loader, version)
+    if path is not None:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+def beside_of(loader: str) -> dict[str, str | None]:
+    """Return the installed versions of the other packages that the order of a loader comes from."""
+    return {package: installed_version(package) for package in LOADERS[loader].beside}
+
+
+def _path(loader: str, version: str) -> Path | None:
+    folder = cache_folder(os.environ)
+    if folder is None:
+        return None
+    # A version is numbers, letters and dots: nothing that leads out of the folder.
+    return folder / "loaders" / f"{loader}-{public_version(version)}.json"
+
+
+# Which version of a library is installed; its package is not imported for that.
+
+
+@cache  # an order is planned many times, and nobody installs a library meanwhile
+def installed_version(package: str) -> str | None:
+    """Return the version of a package without what says how it was built; None without it.
+
+    >>> installed_version("no-such-package")
+    """
+    from importlib import metadata  # 20 ms
+
+    try:
+        return public_version(metadata.version(package))
+    except metadata.PackageNotFoundError:
+        return None

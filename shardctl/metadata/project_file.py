@@ -1,0 +1,177 @@
+"""shardctl.yaml: a project's dataset and reading order, found from any folder inside it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from shardctl.base.text import choices, did_you_mean, printable, quoted
+from shardctl.errors import DatasetError
+from shardctl.files import fields
+from shardctl.stores.file_text import decode, read_file
+from shardctl.stores.remote_path import RemotePath, path_of
+
+PROJECT_FILENAME = "shardctl.yaml"
+# Settings that may be beside `read:` as well, as who reads, and what is behind the reader.
+_BESIDE_READ = ("loader", "stages")
+PROJECT_KEYS = ("dataset", "data_dir", "loader", "read", "stages", "lint")
+_SECTIONS = ("read", "lint")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project:
+    """What the shardctl.yaml of a project says; `path` is None where there is no such file.
+
+    `read` and `lint` are checked by those who use them; `loader` and `stages` are in `read`.
+    """
+
+    path: Path | None = None
+    dataset: tuple[str, ...] = ()
+    data_dir: str | None = None
+    read: Mapping[str, object] = field(default_factory=dict)
+    lint: Mapping[str, object] = field(default_factory=dict)
+    text: bytes = field(default=b"", repr=False)
+
+    @property
+    def shown_path(self) -> str:
+        """The file as messages name it."""
+        return printable(str(self.path))
+
+    def setting_lines(self) -> dict[str, int]:
+        """Return the line, from 1, of each setting under `read:` and `lint:`, its name with `_`.
+
+        One that is written under an alias is there under both names.
+        """
+        return {
+            name: line
+            for key, line in self.lines().items()
+            for section, _, name in [key.partition(".")]
+            if section in _SECTIONS and name
+        }
+
+    def lines(self) -> dict[str, int]:
+        """Return the line, from 1, of each key, as in `dataset` and `read.shuffle_seed`."""
+        return _lines(self.text, self.shown_path)
+
+
+def find_project(start: Path) -> Project:
+    """Return the project of a folder: the nearest shardctl.yaml, in it or the ones above it.
+
+    A working folder that was deleted has none.
+
+    Raises:
+        DatasetError: the nearest one cannot be read or breaks a rule of `read_project`.
+    """
+    path = next(project_files(start), None)
+    return Project() if path is None else read_project(path)
+
+
+def project_files(start: Path) -> Iterator[Path]:
+    """Yield each shardctl.yaml in a folder and in those above it; only the first is read."""
+    try:
+        folder = Path(os.path.abspath(start))
+    except FileNotFoundError:
+        return
+    for candidate in (folder, *folder.parents):
+        path = candidate / PROJECT_FILENAME
+        if os.path.lexists(path):
+            yield path
+
+
+def read_project(path: Path) -> Project:
+    """Return what one shardctl.yaml says; an empty file says nothing.
+
+    Raises:
+        DatasetError: no YAML, an unknown key, or a value of the wrong kind.
+    """
+    from shardctl.files.yaml_text import parse_yaml
+
+    text = read_file(path)
+    source = printable(str(path))
+    document = parse_yaml(text, source=source)
+    with fields.said_about(source):
+        settings = fields.mapping({} if document is None else document, "the file")
+    for key in settings:
+        if key not in PROJECT_KEYS:
+            raise _unknown_key(key, text, source)
+    with fields.said_about(source):
+        return Project(
+            path=path,
+            dataset=_dataset(settings.get("dataset")),
+            data_dir=_data_dir(settings.get("data_dir"), path.parent),
+            read=_read(settings),
+            lint=_section(settings, "lint"),
+            text=text,
+        )
+
+
+def _unknown_key(key: str, text: bytes, source: str) -> DatasetError:
+    from shardctl.settings.names import setting_called
+
+    line = _lines(text, source).get(key)
+    place = source if line is None else f"{source}:{line}"
+    if setting_called(key) is not None:
+        cure = f"it belongs under read:, as in read: {{{printable(key)}: ..}}"
+    else:
+        cure = f"{did_you_mean(key, PROJECT_KEYS)}the file may have: {choices(PROJECT_KEYS)}"
+    return DatasetError(f"{place}: unknown key {quoted(key)}; {cure}")
+
+
+def _lines(text: bytes, source: str) -> dict[str, int]:
+    import yaml
+
+    from shardctl.settings.names import main_name
+
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # only texts and lines are asked
+    root = yaml.compose(decode(text, source=source), Loader=loader)
+    if not isinstance(root, yaml.MappingNode):
+        return {}
+    lines = {}
+    for key, section in root.value:
+        lines[str(key.value)] = key.start_mark.line + 1
+        if key.value in _BESIDE_READ:  # is read as one of the settings
+            lines[f"read.{key.value}"] = key.start_mark.line + 1
+        if isinstance(section, yaml.MappingNode):
+            for name, _ in section.value:
+                written = str(name.value).replace("-", "_")
+                for known_as in (written, main_name(written)):
+                    lines[f"{key.value}.{known_as}"] = name.start_mark.line + 1
+    return lines
+
+
+def _dataset(value: object) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    items = value if isinstance(value, list) else [value]
+    for item in items:
+        if not isinstance(item, str) or not item:
+            raise DatasetError(f"dataset must be text or a list of texts, not {fields.shown(item)}")
+    return tuple(items)
+
+
+def _data_dir(value: object, folder: Path) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise DatasetError(f"data_dir must be the path of a folder, not {fields.shown(value)}")
+    path = path_of(os.path.expanduser(value), folder)
+    return str(path) if isinstance(path, RemotePath) else os.path.abspath(path)
+
+
+def _read(settings: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the settings under `read:`, and those that are beside it."""
+    read = _section(settings, "read")
+    for name in _BESIDE_READ:
+        if settings.get(name) is None:
+            continue
+        if read.get(name) is not None:
+            raise DatasetError(f"{name} and read.{name} are one setting; keep one")
+        read = {**read, name: settings[name]}
+    return read
+
+
+def _section(settings: Mapping[str, object], key: str) -> Mapping[str, object]:
+    value = settings.get(key)
+    return {} if value is None else fields.mapping(value, key)

@@ -1,0 +1,440 @@
+"""A dataset by reference: a folder, a layout file, or a name to look up; one or several."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from shardctl.base.arguments.checked import checked
+from shardctl.base.secrets import public_url
+from shardctl.base.text import choices, nearest, nearest_first, printable, quoted
+from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
+from shardctl.dataset.dataset import Dataset
+from shardctl.errors import DatasetError, NotThereError
+from shardctl.files.fields import said_about
+from shardctl.metadata import tfds_metadata
+from shardctl.metadata.catalog import catalog_dataset, catalog_names, catalog_titles
+from shardctl.metadata.data_dirs import (
+    DataDirs,
+    data_dirs,
+    dataset_names,
+    expand_home,
+    find_dataset,
+    list_datasets_of,
+)
+from shardctl.metadata.dataset_name import DatasetName, parse_dataset_name
+from shardctl.metadata.index import bare
+from shardctl.metadata.project_file import Project
+from shardctl.metadata.several_folders import merge_datasets
+from shardctl.stores.anywhere import is_file, is_folder
+from shardctl.stores.file_text import absolute, working_folder
+from shardctl.stores.remote_path import AnyPath, RemotePath, path_of, way_below
+from shardctl.stores.stores import A_SLASH_LOST, has_lost_a_slash, is_remote
+
+ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
+DEFAULT_DATASET = "imagenet2012"
+LAYOUT_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+Source = Literal["option", "environment", "file", "folder", "default"]
+Chooser = Literal[Source, "fallback"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenDataset:
+    """The dataset a command works on; `note` is a line for stderr where nobody chose it.
+
+    `refs` are the references that chose it, their paths relative to `folder`, and `by` says who
+    gave them; "file" is shardctl.yaml.
+    """
+
+    dataset: Dataset
+    note: str | None = None
+    refs: tuple[str, ...] = ()
+    folder: Path = Path()
+    by: Chooser = "default"
+
+
+def choose_dataset(
+    refs: Sequence[str],
+    *,
+    project: Project,
+    data_dir: str | os.PathLike[str] | None,
+    env: Mapping[str, str],
+    cwd: Path,
+    fallback: Fallback | None = None,
+    counting: bare.Counting = bare.COUNTING,
+    on_disk: bool = False,
+) -> ChosenDataset:
+    """Return the dataset chosen by the first of: options, environment, shardctl.yaml, folder.
+
+    `SHARDCTL_DATASET` holds one reference: no character could separate several, since names and
+    paths have colons, commas and spaces. With none of these it is `fallback`, or else the built-in
+    imagenet2012. `counting` says how record files without metadata are read; with `on_disk` nothing
+    is asked of a network.
+
+    Raises:
+        DatasetError: what was chosen is not there or broken, or is remote and may not be asked.
+    """
+    dirs = data_dirs(data_dir, env, project)
+    search = _Search(
+        dirs=dirs.on_disk() if on_disk else dirs,
+        env=env,
+        cwd=cwd,
+        counting=counting,
+        on_disk=on_disk,
+    )
+    named = named_dataset(refs, project=project, env=env, cwd=cwd)
+    if named.source == "default" and fallback is None:
+        built_in = catalog_dataset(DEFAULT_DATASET)
+        if built_in is None:
+            raise DatasetError("no dataset chosen; choose one with --dataset")
+        return ChosenDataset(
+            dataset=built_in,
+            note=f"no dataset chosen: using the built-in {DEFAULT_DATASET} layout; "
+            "choose one with --dataset",
+        )
+    if named.source == "default" and fallback is not None:
+        refs, folder = tuple(fallback.refs), cwd / fallback.folder
+        try:
+            with said_about(fallback.said_by):
+                dataset = _read_all(refs, replace(search, cwd=folder))
+        except DatasetError as error:
+            raise DatasetError(f"{error}; say where the dataset is with --dataset REF") from error
+        return ChosenDataset(dataset=dataset, refs=refs, folder=folder, by="fallback")
+    if named.source == "folder":
+        dataset = tfds_metadata.read_tfds_folder(cwd)
+    else:
+        with said_about(named.said_by) if named.said_by else contextlib.nullcontext():
+            dataset = _read_all(named.refs, replace(search, cwd=named.folder))
+    return ChosenDataset(dataset=dataset, refs=named.refs, folder=named.folder, by=named.source)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedDataset:
+    """The references of a dataset, who names them, and the folder that they are relative to.
+
+    said_by: what stands before an error about them.
+    """
+
+    refs: tuple[str, ...]
+    source: Source
+    folder: Path
+    said_by: str | None = None
+
+
+def named_dataset(
+    refs: Sequence[str], *, project: Project, env: Mapping[str, str], cwd: Path
+) -> NamedDataset:
+    """Return which dataset is chosen, and by whom, whether or not it is there; see above."""
+    source: Source = "option"
+    folder, said_by = cwd, None
+    if not refs and (named := env.get(ENVIRONMENT_VARIABLE)):
+        refs, source, said_by = [named], "environment", ENVIRONMENT_VARIABLE
+    elif not refs and project.dataset and project.path is not None:
+        refs, source, said_by = project.dataset, "file", project.shown_path
+        folder = project.path.parent
+    elif not refs and tfds_metadata.holds_tfds_metadata(cwd):
+        refs, source = ["."], "folder"
+    elif not refs:
+        refs, source = [DEFAULT_DATASET], "default"
+    public = tuple(map(public_url, refs))
+    return NamedDataset(refs=public, source=source, folder=folder, said_by=said_by)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fallback:
+    """The references of a file (`said_by`) that names a dataset; paths are relative to `folder`."""
+
+    refs: Sequence[str]
+    folder: Path
+    said_by: str
+
+
+def refs_found_again(
+    refs: Sequence[str], *, cwd: Path, folder: Path, on_this_machine: bool = False
+) -> tuple[str, ...]:
+    """Return references as a file in `folder` keeps them, none where it need not or cannot.
+
+    A relative path becomes one from that folder, a name stays as it is. A single name needs no
+    keeping, since the dataset's own finds it. An absolute path, or one from a home, would be
+    another on the next machine: then none is kept, unless the file is for this machine alone. A
+    URL is the same on all of them; passwords and signatures in it are not kept.
+    """
+    refs = tuple(dict.fromkeys(refs))
+    fixed = any(map(is_fixed, refs))
+    if fixed and not on_this_machine:
+        return ()
+    kept = tuple(ref_from(ref, cwd=cwd, folder=folder) for ref in refs)
+    return kept if fixed or len(kept) > 1 or any(_is_path(ref, cwd) for ref in refs) else ()
+
+
+def is_fixed(ref: str) -> bool:
+    """Return whether a reference is a path of this machine alone: absolute, or from a home."""
+    return os.path.isabs(ref) or ref.startswith("~")
+
+
+def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
+    """Return a reference as a file in `folder` states it: of a relative path the one from there."""
+    if is_remote(ref):
+        return public_url(ref)
+    if is_fixed(ref) or not _is_path(ref, cwd):
+        return ref
+    relative = Path(os.path.relpath(cwd / ref, cwd / folder)).as_posix()
+    is_clear = "/" in relative or relative.startswith(".") or not (cwd / ref).is_dir()
+    return relative if is_clear else f"./{relative}"
+
+
+def ref_from_anywhere(ref: str, *, is_path: bool = False) -> str:
+    """Return a reference that means the same in any folder: of a relative path the whole one.
+
+    `is_path` says that it is a path, whether or not it looks like a name.
+    """
+    if is_remote(ref):
+        return public_url(ref)
+    cwd = working_folder()
+    if is_fixed(ref) or not (is_path or _is_path(ref, cwd)):
+        return ref
+    return absolute(cwd / ref)
+
+
+def _is_path(ref: str, cwd: Path) -> bool:
+    if is_remote(ref):
+        return True
+    path = cwd / ref
+    if not os.path.exists(path):
+        return bare.means_record_files(ref)
+    return not _is_name_of_a_plain_folder(ref, path)
+
+
+def _is_name_of_a_plain_folder(ref: str, path: Path) -> bool:
+    if not path.is_dir() or parse_dataset_name(ref) is None:
+        return False
+    return len(tfds_metadata.tfds_folders(path)) != 1 and not bare.holds_record_files(str(path))
+
+
+@checked
+def read_dataset(
+    refs: Sequence[str | os.PathLike[str]],
+    *,
+    data_dir: str | os.PathLike[str] | None = None,
+    env: Mapping[str, str],
+    cwd: Path,
+    cache: bool = True,
+) -> Dataset:
+    """Return the dataset that one reference names, or several references as one dataset.
+
+    A folder or file that exists wins over a name. As in `tfds.builder_from_directories`, the same
+    reference given twice is read once.
+
+    Raises:
+        DatasetError: a reference that leads nowhere, or to something broken.
+    """
+    dirs, counting = data_dirs(data_dir, env, Project()), bare.Counting(cache=cache)
+    return _read_all(refs, _Search(dirs=dirs, env=env, cwd=cwd, counting=counting))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Search:
+    """Where references are looked up."""
+
+    dirs: DataDirs
+    env: Mapping[str, str]
+    cwd: Path
+    counting: bare.Counting
+    on_disk: bool = False
+
+    def path(self, ref: str) -> AnyPath:
+        return path_of(expand_home(ref, self.env), self.cwd)
+
+
+def _read_all(refs: Sequence[str | os.PathLike[str]], search: _Search) -> Dataset:
+    return merge_datasets(
+        [_read(ref, search) for ref in dict.fromkeys(public_url(os.fspath(ref)) for ref in refs)]
+    )
+
+
+def _read(ref: str, search: _Search) -> Dataset:
+    if not ref or "\0" in ref:
+        raise DatasetError(f"no dataset {quoted(ref)}; {_FORMS}")
+    if search.on_disk and is_remote(ref):
+        raise DatasetError(f"{quoted(ref, 200)} is not on a disk")
+    for read in _KINDS:
+        dataset = read(ref, search)
+        if dataset is not None:
+            return dataset
+    close = nearest(ref, _known_names(search)) if re.fullmatch(r"[\w .-]+", ref) else []
+    near = f"close names: {choices(close)}; " if close else ""
+    raise DatasetError(f"no dataset {quoted(ref, 200)}; {near}{_FORMS}")
+
+
+_FORMS = (
+    "a dataset is a folder with dataset_info.json, a layout.yaml, a name like mnist:3.0.1, or "
+    "record files: a folder, a pattern, prefix@N"
+)
+
+
+def _folder(ref: str, search: _Search) -> Dataset | None:
+    path = search.path(ref)
+    if _names_a_file(path) if isinstance(path, RemotePath) else not os.path.isdir(path):
+        return None
+    if isinstance(path, RemotePath):
+        return _remote_folder(ref, path, search)
+    found = tfds_metadata.tfds_folders(path)
+    if found == [path]:
+        return tfds_metadata.dataset_in(path)
+    has_records = bare.holds_record_files(str(path))
+    name = parse_dataset_name(ref)
+    if len(found) != 1 and not has_records and name is not None:
+        # A folder that just has the name of a dataset.
+        dataset = _look_up(name, search)
+        if dataset is not None:
+            return dataset
+    return _with_records(ref, path, found, search)
+
+
+def _with_records(ref: str, path: AnyPath, found: Sequence[AnyPath], search: _Search) -> Dataset:
+    """Return the dataset of a folder in which, or below which, datasets with metadata were found.
+
+    Where it holds record files besides, either may be meant.
+    """
+    if not found:
+        return _without_metadata(ref, path, search)
+    if bare.holds_record_files(str(path)):
+        below = choices(way_below(path, folder) for folder in found)
+        raise DatasetError(
+            f"{quoted(ref, 200)} holds record files, and below it are datasets with "
+            f"{DATASET_INFO_FILENAME}: {below}; name one of these, or the files by a pattern as "
+            f"{quoted(os.path.join(ref, '*'), 200)}"
+        )
+    return tfds_metadata.dataset_in(tfds_metadata.only_folder(found, path))
+
+
+def _without_metadata(ref: str, path: AnyPath, search: _Search) -> Dataset:
+    try:
+        return bare.read_bare(str(path), search.counting)
+    except DatasetError as error:
+        if bare.holds_record_files(str(path)):
+            raise
+        raise DatasetError(
+            f"{quoted(ref, 200)} holds no {DATASET_INFO_FILENAME}, nor does a folder below it; "
+            f"{error}"
+        ) from error
+
+
+def _remote_folder(ref: str, path: RemotePath, search: _Search) -> Dataset:
+    with contextlib.suppress(NotThereError):  # as a rule it is there, so that nothing else is asked
+        return tfds_metadata.dataset_in(path)
+    try:
+        found = [folder for folder in tfds_metadata.tfds_folders(path) if folder != path]
+        if not found and not is_folder(path):
+            raise NotThereError
+    except NotThereError as error:
+        raise DatasetError(f"no file or folder {quoted(ref, 200)}") from error
+    return _with_records(ref, path, found, search)
+
+
+def _names_a_file(path: RemotePath) -> bool:
+    """Return whether a URL is that of a file; where its name leaves it open the place is asked."""
+    if path.name == DATASET_INFO_FILENAME or path.suffix in LAYOUT_SUFFIXES:
+        return True
+    if bare.means_record_files(path.name):
+        return True
+    return bare.looks_like_records(path.name) and is_file(path)
+
+
+def _file(ref: str, search: _Search) -> Dataset | None:
+    path = search.path(ref)
+    if isinstance(path, Path) and not os.path.exists(path):
+        return None
+    if path.name == DATASET_INFO_FILENAME:
+        return _folder(os.path.dirname(ref) or ".", search)
+    if path.suffix in LAYOUT_SUFFIXES:
+        from shardctl.metadata.layout_file import read_layout_file
+
+        return read_layout_file(path, names_only=search.counting.names_only)
+    if isinstance(path, RemotePath) and bare.means_record_files(path.name):
+        return None
+    if not bare.is_record_file(str(path)):
+        raise DatasetError(
+            f"{quoted(ref, 200)} is neither a layout file, whose name ends in "
+            f"{choices(LAYOUT_SUFFIXES)}, nor a file of records"
+        )
+    return bare.read_bare(str(path), search.counting)
+
+
+def _record_files(ref: str, search: _Search) -> Dataset | None:
+    if re.fullmatch(r"[A-Za-z][\w/+.-]*:[^/]*", ref) and parse_dataset_name(ref) is None:
+        raise DatasetError(
+            f"no dataset {quoted(ref)}; a version is three numbers or *, as in mnist:3.*.*, "
+            "and namespaces are not looked up"
+        )
+    if not bare.means_record_files(ref):
+        return None
+    if _SPEC.fullmatch(ref):
+        raise DatasetError(
+            f"{quoted(ref, 200)} is a spec, which says what is read of a dataset; name the dataset "
+            "too"
+        )
+    return bare.read_bare(str(search.path(ref)), search.counting)
+
+
+_SPEC = re.compile(r"[\w-]+\[[-\d._%]*(shard)?:[-\d._%]*(shard)?\](\s*\+.*)?")
+
+
+def _name(ref: str, search: _Search) -> Dataset | None:
+    if has_lost_a_slash(ref):
+        raise DatasetError(f"no file or folder {quoted(ref, 200)}; {A_SLASH_LOST}")
+    if ref.endswith((*LAYOUT_SUFFIXES, "/")) or re.match(r"[./~\\]", ref):
+        raise DatasetError(f"no file or folder {quoted(ref, 200)}")
+    name = parse_dataset_name(ref)
+    if name is None:
+        return None
+    dataset = _look_up(name, search)
+    if dataset is None:
+        raise _unknown_name(name, search)
+    return dataset
+
+
+# LoaderConfig in this order; each kind of reference returns a dataset, passes, or says what is wrong.
+_KINDS: tuple[Callable[[str, _Search], Dataset | None], ...] = (
+    _folder,
+    _file,
+    _record_files,
+    _name,
+)
+
+
+def _look_up(name: DatasetName, search: _Search) -> Dataset | None:
+    folder = find_dataset(search.dirs, name)
+    if folder is not None:
+        return tfds_metadata.dataset_in(folder)
+    for reading in name.readings():
+        dataset = catalog_dataset(reading.name, reading.config, reading.version, said=name.said)
+        if dataset is not None:
+            return dataset
+    return None
+
+
+def _unknown_name(name: DatasetName, search: _Search) -> DatasetError:
+    places = ", ".join(printable(str(folder)) for folder in search.dirs)
+    said = f"no dataset {quoted(name.said)} in {places} or the built-in catalog"
+    here = [str(found) for found in list_datasets_of(search.dirs, name.name)]
+    here += catalog_titles(name.name)
+    if here:
+        here = nearest_first(name.said, here) if name.config else list(dict.fromkeys(here))
+        return DatasetError(f"{said}; there is: {choices(here)}")
+    names = sorted({*dataset_names(search.dirs), *catalog_names()})
+    close = nearest(name.said.partition("/")[0].partition(":")[0], names, 5)
+    if close:
+        return DatasetError(f"{said}; close names: {choices(close)}")
+    return DatasetError(f"{said}; there is: {choices(names)}")
+
+
+def _known_names(search: _Search) -> list[str]:
+    return sorted({*dataset_names(search.dirs.local()), *catalog_names()})

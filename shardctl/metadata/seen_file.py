@@ -1,0 +1,169 @@
+"""Logs of examples: one `tfds_id` a line, plain or gzip, in any order, any number of times.
+
+The list of what passes a filter is such a log, or one of ids, or a mask.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardctl.base.arrays import Int64s, distinct
+from shardctl.base.text import quoted
+from shardctl.base.tfds_rules import TFDS_ID_SEPARATOR
+from shardctl.errors import DatasetError, UsageError
+from shardctl.files.stream import open_stream
+from shardctl.order.example_codes import ExampleCodes
+from shardctl.stores.file_text import os_reason
+
+_PIECE = 1 << 23  # bytes of text looked at together
+_MAX_LINE = 1 << 16
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenExamples:
+    """The examples that a log names: their codes, int64[n], ascending and each once."""
+
+    codes: Int64s
+    num_lines: int
+    warnings: tuple[str, ...] = ()
+
+
+def read_seen(path: Path | str, codes: ExampleCodes, *, ids: bool = False) -> SeenExamples:
+    """Return the examples that a log names; blank lines and line ends of Windows are skipped.
+
+    With `ids` a line may be an id too, `5` or `train:5`.
+
+    A last line without a line end may have been cut off, and a cut index is another index: the line
+    is read as it is, and a warning says so.
+
+    Raises:
+        DatasetError: the file cannot be read, is a torn gzip, or a line is not a tfds_id of a file
+            that is read; the text names the line.
+    """
+    shown = quoted(path, 200)
+    try:
+        with open_stream(path) as raw:
+            start = raw.peek(2)[:2]  # type: ignore[attr-defined]  # it is buffered
+            if start == _GZIP:
+                with gzip.GzipFile(fileobj=raw) as unzipped:
+                    return _read(unzipped, codes, shown, ids)  # type: ignore[arg-type]
+            return _read(raw, codes, shown, ids)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DatasetError(
+            f"{shown} is a gzip file that was cut off or damaged; "
+            "zcat writes what is left of it to a plain file, whose last line may be cut"
+        ) from error
+    except OSError as error:
+        raise DatasetError(f"cannot read {shown}: {os_reason(error)}") from error
+    except ValueError as error:  # a NUL in the path
+        raise DatasetError(f"cannot read {shown}: no path holds a NUL character") from error
+
+
+def read_kept(path: Path | str, codes: ExampleCodes) -> Callable[[Int64s], NDArray[np.bool_]]:
+    """Return what says of each code whether it passes a filter whose list is at `path`.
+
+    The list has a tfds_id or an id (`5`, `train:5`) a line, or is a `.npy` of bool[n] by id.
+
+    Raises:
+        DatasetError: it cannot be read, or names no example of what is read.
+        UsageError: a mask for several splits.
+    """
+    if str(path).endswith(".npy"):
+        return _mask(path, codes)
+    kept = read_seen(path, codes, ids=True).codes
+
+    def passes(wanted: Int64s) -> NDArray[np.bool_]:
+        places = np.minimum(np.searchsorted(kept, wanted), max(len(kept) - 1, 0))
+        return kept[places] == wanted if len(kept) else np.zeros(len(wanted), bool)
+
+    return passes
+
+
+def _mask(path: Path | str, codes: ExampleCodes) -> Callable[[Int64s], NDArray[np.bool_]]:
+    shown = quoted(path, 200)
+    if codes.several_splits:
+        raise UsageError(
+            f"{shown}: a mask is by id, and several splits are read; a list of tfds_ids names the "
+            "examples of any"
+        )
+    try:
+        mask = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise DatasetError(f"cannot read {shown}: {error}") from error
+    if mask.dtype != bool or mask.shape != (codes.num_codes,):
+        raise DatasetError(
+            f"{shown} holds {mask.dtype}{list(mask.shape)}; bool[{codes.num_codes}] is needed, "
+            "one of each example of the split, by id"
+        )
+    kept: NDArray[np.bool_] = mask
+    return lambda wanted: kept[wanted]
+
+
+def _read(file: BinaryIO, codes: ExampleCodes, shown: str, ids: bool) -> SeenExamples:
+    found = np.empty(0, np.int64)
+    files: dict[str, tuple[int, int]] = {}
+    num_lines, torn = 0, False
+    for piece, torn in _pieces(file, shown):
+        try:
+            lines = piece.decode("utf-8").split("\n")
+        except UnicodeDecodeError as error:
+            torn_at = num_lines + piece.count(b"\n", 0, error.start) + 1
+            raise DatasetError(f"{shown}: line {torn_at} is not UTF-8 text") from error
+        if not torn:
+            lines.pop()
+        new = []
+        for number, one in enumerate(lines, start=num_lines + 1):
+            if text := one.strip():
+                try:
+                    is_id = ids and TFDS_ID_SEPARATOR not in text
+                    new.append(codes.parse(text) if is_id else _code(text, files, codes))
+                except UsageError as error:
+                    raise DatasetError(f"{shown}, line {number}: {error}") from None
+        found = distinct(np.concatenate([found, np.array(new, np.int64)]))
+        num_lines += len(lines)
+    warnings: tuple[str, ...] = ()
+    if torn:
+        warnings = (f"line {num_lines} of {shown}, the last, has no line end: it may be cut off",)
+    return SeenExamples(codes=found, num_lines=num_lines, warnings=warnings)
+
+
+def _code(text: str, files: dict[str, tuple[int, int]], codes: ExampleCodes) -> int:
+    """Return the code of a tfds_id; `files` keep the first code and the length of each file.
+
+    Raises:
+        UsageError: it is none of a file that is read.
+    """
+    name, _, index = text.rpartition(TFDS_ID_SEPARATOR)
+    first, length = files.get(name, (0, 0))
+    if index.isascii() and index.isdigit() and len(index) <= 18 and int(index) < length:
+        return first + int(index)
+    code = codes.parse_tfds_id(text)
+    if not index.isascii():
+        raise UsageError(f"{quoted(text)} ends in no ASCII number")
+    split, shard, place = (int(one[0]) for one in codes.places(np.array([code], np.int64)))
+    files[name] = code - place, codes.dataset.splits[split].shard_lengths[shard]
+    return code
+
+
+def _pieces(file: BinaryIO, shown: str) -> Iterator[tuple[bytes, bool]]:
+    """Yield pieces of whole lines, and whether the last one of them has no line end."""
+    rest = b""
+    while data := file.read(_PIECE):
+        data = rest + data
+        cut = data.rfind(b"\n") + 1
+        if not cut and len(data) > _MAX_LINE:
+            raise DatasetError(f"{shown} holds a line of more than {_MAX_LINE} bytes; no tfds_id")
+        rest = data[cut:]
+        if cut:
+            yield data[:cut], False
+    if rest:
+        yield rest, True

@@ -1,0 +1,190 @@
+"""One reading of the files: the interleave over file instructions in the order they are opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardctl.base.arrays import Int64s
+from shardctl.tfdata.interleave import Interleave, InterleaveState
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpochReading:
+    """The examples in the order the reader yields them, before any shuffle buffer.
+
+    `rows` (int64[k]) is the row of the order's reads that each opened file stands for, None where
+    they are opened as they are listed; with repeated files a row comes several times. `row_codes`
+    (int64[n]) is the code of the first example that each row yields. `stride` and
+    `phase` are the count and index of `ds.shard`; `limit` is where the reading is cut, in examples
+    of this host.
+    """
+
+    rows: Int64s | None = None
+    interleave: Interleave
+    row_codes: Int64s
+    stride: int = 1
+    phase: int = 0
+    limit: int | None = None
+
+    @property
+    def opened(self) -> Int64s:
+        """The row that each opened file stands for, int64[k]."""
+        return np.arange(self.interleave.num_shards) if self.rows is None else self.rows
+
+    @cached_property
+    def first_codes(self) -> Int64s:
+        """The code of the first example that each opened file yields, int64[k]."""
+        if self.rows is None:
+            return self.row_codes
+        codes: Int64s = self.row_codes[self.rows]
+        return codes
+
+    def rows_of(self, shards: Int64s) -> Int64s:
+        """Return the rows that opened files stand for, int64[q]."""
+        return shards if self.rows is None else self.rows[shards]
+
+    @cached_property
+    def num_examples(self) -> int:
+        """Number of examples this host gets."""
+        kept = len(range(self.phase, self.interleave.num_examples, self.stride))
+        return kept if self.limit is None else min(self.limit, kept)
+
+    def codes(self, start: int, stop: int) -> Int64s:
+        """Return the codes at positions [start, stop), int64[stop - start]."""
+        if start >= stop:
+            return np.empty(0, np.int64)
+        if self.stride == 1:
+            return self.interleave.read(start, stop, self.first_codes)
+        first, last = start * self.stride + self.phase, (stop - 1) * self.stride + self.phase
+        return self.interleave.read_every(self.stride, first, last + 1, self.first_codes)
+
+    def locate(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (row of the order's reads, offset in what the row reads), int64[q] each."""
+        shard, offset = self.interleave.locate(positions * self.stride + self.phase)
+        return self.rows_of(shard), offset
+
+    def codes_at(self, positions: Int64s) -> Int64s:
+        """Return the codes at any positions, int64[q] each."""
+        rows, offset = self.locate(positions)
+        return self.row_codes[rows] + offset
+
+    def blocks(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (slot, offset in the file instruction), int64[q] each, at any positions."""
+        shard, offset = self.interleave.locate(positions * self.stride + self.phase)
+        return self.interleave.slots_of(shard), offset
+
+    def positions(self, rows: Int64s, offsets: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (which query, position), int64[r] each, for every time an example is read.
+
+        An example that another host of `ds.shard` keeps, or that lies beyond the cut, has none.
+        """
+        query, shard = self._times(rows)
+        position = self.interleave.position(shard, offsets[query])
+        # `ds.shard` keeps every n-th example; the rest of the answer counts in those of this host.
+        own = position % self.stride == self.phase
+        position = position // self.stride
+        own &= position < self.num_examples
+        return query[own], position[own]
+
+    def _times(self, rows: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (which query, opened file) for each time that one of the rows is opened."""
+        query = np.arange(len(rows))
+        if self.rows is None:
+            return query, rows
+        opened, by_row = self._openings
+        if opened is None:
+            return query, by_row[rows].astype(np.int64)
+        first, stop = opened.searchsorted(rows), opened.searchsorted(rows, side="right")
+        counts = stop - first
+        query = np.repeat(query, counts)
+        # Those of a query count on from its first one.
+        within = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return query, by_row[np.repeat(first, counts) + within].astype(np.int64)
+
+    @cached_property
+    def _openings(self) -> tuple[Int64s | None, NDArray[np.signedinteger]]:
+        """The rows in ascending order, and where each is opened; None where each is once."""
+        opened = self.opened
+        num_rows = int(opened.max(initial=-1)) + 1
+        if len(opened) == num_rows:
+            places = np.empty(num_rows, np.int32)  # a list of 2**31 files is never made
+            places[opened] = np.arange(num_rows, dtype=np.int32)
+            return None, places
+        by_row = np.argsort(opened, kind="stable")
+        return opened[by_row], by_row
+
+    def state(self, num_read: int) -> InterleaveState:
+        """Return what is open once this host has so many examples."""
+        return self.interleave.state(min(num_read * self.stride, self.interleave.num_examples))
+
+
+def repetitions_listed(take: Int64s, num_examples: int, *, cycle_length: int) -> int:
+    """Return how often to list the files so that an endless list of them reads the same so far.
+
+    `take` (int64[n]) is what each file yields. The two differ once a slot finds no file left to
+    open; at most one file a slot is open by then, of those that have yielded anything.
+
+    >>> repetitions_listed(np.array([3, 2]), 10, cycle_length=2)
+    4
+    """
+    a_list = int(take.sum())
+    if not a_list:
+        return 1
+    open_files = min(cycle_length, num_examples) * int(take.max())
+    return -(-(num_examples + open_files) // a_list)
+
+
+# Many interleaves at once, each of the same number of shards: where a few examples are in each.
+
+
+def opened_together(lengths: Int64s, *, cycle_length: int, block_length: int) -> Int64s:
+    """Return round * cycle_length + slot of the first visit to each shard, int64[n, e or 1].
+
+    lengths: int64[n, e], an interleave a column; no more slots than shards.
+
+    >>> lengths = np.array([[3, 1], [0, 3], [2, 3], [1, 0]])
+    >>> opened_together(lengths, cycle_length=2, block_length=2).T
+    array([[0, 1, 3, 4],
+           [0, 1, 2, 5]])
+    """
+    steps = (lengths // block_length + 1) * cycle_length
+    if steps.min() == steps.max():  # the slots come free in turn
+        turns, slots = np.divmod(np.arange(len(lengths)), cycle_length)
+        keys: Int64s = (turns * steps[0, 0] + slots)[:, None]
+        return keys
+    columns = np.arange(lengths.shape[1])
+    free = np.repeat(np.arange(cycle_length)[:, None], len(columns), axis=1)
+    keys = np.empty_like(lengths)
+    for shard, taken in enumerate(steps):
+        first = free.min(axis=0)
+        keys[shard] = first
+        # The key names the slot, too.
+        free[first % cycle_length, columns] = first + taken
+    return keys
+
+
+def positions_together(
+    lengths: Int64s,
+    keys: Int64s,
+    places: Int64s,
+    offset: int,
+    *,
+    cycle_length: int,
+    block_length: int,
+) -> Int64s:
+    """Return the position in each interleave (int64[e]) of an example of a shard.
+
+    places: int64[e], which shard of each it is; the example is at `offset` in what that yields.
+    """
+    block, within = divmod(offset, block_length)
+    chosen = keys[places, 0] if keys.shape[1] == 1 else keys[places, np.arange(len(places))]
+    visit = chosen + block * cycle_length
+    # What each shard yields before: a block a visit, the last of which has the rest.
+    visits = np.maximum((visit - keys + (cycle_length - 1)) // cycle_length, 0)
+    visits *= block_length
+    positions: Int64s = np.minimum(visits, lengths).sum(axis=0) + within
+    return positions

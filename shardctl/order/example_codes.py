@@ -1,0 +1,279 @@
+"""Example codes: one int64 for an example of any of the splits that a spec reads."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import posixpath
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from shardctl.base.arrays import Int64s, distinct, groups_of, is_constant, last_not_above
+from shardctl.base.text import quoted
+from shardctl.base.tfds_rules import INT64_MAX, TFDS_ID_SEPARATOR
+from shardctl.dataset.dataset import Dataset, Split, shard_named
+from shardctl.errors import UsageError
+from shardctl.spec.reads import Reads, shard_names
+
+_TFDS_ID = re.compile(rf"(?P<file>.+){TFDS_ID_SEPARATOR}(?P<index>\d{{1,19}})", re.DOTALL)
+_ID = re.compile(r"((?P<split>[\w./-]+):)?(?P<id>\d(_?\d){0,18})")
+
+
+class ExampleCodes:
+    """The names of examples: code, `split:id`, `tfds_id`, and the shard they are in.
+
+    Where a spec reads one split, the code is the id. Where it reads several, the ids of each
+    follow those of the split before it in the dataset, and an id is written `split:id`.
+
+    A `tfds_id` calls a file by its base name. `given` is what each reader is given: where that lies
+    in several folders, it is the path from the deepest folder on in which they differ (TFDS
+    core/reader.py, _get_tfds_id_prefixes, whose pattern takes the common end of the folders as it
+    is, as this one does).
+
+    >>> from shardctl.dataset.dataset import Split
+    >>> from shardctl.dataset.shard_files import ShardFiles
+    >>> splits = tuple(Split.even(name=name, num_examples=4, num_shards=2, files=(
+    ...     ShardFiles(pattern=f"d-{name}-\\0", num_shards=2),)) for name in ("train", "test"))
+    >>> codes = ExampleCodes(Dataset(name="d", splits=splits), ["test", "train"])
+    >>> codes.names([5]), codes.tfds_ids([5]), codes.parse("test:1")
+    (['test:1'], ['d-test-00000__1'], 5)
+    """
+
+    def __init__(self, dataset: Dataset, splits: Iterable[str], *given: Reads) -> None:
+        self.dataset = dataset
+        self.given = given
+        wanted = set(splits)
+        self._splits = [i for i, s in enumerate(dataset.splits) if s.name in wanted]
+        self.bases: Int64s = np.zeros(len(dataset.splits), np.int64)
+        total = 0
+        for index in self._splits:
+            self.bases[index] = total
+            total += dataset.splits[index].num_examples
+            if total > INT64_MAX:
+                raise UsageError(f"the splits together have more than {INT64_MAX} examples")
+        self._starts = self.bases[self._splits]
+        self.num_codes = total
+
+    @property
+    def several_splits(self) -> bool:
+        """Whether ids need the name of their split."""
+        return len(self._splits) > 1
+
+    def names_alike(self, other: ExampleCodes) -> bool:
+        """Whether an example has the same code in both."""
+        return self.dataset is other.dataset and np.array_equal(self.bases, other.bases)
+
+    def first_codes(self, reads: Reads) -> Int64s:
+        """Return the code of the first example that each row reads, int64[n]."""
+        bases = self.bases[distinct(reads.split)]
+        if not bases.any():
+            return reads.first
+        return reads.first + (bases[0] if len(bases) == 1 else self.bases[reads.split])
+
+    def ids(self, codes: Int64s) -> list[int] | list[str]:
+        """Return ids as ints, or as `split:id` where there are several splits."""
+        return self.names(codes) if self.several_splits else codes.tolist()
+
+    def names(self, codes: Sequence[int] | Int64s) -> list[str]:
+        """Return ids as text."""
+        split, example_ids = self._split_ids(np.asarray(codes, np.int64))
+        if not self.several_splits:
+            return list(map(str, example_ids.tolist()))
+        names = [each.name for each in self.dataset.splits]
+        pairs = zip(split.tolist(), example_ids.tolist(), strict=True)
+        return [f"{names[which]}:{example_id}" for which, example_id in pairs]
+
+    def split_ids(self, codes: Int64s) -> Int64s:
+        """Return the ids counted from the start of the split of each, int64[q]."""
+        return self._split_ids(codes)[1]
+
+    def places(self, codes: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+        """Return (split index, shard index, index in the shard), int64[q] each."""
+        split, example_id = self._split_ids(codes)
+        shard, index = np.empty_like(split), np.empty_like(split)
+        for which, here in groups_of(split):
+            offsets = self.dataset.splits[which].offsets64()
+            # "right": empty shards begin where the next one does, and the last of them has the id.
+            shard[here] = last_not_above(offsets, example_id[here])
+            index[here] = example_id[here] - offsets[shard[here]]
+        return split, shard, index
+
+    def tfds_ids(self, codes: Sequence[int] | Int64s) -> list[str]:
+        """Return the ids that `ReadConfig(add_tfds_id=True)` gives the examples."""
+        return self.tfds_ids_at(*self.places(np.asarray(codes, np.int64)))
+
+    def tfds_ids_at(self, split: Int64s, shard: Int64s, index: Int64s) -> list[str]:
+        """Return `tfds_ids` of examples at these places, see `places`."""
+        if any(self._pattern_of(which) for which in distinct(split).tolist()):
+            files = list(zip(split.tolist(), shard.tolist(), strict=True))
+            named = {file: self._file_name(*file) for file in dict.fromkeys(files)}
+            names = [named[file] for file in files]
+        else:
+            names = shard_names(self.dataset.splits, split, shard)
+        pairs = zip(names, index.tolist(), strict=True)
+        return [f"{name}{TFDS_ID_SEPARATOR}{place}" for name, place in pairs]
+
+    def parse(self, text: str) -> int:
+        """Return the code of an id written `id` or `split:id`; `_` may group digits, as in a spec.
+
+        Raises:
+            UsageError: no id, a split that is not read, an id beyond the split.
+        """
+        match = _ID.fullmatch(text)
+        if match is None or (match["split"] is None and self.several_splits):
+            form = "split:id, as in train:40" if self.several_splits else "a number from 0"
+            raise UsageError(f"id {quoted(text)}: {form} is needed")
+        splits = {self.dataset.splits[i].name: i for i in self._splits}
+        name = match["split"] or next(iter(splits))
+        if name not in splits:
+            known = ", ".join(splits)
+            raise UsageError(f"id {quoted(text)}: split {quoted(name)} is not read; it is {known}")
+        split = self.dataset.splits[splits[name]]
+        if int(match["id"]) >= split.num_examples:
+            raise UsageError(f"id {quoted(text)}: {name} has {split.num_examples} examples, from 0")
+        return int(self.bases[splits[name]]) + int(match["id"])
+
+    def of_ids(self, ids: Sequence[int | str]) -> Int64s:
+        """Return the codes (int64[q]) of ids as `ids` returns them.
+
+        Raises:
+            UsageError: as for `parse`.
+        """
+        return np.array([self.parse(str(name)) for name in ids], np.int64)
+
+    def parse_tfds_id(self, text: str) -> int:
+        """Return the code of a `tfds_id`.
+
+        Raises:
+            UsageError: not of the form `file__index`, no file that is read, an index beyond it.
+        """
+        match = _TFDS_ID.fullmatch(text)
+        if match is None:
+            raise UsageError(
+                f"tfds_id {quoted(text)}: file__index is needed, as in "
+                "imagenet2012-train.tfrecord-01023-of-01024__32"
+            )
+        place = self._place_of_file(match["file"])
+        if place is None:
+            raise UsageError(f"tfds_id {quoted(text)}: {quoted(match['file'])} is not read here")
+        split, shard = place
+        length = self.dataset.splits[split].shard_lengths[shard]
+        if int(match["index"]) >= length:
+            raise UsageError(f"tfds_id {quoted(text)}: the file has {length} examples, from 0")
+        offset = self.dataset.splits[split].offsets[shard]
+        return int(self.bases[split]) + offset + int(match["index"])
+
+    def _split_ids(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        if not self.several_splits:
+            which = self._splits[0] if self._splits else 0
+            return np.full(len(codes), which, np.int64), codes
+        # The last of several splits that begin at the same code is the one that is not empty.
+        place = np.searchsorted(self._starts, codes, side="right") - 1
+        split = np.array(self._splits, np.int64)[place]
+        return split, codes - self.bases[split]
+
+    def _place_of_file(self, name: str) -> tuple[int, int] | None:
+        """Return (split, shard) of the file that a tfds_id calls so, None where none is."""
+        splits = self.dataset.splits
+        try:
+            if any(map(self._pattern_of, self._splits)):
+                raise ValueError(name)
+            shards = [(index, shard_named(splits[index], name)) for index in self._splits]
+            found = [(index, shard) for index, shard in shards if shard is not None]
+        except ValueError:
+            found = self._places_of_files.get(name, [])
+        if len(found) > 1:  # files of one name in several folders: the one that is read is meant
+            columns = [
+                zip(one.split.tolist(), one.shard.tolist(), strict=True) for one in self.given
+            ]
+            read = set(itertools.chain.from_iterable(columns))
+            found = [file for file in found if file in read] or found
+        if len(found) > 1:
+            several = " and ".join(dict.fromkeys(splits[index].name for index, _ in found))
+            raise UsageError(
+                f"{quoted(name)} is a file of {several}; say which by its id, SPLIT:ID"
+            )
+        return found[0] if found else None
+
+    def _file_name(self, split: int, shard: int) -> str:
+        """Return what a tfds_id calls a file."""
+        data_dir, name = self.dataset.splits[split].location(shard)
+        pattern = self._pattern_of(split)
+        if pattern is None:
+            return name.rpartition("/")[2]
+        return pattern.sub(r"\1", _path(data_dir, name))
+
+    def _pattern_of(self, split: int) -> re.Pattern[str] | None:
+        """Return what of the paths of a split's files their names are, None for base names.
+
+        Raises:
+            UsageError: readers call them differently, as they read files in different folders.
+        """
+        patterns = {pattern for used, pattern in self._patterns if split in used} or {None}
+        if len(patterns) > 1:
+            raise UsageError(
+                f"tfds_ids of {self.dataset.splits[split].name} differ from reader to reader, "
+                "which read files in different folders; ask for ids"
+            )
+        return patterns.pop()
+
+    @cached_property
+    def _patterns(self) -> list[tuple[set[int], re.Pattern[str] | None]]:
+        """The splits that each reader reads, and how it calls their files."""
+        found = []
+        for reads in self.given:
+            used = set(distinct(reads.split).tolist()) if len(reads) else set()
+            splits = ((self.dataset.splits[index], _shards(reads, index)) for index in used)
+            found.append((used, _pattern(set().union(*(_folders(*split) for split in splits)))))
+        return found
+
+    @cached_property
+    def _places_of_files(self) -> dict[str, list[tuple[int, int]]]:
+        places = defaultdict(list)
+        for index in self._splits:
+            for shard in range(self.dataset.splits[index].num_shards):
+                places[self._file_name(index, shard)].append((index, shard))
+        return places
+
+
+def _pattern(folders: set[str]) -> re.Pattern[str] | None:
+    if len(folders) < 2:
+        return None
+    # By characters, as TFDS has it: no path is meant.
+    ending = os.path.commonprefix([folder[::-1] for folder in folders])[::-1]  # noqa: RUF071
+    try:
+        return re.compile(rf".*\/([^/]+{ending}/[^/]+)")
+    except re.error:  # here TFDS fails; the names are those that it means
+        return re.compile(rf".*\/([^/]+{re.escape(ending)}/[^/]+)")
+
+
+def _shards(reads: Reads, split: int) -> Int64s:
+    """Return the shards (int64[n]) of a split that are read."""
+    if is_constant(reads.split):
+        return reads.shard if int(reads.split[0]) == split else reads.shard[:0]
+    shards: Int64s = reads.shard[reads.split == split]
+    return shards
+
+
+def _folders(split: Split, shards: Int64s) -> set[str]:
+    """Return the folders in which these shards (int64[n]) of a split lie."""
+    folders: set[str] = set()
+    first = 0
+    for part in split.files:
+        own = shards
+        if len(split.files) > 1:
+            own = shards[(shards >= first) & (shards < first + len(part))] - first
+        # Most often the folder is the same for all files of a part; else each file says.
+        if part.names is None and "\0" not in posixpath.dirname(part.pattern):
+            own = own[:1]
+        folders |= {posixpath.dirname(_path(part.data_dir, part[i])) for i in own.tolist()}
+        first += len(part)
+    return folders
+
+
+def _path(data_dir: str | None, name: str) -> str:
+    return name if data_dir is None else posixpath.join(data_dir, name)

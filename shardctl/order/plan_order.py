@@ -1,0 +1,239 @@
+"""Which order does a spec have? The one way from a spec to an order, for every question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from shardctl.base.arguments.checked import checked
+from shardctl.base.phrase import option
+from shardctl.base.text import counted, in_short
+from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
+from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.order.file_formats import format_warnings, refuse_open_splits
+from shardctl.order.order import Order
+from shardctl.order.reader_order import ReaderOrder
+from shardctl.order.reads_of_host import listing_warnings
+from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import Resolved, default_spec, resolve_subsplit
+
+if TYPE_CHECKING:
+    from shardctl.order.loader_version import LoaderVersion
+    from shardctl.order.order_tree import SplitIds
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedOrder:
+    """The order of a spec, what the spec selects, and what surprises about the two.
+
+    of_version: those of the warnings that are about the version of a loader.
+    """
+
+    resolved: Resolved
+    order: Order
+    of_version: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def spec(self) -> str:
+        """The spec as it was given."""
+        return self.resolved.spec
+
+    @property
+    def ranges(self) -> tuple[SplitRange, ...]:
+        """The ranges of examples that the spec selects."""
+        return self.resolved.ranges
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the order depends on though nobody stated it."""
+        return self.order.assumptions
+
+    @property
+    def of_reader(self) -> ReaderOrder:
+        """The same order where TFDS's reader is all that reads: no stages, no other loader."""
+        assert isinstance(self.order, ReaderOrder)
+        return self.order
+
+    @cached_property
+    def splits(self) -> SplitIds:
+        """The splits that the order reads."""
+        from shardctl.order.order_tree import SplitIds  # hashlib: 5 ms
+
+        return SplitIds.of(self.order.dataset, (piece.split.name for piece in self.ranges))
+
+    @checked
+    def with_settings(self, settings: SettingsLike) -> PlannedOrder:
+        """Return the order of the same spec under other settings."""
+        return order_of(self.resolved, as_settings(settings))
+
+    def __repr__(self) -> str:
+        total = counted(self.order.num_examples, "example")
+        total = "without end" if self.order.is_endless else total
+        return in_short(self, f"{self.order.dataset.title} {self.spec}", total)
+
+
+@checked
+def plan_order(
+    dataset: DatasetLike, spec: str | None = None, settings: SettingsLike | None = None
+) -> PlannedOrder:
+    """Return the order in which a pipeline reads a spec, to be asked for any position of it.
+
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: how it is read: a ReadSettings, or a dict of its values.
+
+    Returns:
+        A PlannedOrder, whose `order` answers without building the whole: `read`, `codes_at`,
+        `positions_of`.
+
+    Raises:
+        UsageError: a bad spec, or settings that contradict each other or the dataset.
+        UnpredictableOrderError: TensorFlow leaves the order open.
+
+    >>> import shardctl
+    >>> order = shardctl.plan_order("mnist", "train", {"cycle": 1}).order
+    >>> order.num_examples, order.codes_at([0, 59_999]).tolist()
+    (60000, [0, 59999])
+    """
+    dataset, settings = as_dataset(dataset), as_settings(settings)
+    if settings.stages is None:  # nothing of stages is loaded
+        return order_of(resolved_spec(dataset, spec), settings)
+    from shardctl.order.sources import refuse_unread_spec
+
+    try:
+        refuse_unread_spec(spec, settings)
+    except UsageError as unread:
+        # What the stages read, as answers and files call it, says no more than they do.
+        planned = _with_stages(dataset, None, settings)
+        if planned.spec != spec:
+            raise unread from None
+        return planned
+    return _with_stages(dataset, spec, settings)
+
+
+def resolved_spec(dataset: Dataset, spec: str | None) -> Resolved:
+    """Return what a spec selects; None is `train`, else the only split."""
+    return with_format_warnings(
+        resolve_subsplit(default_spec(dataset) if spec is None else spec, dataset)
+    )
+
+
+def with_format_warnings(resolved: Resolved) -> Resolved:
+    """Return what a spec selects, with warnings of what TFDS cannot read back of its files."""
+    warnings = tuple(format_warnings(resolved.dataset, resolved.ranges))
+    return replace(resolved, warnings=(*resolved.warnings, *warnings)) if warnings else resolved
+
+
+def as_read_by(resolved: Resolved, settings: ReadSettings) -> Resolved:
+    """Return what a spec selects; what TFDS's reader makes of its files is no affair of others."""
+    if settings.reader.on_tf_data:
+        return resolved
+    of_tfds = set(format_warnings(resolved.dataset, resolved.ranges))
+    kept = tuple(warning for warning in resolved.warnings if warning not in of_tfds)
+    return replace(resolved, warnings=kept)
+
+
+def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
+    """Return the order of a spec that is resolved; a command resolves each once.
+
+    Raises:
+        UsageError, UnpredictableOrderError: as for `plan_order`.
+    """
+    given = getattr(resolved, "given", None)
+    if settings.stages is not None:
+        dataset, spec = given or (resolved.dataset, resolved.spec)
+        return _with_stages(dataset, spec, settings, getattr(resolved, "known", None))
+    if given is not None:
+        resolved = resolved_spec(*given)
+    refuse_open_splits(resolved)
+    if not settings.reader.on_tf_data:
+        from shardctl.order.loader_version import loader_version
+
+        return order_of_loader(resolved, settings, loader_version(settings))
+    order = ReaderOrder(resolved.dataset, resolved.ranges, settings)
+    listed_files = listing_warnings(resolved.dataset, resolved.ranges, settings)
+    return _planned(resolved, order, (*_assumptions(settings), *listed_files))
+
+
+def order_of_loader(
+    resolved: Resolved, settings: ReadSettings, version: LoaderVersion
+) -> PlannedOrder:
+    """Return the order of another loader than TFDS's, as a version of its library makes it."""
+    from shardctl.order.loader_order import LoaderOrder
+
+    settings = replace(settings, loader_version=version.version)
+    resolved = as_read_by(resolved, settings)
+    order = LoaderOrder(
+        resolved.dataset, resolved.ranges, settings, assumptions=version.assumptions
+    )
+    return replace(_planned(resolved, order, version.warnings), of_version=version.warnings)
+
+
+def _with_stages(
+    dataset: Dataset,
+    spec: str | None,
+    settings: ReadSettings,
+    known: Mapping[str, Dataset] | None = None,
+) -> PlannedOrder:
+    """Return the order of settings with stages, of those that say the same where there are such."""
+    from shardctl.order.sources import sources, spec_of_reader
+    from shardctl.settings.short_form import of_one_reader, stages_of
+    from shardctl.stages.pipelines import open_stages
+    from shardctl.stages.text import text_of_part
+
+    for found in open_stages(stages_of(settings), global_seed=settings.global_seed):
+        raise UnpredictableOrderError(
+            f"--stages: {text_of_part(found.stage)} leaves the order open: {found.reason}"
+        )
+    short, reader = of_one_reader(settings) or (settings, None)
+    if reader is not None:
+        kept = None if reader.data is None else (known or {}).get(reader.data)
+        if reader.data is not None:
+            dataset = as_dataset(reader.data) if kept is None else kept
+        own = spec_of_reader(reader, dataset, spec, is_known=kept is not None)
+        return order_of(resolved_spec(dataset, own), short)
+    whole = sources(dataset, spec, settings, known)
+    order = whole.order(settings)
+    return _planned(whole.resolved, order, _assumptions(settings, order.num_drawn_seeds))
+
+
+def as_warnings(assumptions: Iterable[str]) -> tuple[str, ...]:
+    """Return what orders depend on unstated as warnings, where several orders have one answer."""
+    return tuple(f"assumed: {text}" for text in assumptions)
+
+
+def _planned(resolved: Resolved, order: Order, assumptions: Iterable[str]) -> PlannedOrder:
+    empty = [order.why_empty] if resolved.num_examples and not order.num_examples else []
+    warnings = (*resolved.warnings, *assumptions, *empty)
+    return PlannedOrder(resolved=resolved, order=order, warnings=warnings)
+
+
+def _assumptions(settings: ReadSettings, num_in_stages: int = 0) -> Iterator[str]:
+    """Say what is taken for granted of seeds that the script draws from a global one."""
+    if num_in_stages:
+        several = num_in_stages > 1
+        yield (
+            f"{counted(num_in_stages, 'part')} of --stages without "
+            f"{'seeds' if several else 'a seed'} {'draw theirs' if several else 'draws it'} from "
+            "--global-seed: this is the order if nothing else that draws a seed is built between "
+            "tf.random.set_seed and the dataset, and if the script builds them in this order; a "
+            "seed of its own fixes it"
+        )
+        return
+    drawn = []
+    if settings.shuffles_files and settings.shuffle_seed is None:
+        drawn.append(option("shuffle_files", True))
+    if settings.buffer is not None and settings.buffer_seed is None:
+        drawn.append(option("buffer"))
+    if drawn:
+        seeds = "its seed" if len(drawn) == 1 else "their seeds"
+        yield (
+            f"{' and '.join(drawn)} {'takes' if len(drawn) == 1 else 'take'} {seeds} from "
+            "--global-seed: this is the order if nothing else that draws a seed is built between "
+            "tf.random.set_seed and the dataset; a seed of its own fixes it"
+        )

@@ -1,0 +1,322 @@
+"""TFDS's reader as a source of a pipeline: each iterator of it is one reading of the files."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from shardctl.base.arrays import Int64s, groups_of
+from shardctl.errors import UsageError
+from shardctl.iteration.iteration import UNKNOWN, Leaf, Node
+from shardctl.order.epoch_reading import EpochReading
+from shardctl.order.reader_order import ReaderOrder
+from shardctl.order.reads_of_host import RowLookup
+from shardctl.tfdata.seed_generator import ScriptSeeds, SeedGenerator, TakenSeeds
+from shardctl.tfdata.shuffle_permutations import Seeds, shuffled_in_turn
+
+# ElementKeys: one int64 that says which reader an example comes from, in which reading, and where.
+#
+# Nodes of a pipeline pass them on as they are. So an example is known by how it was read, and what
+# it is called is looked up at the end, for all of a reading at once.
+
+_TICKET_BITS = 63
+_ENDLESS = 42  # bits for the positions of a reading without end
+
+
+class ElementKeys:
+    """How the bits of the tickets of one reader are shared out.
+
+    Its number among all readers is in the topmost bits, the position in a reading in the lowest,
+    and the number of the reading between the two.
+
+    >>> tickets = ElementKeys(size=1000, reader=1, num_readers=2)
+    >>> made = tickets.first(3) + 41
+    >>> tickets.position(made), tickets.reading(made), tickets.readers(made)
+    (41, 3, 1)
+    """
+
+    def __init__(self, *, size: int | None, reader: int, num_readers: int) -> None:
+        """Share the bits for `size` examples, None where they have no end."""
+        self._reader_shift = _TICKET_BITS - (num_readers - 1).bit_length()
+        self._position_bits = _ENDLESS if size is None else max(size - 1, 0).bit_length()
+        self._readings = 1 << max(self._reader_shift - self._position_bits, 0)
+        self._base = reader << self._reader_shift
+
+    def first(self, reading: int) -> int:
+        """Return the ticket at position 0 of a reading.
+
+        Raises:
+            UsageError: there are more readings than tickets can tell apart.
+        """
+        if reading >= self._readings:
+            raise UsageError(
+                f"a pipeline that reads a dataset {reading:,} times and more is not followed; "
+                "repeat it less often"
+            )
+        return self._base + (reading << self._position_bits)
+
+    def position(self, tickets: Int64s) -> Int64s:
+        """Return the positions in their readings, int64[q]."""
+        return tickets & ((1 << self._position_bits) - 1)
+
+    def reading(self, tickets: Int64s) -> Int64s:
+        """Return the numbers of the readings, int64[q]."""
+        return (tickets >> self._position_bits) & (self._readings - 1)
+
+    def readers(self, tickets: Int64s) -> Int64s:
+        """Return the number of the reader of each, int64[q]; also of tickets of the others."""
+        return tickets >> self._reader_shift
+
+
+_ALL = 1 << 62  # positions of a reading without end
+_MANY_EXAMPLES = 1 << 22
+_KEPT = 8  # readings; of long ones two
+
+
+class ReaderNode(Node):
+    """What `builder.as_dataset` returns, of which every iterator reads the files anew.
+
+    `reader` is the order of one epoch of the spec on its own. An iterator takes the next pair of
+    seeds of the file shuffle when it is made, whether or not it is read: the shuffle is the first
+    from the top below the interleave (TFDS core/reader.py, _read_files). With `repeat_files` an
+    iterator takes a pair for each time the files are listed, of which threads may take some ahead,
+    so that only the first iterator is certain.
+
+    has_cardinality: whether TFDS asserts it, as it does by itself.
+    """
+
+    has_prefetch = True
+
+    def __init__(
+        self,
+        reader: ReaderOrder,
+        tickets: ElementKeys,
+        seeds: ScriptSeeds,
+        *,
+        has_cardinality: bool = True,
+    ) -> None:
+        self.reader = reader
+        self._has_cardinality = has_cardinality
+        self.tickets = tickets
+        self.iterations: list[ReaderIteration] = []
+        self._pages: OrderedDict[int, CodePages] = OrderedDict()
+        self._listed: dict[tuple[int, int], EpochReading] = {}
+        settings = reader.settings
+        self.files: SeedGenerator | None = None
+        if settings.shuffles_files:
+            # The shuffle of one file is drawn a seed as well, though it changes nothing.
+            kernel = seeds.kernel(settings.shuffle_seed)
+            if len(reader.reads) > 1:
+                stage = "TFDS's shuffle of the files"
+                self.files = SeedGenerator(kernel, settings.reshuffle, stage=stage)
+                self.lasting = () if self.files.is_fixed else (self.files,)
+
+    @property
+    def is_infinite(self) -> bool:
+        """Whether the files repeat for ever."""
+        return self.reader.settings.repeat_files and bool(self.reader.epoch_size)
+
+    @property
+    def cardinality(self) -> int:
+        """The number that TFDS asserts."""
+        return self.num_elements if self._has_cardinality else UNKNOWN
+
+    def cardinality_of(self, counts: Sequence[int]) -> int:
+        """Return the number of examples: none where TFDS knows less than the files do."""
+        settings = self.reader.settings
+        if settings.repeat_files or not (settings.host is None or settings.host_mode.knows_length):
+            return UNKNOWN
+        return self.reader.epoch_size
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether every reading has the same order."""
+        return self.files is None or self.files.is_fixed
+
+    def iterate(self) -> ReaderIteration:
+        """Return a new iterator, which takes the next pair of the file shuffle."""
+        taken = None if self.files is None else self.files.take()
+        if self.files is not None and self.is_infinite:
+            self.files.make_uncertain()
+        iteration = ReaderIteration(self, len(self.iterations), taken)
+        self.iterations.append(iteration)
+        return iteration
+
+    def codes_at(self, number: int, positions: Int64s) -> Int64s:
+        """Return the codes at positions of one reading, int64[q]."""
+        if not len(positions):
+            return positions
+        kept = 0 if self.is_alike else number
+        stop = int(positions.max()) + 1
+        pages = self._pages.pop(kept, None)
+        if pages is None or (self.is_infinite and pages.reading.num_examples < stop):
+            pages = CodePages(self.reading(number, stop=stop))
+        while len(self._pages) >= (_KEPT if pages.reading.num_examples < _MANY_EXAMPLES else 2):
+            self._pages.popitem(last=False)
+        self._pages[kept] = pages
+        return pages.codes_at(positions)
+
+    def codes_of(self, tickets: Int64s) -> Int64s:
+        """Return the codes of the examples with these tickets of this reader, int64[q]."""
+        if not len(tickets):
+            return tickets
+        positions = self.tickets.position(tickets)
+        if self.is_alike:
+            return self.codes_at(0, positions)
+        numbers = self.tickets.reading(tickets)
+        if (numbers == numbers[0]).all():
+            return self.codes_at(int(numbers[0]), positions)
+        codes = np.empty_like(positions)
+        for number, here in groups_of(numbers):
+            codes[here] = self.codes_at(number, positions[here])
+        return codes
+
+    def tickets_of(self, number: int, codes: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (which query, ticket), int64[r] each, for every time a reading yields a code.
+
+        Of what is read without end only what was pulled counts.
+        """
+        pulled = self.iterations[number].pulled
+        query, rows, offsets = self._lookup.rows_of(codes)
+        which, positions = self.reading(number, stop=pulled).positions(rows, offsets)
+        kept = np.flatnonzero(positions < pulled)
+        return query[which[kept]], positions[kept] + self.tickets.first(number)
+
+    @cached_property
+    def _lookup(self) -> RowLookup:
+        reads = self.reader.reads
+        return RowLookup(reads, self.reader.codes.first_codes(reads))
+
+    def forget(self) -> None:
+        """Give back the memory of the readings."""
+        self._pages.clear()
+        self._listed.clear()
+        self.reader.forget_readings()
+
+    def reading(self, number: int, *, stop: int | None = None) -> EpochReading:
+        """Return the reading of the files by one iterator, up to `stop` where it has no end."""
+        reader, taken = self.reader, self.iterations[number].taken
+        count = len(reader.reads)
+
+        def openings(repetitions: range) -> Int64s:
+            if taken is None:
+                return np.tile(np.arange(count), len(repetitions))
+            return shuffled_in_turn(count, _seeds(taken, repetitions))
+
+        if not self.is_infinite:
+            return reader.reading_of(None if taken is None else openings(range(1)))
+        # In powers of two, so that the next stretch seldom builds anew.
+        repetitions = -(-(stop or 1) // reader.epoch_size)
+        limit = reader.epoch_size << (repetitions - 1).bit_length()
+        if (number, limit) not in self._listed:
+            self._listed = {(number, limit): reader.listed_reading(limit, openings)}
+        return self._listed[number, limit]
+
+
+def _seeds(taken: TakenSeeds, repetitions: range) -> Seeds:
+    """Return the seeds of listings of the files by one iterator, uint64[n, 2]."""
+    first = taken.index
+    if first is None:
+        _ = taken.seeds  # which says what they depend on
+    first = first or 0
+    return taken.generator.seeds_of_several(
+        range(first + repetitions.start, first + repetitions.stop)
+    )
+
+
+class ReaderIteration(Leaf):
+    """One reading of the files; an element is an example, and its code is a ticket.
+
+    `taken` is what it shuffles the files with, None where all readings are alike.
+    """
+
+    def __init__(self, node: ReaderNode, number: int, taken: TakenSeeds | None) -> None:
+        super().__init__(_ALL if node.is_infinite else node.reader.epoch_size)
+        self.number, self.taken = number, taken
+        self.first = node.tickets.first(number)
+
+    def _codes(self, elements: Int64s) -> Int64s:
+        return elements + self.first
+
+    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        elements = codes - self.first
+        own = np.flatnonzero((elements >= 0) & (elements < self.pulled))
+        return own, elements[own]
+
+    def check(self) -> None:
+        """Refuse what was read with seeds that depend on timing."""
+        if self.taken is not None and self.pulled:
+            _ = self.taken.seeds
+
+
+# Codes of a reading at any positions, quickly where many of them are near one another.
+
+_BITS = 16
+_SIZE = 1 << _BITS  # codes of a page
+_MAX_PAGES = 512  # a quarter of a gigabyte
+# A page is read at once in the time in which about so many of its codes are looked up one by one.
+_WORTH_READING = 1500
+
+
+class CodePages:
+    """The codes of a reading, kept in pages once enough of a page was asked for.
+
+    What shuffles behind a reader asks for positions in a window that moves on, and a few far away.
+
+    >>> from shardctl.tfdata.interleave import Interleave
+    >>> interleave = Interleave([3, 3], cycle_length=2, block_length=1)
+    >>> from shardctl.order.epoch_reading import EpochReading
+    >>> reading = EpochReading(interleave=interleave, row_codes=np.array([0, 10]))
+    >>> CodePages(reading).codes_at(np.array([5, 0, 2])).tolist()
+    [12, 0, 1]
+    """
+
+    def __init__(self, reading: EpochReading) -> None:
+        self.reading = reading
+        num_pages = -(-reading.num_examples // _SIZE)
+        self._place = np.full(num_pages, -1, np.int64)
+        self._asked = np.zeros(num_pages, np.int32)
+        # The system gives memory to what is written of it.
+        self._table = np.empty((min(num_pages, _MAX_PAGES), _SIZE), np.int64)
+        self._held: dict[int, int] = {}  # the page at each place of the table
+        self._next = 0
+        # A reading of less than a page is worth it sooner.
+        self._worth = min(_WORTH_READING, max(1, reading.num_examples // 8))
+
+    def codes_at(self, positions: Int64s) -> Int64s:
+        """Return the codes at any positions, int64[q]."""
+        pages = positions >> _BITS
+        places = self._place[pages]
+        absent = np.flatnonzero(places < 0)
+        if len(absent):
+            self._read_often_asked(pages[absent])
+            places = self._place[pages]
+            absent = np.flatnonzero(places < 0)
+            if len(absent) == len(positions):
+                return self.reading.codes_at(positions)
+        places <<= _BITS
+        places += positions & (_SIZE - 1)
+        codes: Int64s = self._table.reshape(-1)[places]  # some are wrong, and replaced
+        if len(absent):
+            codes[absent] = self.reading.codes_at(positions[absent])
+        return codes
+
+    def _read_often_asked(self, pages: Int64s) -> None:
+        distinct, counts = np.unique(pages, return_counts=True)
+        self._asked[distinct] += counts.astype(np.int32)
+        for page in distinct[self._asked[distinct] >= self._worth][-_MAX_PAGES:].tolist():
+            self._read(page)
+
+    def _read(self, page: int) -> None:
+        at = self._next % len(self._table)
+        if at in self._held:  # the one that was read first
+            self._place[self._held[at]] = -1
+        self._held[at] = page
+        start = page << _BITS
+        codes = self.reading.codes(start, min(start + _SIZE, self.reading.num_examples))
+        self._table[at, : len(codes)] = codes
+        self._place[page], self._asked[page] = at, 0
+        self._next += 1

@@ -1,0 +1,356 @@
+"""What of an order is measured: all of an epoch, or stretches spread evenly over it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardctl.base.arrays import Int64s
+from shardctl.order.order import Order
+from shardctl.order.reader_order import ReaderOrder
+from shardctl.order.storage_order import StorageOrder, storage_order
+
+Floats = NDArray[np.float64]
+
+COMPLETE_LIMIT = 1 << 21  # examples up to which an epoch is measured whole
+_STRETCH = 256  # examples in a stretch, or as many whole batches as take so many
+_LEAST_STRETCHES = 16
+NUM_MEASURED = 256 * _STRETCH
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampled:
+    """What of a large epoch is measured: stretches; `buffer_drawn` as in `OrderSample`."""
+
+    num_examples: int
+    num_stretches: int
+    stretch: int
+    buffer_drawn: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OrderSample:
+    """Stretches of consecutive positions: the ranks in storage and the shards of what is there.
+
+    `starts` (int64[k]) is where each begins, of `num_positions`; `ranks` and `shards`
+    (int64[k, length]) belong to the examples there, of `num_ranks` places in storage and of shards
+    with `shard_sizes` examples (int64[shards]). `codes` (int64[k, length]) names the examples.
+    `buffer_drawn` says that what a shuffle buffer does is drawn at random and not replayed.
+    """
+
+    starts: Int64s
+    ranks: Int64s
+    shards: Int64s
+    codes: Int64s
+    num_positions: int
+    num_ranks: int
+    shard_sizes: Int64s
+    buffer_drawn: bool = False
+
+    @property
+    def num_measured(self) -> int:
+        """Number of positions measured."""
+        return self.ranks.size
+
+    @property
+    def length(self) -> int:
+        """Number of positions in a stretch."""
+        return len(self.ranks[0])
+
+    @property
+    def complete(self) -> bool:
+        """Whether one stretch holds all positions."""
+        return len(self.ranks) == 1
+
+    @property
+    def sampled(self) -> Sampled | None:
+        """What is measured, None where it is every position."""
+        if self.complete:
+            return None
+        return Sampled(
+            num_examples=self.num_measured,
+            num_stretches=len(self.starts),
+            stretch=self.length,
+            buffer_drawn=self.buffer_drawn,
+        )
+
+    @property
+    def measured_part(self) -> float:
+        """Measured positions over all, at most 1."""
+        return min(1.0, self.num_measured / self.num_positions)
+
+    @cached_property
+    def offsets(self) -> Floats:
+        """Position less place in storage, float64[k, length], both as parts of the whole."""
+        positions = (self.starts[:, None] + np.arange(self.length) + 0.5) / self.num_positions
+        return np.asarray(positions - (self.ranks + 0.5) / self.num_ranks, np.float64)
+
+    def part(self, first: float, last: float, window: int = 1) -> OrderSample:
+        """Return what is measured between two parts of the epoch, both from 0 to 1.
+
+        A part of a whole epoch begins with a window; the last one takes the rest.
+        """
+        if self.complete:
+            whole = self.num_positions // window
+            begin, end = (round(whole * edge) * window for edge in (first, last))
+            end = self.num_positions if last == 1.0 else end
+            return self._cut(slice(None), slice(begin, end), self.starts + begin)
+        begin, end = (round(len(self.starts) * edge) for edge in (first, last))
+        return self._cut(slice(begin, end), slice(None), self.starts[begin:end])
+
+    def _cut(self, rows: slice, columns: slice, starts: Int64s) -> OrderSample:
+        cut = {name: getattr(self, name)[rows, columns] for name in ("ranks", "shards", "codes")}
+        return replace(self, starts=starts, **cut)
+
+
+def sample_of(ranks: Int64s, shards: Int64s, codes: Int64s | None = None) -> OrderSample:
+    """Return an order measured whole, from the rank and the shard at each position, int64[n].
+
+    `codes` names the examples (int64[n]), by their rank where it is None.
+
+    >>> sample_of(np.array([2, 0, 1]), np.array([1, 0, 0])).shard_sizes.tolist()
+    [2, 1]
+    """
+    return OrderSample(
+        starts=np.zeros(1, np.int64),
+        ranks=ranks[None, :],
+        shards=shards[None, :],
+        codes=(ranks if codes is None else codes)[None, :],
+        num_positions=len(ranks),
+        num_ranks=len(ranks),
+        shard_sizes=np.bincount(shards),
+    )
+
+
+def sample_epoch(
+    order: Order,
+    *,
+    epoch: int = 0,
+    window: int = 1,
+    limit: int = COMPLETE_LIMIT,
+    num_measured: int = NUM_MEASURED,
+) -> OrderSample:
+    """Return an epoch of an order whole where it has at most `limit` examples, else stretches.
+
+    The stretches are about `num_measured` examples together, 16 of them at least.
+
+    A stretch is whole windows of `window` examples, counted from the start of the epoch as batches
+    are, and one more example, the neighbour of the last. It lies at random in its own part of the
+    epoch (stratified sampling); the parts are equal. An epoch is always sampled in the same places.
+    """
+    num_positions = epoch_length(order)
+    storage = storage_order(order)
+    length = -(-_STRETCH // window) * window
+    num_stretches = max(_LEAST_STRETCHES, num_measured // length)
+    if num_positions <= limit or num_stretches * (length + window + 1) >= num_positions:
+        begin = epoch * order.epoch_size
+        codes = order.read(begin, min(begin + num_positions, order.num_examples))
+        return _whole(codes, storage)
+    # A part of the epoch for each stretch, and the whole windows at which it may begin there: the
+    # last one leaves room for the stretch and the neighbour of its last example.
+    edges = np.arange(num_stretches + 1) * (num_positions / num_stretches)
+    first = -(-edges[:-1] // window).astype(np.int64)
+    last = ((edges[1:] - length - 1) // window).astype(np.int64)
+    starts = np.random.default_rng(0).integers(first, np.maximum(first, last) + 1) * window
+    codes = codes_of_stretches(order, epoch, starts, length + 1, exact=False)
+    return stretches(storage, starts, codes, num_positions, drawn=is_drawn(order))
+
+
+def stretches(
+    storage: StorageOrder, starts: Int64s, codes: Int64s, num_positions: int, *, drawn: bool = False
+) -> OrderSample:
+    """Return the sample that has these examples; the names are those of `OrderSample`."""
+    ranks, shards = storage.of(codes)
+    return OrderSample(
+        starts=starts,
+        ranks=ranks,
+        shards=shards,
+        codes=codes,
+        num_positions=num_positions,
+        num_ranks=storage.num_ranks,
+        shard_sizes=storage.shard_sizes,
+        buffer_drawn=drawn,
+    )
+
+
+def epoch_length(order: Order) -> int:
+    """Return how many examples of an epoch are handed out; the last batch may be dropped."""
+    return min(order.epoch_size, order.num_examples)
+
+
+def _whole(codes: Int64s, storage: StorageOrder) -> OrderSample:
+    ranks, shards = storage.of(codes)
+    if len(ranks) != storage.num_ranks or storage.num_read != storage.num_ranks:
+        # Some are left out, or come twice: ranks among those that are handed out.
+        by_rank = np.argsort(ranks, kind="stable")
+        ranks[by_rank] = np.arange(len(ranks))
+        shards = np.unique(shards, return_inverse=True)[1]
+    return sample_of(ranks, shards, codes)
+
+
+def is_drawn(order: Order) -> TypeGuard[ReaderOrder]:
+    """Whether what a buffer does to stretches is drawn; stages are replayed."""
+    return isinstance(order, ReaderOrder) and order.num_buffered is not None
+
+
+def codes_of_stretches(
+    order: Order, epoch: int, starts: Int64s, length: int, *, exact: bool
+) -> Int64s:
+    """Return the codes at stretches of an epoch, int64[len(starts), length].
+
+    Behind a shuffle buffer they are replayed if `exact`, else drawn from the distribution of the
+    buffer, which takes no time for what comes before. Equal seeds of the shuffle draw equally, so
+    that hosts and epochs that shuffle alike stay alike.
+    """
+    positions = starts[:, None] + np.arange(length)
+    if exact or not is_drawn(order):
+        codes = order.codes_at((positions + epoch * order.epoch_size).ravel())
+        return codes.reshape(positions.shape)
+    stream, begin = order.stream_of(epoch)
+    reading = order.reading(stream, stop=int(positions[-1, -1]) + 1 + begin)
+    seeds, size = order.seeds.of_buffer(stream), order.num_buffered or 1
+    inputs = drawn_stretches(
+        reading.num_examples,
+        size,
+        starts + begin,
+        length,
+        np.random.default_rng([seeds.seed, seeds.seed2]),
+    )
+    return reading.codes_at(inputs.ravel()).reshape(positions.shape)
+
+
+# The distribution of a shuffle buffer: stretches of its order, drawn at random.
+
+_PLAYED = 8  # buffers up to so many stretches long are played step by step
+_REDRAWS = 16
+
+
+def drawn_stretches(
+    num_elements: int, buffer_size: int, starts: Int64s, length: int, generator: np.random.Generator
+) -> Int64s:
+    """Return input positions that come out at stretches of a shuffle, int64[len(starts), length].
+
+    Each has the distribution of a `ShuffleReplay` whose random numbers are uniform:
+    every step empties one of B places and fills it with the next input, until the input ends. The
+    cost is that of the stretches, however large the buffer and late the start.
+
+    For a small buffer its contents at the start are drawn, and its steps played from there. For a
+    large one the examples are drawn one by one, with the age that a chance of 1 / B a step gives
+    them; no two are the same, and a place emptied twice gives a new one. For stretches that are
+    short beside the buffer both come out alike.
+
+    >>> rng = np.random.default_rng(1)
+    >>> drawn_stretches(10, 1, np.array([0, 7]), 3, rng).tolist()  # a buffer of one keeps the order
+    [[0, 1, 2], [7, 8, 9]]
+    """
+    size = max(1, min(buffer_size, num_elements))
+    if size <= _PLAYED * length:
+        return _played(num_elements, size, starts, length, generator)
+    return _drawn(num_elements, size, starts, length, generator)
+
+
+def _played(
+    num_elements: int, size: int, starts: Int64s, length: int, generator: np.random.Generator
+) -> Int64s:
+    places = _filled(num_elements, size, starts, generator)
+    row = np.arange(len(starts))
+    chosen = generator.random((length, len(starts)))
+    inputs = np.empty((len(starts), length), np.int64)
+    for number in range(length):  # all stretches at once, a step at a time
+        step = starts + number
+        num_left = np.minimum(size, num_elements - step)
+        place = (chosen[number] * num_left).astype(np.int64)
+        inputs[:, number] = places[row, place]
+        # The last place moves where nothing comes in any more.
+        last = places[row, num_left - 1]
+        places[row, place] = np.where(step + size < num_elements, step + size, last)
+    return inputs
+
+
+def _filled(num_elements: int, size: int, starts: Int64s, generator: np.random.Generator) -> Int64s:
+    """Return what the buffer holds before each start, int64[len(starts), size], in no order.
+
+    Looking back from the start, step by step: a step emptied a place that no later step did with
+    probability (places not met yet) / size. So new places are met at geometric distances, as
+    coupons are by a collector. Places never emptied still hold some of the first inputs.
+    """
+    # Steps that a new input has replaced what they took: after the end of the input none has.
+    seen = np.minimum(starts, num_elements - size)[:, None]
+
+    chance = 1.0 - np.arange(size) / size
+    ago = np.cumsum(generator.geometric(chance, (len(starts), size)), axis=1)
+    # Step s brings in input s + size; `ago` beyond the first step is a place never emptied.
+    contents = np.where(ago <= seen, size + seen - ago, -1)
+    first = np.flatnonzero(contents[:, -1] < 0)
+    some = generator.permuted(np.broadcast_to(np.arange(size), (len(first), size)), axis=1)
+    contents[first] = np.where(contents[first] < 0, some, contents[first])
+    # After the end of the input the buffer shrinks. Which inputs are left is uniform, so they are
+    # the first of any random arrangement, which is where `_played` takes them from.
+    ending = np.flatnonzero(starts > num_elements - size)
+    contents[ending] = generator.permuted(contents[ending], axis=1)
+    return contents
+
+
+def _drawn(
+    num_elements: int, size: int, starts: Int64s, length: int, generator: np.random.Generator
+) -> Int64s:
+    steps = starts[:, None] + np.arange(length)
+    last_full = num_elements - size
+    # Once nothing comes in, no place is emptied twice: numbers beyond the buffer, all different.
+    places = generator.integers(0, size, steps.shape)
+    places = np.where(steps <= last_full, places, size + np.arange(length))
+    later, earlier = _emptied_again(places)
+    seen = np.broadcast_to(np.minimum(starts, last_full)[:, None], steps.shape)
+    inputs = _contents(size, seen, generator)
+    # A place that is emptied again holds what came in when it was emptied before.
+    inputs.flat[later] = steps.flat[earlier] + size
+    # Only rows that repeat an input are drawn again, and of them only the repeated entries. What
+    # still repeats after the last round is too rare to show in a mean.
+    rows = np.arange(len(inputs))
+    for _ in range(_REDRAWS):
+        ordered = np.sort(inputs[rows], axis=1)
+        rows = rows[(ordered[:, 1:] == ordered[:, :-1]).any(axis=1)]
+        if not len(rows):
+            break
+        twice = _repeated(inputs[rows])
+        again = inputs[rows]
+        again[twice] = _contents(size, seen[rows][twice], generator)
+        inputs[rows] = again
+    return inputs
+
+
+def _emptied_again(places: Int64s) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return (flat index of a visit, that of the visit before it to the same place in its row)."""
+    by_place = np.argsort(places, axis=1, kind="stable")
+    ordered = np.take_along_axis(places, by_place, axis=1)
+    rows, columns = np.nonzero(ordered[:, 1:] == ordered[:, :-1])
+    width = places.shape[1]
+    return rows * width + by_place[rows, columns + 1], rows * width + by_place[rows, columns]
+
+
+def _contents(size: int, steps: Int64s, generator: np.random.Generator) -> Int64s:
+    """Return what some place holds before each step, int64 of the shape of `steps`.
+
+    It came in g steps before the newest input with probability (1 - 1/B)**g / B; where that is
+    before the first step, it is one of the first B inputs.
+    """
+    # The distance between two events of chance 1/B is geometric; less one, the age.
+    age = generator.geometric(1.0 / size, steps.shape) - 1
+    first = generator.integers(0, size, steps.shape)
+    return np.where(age < steps, size + steps - 1 - age, first)
+
+
+def _repeated(inputs: Int64s) -> NDArray[np.bool_]:
+    """Return which entries (bool, the shape of `inputs`) are in their row a second time."""
+    # The sort is stable, so of equal entries the first one stays unmarked.
+    by_input = np.argsort(inputs, axis=1, kind="stable")
+    ordered = np.take_along_axis(inputs, by_input, axis=1)
+    again = np.zeros(inputs.shape, bool)
+    again[:, 1:] = ordered[:, 1:] == ordered[:, :-1]
+    repeated = np.empty_like(again)
+    np.put_along_axis(repeated, by_input, again, axis=1)
+    return repeated

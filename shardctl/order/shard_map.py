@@ -1,0 +1,373 @@
+"""Which groups of shards feed which stretches of an epoch, a shuffle buffer included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardctl.base.arrays import Int64s
+from shardctl.order.order import Order
+from shardctl.order.reader_order import ReaderOrder
+from shardctl.order.sample import (
+    COMPLETE_LIMIT,
+    Floats,
+    OrderSample,
+    Sampled,
+    codes_of_stretches,
+    epoch_length,
+    is_drawn,
+    sample_epoch,
+)
+from shardctl.order.storage_order import storage_order
+
+NUM_ROWS = 48
+NUM_COLUMNS = 96
+_LOOKED_UP = 1 << 18  # positions of a long epoch
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ShardMap:
+    """How many examples of each group of shards come in each stretch of positions of an epoch.
+
+    counts: int64[rows, columns], of the positions that are measured.
+    rows: (first shard, last shard) of each group, numbered as the files of their splits are, in the
+        order of storage; shards between them that are not read do not count.
+    labels: the same as text, with the split where several are read: "0-21", "test:3".
+    columns: (start, stop) of each stretch, positions of the epoch.
+    measured: how many positions of each stretch are measured, int64[columns].
+    expected: the part of each row in the whole, which is what a uniform permutation shows in each
+        column, float64[rows].
+    num_shards, num_positions: how many the epoch has in all.
+    sampled: what is measured, None where it is every position.
+    """
+
+    counts: Int64s
+    rows: tuple[tuple[int, int], ...]
+    labels: tuple[str, ...]
+    columns: tuple[tuple[int, int], ...]
+    measured: Int64s
+    expected: Floats
+    num_shards: int
+    num_positions: int
+    sampled: Sampled | None
+
+
+def shard_map(
+    order: Order,
+    sample: OrderSample | None = None,
+    *,
+    rows: int = NUM_ROWS,
+    columns: int = NUM_COLUMNS,
+) -> ShardMap:
+    """Return which shards feed which positions of the first epoch of an order.
+
+    A `sample` of the whole epoch is counted. Of a long epoch single positions are looked up, one in
+    each of many equal parts: a stretch would show the few shards that the interleave has open.
+
+    >>> from shardctl.order.plan_order import plan_order
+    >>> found = shard_map(plan_order("mnist", "train", {"cycle": 1}).order, columns=3)
+    >>> found.rows, found.labels, found.columns, found.counts.tolist()
+    (((0, 0),), ('0',), ((0, 20000), (20000, 40000), (40000, 60000)), [[20000, 20000, 20000]])
+    """
+    num_positions, storage = epoch_length(order), storage_order(order)
+    count = min(columns, num_positions)
+    edges = [num_positions * number // max(count, 1) for number in range(count + 1)]
+    sample = whole_epoch(order, sample)
+    if sample is not None:
+        codes = sample.codes[0]
+        shards = storage.of(codes)[1]
+        sizes = np.bincount(shards, minlength=len(storage.shard_sizes))
+        column = np.repeat(np.arange(count), np.diff(edges))
+    else:
+        codes = looked_up(order, _LOOKED_UP // count * count)
+        shards, sizes = storage.of(codes)[1], storage.read_sizes
+        column = np.repeat(np.arange(count), len(codes) // count)
+    # Of what a pipeline repeats before it shuffles, a shard may come in the second epoch alone.
+    seen = np.flatnonzero(sizes)
+    splits, numbers, _ = order.codes.places(storage.first_codes[seen])
+    firsts = _first_of_groups(splits, rows)
+    lasts = np.append(firsts[1:], len(seen))[: len(firsts)] - 1
+    groups = np.repeat(np.arange(len(firsts)), lasts - firsts + 1)
+    of_shard = np.zeros(len(sizes), np.int64)
+    of_shard[seen] = groups
+    cells = np.bincount(of_shard[shards] * count + column, minlength=len(firsts) * count)
+    counts = cells.reshape(len(firsts), count)
+    ends = list(zip(splits.tolist(), numbers.tolist(), strict=True))
+    named = [(ends[first], ends[last]) for first, last in zip(firsts, lasts, strict=True)]
+    return ShardMap(
+        counts=counts,
+        rows=tuple((first[1], last[1]) for first, last in named),
+        labels=tuple(_label(order, first, last) for first, last in named),
+        columns=tuple(pairwise(edges)),
+        measured=counts.sum(axis=0),
+        expected=np.bincount(groups, sizes[seen] / max(int(sizes.sum()), 1), len(firsts)).astype(
+            float
+        ),
+        num_shards=len(seen),
+        num_positions=num_positions,
+        sampled=None
+        if sample is not None
+        else Sampled(
+            num_examples=len(codes),
+            num_stretches=len(codes),
+            stretch=1,
+            buffer_drawn=is_drawn(order),
+        ),
+    )
+
+
+def whole_epoch(order: Order, sample: OrderSample | None) -> OrderSample | None:
+    """Return a sample of the whole first epoch, None where it is too long for that."""
+    if sample is not None and sample.complete:
+        return sample
+    return sample_epoch(order) if epoch_length(order) <= COMPLETE_LIMIT else None
+
+
+def looked_up(order: Order, count: int) -> Int64s:
+    """Return the codes at single positions of the first epoch, one at random in each equal part."""
+    positions = one_in_each_part(0, epoch_length(order), count, np.random.default_rng(0))
+    return codes_of_stretches(order, 0, positions, 1, exact=False).ravel()
+
+
+def one_in_each_part(start: int, stop: int, count: int, generator: np.random.Generator) -> Int64s:
+    """Return a position at random in each of `count` equal parts of [start, stop), ascending."""
+    size, rest = divmod(stop - start, count)
+    number = np.arange(count + 1)
+    edges = start + number * size + number * rest // count  # no product is beyond an int64
+    return generator.integers(edges[:-1], edges[1:])
+
+
+def _first_of_groups(splits: Int64s, most: int) -> Int64s:
+    """Return the number of the first shard of each group of shards.
+
+    A group is of one split, wherever there are no more splits than groups; of a split they are
+    alike large to one shard.
+    """
+    begins = np.flatnonzero(np.diff(splits, prepend=-1))
+    if len(begins) > most:
+        begins = begins[:1]
+    sizes = np.diff(begins, append=len(splits))
+    left, others = most - len(begins), max(1, len(splits) - len(begins))
+    found = []
+    for begin, size in zip(begins.tolist(), sizes.tolist(), strict=True):
+        # One for each split; the rest go by what it has more, of which there is room for each.
+        count = min(size, 1 + left * (size - 1) // others)
+        found += [begin + size * number // count for number in range(count)]
+    return np.array(found, np.int64)
+
+
+def _label(order: Order, first: tuple[int, int], last: tuple[int, int]) -> str:
+    if not order.codes.several_splits:
+        return str(first[1]) if first == last else f"{first[1]}-{last[1]}"
+    names = [order.dataset.splits[split].name for split, _ in (first, last)]
+    if first == last:
+        return f"{names[0]}:{first[1]}"
+    other = str(last[1]) if first[0] == last[0] else f"{names[1]}:{last[1]}"
+    return f"{names[0]}:{first[1]}-{other}"
+
+
+# Which shard each slot reads when: the visits of a stretch of an order.
+
+Bools = NDArray[np.bool_]
+
+_MOST = 512
+_FIRST_READ = 1 << 14  # positions looked at first
+_MOST_READ = 1 << 20  # positions looked at in all
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Visit:
+    """What a slot reads of a shard before the next slot's turn; without slots, a run of one shard.
+
+    position: of its first example in the order. slot: None where the order has no blocks.
+    split, shard: where it is read, the shard numbered as the files of the split are.
+    first_id, last_id: ids in the split, of the first and last example that come.
+    is_run: whether the ids between them are all that come, in their order.
+    """
+
+    position: int
+    epoch: int
+    slot: int | None
+    split: str
+    shard: int
+    first_id: int
+    last_id: int
+    count: int
+    is_run: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strips:
+    """The visits of the positions [start, stop), in the order of positions.
+
+    `is_cut`: `stop` is before what was asked for, as there are more visits, or positions, than are
+    looked at. The first visit may have begun before `start`, the last one go on after `stop`.
+    """
+
+    visits: tuple[Visit, ...]
+    start: int
+    stop: int
+    is_cut: bool
+    has_slots: bool
+    several_splits: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Blocks:
+    """Positions in a row: their splits, shards and slots, int64[n], and where a visit ends.
+
+    A slot is -1 where the order has no blocks. `breaks` (bool[n - 1]) is whether the next position
+    is of another visit.
+    """
+
+    splits: Int64s
+    shards: Int64s
+    slots: Int64s
+    breaks: Bools
+
+
+def blocks_of(order: Order, codes: Int64s, positions: Int64s) -> Blocks:
+    """Return where the visits of positions that follow each other end, from the codes there."""
+    splits, shards, indices = order.codes.places(codes)
+    if not (isinstance(order, ReaderOrder) and order.has_blocks):
+        breaks = (np.diff(splits) != 0) | (np.diff(shards) != 0)
+        return Blocks(splits=splits, shards=shards, slots=np.full(len(codes), -1), breaks=breaks)
+    slots, offsets = order.blocks_at(positions)
+    breaks = np.diff(indices) <= 0  # a file that is read twice begins anew
+    for numbers in (splits, shards, slots, offsets // order.settings.block):
+        breaks |= np.diff(numbers) != 0
+    return Blocks(splits=splits, shards=shards, slots=slots, breaks=breaks)
+
+
+def strips(order: Order, start: int, stop: int, *, most: int = _MOST) -> Strips:
+    """Return the first visits of the positions [start, stop), `most` of them at most.
+
+    Of more than a million positions the first are looked at. An epoch ends a visit. With
+    `ds.shard` a visit has the examples of this host.
+
+    >>> from shardctl.order.plan_order import plan_order
+    >>> order = plan_order("imagenet2012", "train", {"cycle": 2, "block": 16}).order
+    >>> for visit in strips(order, 0, 40).visits:
+    ...     print(visit.position, visit.slot, visit.shard, visit.first_id, visit.last_id)
+    0 0 0 0 15
+    16 1 1 1251 1266
+    32 0 0 16 23
+    """
+    size = _FIRST_READ
+    while True:
+        end = min(start + size, stop)
+        found = _visits(order, start, end, most + 1)
+        if end == stop or len(found) > most or size >= _MOST_READ:
+            break
+        size *= 4
+    is_cut = len(found) > most or end < stop
+    end = found[most].position if len(found) > most else end
+    return Strips(
+        visits=tuple(found[:most]),
+        start=start,
+        stop=end,
+        is_cut=is_cut,
+        has_slots=order.has_blocks,
+        several_splits=order.codes.several_splits,
+    )
+
+
+def _visits(order: Order, start: int, stop: int, most: int) -> list[Visit]:
+    if start == stop:
+        return []
+    codes = order.read(start, stop)
+    positions = np.arange(start, stop)
+    blocks, epochs = blocks_of(order, codes, positions), order.epoch_of(positions)
+    ends = np.flatnonzero(blocks.breaks | (np.diff(epochs) != 0)) + 1
+    firsts = np.concatenate([[0], ends])[:most]
+    stops = np.append(ends, len(codes))[: len(firsts)]
+    ids = order.codes.split_ids(codes)
+    # The ids that do not follow the one before them, counted up to each position.
+    jumps = np.concatenate([[0], np.cumsum(np.diff(ids) != 1)])
+    names = [split.name for split in order.dataset.splits]
+    columns = (
+        positions[firsts],
+        epochs[firsts],
+        blocks.slots[firsts],
+        blocks.splits[firsts],
+        blocks.shards[firsts],
+        ids[firsts],
+        ids[stops - 1],
+        stops - firsts,
+        jumps[stops - 1] == jumps[firsts],
+    )
+    return [
+        Visit(
+            position=position,
+            epoch=epoch,
+            slot=None if slot < 0 else slot,
+            split=names[split],
+            shard=shard,
+            first_id=first_id,
+            last_id=last_id,
+            count=count,
+            is_run=is_run,
+        )
+        for position, epoch, slot, split, shard, first_id, last_id, count, is_run in zip(
+            *(column.tolist() for column in columns), strict=True
+        )
+    ]
+
+
+# Hosts or shards in so few groups that each can be seen.
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bucket:
+    """Values first..last, both included: the least and the largest, their mean, where the largest.
+
+    `argmax` is the index of the first of the largest, counted as `first` is.
+    """
+
+    first: int
+    last: int
+    min: float
+    max: float
+    mean: float
+    argmax: int
+
+    @property
+    def count(self) -> int:
+        """Number of values."""
+        return self.last - self.first + 1
+
+
+def buckets(
+    values: Sequence[float] | NDArray[np.integer] | NDArray[np.floating], most: int
+) -> tuple[Bucket, ...]:
+    """Return values in order in `most` groups, whose sizes differ by one at most.
+
+    Where there are no more than `most`, each is its own; of none there is no group.
+
+    >>> [(b.first, b.last, b.max, b.argmax) for b in buckets([3, 1, 4, 1, 5], 2)]
+    [(0, 1, 3, 0), (2, 4, 5, 4)]
+    """
+    array = np.asarray(values)
+    if not isinstance(values, np.ndarray) and array.dtype != np.int64:
+        array = np.array(values, object)  # of Python's numbers none is too large, or made a float
+    count = min(most, len(array))
+    found = []
+    for number in range(count):
+        first, stop = len(array) * number // count, len(array) * (number + 1) // count
+        part = array[first:stop]
+        smallest, largest = part.min(), part.max()
+        found.append(
+            Bucket(
+                first=first,
+                last=stop - 1,
+                min=smallest.item() if isinstance(smallest, np.generic) else smallest,
+                max=largest.item() if isinstance(largest, np.generic) else largest,
+                mean=float(part.mean(dtype=np.float64)),
+                argmax=first + int(part.argmax()),
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,314 @@
+"""What do the readers of a pipeline read: which datasets, and which part of each?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+
+from shardctl.base.hooks import provided
+from shardctl.base.phrase import refused
+from shardctl.base.progress import Progress
+from shardctl.base.text import printable, quoted
+from shardctl.base.tfds_rules import INT64_MAX
+from shardctl.dataset.combined import combined, distinct_datasets, labels_of
+from shardctl.dataset.dataset import Dataset, as_dataset
+from shardctl.errors import UsageError
+from shardctl.order.file_formats import format_warnings, refuse_open_splits
+from shardctl.order.order import Origin
+from shardctl.order.reader_order import ReaderOrder
+from shardctl.order.reads_of_host import listing_warnings
+from shardctl.order.staged import StagedOrder
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.short_form import settings_of_read, stages_of
+from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.stages import stages as ast
+from shardctl.stages.part import Source
+from shardctl.stages.pipelines import readers_of, sources_of
+from shardctl.stages.text import text_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedSources(Resolved):
+    """The ranges that all readers of a pipeline select, over one dataset that holds all of theirs.
+
+    given: what the reader of the command was given, which holds for readers that name nothing of
+        their own; the same stages under other settings are resolved from it again.
+    known: datasets by the references of readers that are not looked up, then as now.
+    """
+
+    given: tuple[Dataset, str | None] = field(compare=False, repr=False)
+    known: Mapping[str, Dataset] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def num_selected(self) -> None:
+        """None, since the stages decide."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sources:
+    """What the readers of a pipeline read: the whole, and the part and the origin of each."""
+
+    resolved: ResolvedSources
+    origins: Mapping[ast.Read, Origin]
+    parts: Mapping[ast.Read, tuple[Dataset, tuple[SplitRange, ...]]]
+
+    def order(self, settings: ReadSettings) -> StagedOrder:
+        """Return the order of the pipeline under settings with these readers."""
+        readers = {
+            read: ReaderOrder(dataset, ranges, _of_one_epoch(settings, read))
+            for read, (dataset, ranges) in self.parts.items()
+        }
+        sizes = {read: order.epoch_size for read, order in readers.items()}
+        progress = progress_of(stages_of(settings), sizes, settings.pass_index)
+        return StagedOrder(
+            self.resolved.dataset,
+            readers,
+            settings,
+            origins=self.origins,
+            advance=None if progress is None else progress.advance,
+        )
+
+
+def sources(
+    dataset: Dataset,
+    spec: str | None,
+    settings: ReadSettings,
+    known: Mapping[str, Dataset] | None = None,
+) -> Sources:
+    """Return what the readers of stages read, where the command reads `spec` of `dataset`.
+
+    known: datasets by the references of readers; others are looked up.
+
+    Raises:
+        UsageError: a bad spec, or a source whose examples no dataset has.
+    """
+    stages = stages_of(settings)
+    refuse_other_sources(stages)
+    reads = list(dict.fromkeys(readers_of(stages)))
+    of_read = dict(zip(reads, _datasets(dataset, reads, known or {}), strict=True))
+    specs = {
+        read: spec_of_reader(read, of_read[read], spec, is_known=read.data in (known or {}))
+        for read in reads
+    }
+    found = {read: resolve_subsplit(specs[read], of_read[read]) for read in reads}
+    for resolved in found.values():
+        refuse_open_splits(resolved)
+    whole, labelled = in_one_dataset(list(found.values()))
+    parts: dict[ast.Read, tuple[Dataset, tuple[SplitRange, ...]]] = {}
+    origins: dict[ast.Read, Origin] = {}
+    warnings: list[str] = []
+    for read, (own, label, ranges) in zip(reads, labelled, strict=True):
+        # Whether examples are in order decides how a reader of its own reads.
+        parts[read] = (own if own is whole else replace(whole, ordered=own.ordered), ranges)
+        origins[read] = Origin(name=f"{label}{specs[read]}", dataset=own, spec=specs[read])
+        warnings += found[read].warnings
+        warnings += format_warnings(own, found[read].ranges)
+        if not read.listed:  # which is refused instead
+            own_settings = settings_of_read(settings, read)
+            warnings += listing_warnings(own, found[read].ranges, own_settings)
+    return Sources(
+        resolved=ResolvedSources(
+            dataset=whole,
+            spec=", ".join(dict.fromkeys(origin.name for origin in origins.values())),
+            ranges=tuple(piece for _, ranges in parts.values() for piece in ranges),
+            warnings=tuple(dict.fromkeys(warnings)),
+            given=(dataset, spec),
+            known=known or {},
+        ),
+        origins=origins,
+        parts=parts,
+    )
+
+
+def in_one_dataset(
+    found: Sequence[Resolved],
+) -> tuple[Dataset, list[tuple[Dataset, str, tuple[SplitRange, ...]]]]:
+    """Return a dataset that holds what all specs select, and of each where it is in that.
+
+    That is its own dataset, what its splits are called before their name, "" where all are of one
+    dataset, and its ranges in the whole.
+    """
+    datasets = distinct_datasets(resolved.dataset for resolved in found)
+    whole, names = combined(datasets), labels_of(datasets)
+    parts = []
+    for resolved in found:
+        number = next(i for i, one in enumerate(datasets) if one == resolved.dataset)
+        label, ranges = "", resolved.ranges
+        if len(datasets) > 1:
+            label = f"{names[number]}/"
+            ranges = tuple(
+                replace(piece, split=whole.split(f"{label}{piece.split.name}")) for piece in ranges
+            )
+        parts.append((datasets[number], label, ranges))
+    return whole, parts
+
+
+def refuse_other_sources(stages: ast.Pipeline) -> None:
+    """Refuse sources whose examples no dataset has.
+
+    Raises:
+        UsageError: one is no reader of TFDS.
+    """
+    for source in sources_of(stages):
+        if not isinstance(source, ast.Read):
+            raise refused(
+                "{stages}: {} is no reader of TFDS, so its elements have no names here; an "
+                "order is that of what read(..) hands out",
+                quoted(source.name),
+            )
+
+
+def _datasets(
+    dataset: Dataset, reads: list[ast.Read], known: Mapping[str, Dataset]
+) -> list[Dataset]:
+    by_ref = dict(known)
+    for read in reads:
+        if read.data is not None and read.data not in by_ref:
+            by_ref[read.data] = as_dataset(read.data)
+    return [dataset if read.data is None else by_ref[read.data] for read in reads]
+
+
+def spec_of_reader(
+    read: ast.Read, dataset: Dataset, spec: str | None, *, is_known: bool = False
+) -> str:
+    """Return what a reader reads of its dataset, where the command is given `spec`.
+
+    is_known: the dataset is one that was kept, whose files need not be here.
+
+    Raises:
+        UsageError: files that the script lists itself in another order, see `Read.listed`.
+    """
+    if read.spec is not None:
+        return read.spec
+    if read.listed:
+        if read.data is None:  # as only a file that somebody edited says
+            raise UsageError("read: files that the script lists itself need data, their pattern")
+        listed: str = provided("listed")(read.data, dataset, look=not is_known)
+        return listed
+    if spec is not None and read.data is None:
+        return spec
+    return default_spec(dataset)
+
+
+def _of_one_epoch(settings: ReadSettings, read: ast.Read) -> ReadSettings:
+    return replace(settings_of_read(settings, read), pass_index=0, loop="python")
+
+
+def reads_spec(settings: ReadSettings) -> bool:
+    """Whether a reader reads the spec of the command, or the reader is the command's."""
+    return any((r.spec, r.data) == (None, None) for r in readers_of(stages_of(settings)))
+
+
+def refuse_unread_spec(spec: str | None, settings: ReadSettings) -> None:
+    """Refuse a spec that no reader of the stages takes.
+
+    Raises:
+        UsageError: all readers say themselves what they read.
+    """
+    if spec is not None and not reads_spec(settings):
+        raise refused(
+            "{} and {stages} {}: the stages say what is read; leave one of them out",
+            quoted(spec),
+            printable(text_of(stages_of(settings)), 60),
+        )
+
+
+# How long does it take to follow a pipeline, before that is begun?
+
+PER_SECOND = 1_000_000  # examples of a mixture or a filter, which are followed one by one
+_MOST_READINGS = 1 << 22  # each an iterator with seeds of its own, a kilobyte
+
+_LESS = "end the stages earlier with take(N), or read a part as train[:1%]"
+
+
+@dataclass(kw_only=True)
+class _Extent:
+    """At most how many examples a pipeline hands out, in elements of how many, and of what.
+
+    readings: how often a dataset of it is read. counted: whether that takes a count of each
+    example. seeded: whether each reading takes seeds.
+    """
+
+    examples: float
+    width: float = 1
+    readings: float = 1
+    counted: bool = False
+    seeded: bool = False
+
+
+def progress_of(
+    stages: ast.Pipeline, sizes: Mapping[ast.Read, int], pass_index: int = 0
+) -> Progress | None:
+    """Return what is told how far a pipeline is followed; None where counting takes no time.
+
+    `sizes` are the examples of its readers.
+
+    Raises:
+        UsageError: it would take more than a day, or more memory than there is.
+    """
+    extent = _extent(stages, sizes)
+    passes = pass_index + 1
+    readings = extent.readings * passes
+    if extent.seeded and readings != inf and readings > _MOST_READINGS:
+        raise refused(
+            "{stages} read a dataset {:,} times, each with seeds of its own, and more than "
+            "{:,} times is refused; repeat it less often",
+            int(readings),
+            _MOST_READINGS,
+        )
+    if extent.examples != inf and extent.examples > INT64_MAX:
+        raise refused("{stages} repeat too often: positions go up to {}", INT64_MAX)
+    total = extent.examples * passes if extent.counted and extent.examples != inf else 0
+    if not total:
+        return None
+    return Progress(
+        None, "examples of the stages", int(total), per_second=PER_SECOND, instead=_LESS
+    )
+
+
+def _extent(pipeline: ast.Pipeline, sizes: Mapping[ast.Read, int]) -> _Extent:
+    found = _source_extent(pipeline.source, sizes)
+    for stage in pipeline.stages:
+        match stage:
+            case ast.Repeat():
+                times = inf if stage.count is None else stage.count
+                found.examples *= times if found.examples else 0
+                found.readings *= times if found.readings else 0
+            case ast.Batch():
+                found.width *= stage.size
+            case ast.Take() if stage.count >= 0:
+                found.examples = min(found.examples, stage.count * found.width)
+                # Of what has no end, as often as there are examples left of it at most.
+                found.readings = min(found.readings, max(1.0, found.examples))
+            case ast.Concatenate():
+                both = [found, _extent(stage.other, sizes)]
+                found = _together(both, width=max(part.width for part in both))
+            case ast.Shuffle():
+                found.seeded |= stage.reshuffle is not False
+            case ast.Filter():
+                found.counted = True
+    return found
+
+
+def _source_extent(source: Source, sizes: Mapping[ast.Read, int]) -> _Extent:
+    if isinstance(source, ast.Read):
+        return _Extent(examples=sizes[source], seeded=bool(source.settings))
+    parts = [_extent(part, sizes) for part in source.fed_by]
+    if not parts:
+        return _Extent(examples=inf)
+    found = _together(parts, width=sum(part.width for part in parts))
+    found.counted |= isinstance(source, ast.SampleFromDatasets | ast.ChooseFromDatasets)
+    return found
+
+
+def _together(parts: Sequence[_Extent], *, width: float) -> _Extent:
+    return _Extent(
+        examples=sum(part.examples for part in parts),
+        width=width,
+        readings=max(part.readings for part in parts),
+        counted=any(part.counted for part in parts),
+        seeded=any(part.seeded for part in parts),
+    )

@@ -1,0 +1,322 @@
+"""The order of a pipeline whose stages are as a script has them, mixtures of readers included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardctl.base.arguments.checked import checked
+from shardctl.base.arrays import Int64s, groups_of
+from shardctl.base.hooks import provided
+from shardctl.base.tfds_rules import INT64_MAX, WHOLE_DATASET
+from shardctl.dataset.dataset import Dataset
+from shardctl.errors import UsageError
+from shardctl.iteration.build import build, iteration_of_pass
+from shardctl.iteration.iteration import EVERYTHING, Node
+from shardctl.order.example_codes import ExampleCodes
+from shardctl.order.order import (
+    CHUNK_SIZE,
+    ENDLESS,
+    MAX_POSITIONS,
+    NONE,
+    Order,
+    Origin,
+    Over,
+    _ignore,
+)
+from shardctl.order.reader_node import ElementKeys, ReaderNode
+from shardctl.order.reader_order import ReaderOrder
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.short_form import stages_of
+from shardctl.spec.reads import joined
+from shardctl.stages.pipelines import parts_of, readers_of
+from shardctl.stages.stages import Filter, Pipeline, Read, Repeat, SampleFromDatasets, Shuffle
+from shardctl.tfdata.seed_generator import ScriptSeeds
+
+_AT_ONCE = 1 << 22  # elements that are pulled between two reports
+
+
+class StagedOrder(Order):
+    """Every example of one pass over a pipeline with stages, from 0, batches taken apart.
+
+    `readers` are the orders of one epoch of what each reader of the stages reads, all over the
+    splits of `dataset`. The epoch of an example is which reading of its source it comes from,
+    counted in this pass from 0; what a cache hands out again counts as read again. A step is an
+    element of the pipeline, where elements are batches.
+
+    A pipeline without end is followed as far as it is asked about; `num_examples` is then no more
+    than a bound of that. `origins` say what each reader reads, `advance` is told of elements as
+    they are counted.
+
+    Raises:
+        UnpredictableOrderError: a stage leaves this order open; the text names it.
+        UsageError: what TensorFlow refuses as well; the text names the stage.
+    """
+
+    continued_by = "shardctl.tfds"
+    why_empty = "--stages leave nothing of what is read"
+    why_no_steps = "--step: the --stages make no batches; a step is a batch"
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        readers: Mapping[Read, ReaderOrder],
+        settings: ReadSettings,
+        *,
+        origins: Mapping[Read, Origin],
+        advance: Callable[[int], None] | None = None,
+    ) -> None:
+        self.stages = stages_of(settings)
+        self.dataset = dataset
+        self.settings = settings
+        reads = readers_of(self.stages)
+        self.origins = dict(origins)
+        self.sources = tuple(origins[read].name for read in reads)
+        self.readers = dict(readers)
+        orders = [readers[read] for read in reads]
+        self._orders = orders
+        self.ranges = tuple(piece for order in orders for piece in order.ranges)
+        given = [replace(order.given, files=dataset) for order in orders]
+        self.codes = ExampleCodes(dataset, [piece.split.name for piece in self.ranges], *given)
+        for order in orders:
+            order.codes = self.codes
+        # What all readers are given, one after the other.
+        self.given = joined(given)
+        self.reads = joined([replace(order.reads, files=dataset) for order in orders])
+        self._seeds = ScriptSeeds(settings.global_seed)
+        self._nodes: list[ReaderNode] = []
+        self._node = build(self.stages, self._reader_node, seeds=self._seeds, kept=self._passing)
+        self.is_endless = self._node.is_infinite
+        # One reader reads, and nothing behind a repeat mixes its epochs.
+        kinds = [type(stage) for stage in self.stages.stages if isinstance(stage, Repeat | Shuffle)]
+        mixes = Repeat in kinds and Shuffle in kinds[kinds.index(Repeat) :]
+        is_one = len(self.sources) == 1 and isinstance(self.stages.source, Read)
+        self.has_epochs = is_one and not mixes
+        self._root = iteration_of_pass(self._node, settings.pass_index, loop=settings.loop)
+        if not self.is_endless:
+            at_once = EVERYTHING if advance is None else _AT_ONCE
+            while self._root.pull(at_once) == at_once:
+                (advance or _ignore)(at_once)
+            if self._root.num_examples > INT64_MAX:
+                raise UsageError(f"the pipeline has more than {INT64_MAX} examples")
+        # Without an end there is but a bound of what can be asked for.
+        self.num_examples = ENDLESS if self.is_endless else self._root.num_examples
+        self.shuffles = any(order.shuffles for order in orders) or any(
+            isinstance(part, SampleFromDatasets) or (isinstance(part, Shuffle) and part.buffer != 1)
+            for part in parts_of(self.stages)
+        )
+        self.num_drawn_seeds = self._seeds.op_index
+        self._root.check()
+
+    def _reader_node(self, read: Read) -> ReaderNode:
+        order = self.readers[read]
+        is_endless = order.settings.repeat_files
+        tickets = ElementKeys(
+            size=None if is_endless else order.epoch_size,
+            reader=len(self._nodes),
+            num_readers=len(self.sources),
+        )
+        node = ReaderNode(order, tickets, self._seeds, has_cardinality=read.has_cardinality)
+        self._nodes.append(node)
+        return node
+
+    def _passing(self, stage: Filter) -> Callable[[Int64s], NDArray[np.bool_]]:
+        """Return which tickets pass a filter that has a list of the examples that do."""
+        passes = provided("kept")(stage.kept, self.codes)
+        return lambda tickets: passes(self._codes(tickets))
+
+    @cached_property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the order depends on though nobody stated it, of all readers."""
+        return tuple(dict.fromkeys(text for one in self._orders for text in one.assumptions))
+
+    @cached_property
+    def epoch_size(self) -> int:  # type: ignore[override]  # counted when it is asked for
+        """Number of examples of an epoch: what comes to the first repeat in the row of stages.
+
+        Of mixtures it is what all readers read at once; no more than the order has.
+        """
+        most = min(sum(order.epoch_size for order in self._orders), self.num_examples)
+        node = self._unrepeated
+        if node is None or node.is_infinite:
+            return most
+        root = node.iterate()
+        root.pull(EVERYTHING)
+        return min(most, root.num_examples)
+
+    @property
+    def _unrepeated(self) -> Node | None:
+        """What the stages of one reader up to the first repeat are alone, None where it is open."""
+        source, stages = self.stages.source, self.stages.stages
+        repeat = next((i for i, s in enumerate(stages) if isinstance(s, Repeat)), None)
+        if repeat is None or not isinstance(source, Read) or len(self.sources) > 1:
+            return None
+        if any(isinstance(stage, Filter) for stage in stages[:repeat]):
+            return None
+        seeds = ScriptSeeds(self.settings.global_seed)
+
+        def reader(read: Read) -> ReaderNode:
+            return ReaderNode(self.readers[read], self._nodes[0].tickets, seeds)
+
+        pipeline = Pipeline(source=source, stages=stages[:repeat])
+        return build(pipeline, reader, seeds=seeds)
+
+    @property
+    def num_buffered(self) -> int | None:
+        """Size of the largest shuffle buffer in the row of stages, None without one."""
+        sizes = [stage.buffer for stage in self.stages.stages if type(stage) is Shuffle]
+        if WHOLE_DATASET in sizes:
+            return max(1, self.epoch_size)
+        return max(sizes, default=None)
+
+    @property
+    def num_epochs(self) -> int | None:
+        """Number of readings of one source in the pass, None without end."""
+        return None if self.is_endless else self._root.num_readings
+
+    def _chunks(self, start: int, stop: int) -> Iterator[Int64s]:
+        return map(self._codes, self._tickets(start, stop))
+
+    def _tickets(self, start: int, stop: int) -> Iterator[Int64s]:
+        self._reach(stop)
+        for piece in self._root.codes_between(start, stop):
+            for begin in range(0, len(piece), CHUNK_SIZE):
+                yield piece[begin : begin + CHUNK_SIZE]
+
+    def _codes_at(self, positions: Int64s) -> Int64s:
+        self._reach(int(positions.max()) + 1)
+        return self._codes(self._root.codes_at(positions))
+
+    def _found(self, codes: Int64s, over: Over) -> Iterator[tuple[Int64s, Int64s]]:
+        if self.is_endless:
+            raise UsageError(
+                "the pipeline has no end, so an example comes again and again; end it with a "
+                "stage, as in 'repeat | take(10_000)', or ask for positions"
+            )
+        readings = [
+            (node, reading.number)
+            for node in self._nodes
+            for reading in node.iterations
+            if reading.pulled
+        ]
+        if len(readings) * len(codes) > MAX_POSITIONS:
+            raise UsageError(
+                f"{len(codes)} examples in {len(readings)} readings have more than "
+                f"{MAX_POSITIONS} positions; ask for fewer"
+            )
+        queries, tickets = [NONE], [NONE]
+        for place in over(range(len(readings))):
+            node, number = readings[place]
+            query, found = node.tickets_of(number, codes)
+            queries.append(query)
+            tickets.append(found)
+        which, position = self._root.places_of(np.concatenate(tickets))
+        return iter([(np.concatenate(queries)[which], position)])
+
+    def _epochs_at(self, positions: Int64s) -> Int64s:
+        self._reach(int(positions.max()) + 1)
+        return self._root.readings_at(positions)
+
+    @checked
+    def consumed(self, stop: int, advance: Callable[[int], None] = _ignore) -> list[int]:
+        """Return how many of the first `stop` examples come from each of `sources`."""
+        self._check_range(0, stop)
+        counts = np.zeros(len(self.sources), np.int64)
+        for tickets in self._tickets(0, stop) if stop else ():
+            advance(len(tickets))
+            sources = self._nodes[0].tickets.readers(tickets)
+            counts += np.bincount(sources, minlength=len(counts))
+        return [int(count) for count in counts]
+
+    @property
+    def has_second_epoch(self) -> bool:
+        """Whether the pass has as many examples again as its first epoch."""
+        return self.num_examples >= 2 * self.epoch_size
+
+    @property
+    def batch_size(self) -> int | None:
+        """Number of examples in the first batch, None where elements are examples."""
+        if not self.has_steps or self.num_steps == 0:
+            return None
+        return len(self.positions_in_step(0))
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The sizes of the batches around an example, outermost first; None for tuples."""
+        axes = self._node.shape
+        return tuple(axis.size for axis in axes) if all(axis.is_batch for axis in axes) else None
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether elements are batches, or hold several examples."""
+        return bool(self._node.shape) or self._root.width != 1
+
+    @property
+    def num_steps(self) -> int | None:
+        """Number of elements of the pass, None without end."""
+        return None if self.is_endless else self._root.pulled
+
+    def _steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        self._reach(int(positions.max()) + 1)
+        return self._root.at(positions)
+
+    def _in_step(self, step: int) -> range:
+        if self.is_endless and step >= self._root.pulled:
+            self._root.pull(step + 1 - self._root.pulled)
+            self._root.check()
+        start, stop = self._root.before(np.array([step, step + 1])).tolist()
+        return range(start, stop)
+
+    @checked
+    def steps_up_to(self, stop: int) -> int:
+        """Return `stop`, or how many elements there are where those are fewer."""
+        self._check_count(stop)
+        root = self._root
+        if self.is_endless and root.pulled < stop:
+            root.pull(stop - root.pulled)
+            root.check()
+        return min(stop, root.pulled)
+
+    @checked
+    def examples_in_steps(self, start: int, stop: int) -> tuple[Int64s, Int64s, Int64s]:
+        """Return (which of `sources`, code) of the examples of elements [start, stop).
+
+        And how many each element has, int64[stop - start].
+        """
+        self._check_count(start, stop)
+        tickets = np.concatenate([NONE, *self._root.chunks(start, self.steps_up_to(stop))])
+        sources = self._nodes[0].tickets.readers(tickets)
+        return sources, self._codes(tickets), self._root.widths(np.arange(start, stop))
+
+    def _reach(self, stop: int) -> None:
+        """Follow a pipeline without end until it has handed out so many examples."""
+        root = self._root
+        if not self.is_endless or root.num_examples >= stop:
+            return
+        most = max(1, int(np.prod([axis.size for axis in self._node.shape])))
+        while root.num_examples < stop:
+            width = root.width or most
+            if not root.pull(max(1, (stop - root.num_examples) // width)):
+                raise UsageError(
+                    f"position {stop - 1}: the pipeline hands out {root.num_examples} examples"
+                )
+        root.check()
+
+    def _codes(self, tickets: Int64s) -> Int64s:
+        """Return the codes of the examples with these tickets, int64[q]."""
+        if len(self._nodes) == 1:
+            return self._nodes[0].codes_of(tickets)
+        readers = self._nodes[0].tickets.readers(tickets)
+        codes = np.empty_like(tickets)
+        for index, here in groups_of(readers):
+            codes[here] = self._nodes[index].codes_of(tickets[here])
+        return codes
+
+    def forget_readings(self) -> None:
+        """Give back the memory of the readings; they are built anew when they are asked for."""
+        for node in self._nodes:
+            node.forget()

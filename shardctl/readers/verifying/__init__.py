@@ -1,1 +1,0 @@
-"""Every record of every file of a dataset, beside its metadata."""

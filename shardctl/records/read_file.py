@@ -1,0 +1,170 @@
+"""One record file, of any format that is read here; whatever is in its place ends in an answer.
+
+The one home of counting: `FORMATS` has the formats, `count_file` counts a file that was listed,
+near or far, `read_record_file` whatever is at a path.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+
+from shardctl.base.text import printable, quoted
+from shardctl.base.tfds_rules import FILE_FORMATS
+from shardctl.dataset.file_finding import FindingKind
+from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError
+from shardctl.records.array_record import ArrayRecord
+from shardctl.records.arrow import Arrow
+from shardctl.records.contents import Damage, FileContents, RecordFormat, Told, untold
+from shardctl.records.mds import MDS
+from shardctl.records.parquet import Parquet
+from shardctl.records.tfrecord import TFRecord
+from shardctl.records.webdataset import WebDataset
+from shardctl.stores.store import StoredFile
+from shardctl.stores.stores import is_remote, store_of
+
+_ALL: tuple[RecordFormat, ...] = (
+    TFRecord(),
+    ArrayRecord(),
+    Parquet(),
+    MDS(),
+    WebDataset(),
+    Arrow(),
+)
+FORMATS: dict[str, RecordFormat] = {known.name: known for known in _ALL}
+HEAD_BYTES = 1 << 12  # of a file whose name does not tell its format
+
+# What a store or a library raises of a file that it cannot read. What `told` raises to end the
+# reading is none of these, nor is MemoryError, which says nothing of the file.
+_FAILURES = (ShardctlError, OSError, ValueError, RuntimeError, EOFError, LookupError)
+
+
+def why_not_read(file_format: str) -> str | None:
+    """Return why files of a format are not read here, None where they are.
+
+    >>> why_not_read("riegeli")
+    'riegeli files are not read; `tfds convert_format` makes array_record files of them'
+    """
+    if file_format in FORMATS:
+        return None
+    if file_format in FILE_FORMATS:
+        convert = "`tfds convert_format` makes array_record files of them"
+        return f"{file_format} files are not read; {convert}"
+    return f"{printable(file_format, 40)} files are not read: it is no format of TFDS"
+
+
+def count_file(
+    file: StoredFile, file_format: str, *, checksums: bool = False, told: Told = untold
+) -> FileContents:
+    """Return what a file holds that was listed; without `checksums` its records are counted alone.
+
+    Whatever is wrong with the file, or with the place where it lies, is `damage` of the answer: one
+    that changed since it was listed is "unreadable", as is one that cannot be reached. What `told`
+    raises to end the reading is passed on.
+
+    Raises:
+        MissingDependencyError: a package that the format or the place needs is not installed.
+        ValueError: a format that is not read here, see `why_not_read`.
+    """
+    counter = FORMATS.get(file_format)
+    if counter is None:
+        raise ValueError(f"no way to read {file_format}")
+    try:
+        with store_of(file.path).open(file) as source:
+            return counter.count(source, checksums=checksums, told=told)
+    except MissingDependencyError:
+        raise
+    except _FAILURES as error:
+        return _not_read(file.path, error)
+
+
+def read_record_file(
+    path: str, file_format: str, *, checksums: bool = True, told: Told = untold
+) -> FileContents:
+    """Return what the file at a path holds; without `checksums` its records are counted, no more.
+
+    What is no regular file is not opened, since a FIFO would wait for a writer and a device may
+    have no end.
+
+    Raises:
+        MissingDependencyError: a package that the format or the place needs is not installed.
+        ValueError: a format that is not read here, see `why_not_read`.
+    """
+    if file_format not in FORMATS:
+        raise ValueError(f"no way to read {file_format}")
+    try:
+        file = store_of(path).status(path)
+    except MissingDependencyError:
+        raise
+    except _FAILURES as error:
+        return _not_read(path, error)
+    if file is None:
+        return _not_there(path) or _nothing("missing", "missing")
+    return count_file(file, file_format, checksums=checksums, told=told)
+
+
+def format_of(file: StoredFile) -> str | None:
+    """Return the format of a file by its name, else by its first bytes; None where neither tells.
+
+    Raises:
+        DatasetError: the name does not tell, and the file cannot be read.
+        MissingDependencyError: a package that the place needs is not installed.
+    """
+    by_name = format_of_name(file.path)
+    if by_name is not None or not file.num_bytes:
+        return by_name
+    with store_of(file.path).open(file) as source:
+        head = source.read(0, min(HEAD_BYTES, file.num_bytes))
+    return next((name for name, known in FORMATS.items() if known.is_of(head)), None)
+
+
+def format_of_name(path: str) -> str | None:
+    """Return the format that the name of a file ends in, or has before a number of the shard.
+
+    >>> format_of_name("gs://b/toy-train.tfrecord-00000-of-00001"), format_of_name("a.tfrecord.gz")
+    ('tfrecord', 'tfrecord')
+    >>> format_of_name("tfrecord/part-00000")
+    """
+    name = re.split(r"[/\\]", path)[-1].lower()
+    places = (
+        (found.start(), known)
+        for known, counter in FORMATS.items()
+        for suffix in counter.suffixes
+        for found in re.finditer(re.escape(suffix) + r"(?![a-z0-9_])", name)
+    )
+    return max(places, default=(0, None))[1]
+
+
+def _not_read(path: str, error: Exception) -> FileContents:
+    """Return what is at a path that a store or a library failed to read."""
+    there = None if is_remote(path) else _not_there(path)
+    if there is not None:
+        return there
+    cause = error.__cause__ if isinstance(error, DatasetError) else error
+    said = cause.strerror if isinstance(cause, OSError) else None
+    return _nothing("unreadable", printable(said or str(error) or type(error).__name__, 500))
+
+
+def _not_there(path: str) -> FileContents | None:
+    """Return what is in the place of a local file, None where it is a file."""
+    try:
+        status = os.lstat(path)
+        if stat.S_ISLNK(status.st_mode):
+            status = os.stat(path)
+        if stat.S_ISREG(status.st_mode):
+            return None
+        what = "a folder" if stat.S_ISDIR(status.st_mode) else "a FIFO or a device"
+        return _nothing("not-a-file", f"{what}, not a file")
+    except FileNotFoundError:
+        if os.path.islink(path):
+            text = f"a link to {quoted(os.readlink(path), 200)}, which is not there"
+            return _nothing("not-a-file", text)
+        return _nothing("missing", "missing")
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        return _nothing("unreadable", printable(said, 200))
+
+
+def _nothing(kind: FindingKind, text: str) -> FileContents:
+    return FileContents(num_records=None, damage=Damage(kind=kind, text=text))

@@ -1,0 +1,321 @@
+"""TFRecord files, plain or compressed: followed header by header, contents checked where asked.
+
+Source: xla/tsl/lib/io/record_writer.h, record_reader.cc, and zlib_inputstream.cc of the files that
+are compressed as a whole.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import replace
+from typing import Any
+
+import google_crc32c
+
+from shardctl.base.tfds_rules import CRC32C_MASK_DELTA, TFRECORD_FOOTER_BYTES, TFRECORD_HEADER_BYTES
+from shardctl.dataset.file_finding import FindingKind
+from shardctl.records.contents import Compression, Damage, FileContents, Told, untold
+from shardctl.records.packed import Forwards
+from shardctl.records.window import Window
+from shardctl.stores.store import ByteSource
+
+FRAME = TFRECORD_HEADER_BYTES + TFRECORD_FOOTER_BYTES  # of a record besides its data
+NO_LENGTH = 1 << 65  # beyond every length that a header can hold, and so beyond every end
+_MOST_KNOWN = 1 << 14
+_PIECE = 1 << 18  # of the data of a record, whose checksum is continued
+_REPORTED = 1 << 20  # bytes between two reports
+_TELLING = 1 << 12  # bytes that say how a file is compressed
+# TensorFlow takes memory for the length that it reads before it finds that the file ends.
+_PLAUSIBLE = 1 << 26
+_SHRUNK = "the file became shorter while it was read"
+_HEADER = struct.Struct("<QI")
+# RecordReaderOptions of record_reader.h: what is read and what is decompressed at a time.
+BUFFER = 256 << 10
+_WINDOW_BITS: dict[Compression, int] = {"GZIP": zlib.MAX_WBITS + 16, "ZLIB": zlib.MAX_WBITS}
+
+
+class TFRecord:
+    """Records with their length before them; nothing in a file says how many there are."""
+
+    name = "tfrecord"
+    suffixes: tuple[str, ...] = (".tfrecord", ".tfrecords", ".tfrec", ".tfr", ".record", ".records")
+
+    def count(
+        self, source: ByteSource, *, checksums: bool = False, told: Told = untold
+    ) -> FileContents:
+        """Return what a file holds; without `checksums` the data of records is jumped over.
+
+        Lengths are checked in any case. A record whose data is damaged is counted, and the reading
+        goes on behind it; behind a damaged length nothing says where records begin. A file that is
+        compressed as a whole is decompressed in any case; record and byte are those inside.
+        """
+        window = Window(source)
+        header = window.at(0, TFRECORD_HEADER_BYTES)
+        plain = not header or Lengths()[header] != NO_LENGTH
+        compression = None if plain else compression_of(window.at(0, _TELLING))
+        inside = None if compression is None else _Inflated(source, window, compression)
+        scan = _Scan(source, inside or window, inside, told)
+        scan.run(checksums=checksums)
+        return FileContents(
+            num_records=scan.num_records,
+            num_bytes=source.num_bytes,
+            num_bytes_read=window.num_bytes_read,
+            checked="checksums" if checksums else "framing",
+            damage=scan.damage,
+            compression=compression,
+        )
+
+    def is_of(self, head: bytes) -> bool | None:
+        """Return whether a file begins with the header of a record, see `RecordFormat.is_of`."""
+        compression = compression_of(head[:_TELLING])
+        if compression is not None:
+            head = opened(head, compression) or b""
+        if len(head) < TFRECORD_HEADER_BYTES:
+            return None
+        return Lengths()[head[:TFRECORD_HEADER_BYTES]] != NO_LENGTH
+
+
+class Lengths(dict[bytes, int]):
+    """The length that a header of 12 bytes holds; NO_LENGTH where it is damaged or incomplete.
+
+    Lengths repeat, so that a look-up mostly answers, and what it answers was verified once.
+
+    >>> Lengths()[bytes(8) + bytes.fromhex("29039807")]
+    0
+    """
+
+    def __missing__(self, header: bytes) -> int:
+        if len(header) != TFRECORD_HEADER_BYTES:
+            return NO_LENGTH
+        length, stored = _HEADER.unpack(header)
+        if masked(google_crc32c.value(header[:8])) != stored:
+            return NO_LENGTH
+        if len(self) < _MOST_KNOWN:
+            self[header] = length
+        return int(length)
+
+
+def masked(crc: int) -> int:
+    """Return a CRC32C as it is stored (xla/tsl/lib/hash/crc32c.h: Mask)."""
+    return (((crc >> 15) | (crc << 17)) + CRC32C_MASK_DELTA) & 0xFFFFFFFF
+
+
+class _Scan:
+    """One pass over the records: length, CRC of the length, data, CRC of the data."""
+
+    def __init__(
+        self, source: ByteSource, data: Window | _Inflated, inside: _Inflated | None, told: Told
+    ) -> None:
+        self.num_records = 0
+        self.damage: Damage | None = None
+        self._source, self._data, self._inside, self._told = source, data, inside, told
+        self._place = "" if inside is None else f" of what is inside {inside.compression}"
+        self._num_told = 0
+
+    @property
+    def _end(self) -> int | None:
+        """How many bytes there are, None of those that are not all decompressed yet."""
+        return self._source.num_bytes if self._inside is None else self._inside.end
+
+    def run(self, *, checksums: bool) -> None:
+        """Follow the records to the end of the file, or to the first that leads nowhere."""
+        lengths, at, end = Lengths(), self._data.at, self._end
+        position = num_damaged = 0
+        while True:
+            header = at(position, TFRECORD_HEADER_BYTES)
+            length = lengths[header]
+            if length == NO_LENGTH:
+                self._note_header(header, position)
+                break
+            stop = position + FRAME + length
+            if end is None and not checksums:
+                is_there = self._data.is_within(stop)
+            else:
+                is_there = end is None or stop <= end
+            sound = self._is_sound(position, length) if is_there and checksums else is_there
+            if sound is None or not is_there:
+                self._note_short(position, length)
+                break
+            if not sound:
+                num_damaged += 1
+                self._note("data", position, "its data does not match its checksum")
+            self.num_records += 1
+            position = stop
+            if isinstance(self._data, Window) and not checksums:
+                asked = self._data.num_asked
+                position = self._data.hop(stop, lengths, TFRECORD_HEADER_BYTES, FRAME)
+                self.num_records += self._data.num_asked - asked
+            if position - self._num_told > _REPORTED:
+                self._report(position)
+        self._report(position)
+        # Data that are jumped over are not read; a store refuses a file that changed.
+        near = self._source.local_path is not None and self._inside is None
+        if self.damage is None and near and end and not self._source.read(end - 1, end):
+            self._note("cut", position, _SHRUNK)
+        if self.damage is not None and num_damaged > 1:
+            more = f"{self.damage.text}; {num_damaged} records have damaged data"
+            self.damage = replace(self.damage, text=more)
+
+    def _is_sound(self, position: int, length: int) -> bool | None:
+        """Return whether the data of a record matches its checksum, None where it is not whole."""
+        place, left, crc = position + TFRECORD_HEADER_BYTES, length + TFRECORD_FOOTER_BYTES, 0
+        while left > TFRECORD_FOOTER_BYTES + _PIECE:
+            piece = self._data.at(place, _PIECE)
+            if len(piece) < _PIECE:
+                return None
+            crc = google_crc32c.extend(crc, piece)
+            place, left = place + _PIECE, left - _PIECE
+            self._report(place)
+        rest = self._data.at(place, left)
+        if len(rest) < left:
+            return None
+        crc = google_crc32c.extend(crc, rest[:-TFRECORD_FOOTER_BYTES])
+        return masked(crc).to_bytes(4, "little") == rest[-TFRECORD_FOOTER_BYTES:]
+
+    def _note_header(self, header: bytes, position: int) -> None:
+        """Note what is wrong where no length is; nothing, at the end."""
+        end = self._end
+        if len(header) == TFRECORD_HEADER_BYTES:
+            self._note("header", position, "its length does not match its checksum")
+        elif self._inside is not None and self._inside.fault is not None:
+            self._note(self._inside.fault[0], position, self._inside.fault[1])
+        elif end is not None and position + len(header) < end:
+            self._note("cut", position, _SHRUNK)
+        elif header:
+            self._note_cut(position, f"{len(header)} of the {TFRECORD_HEADER_BYTES} of its header")
+
+    def _note_short(self, position: int, length: int) -> None:
+        """Note a record of which the end is not there."""
+        end = self._end or 0
+        left = end - position - TFRECORD_HEADER_BYTES
+        if length - left > _PLAUSIBLE:
+            self._note("too-long", position, f"its length is {length}, and {left} bytes are left")
+        elif self._inside is not None and self._inside.fault is not None:
+            self._note(self._inside.fault[0], position, self._inside.fault[1])
+        elif position + FRAME + length <= end:
+            self._note("cut", position, _SHRUNK)
+        else:
+            self._note_cut(position, f"{end - position} of {FRAME + length}")
+
+    def _note_cut(self, position: int, left: str) -> None:
+        where = f"{self.num_records} at byte {position}{self._place}"
+        text = f"cut off in record {where}: bytes left: {left}"
+        self._first(Damage(kind="cut", text=text, record=self.num_records, byte=position))
+
+    def _note(self, kind: FindingKind, position: int, text: str) -> None:
+        said = f"record {self.num_records} at byte {position}{self._place}: {text}"
+        self._first(Damage(kind=kind, text=said, record=self.num_records, byte=position))
+
+    def _first(self, damage: Damage) -> None:
+        self.damage = self.damage or damage
+
+    def _report(self, position: int) -> None:
+        passed = position if self._inside is None else self._inside.num_unpacked
+        passed = max(min(passed, self._source.num_bytes), self._num_told)
+        self._told(passed - self._num_told)
+        self._num_told = passed
+
+
+def compression_of(head: bytes) -> Compression | None:
+    """Return how a file is compressed that begins so (RFC 1952, 2.3.1; RFC 1950, 2.2).
+
+    What begins like zlib may be the damaged length of a plain record; that does not decompress.
+    """
+    if head[:3] == b"\x1f\x8b\x08":
+        return "GZIP"
+    if len(head) < 2 or head[0] & 0x8F != 0x08 or int.from_bytes(head[:2], "big") % 31:
+        return None
+    return None if opened(head, "ZLIB") is None else "ZLIB"
+
+
+def opened(head: bytes, compression: Compression) -> bytes | None:
+    """Return the first 12 bytes inside a file that begins so, fewer where there are no more.
+
+    None where it does not say what the first ones are, or is not compressed so.
+    """
+    inflate = zlib.decompressobj(_WINDOW_BITS[compression])
+    try:
+        inside = inflate.decompress(head, TFRECORD_HEADER_BYTES)
+    except zlib.error:
+        return None
+    return inside if inside or inflate.eof else None
+
+
+class _Inflated(Forwards):
+    """The bytes inside a compressed file, decompressed piece by piece as TensorFlow does it.
+
+    Its buffers are part of what it reads: where a piece of input gives no output and the file has
+    no more, it takes that for the end, though compressed data may be left. So the buffers are the
+    same here, and what it does not read is said.
+
+    end: how many bytes there are, None as long as that is not known. fault: why they end before the
+    file does, or without the end that they should have.
+    """
+
+    def __init__(self, source: ByteSource, window: Window, compression: Compression) -> None:
+        super().__init__()
+        self.compression = compression
+        self.end: int | None = None
+        self.fault: tuple[FindingKind, str] | None = None
+        self._source, self._window = source, window
+        self._num_read = self._num_inside = 0
+        self._input = b""
+        self._inflate: Any = zlib.decompressobj(_WINDOW_BITS[compression])
+        self._begun = False  # whether a member has begun that has not ended
+
+    @property
+    def num_unpacked(self) -> int:
+        """How many bytes of the file were decompressed."""
+        return self._num_read - len(self._input)
+
+    def _next(self) -> bytes:
+        if self.end is not None:
+            return b""
+        while not (output := self._decompress()):
+            if self.fault is not None or not self._refill():
+                self._finish()
+                break
+        return output
+
+    def _decompress(self) -> bytes:
+        if self._inflate.eof:  # of ZLIB, behind which TensorFlow reads nothing
+            return b""
+        try:
+            output: bytes = self._inflate.decompress(self._input, BUFFER)
+        except zlib.error as error:
+            said = str(error).split(": ")[-1]
+            behind = f"behind byte {self.num_unpacked} of the file"
+            self.fault = ("broken", f"its {self.compression} data are damaged {behind}: {said}")
+            return b""
+        self._begun = self._begun or bool(self._input)
+        self._input = self._inflate.unconsumed_tail
+        if self._inflate.eof:
+            self._input = self._inflate.unused_data
+            if self.compression == "GZIP":  # another member may follow
+                self._inflate, self._begun = zlib.decompressobj(_WINDOW_BITS["GZIP"]), False
+        self._num_inside += len(output)
+        return output
+
+    def _refill(self) -> bool:
+        """Read more of the file; return False where nothing is left or no room for it."""
+        if self._inflate.eof:
+            return False
+        size = min(BUFFER - len(self._input), self._source.num_bytes - self._num_read)
+        more = self._window.at(self._num_read, size)
+        if len(more) < size:
+            self.fault = ("cut", _SHRUNK)
+            return False
+        self._num_read += len(more)
+        self._input += more
+        return bool(more)
+
+    def _finish(self) -> None:
+        """Say what is wrong with the end, where something is."""
+        left = self._source.num_bytes - self.num_unpacked
+        if self.fault is None and left:
+            read = f"TensorFlow reads no further than byte {self.num_unpacked} of the file"
+            self.fault = ("broken", f"{read}, and {left} bytes are left")
+        elif self.fault is None and self._begun and not self._inflate.eof:
+            self.fault = ("cut", f"the file ends before its {self.compression} data do")
+        self.end = self._num_inside

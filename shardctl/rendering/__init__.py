@@ -1,1 +1,0 @@
-"""Plans as tables and documents: every function returns text, none prints."""

@@ -1,1 +1,0 @@
-"""Differences, as text, annotations and documents."""

@@ -1,1 +1,0 @@
-"""What hosts read, as tables and documents."""

@@ -1,1 +1,0 @@
-"""How well an order is shuffled, as tables and documents."""

@@ -1,0 +1,541 @@
+"""A plan to resume as the document in a plan file, and the digest at its end."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from dataclasses import fields as dataclass_fields
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shardctl.base.arrays import distinct
+from shardctl.base.columns import Records, RecordStream
+from shardctl.base.text import choices, printable, quoted
+from shardctl.errors import DatasetError, UsageError
+from shardctl.files import fields
+from shardctl.files.documents import Document, to_json, to_yaml
+from shardctl.files.yaml_text import parse_document
+from shardctl.loaders.stop import LoaderCall
+from shardctl.saved.head import assumed, identity_head, read_identity, read_split_sizes
+from shardctl.saved.resume_plan import (
+    CALLS,
+    CONTINUED_BY,
+    UNSEEDED_MODES,
+    WITHOUT_END,
+    AfterRead,
+    HostShare,
+    ReaderState,
+    ResumePlan,
+    TfCall,
+)
+from shardctl.settings.document import settings_of_document
+from shardctl.spec.host import Host
+from shardctl.spec.reads import NamedFiles, Reads
+from shardctl.stores.file_text import read_file
+from shardctl.tfdata.shuffle_seeds import KernelSeeds
+
+PLAN_VERSION = 1
+PLAN_KIND = "resume"
+DIGEST = "digest"
+PROOF = "proof"
+REFS = "refs"
+
+PlanDocument = dict[str, Any]
+
+
+def resume_document(plan: ResumePlan) -> PlanDocument:
+    """Return the fields of a plan in the order they are written, lists of instructions as columns.
+
+    The last one is the digest, so that a file that was cut off or edited is known.
+
+    Raises:
+        UsageError: as for `plan_fields`.
+    """
+    document = plan_fields(plan)
+    document[DIGEST] = digest_of(document)
+    return document
+
+
+def plan_fields(plan: ResumePlan) -> PlanDocument:
+    """Return the fields of a plan without the digest.
+
+    Raises:
+        UsageError: a plan of a run that was shared anew, which follows from its position alone.
+    """
+    if plan.stretches:
+        raise UsageError(
+            "a plan file does not hold what hosts had consumed before a run was shared anew; keep "
+            "the position instead: get_state returns it, save writes it"
+        )
+    listed = plan.lists_rest or plan.read_config is not None
+    document: PlanDocument = {
+        **identity_head(PLAN_KIND, plan.dataset, format_version=PLAN_VERSION),
+        **assumed(plan.assumptions),
+        **({REFS: list(plan.refs)} if plan.refs else {}),
+        "spec": plan.spec,
+        "pipeline": plan.pipeline,
+        "consumed": plan.consumed,
+        "epoch": plan.epoch,
+        "remaining": plan.remaining if plan.has_end else None,
+        "remaining_total": plan.remaining_total if plan.has_end else None,
+        "file_instructions": plan.instructions if listed else None,
+    }
+    if plan.hosts:
+        document["hosts"] = [
+            {
+                "index": host.index,
+                "count": host.count,
+                "num_examples": host.num_examples,
+                "file_instructions": host.instructions,
+            }
+            for host in plan.hosts
+        ]
+    document |= {
+        "num_pending_instructions": plan.num_pending_instructions,
+        "read_config": plan.read_config,
+        "after_read": [call_record(call) for call in plan.after_read],
+        "mode": plan.mode,
+        "exact": plan.exact,
+    }
+    if plan.stop is not None:
+        document["stop"] = _record(plan.stop)
+    if plan.pending is not None:
+        document["pending"] = list(plan.pending)
+    for key, state in (
+        ("shuffle", plan.shuffle),
+        ("unseeded", plan.unseeded),
+        ("reader", plan.reader_state),
+    ):
+        if state is not None:
+            document[key] = _record(state)
+    document["num_further_epochs"] = plan.num_further_epochs
+    document["further_epochs"] = list(map(_record, plan.further_epochs))
+    if plan.has_stages:
+        document["continued_by"] = plan.continued_by
+        document["sources"] = list(map(_record, plan.sources))
+    if plan.continued_by == "loader":
+        document["advice"] = list(plan.advice)
+    if plan.from_seen:
+        document["from_seen"] = True
+    if plan.from_consumed:
+        document["from_consumed"] = list(plan.from_consumed)
+    return document
+
+
+def _record(value: Any) -> PlanDocument:
+    """Return a frozen value by its fields, kernel seeds as a pair of numbers."""
+    found = {field.name: getattr(value, field.name) for field in dataclass_fields(value)}
+    return {
+        name: [one.seed, one.seed2] if isinstance(one, KernelSeeds) else one
+        for name, one in found.items()
+    }
+
+
+def digest_of(document: Mapping[str, Any]) -> str:
+    """Return the hash of a plan's document, whether it is in JSON, in YAML or in memory.
+
+    The digest itself is left out of it, the proof, which is made from the plan, and `refs`: whoever
+    moves a layout file may say so.
+    """
+    lists: list[Reads] = []
+
+    def without_lists(value: object) -> object:
+        if isinstance(value, Reads):
+            lists.append(value)
+            return len(value)
+        raise TypeError(type(value))
+
+    rest = {key: value for key, value in document.items() if key not in (DIGEST, PROOF, REFS)}
+    text = json.dumps(
+        rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=without_lists
+    )
+    digest = hashlib.sha256(f"shardctl resume {PLAN_VERSION}\n{text}\n".encode())
+    for reads in lists:
+        _add(digest, reads)
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _add(digest: Any, reads: Reads) -> None:
+    size = 1 << 16
+    for start in range(0, len(reads), size):
+        names = "\0".join(reads.filenames(start, start + size))
+        digest.update(names.encode("utf-8", "surrogatepass") + b"\0\0")
+    used = distinct(reads.split)
+    digest.update("\0".join(reads.split_names[i] for i in used.tolist()).encode())
+    columns = [reads.split, reads.skip, reads.take, reads.examples_in_shard]
+    if reads.names_repeat and reads.shard_index is not None:
+        columns.append(reads.shard_index)
+    for column in columns:
+        for start in range(0, len(column), size):
+            part = column[start : start + size]
+            part = np.searchsorted(used, part) if column is reads.split else part
+            digest.update(np.ascontiguousarray(part, "<i8"))
+
+
+# The calls behind the reader in a plan file: values, and the words that older files have.
+
+_KINDS = {kind.call: kind for kind in CALLS}
+
+
+def call_record(call: AfterRead) -> dict[str, Any]:
+    """Return a call as a mapping; `skip_instructions` stands there where it is not 0.
+
+    >>> call_record(read_call("shard(3, 1)"))
+    {'call': 'shard', 'num_shards': 3, 'index': 1}
+    """
+    if isinstance(call, LoaderCall):
+        return {"call": call.call, **call.arguments}
+    record = {"call": call.call, **asdict(call)}
+    if record.get("skip_instructions") == 0:
+        del record["skip_instructions"]
+    return record
+
+
+def read_call(value: object) -> TfCall:
+    """Return the call that a mapping describes, or that older plan files say in words.
+
+    >>> read_call({"call": "take", "count": 4}), read_call("take(4)")
+    (TakeCall(count=4), TakeCall(count=4))
+
+    Raises:
+        DatasetError: a call that no plan has.
+    """
+    what = "a call of after_read"
+    record = _of_words(value) if isinstance(value, str) else fields.mapping(value, what)
+    kind = _KINDS.get(str(record.get("call")))
+    if kind is None:
+        raise DatasetError(
+            f"{what}: {fields.shown(record.get('call'))}; there are {choices(_KINDS)}"
+        )
+    arguments = {key: found for key, found in record.items() if key != "call"}
+    call: TfCall = fields.record(kind, arguments, f"after_read.{kind.call}")
+    if isinstance(value, str) and str(call) != value:
+        raise DatasetError(f"after_read holds calls, not {fields.shown(value)}")
+    return call
+
+
+def _of_words(text: str) -> dict[str, object]:
+    """Return the mapping of a call that was written as text, as all were in older files."""
+    name = text.partition("(")[0]
+    if name not in _KINDS:
+        raise DatasetError(f"after_read holds calls, not {fields.shown(text)}")
+    words = re.findall(r"-?[0-9]{1,19}|None", text)
+    values = [None if word == "None" else int(word) for word in words]
+    names = [field.name for field in dataclass_fields(_KINDS[name])]
+    of_batch = {"drop_remainder": text.endswith("=True)")} if "drop_remainder" in names else {}
+    return {"call": name, **dict(zip(names, values, strict=False)), **of_batch}
+
+
+# A plan to resume as the plan file: JSON or YAML, an instruction a line, for a million as well.
+
+_KEYS = ("filename", "split", "skip", "take", "examples_in_shard")
+
+
+def plan_json(plan: ResumePlan) -> Iterator[str]:
+    """Yield the plan file as JSON."""
+    return to_json(plan_document(plan))
+
+
+def plan_yaml(plan: ResumePlan) -> Iterator[str]:
+    """Yield the plan file as YAML."""
+    return to_yaml(plan_document(plan))
+
+
+def plan_document(plan: ResumePlan) -> Document:
+    """Return the document of the plan file, its instructions as columns."""
+    document = resume_document(plan)
+    for part in (document, *document.get("hosts", ())):
+        if part["file_instructions"] is not None:
+            part["file_instructions"] = _records(part["file_instructions"])
+    return document
+
+
+def _records(reads: Reads) -> Records:
+    return reads.records((*_KEYS, "shard_index") if reads.names_repeat else _KEYS)
+
+
+def instruction_rows(plan: ResumePlan) -> RecordStream:
+    """Return a CSV row for each file instruction; the host is empty where the plan is for one."""
+    shares = [(f"{host.index}/{host.count}", host.instructions) for host in plan.hosts]
+    return RecordStream(
+        ("host", *_KEYS),
+        lambda: (
+            (count, [host, *cells])
+            for host, reads in ((None, plan.instructions), *shares)
+            for count, cells in reads.records(_KEYS).pieces()
+        ),
+    )
+
+
+# Plan files: what `shardctl resume` wrote, read back and known to be whole.
+
+_REQUIRED = re.findall(
+    r"\w+",
+    "dataset ordered splits spec pipeline consumed epoch remaining remaining_total "
+    "file_instructions num_pending_instructions read_config after_read mode exact "
+    f"num_further_epochs further_epochs {DIGEST}",
+)
+
+
+def read_plan(path: Path | str) -> ResumePlan:
+    """Return the plan in a file, JSON or YAML.
+
+    Raises:
+        DatasetError: the file cannot be read, holds no plan, a plan of a newer kind, or one that
+            was cut off or edited.
+    """
+    path = Path(path)
+    return parse_plan(read_file(path), source=printable(str(path)))
+
+
+def parse_plan(data: bytes, *, source: str) -> ResumePlan:
+    """Return the plan in the text of a plan file; `source` names it in errors.
+
+    Raises:
+        DatasetError: as for `read_plan`.
+    """
+    try:
+        document = parse_document(data, source=source)
+    except DatasetError as error:
+        raise DatasetError(f"{error}; a plan file is written whole by resume --output") from error
+    return plan_from_document(document, source=source)
+
+
+def plan_from_document(document: object, *, source: str) -> ResumePlan:
+    """Return the plan that a parsed file holds; `source` names it in errors.
+
+    Raises:
+        DatasetError: as for `read_plan`.
+    """
+    with fields.said_about(source):
+        plan = fields.mapping(document, "a plan file")
+        _check_kind(plan)
+        try:
+            return _plan(plan)
+        except UsageError as error:
+            raise DatasetError(f"{error}") from error
+
+
+def _check_kind(document: Mapping[str, object]) -> None:
+    kind = document.get("kind")
+    if kind != PLAN_KIND:
+        what = "not a plan" if kind is None else f"the answer of {quoted(kind)}"
+        raise DatasetError(f"this is {what}; a plan is written by resume --output FILE")
+    if document.get("format_version") != PLAN_VERSION:
+        raise DatasetError(
+            f"format_version {fields.shown(document.get('format_version'))}: "
+            f"this shardctl reads plans of version {PLAN_VERSION}"
+        )
+    pipeline = document.get("pipeline")
+    if DIGEST not in document and isinstance(pipeline, Mapping) and "loader" in pipeline:
+        raise DatasetError(
+            f"this plan of the loader {fields.shown(pipeline['loader'])} has no digest: an older "
+            "shardctl wrote it, which read none back, or it was cut off; make it anew"
+        )
+    missing = [key for key in _REQUIRED if key not in document]
+    if missing:
+        raise DatasetError(f"the plan is cut off: it has no {choices(missing, 3)}")
+
+
+def _plan(document: Mapping[str, object]) -> ResumePlan:
+    splits = read_split_sizes(document["splits"])
+    names = {split.name: index for index, split in enumerate(splits)}
+    listed = document["file_instructions"]
+    instructions = read_instructions([] if listed is None else listed, names, "file_instructions")
+    hosts = [
+        _host(item, f"hosts, entry {number}", names)
+        for number, item in enumerate(fields.items(document.get("hosts", []), "hosts"))
+    ]
+    _check_digest(document, instructions, hosts)
+    settings = settings_of_document(fields.mapping(document["pipeline"], "pipeline"), "pipeline")
+    on_tf_data = settings.reader.on_tf_data
+    calls = fields.items(document["after_read"], "after_read")
+    by = document.get("continued_by", CONTINUED_BY[0]) if on_tf_data else "loader"
+    reader = document.get("reader")
+    plan = fields.record(
+        ResumePlan,
+        document,
+        dataset=read_identity(document),
+        settings=settings,
+        remaining=_left(document, "remaining"),
+        remaining_total=_left(document, "remaining_total"),
+        instructions=instructions,
+        reader_state=None if reader is None else fields.record(ReaderState, reader, "reader"),
+        hosts=tuple(hosts),
+        after_read=tuple(map(read_call if on_tf_data else _loader_call, calls)),
+        continued_by=fields.word(CONTINUED_BY, by, "continued_by"),
+        stretches=(),
+        shared=None,
+        warnings=(),
+    )
+    _check_derived(document, plan)
+    return plan
+
+
+def _check_derived(document: Mapping[str, object], plan: ResumePlan) -> None:
+    """Check what a plan file says twice, for those who read it without shardctl."""
+    for key, other, value in (
+        ("exact", "mode", plan.exact),
+        ("read_config", "pipeline", plan.read_config),
+    ):
+        if document[key] != value:
+            raise DatasetError(f"{key} is not what {other} comes to, {json.dumps(value)}")
+    on_tf_data, by_bridge = plan.read_config is not None, plan.continued_by == "shardctl.tfds"
+    unlisted = document["file_instructions"] is None
+    left = {plan.remaining, plan.remaining_total}
+    unseeded = plan.unseeded is not None
+    for wrong, text in (
+        (
+            (plan.lists_rest or on_tf_data) is unlisted,
+            "file_instructions are null where those of a loader are too many alone",
+        ),
+        (
+            (plan.stop is None) != (on_tf_data or plan.from_seen or bool(plan.from_consumed)),
+            "stop is of a plan of another loader",
+        ),
+        (
+            ("continued_by" in document or plan.sources) and not plan.has_stages,
+            "continued_by or sources of a pipeline without stages",
+        ),
+        (
+            by_bridge and (plan.mode != "exact" or plan.num_instructions),
+            f"continued_by {plan.continued_by} is exact, without file instructions",
+        ),
+        (WITHOUT_END in left and len(left) > 1, "remaining of a pipeline without end"),
+        (
+            not by_bridge and not plan.has_end,
+            "file instructions of a pipeline without end",
+        ),
+        (
+            (plan.mode in UNSEEDED_MODES) != unseeded,
+            f"mode {plan.mode} {'with' if unseeded else 'without'} a buffer that is unseeded",
+        ),
+        (
+            unseeded and not plan.settings.buffer_is_open,
+            f"mode {plan.mode} of a pipeline whose buffer has a seed, or is none",
+        ),
+    ):
+        if wrong:
+            raise DatasetError(text)
+
+
+def _left(document: Mapping[str, object], name: str) -> int:
+    """Return how much is left; null is without end."""
+    value = document[name]
+    return WITHOUT_END if value is None else fields.count(value, name)
+
+
+def _check_digest(
+    document: Mapping[str, object], instructions: Reads, hosts: Sequence[HostShare]
+) -> None:
+    content: dict[str, Any] = dict(document)
+    if document["file_instructions"] is not None:
+        content["file_instructions"] = instructions
+    if "hosts" in document:
+        content["hosts"] = [
+            {**item, "file_instructions": host.instructions}
+            for item, host in zip(content["hosts"], hosts, strict=True)
+        ]
+    try:
+        found = digest_of(content)
+    except TypeError:  # a key or a value that no plan has
+        found = None
+    if found != document[DIGEST]:
+        raise DatasetError(
+            "the plan does not match its digest: it was cut off or edited; make it anew"
+        )
+
+
+def _loader_call(value: object) -> LoaderCall:
+    """Return the call of a loader's library that a mapping describes: a name and whole numbers."""
+    what = "a call of after_read"
+    record = fields.mapping(value, what)
+    numbers: dict[str, int] = {}
+    for name, number in record.items():
+        if name != "call":
+            numbers[name] = fields.whole(number, f"{name} of {what}")
+    return LoaderCall(call=fields.name(record.get("call"), what), arguments=numbers)
+
+
+def _host(item: object, what: str, names: Mapping[str, int]) -> HostShare:
+    value = fields.mapping(item, "a host")
+    reads = read_instructions(value.get("file_instructions"), names, what)
+    index, count, num_examples = (
+        fields.count(value.get(name), f"{name} of {what}")
+        for name in ("index", "count", "num_examples")
+    )
+    host = Host(index=index, count=count)
+    if num_examples != reads.num_examples:
+        raise DatasetError(
+            f"{what}: num_examples {num_examples} where the instructions read {reads.num_examples}"
+        )
+    return HostShare(index=host.index, count=host.count, instructions=reads)
+
+
+# The file instructions of a plan file, checked one by one.
+
+_RECORD = ("filename", "split", "skip", "take", "examples_in_shard")
+
+
+def read_instructions(
+    value: object, names: Mapping[str, int], what: str, *, more: tuple[str, ...] = ()
+) -> Reads:
+    """Return a list of file instructions; `names` are the splits with their places.
+
+    more: keys that each record has besides.
+
+    Raises:
+        DatasetError: no list, a record with other fields, a split that is not there, or a skip and
+            a take that do not fit the file.
+    """
+    records = fields.items(value, what)
+    with_shards = bool(records) and isinstance(records[0], dict) and "shard_index" in records[0]
+    keys = (*_RECORD, *more, *(("shard_index",) if with_shards else ()))
+    if not _are_alike(records, keys, names):
+        number = next(i for i, one in enumerate(records) if not _are_alike([one], keys, names))
+        raise DatasetError(
+            f"{what}, entry {number}: {choices(keys)} are needed, in this order, of a file of a "
+            f"split; the splits are {choices(names)}"
+        )
+    numbers = {
+        key: fields.counts(list(map(itemgetter(key), records)), f"{what}, entry {{}}: {key}")
+        for key in keys[2:]
+        if key not in more
+    }
+    skip, take, lengths, *shards = (packed.int64s() for packed in numbers.values())
+    wrong = np.flatnonzero((skip > lengths) | (take > lengths - skip))
+    if wrong.size:
+        at = int(wrong[0])
+        raise DatasetError(
+            f"{what}, entry {at}: skip {skip[at]} and take {take[at]} do not fit a file of "
+            f"{lengths[at]} examples"
+        )
+    return Reads(
+        files=NamedFiles(
+            split_names=tuple(names),
+            names=list(map(itemgetter("filename"), records)),
+            lengths=lengths,
+            shards=shards[0] if shards else None,
+        ),
+        part=np.zeros(len(records), np.int64),
+        split=np.fromiter(map(names.__getitem__, map(itemgetter("split"), records)), np.int64),
+        shard=np.arange(len(records)),
+        skip=skip,
+        take=take,
+    )
+
+
+def _are_alike(records: Sequence[Any], keys: tuple[str, ...], names: Mapping[str, int]) -> bool:
+    """Return whether all records have these keys, and texts of which the splits are there."""
+    return (
+        set(map(type, records)) <= {dict}
+        and set(map(tuple, records)) <= {keys}
+        and all(set(map(type, map(itemgetter(key), records))) <= {str} for key in keys[:2])
+        and set(map(itemgetter("split"), records)) <= names.keys()
+    )

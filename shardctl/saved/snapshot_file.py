@@ -1,0 +1,293 @@
+"""Snapshot files: read as a snapshot, or refused with one line that says why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from shardctl.base.text import quoted
+from shardctl.dataset.dataset import Split
+from shardctl.errors import DatasetError, UsageError
+from shardctl.files import fields
+from shardctl.files.documents import FORMAT_VERSION, Block, Document, Words, to_json, to_yaml
+from shardctl.files.shard_files import files_field, files_of_field
+from shardctl.order.order_tree import VERSIONS, HashTree, leaf_size
+from shardctl.saved.head import head, read_head
+from shardctl.saved.snapshot import (
+    EVEN,
+    KIND,
+    MAX_SNAPSHOT_BYTES,
+    PinnedSplit,
+    ShardHashes,
+    Snapshot,
+    checksum,
+    lengths_in_words,
+)
+from shardctl.stages.document import pipeline_of
+from shardctl.stages.pipelines import readers_of
+
+_REWRITE = "write it anew with shardctl snapshot -o FILE"
+_MAX_NUM_SHARDS = 10_000_000
+_RUN = re.compile(r"(\d{1,19})(?:x(\d{1,8}))?")
+_HEX = re.compile(r"(?:[0-9a-f]{2})+")
+
+
+def snapshot_from_document(document: Mapping[str, object]) -> Snapshot:
+    """Return the snapshot that a parsed file holds.
+
+    Lists of words may be one text with blanks between the words, as in the YAML that is written.
+
+    Raises:
+        DatasetError: another format version; no checksum or another one, so the file is cut off or
+            was edited; a field that is missing or ill-formed.
+    """
+    _check_version(document)
+    normal = _normal(document)
+    if "checksum" not in normal:
+        raise DatasetError(f"the snapshot has no checksum: it is cut off or was edited; {_REWRITE}")
+    try:
+        found = checksum(normal)
+    except TypeError:  # keys that cannot be sorted, which no snapshot has
+        found = ""
+    if normal["checksum"] != found:
+        raise DatasetError(
+            "the snapshot does not have the checksum it states: it was edited, merged or cut off; "
+            f"restore it, or {_REWRITE}"
+        )
+    with fields.said_about("the snapshot"):
+        return _snapshot(normal)
+
+
+def _check_version(document: Mapping[str, object]) -> None:
+    tree = document.get("tree")
+    versions: list[tuple[str, object, Sequence[int]]] = [
+        ("format version", document.get("format_version"), (FORMAT_VERSION,))
+    ]
+    if isinstance(tree, dict) and "version" in tree:
+        versions.append(("digests of version", tree["version"], VERSIONS))
+    for noun, value, known in versions:
+        if type(value) is not int or value not in known:
+            newest = isinstance(value, int) and value > max(known)
+            age = "; a newer shardctl wrote it, install it" if newest else ""
+            raise DatasetError(
+                f"the snapshot has {noun} {fields.shown(value)}{age}; this one reads "
+                f"{' and '.join(map(str, known))}: {_REWRITE}"
+            )
+
+
+def _normal(value: Any) -> Any:
+    """Return a document with the blocks of words as lists again."""
+    if isinstance(value, list):
+        return list(map(_normal, value))
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: item.split()
+        if key in WORDS and isinstance(item, str) and item != EVEN
+        else _normal(item)
+        for key, item in value.items()
+    }
+
+
+def _snapshot(document: Mapping[str, Any]) -> Snapshot:
+    layout = fields.mapping(document.get("layout"), "layout")
+    pinned = fields.record(
+        Snapshot,
+        document,
+        head=read_head(document),
+        ordered=fields.flag(layout.get("ordered"), "ordered"),
+        splits=tuple(_splits(layout.get("splits"))),
+        pipeline=dict(fields.mapping(document.get("pipeline"), "pipeline")),
+        tree=_tree(document),
+    )
+    _check_sources(pinned)
+    if pinned.tree.root.hex() != document.get("order"):
+        raise DatasetError("order is not the root of the tree")
+    return pinned
+
+
+def _check_sources(pinned: Snapshot) -> None:
+    """Check that readers of stages find their datasets, and every dataset its splits."""
+    stages = pinned.pipeline.get("stages")
+    try:
+        readers = () if stages is None else readers_of(pipeline_of(stages))
+    except UsageError as error:
+        raise DatasetError(f"stages: {error}") from None
+    named = {source.data for source in pinned.sources}
+    if not (named or readers):
+        return
+    if len(named) < len(pinned.sources) or named != {reader.data for reader in readers}:
+        raise DatasetError("sources are not the datasets that the stages read")
+    labels = {source.label and fields.split_name(source.label) for source in pinned.sources}
+    known = {split.name.rpartition("/")[0] if labels != {""} else "" for split in pinned.splits}
+    if not known <= labels:
+        raise DatasetError("a split is of none of the sources")
+
+
+def _tree(document: Mapping[str, Any]) -> HashTree:
+    num_examples = fields.count(document.get("num_examples"), "num_examples")
+    tree = fields.mapping(document.get("tree"), "tree")
+    if tree.get("leaf_size") != leaf_size(num_examples):
+        raise DatasetError(
+            f"leaf_size {fields.shown(tree.get('leaf_size'))} is not that of {num_examples} "
+            f"examples, {leaf_size(num_examples)}"
+        )
+    version = fields.count(tree.get("version", 1), "the version of digests")
+    leaves = tuple(_digests(tree.get(LEAVES[version]), 32, "a leaf"))
+    try:
+        return HashTree(
+            num_examples=num_examples,
+            leaves=tuple(bytes.fromhex(leaf) for leaf in leaves),
+            version=version,
+        )
+    except ValueError as error:
+        raise DatasetError(str(error)) from None
+
+
+def _digests(value: object, num_digits: int, what: str) -> Iterator[str]:
+    for item in fields.items(value, f"{what}'s list"):
+        if not isinstance(item, str) or len(item) != num_digits or not _HEX.fullmatch(item):
+            raise DatasetError(f"{what} {fields.shown(item)} is not {num_digits} hex digits")
+        yield item
+
+
+def _splits(value: object) -> Iterator[PinnedSplit]:
+    items = fields.items(value, "splits")
+    if not items:
+        raise DatasetError("no splits")
+    names = set()
+    for item in items:
+        record = fields.mapping(item, "a split")
+        name = fields.split_name(record.get("name"))
+        if name in names:
+            raise DatasetError(f"split {quoted(name)} is there twice")
+        names.add(name)
+        with fields.said_about(f"split {quoted(name)}"):
+            yield _split(name, record)
+
+
+def _split(name: str, record: Mapping[str, object]) -> PinnedSplit:
+    num_examples = fields.count(record.get("num_examples"), "num_examples")
+    num_shards = fields.count(record.get("num_shards"), "num_shards")
+    split = hashes = None
+    if "shard_lengths" in record:
+        if num_shards > _MAX_NUM_SHARDS:
+            raise DatasetError(f"num_shards {num_shards} is more than {_MAX_NUM_SHARDS}")
+        files = tuple(files_of_field(record.get("files"), num_shards))
+        lengths = record["shard_lengths"]
+        if lengths == EVEN:
+            split = Split.even(
+                name=name, num_examples=num_examples, num_shards=num_shards, files=files
+            )
+        else:
+            split = Split(name=name, shard_lengths=_lengths(lengths, num_shards), files=files)
+        if split.num_examples != num_examples:
+            raise DatasetError(f"shard_lengths hold {split.num_examples}, not {num_examples}")
+    else:
+        size = fields.count(record.get("shards_per_digest"), "shards_per_digest")
+        digests = tuple(_digests(record.get("shard_digests"), 24, "a shard digest"))
+        if size < 1 or len(digests) != -(-num_shards // size):
+            raise DatasetError(f"{len(digests)} digests for {num_shards} shards, {size} each")
+        hashes = ShardHashes(size=size, digests=digests)
+    return PinnedSplit(
+        name=name, num_examples=num_examples, num_shards=num_shards, split=split, hashes=hashes
+    )
+
+
+def _lengths(value: object, num_shards: int) -> tuple[int, ...]:
+    lengths: list[int] = []
+    for word in fields.items(value, "shard_lengths"):
+        match = _RUN.fullmatch(word) if isinstance(word, str) else None
+        if match is None:
+            raise DatasetError(f"{fields.shown(word)} is not a shard length, as in 3 or 3x12")
+        count = int(match[2] or 1)
+        if len(lengths) + count > num_shards:
+            raise DatasetError(f"shard_lengths are more than the {num_shards} shards")
+        lengths += [fields.count(int(match[1]), "a shard length")] * count
+    if len(lengths) != num_shards:
+        raise DatasetError(f"{len(lengths)} shard_lengths for {num_shards} shards")
+    return tuple(lengths)
+
+
+# A snapshot as a document: YAML that people review, or JSON; the same bytes on every machine.
+
+_COMMENT = (
+    "# The order of a pipeline, pinned by shardctl. Compare it with today's: shardctl diff FILE.\n"
+    "# Written by shardctl snapshot and shardctl diff --update, not by hand.\n"
+)
+# The key of the leaves in each version of the digests: an older reader finds none and refuses.
+LEAVES = {1: "leaves", 2: "digests"}
+WORDS = (*LEAVES.values(), "shard_lengths", "shard_digests")
+
+
+def snapshot_document(snapshot: Snapshot) -> Document:
+    """Return the document of a snapshot, its checksum last; no folder and no time is in it."""
+    tree = snapshot.tree
+    document: Document = {
+        **head(KIND, snapshot.head, assumptions=snapshot.assumptions),
+        **({"refs": list(snapshot.refs)} if snapshot.refs else {}),
+        "spec": snapshot.spec,
+        "num_examples": snapshot.num_examples,
+        "order": tree.root.hex(),
+        "first_ids": list(snapshot.first_ids),
+        "rules": asdict(snapshot.rules),
+        "pipeline": snapshot.pipeline,
+        **({"sources": list(map(asdict, snapshot.sources))} if snapshot.sources else {}),
+        "layout": {
+            "ordered": snapshot.ordered,
+            "splits": [_split_document(pinned) for pinned in snapshot.splits],
+        },
+        "tree": {
+            **({"version": tree.version} if tree.version > 1 else {}),
+            "leaf_size": tree.leaf_size,
+            LEAVES[tree.version]: [leaf.hex() for leaf in tree.leaves],
+        },
+    }
+    return {**document, "checksum": checksum(document)}
+
+
+def _split_document(pinned: PinnedSplit) -> Document:
+    document: Document = {
+        "name": pinned.name,
+        "num_examples": pinned.num_examples,
+        "num_shards": pinned.num_shards,
+    }
+    split = pinned.split
+    if split is not None:
+        lengths = list(lengths_in_words(split))
+        document["files"] = files_field(split.files)
+        document["shard_lengths"] = EVEN if lengths == [EVEN] else lengths
+    elif pinned.hashes is not None:
+        document["shards_per_digest"] = pinned.hashes.size
+        document["shard_digests"] = list(pinned.hashes.digests)
+    return document
+
+
+def snapshot_yaml(snapshot: Snapshot) -> Iterator[str]:
+    """Yield a snapshot as YAML, long lists of short words as blocks that a review can follow."""
+    document = snapshot_document(snapshot)
+    for key in ("dataset", "rules", "pipeline"):
+        document[key] = Block(document[key])  # a setting that changes is a line of a review
+    for part in (document["tree"], *document["layout"]["splits"]):
+        for key in WORDS:
+            if isinstance(part.get(key), list):
+                part[key] = Words(part[key])
+    yield _checked(_COMMENT + "".join(to_yaml(document)), snapshot)
+
+
+def snapshot_json(snapshot: Snapshot) -> Iterator[str]:
+    """Yield a snapshot as JSON."""
+    yield _checked("".join(to_json(snapshot_document(snapshot))), snapshot)
+
+
+def _checked(text: str, snapshot: Snapshot) -> str:
+    num_bytes = len(text.encode("utf-8", "backslashreplace"))
+    if num_bytes > MAX_SNAPSHOT_BYTES:
+        raise UsageError(
+            f"the snapshot would take {num_bytes} bytes, of {MAX_SNAPSHOT_BYTES} at most: "
+            f"{len(snapshot.splits)} splits and a spec of {len(snapshot.spec)} characters; "
+            "pin fewer splits at once"
+        )
+    return text

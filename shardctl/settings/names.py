@@ -1,0 +1,126 @@
+"""Names that settings are understood by besides their own: those of TFDS, tf.data and Keras."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from shardctl.base.arguments.checked import shown
+from shardctl.base.phrase import option_name
+from shardctl.base.text import choices, did_you_mean, either, printable
+from shardctl.errors import UsageError
+from shardctl.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS, Setting
+
+SETTING_BY_ALIAS: Mapping[str, Setting] = {
+    alias: setting for setting in SETTINGS for alias in setting.aliases
+}
+# What several settings are called, by their fields: whoever writes it has to say which.
+SHARED_NAMES: Mapping[str, tuple[str, ...]] = {
+    "seed": ("shuffle_seed", "buffer_seed", "global_seed"),
+    "random_seed": ("shuffle_seed", "buffer_seed", "global_seed"),
+    "interleave_sort_fn": ("reverse", "file_order"),
+    "experimental_interleave_sort_fn": ("reverse", "file_order"),
+}
+
+# What None means under such a name where it is not to leave a setting as it is: as many files as
+# CPUs allow, and a block of 1 (tensorflow/python/data/ops/interleave_op.py).
+_THEIR_NONE: Mapping[str, object] = {"cycle": "auto", "block": 1}
+
+
+def setting_called(name: str) -> Setting | None:
+    """Return the setting of a name, an alias or a field, with `-` or `_`; None for no setting.
+
+    >>> [setting_called(name).name for name in ("shuffle-seed", "interleave_cycle_length")]
+    ['shuffle_seed', 'cycle']
+    """
+    name = name.replace("-", "_")
+    return SETTING_BY_NAME.get(name) or SETTING_BY_ALIAS.get(name) or SETTING_BY_FIELD.get(name)
+
+
+def main_name(key: str) -> str:
+    """Return a key of `read:` as its setting is called; one that is no setting with `_`.
+
+    >>> main_name("batch-size"), main_name("no-such")
+    ('batch', 'no_such')
+    """
+    setting = setting_called(key)
+    return key.replace("-", "_") if setting is None else setting.name
+
+
+def which_is_meant(shared: str, among: Collection[str] = SETTING_BY_FIELD) -> str | None:
+    """Return what to ask of whoever writes a shared name; None where not two of `among` could be.
+
+    >>> which_is_meant("seed", ["shuffle_seed", "buffer_seed"])
+    'it could be --shuffle-seed or --buffer-seed; say which'
+    """
+    fields = [field for field in SHARED_NAMES.get(shared.replace("-", "_"), ()) if field in among]
+    if len(fields) < 2:
+        return None
+    return f"it could be {either(map(option_name, fields))}; say which"
+
+
+def main_names(document: Mapping[str, object]) -> dict[str, object]:
+    """Return a mapping with each setting under its own name; other keys stay as they are.
+
+    >>> main_names({"shuffle-seed": 32, "interleave_cycle_length": 8, "cycel": 3})
+    {'shuffle_seed': 32, 'cycle': 8, 'cycel': 3}
+
+    Raises:
+        UsageError: two names of one setting, or a name that several settings could have; a
+            `repeat` of None, which has no end.
+    """
+    named: dict[str, object] = {}
+    written: dict[str, str] = {}
+    for key, value in document.items():
+        shared = which_is_meant(str(key))
+        if shared is not None:
+            raise UsageError(f"{key}: {shared}")
+        setting = setting_called(str(key))
+        name = str(key) if setting is None else setting.name
+        if name in named:
+            raise UsageError(f"{key}: the same setting as {written[name]}; keep one")
+        is_theirs = value is None and str(key) != name
+        if is_theirs and name == "epochs":
+            raise UsageError(
+                f"{key}: none stands for a repeat without end; give the number of epochs to follow"
+            )
+        named[name] = _THEIR_NONE.get(name) if is_theirs else value
+        written[name] = str(key)
+    return named
+
+
+# A mapping of settings as the arguments of `ReadSettings`, whatever names they have there.
+
+
+def settings_from_document(document: Mapping[str, object]) -> dict[str, Any]:
+    """Return the arguments of `ReadSettings` that a mapping holds; those that are None left out.
+
+    Names are those of `main_names`. Whether values are in range and fit together is seen when they
+    are put into `ReadSettings`: another may take their place before.
+
+    Raises:
+        UsageError: an unknown name, two of one setting, or a value of another kind.
+
+    >>> settings_from_document({"shuffle-seed": 32, "batch_size": 8, "host": "1/4"})
+    {'shuffle_seed': 32, 'batch': 8, 'host': Host(index=1, count=4)}
+    """
+    arguments: dict[str, Any] = {}
+    for key, value in main_names(document).items():
+        setting = SETTING_BY_NAME.get(key)
+        if setting is None:
+            raise no_such_setting(key, SETTING_BY_NAME, SETTING_BY_ALIAS)
+        if value is None:
+            continue
+        try:
+            arguments[setting.field] = setting.kind.typed(setting.kind.from_document(value))
+        except UsageError as error:
+            raise UsageError(f"{setting.name}={shown(value)}: {error}") from None
+    return arguments
+
+
+def no_such_setting(
+    key: object, names: Collection[str], others: Collection[str] = ()
+) -> UsageError:
+    """Return the error of a key that is none of the names; `others` are understood as well."""
+    said, near = choices(names, len(names)), did_you_mean(key, [*names, *others])
+    return UsageError(f"{printable(str(key))}: no such setting; {near}there are: {said}")

@@ -1,0 +1,502 @@
+"""The settings that an order depends on: those of TFDS's reader and of the pipeline behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from shardctl.base.arguments.checked import checked, keep_fields
+from shardctl.base.arguments.kinds import made_kind, or_none
+from shardctl.base.phrase import option
+from shardctl.base.text import counted
+from shardctl.base.tfds_rules import (
+    CYCLE_PREFETCH_FACTOR,
+    DEFAULT_BLOCK,
+    DEFAULT_CYCLE,
+    ORDERED_CYCLE,
+    WHOLE_DATASET,
+)
+from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.loaders.loader import LOADERS, READERS, Loader, LoaderName
+from shardctl.settings.names import main_names, no_such_setting
+from shardctl.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
+from shardctl.spec.host import Host
+from shardctl.spec.host_modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, HostMode
+from shardctl.tfdata.shuffle_passes import Loop
+
+if TYPE_CHECKING:
+    from shardctl.stages.stages import Pipeline
+
+
+class _UnstatedBlock(int):
+    """A block length that nobody stated; one that is stated may be the same number."""
+
+
+UNSTATED_BLOCK = _UnstatedBlock(DEFAULT_BLOCK)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadSettings:
+    """Everything that fixes an order besides the dataset and the spec, None for TFDS's default.
+
+    cycle, cpus: `ReadConfig.interleave_cycle_length`; "auto" is TFDS's None, ceil(cpus / 3).
+    block: `ReadConfig.interleave_block_length`.
+    shuffle_files, shuffle_seed, reshuffle: `shuffle_files`, `ReadConfig.shuffle_seed` and
+        `shuffle_reshuffle_each_iteration`; a seed implies the switch.
+    deterministic: `ReadConfig.options.deterministic`.
+    buffer, buffer_seed, buffer_reshuffle: `ds.shuffle(buffer, seed, reshuffle_each_iteration)`.
+    global_seed: `tf.random.set_seed`.
+    epochs, repeat_files: `ds.repeat(epochs)` after the shuffle; `ReadConfig.repeat_filenames`.
+    reverse, file_order: `experimental_interleave_sort_fn`.
+    host, host_by: `tfds.even_splits` ("even"), `InputContext` ("files"), `ds.shard` ("examples").
+    batch, drop_remainder: `ds.batch`.
+    stages: all that is behind the reader, as tf.data has it, in place of buffer, epochs and batch.
+    pass_index: which iteration of the same dataset object, from 0.
+    loop: who iterates.
+    loader, loader_version: who reads, and of which version its rule is to be; "tfds" is TFDS's
+        reader on tf.data. What follows is for other loaders.
+    shuffle: `DataLoader(shuffle)` of PyTorch, with `global_seed`.
+    workers: `worker_count` of Grain, `num_workers` of PyTorch.
+    persistent_workers: `DataLoader(persistent_workers)`, whose epochs draw fewer numbers.
+    drop_shard_remainder: `ShardOptions(drop_remainder)`, `DistributedSampler(drop_last)`.
+    streaming: `load_dataset(streaming)` of Hugging Face.
+    arrow: whether that reads tables, not rows of a generator.
+    before_shuffle: a call on the stream before `shuffle`, which may read rows of tables.
+    input_shards: `IterableDataset.shuffle(max_buffer_input_shards)`.
+
+    >>> ReadSettings(shuffle_seed=32).shuffles_files
+    True
+    >>> ReadSettings(shuffle_seed=32, batch=64)  # what is not TFDS's default
+    ReadSettings(shuffle_seed=32, batch=64)
+
+    Raises:
+        UsageError: a value outside its range, or two that exclude each other.
+    """
+
+    cycle: int | Literal["auto"] | None = None
+    cpus: int | None = None
+    block: int = UNSTATED_BLOCK
+    shuffle_files: bool | None = None
+    shuffle_seed: int | None = None
+    reshuffle: bool | None = None
+    deterministic: bool | None = None
+    buffer: int | None = None
+    buffer_seed: int | None = None
+    buffer_reshuffle: bool | None = None
+    global_seed: int | None = None
+    epochs: int = 1
+    repeat_files: bool = False
+    reverse: bool = False
+    file_order: tuple[str, ...] | None = None
+    host: Host | None = None
+    host_by: HostBy = DEFAULT_HOST_MODE
+    batch: int | None = None
+    drop_remainder: bool = False
+    stages: Pipeline | None = None
+    pass_index: int = 0
+    loop: Loop = "python"
+    loader: LoaderName = "tfds"
+    loader_version: str | None = None
+    shuffle: bool | None = None
+    workers: int | None = None
+    persistent_workers: bool | None = None
+    drop_shard_remainder: bool = False
+    streaming: bool | None = None
+    arrow: bool | None = None
+    before_shuffle: str | None = None
+    input_shards: int | None = None
+
+    def __repr__(self) -> str:
+        stated = (
+            (field.name, getattr(self, field.name))
+            for field in fields(self)
+            if getattr(self, field.name) != field.default
+        )
+        return f"ReadSettings({', '.join(f'{name}={_in_short(value)}' for name, value in stated)})"
+
+    def __post_init__(self) -> None:
+        unstated = isinstance(self.block, _UnstatedBlock)
+        keep_fields(self, _TAKERS)
+        if unstated:
+            object.__setattr__(self, "block", UNSTATED_BLOCK)
+        self._check_loader()
+        if self.cycle == "auto" and self.cpus is None:
+            raise UsageError(
+                "--cycle auto needs --cpus N: it stands for a third of the CPUs of the "
+                "machine that reads"
+            )
+        if self.cpus is not None and self.cycle != "auto":
+            raise UsageError("--cpus is read with --cycle auto only")
+        if self.reverse and self.file_order is not None:
+            raise UsageError("--reverse and --file-order are two orders of the files; choose one")
+        if self.drop_remainder and self.batch is None:
+            raise UsageError("--drop-remainder needs --batch N: it drops the last batch")
+        if self.buffer is None and (self.buffer_seed, self.buffer_reshuffle) != (None, None):
+            raise UsageError("--buffer-seed and --buffer-reshuffle need --buffer N")
+        if self.stages is not None:
+            self._check_stages(self.stages)
+
+    def _check_loader(self) -> None:
+        loader = LOADERS.get(self.loader)
+        if loader is None:
+            beside = [name for name in _OF_LOADERS if getattr(self, name) != _DEFAULTS[name]]
+            if beside:
+                setting = SETTING_BY_FIELD[beside[0]]
+                takers = [name for name in LOADERS if setting.is_read_by(name)]
+                given = option(beside[0], getattr(self, beside[0]))
+                only = f"--loader {' or '.join(takers or LOADERS)}"
+                if beside[0] == "shuffle":
+                    raise UsageError(
+                        f"{given}: it could be --shuffle-files or --buffer; say which; such a "
+                        f"switch is read with {only} only"
+                    )
+                raise UsageError(f"{given} is read with {only} only")
+            return
+        for name, default in _DEFAULTS.items():
+            is_read = SETTING_BY_FIELD[name].is_read_by(loader.name)
+            if not is_read and getattr(self, name) != default:
+                given = _argument(name, getattr(self, name))
+                if name in loader.refuses:
+                    raise UsageError(f"{given}: {loader.refuses[name]}")
+                raise UsageError(
+                    f"{given} means nothing to {loader.title}; it takes "
+                    f"{', '.join(map(option, loader.takes))}"
+                )
+
+    def _check_stages(self, stages: Pipeline) -> None:
+        from shardctl.settings.within_stages import with_known_settings
+
+        beside = [name for name in SHORT_FORM if getattr(self, name) != _DEFAULTS[name]]
+        if self.host is not None and self.host_mode.reads_all:
+            beside.append("host_by")
+        if beside:
+            given = option(beside[0], getattr(self, beside[0]))
+            raise UsageError(
+                f"--stages says all that is behind the reader, so {given} has no place beside "
+                f"it; write {_IN_STAGES[beside[0]]} there"
+            )
+        try:
+            object.__setattr__(self, "stages", with_known_settings(stages, ReadSettings))
+        except UsageError as error:
+            raise UsageError(f"--stages: {error!s}") from None
+
+    @checked
+    def takes(self, name: str) -> bool:
+        """Return whether another value of a setting has a meaning beside the rest.
+
+        Not where the loader does not read it, nor where stages say it in its place.
+
+        >>> [ReadSettings(stages="batch(2)").takes(name) for name in ("block", "buffer")]
+        [True, False]
+        """
+        is_said = self.stages is not None and name in _IN_STAGES
+        return not is_said and SETTING_BY_FIELD[name].is_read_by(self.loader)
+
+    @property
+    def stand_ins_of_rule(self) -> tuple[str, ...]:
+        """The seeds that may fix an order of which only the rule of its loader says if it is open.
+
+        None of TFDS's reader, see `with_stand_in_seeds`.
+        """
+        if self.reader.on_tf_data:
+            return ()
+        return tuple(name for name in ("shuffle_seed", "global_seed") if self.takes(name))
+
+    @property
+    def reader(self) -> Loader:
+        """Who reads, TFDS's reader on tf.data or another loader: what is known of it."""
+        return READERS[self.loader]
+
+    @property
+    def host_mode(self) -> HostMode:
+        """How hosts share the examples: the mode that `host_by` names."""
+        return HOST_MODES[self.host_by]
+
+    @property
+    def shuffles_files(self) -> bool:
+        """Whether the files are shuffled: as asked, else where a seed is given."""
+        if self.shuffle_files is None:
+            return self.shuffle_seed is not None
+        return self.shuffle_files
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether the reader itself repeats its files without end."""
+        return self.repeat_files
+
+    @property
+    def reads_default(self) -> bool:
+        """Whether the dataset of the command is read: readers of stages may all name their own."""
+        if self.stages is None:
+            return True
+        from shardctl.stages.pipelines import readers_of
+
+        return any(read.data is None for read in readers_of(self.stages))
+
+    @property
+    def bare(self) -> ReadSettings:
+        """What holds for all that a script builds: the global seed, the pass, and who iterates."""
+        return ReadSettings(
+            global_seed=self.global_seed, pass_index=self.pass_index, loop=self.loop
+        )
+
+    @property
+    def followed(self) -> ReadSettings:
+        """The same, files that repeat without end for as many epochs as they are followed."""
+        return replace(self, repeat_files=False)
+
+    @property
+    def buffer_is_open(self) -> bool:
+        """Whether there is a shuffle buffer of tf.data that nothing seeds."""
+        if self.buffer is None or not self.reader.on_tf_data:
+            return False
+        return self.buffer_seed is None and self.global_seed is None
+
+    @checked
+    def cycle_length(self, *, ordered: bool) -> int:
+        """Return the cycle length in force for a dataset.
+
+        Sources: TFDS core/reader.py, _get_default_interleave_cycle_length; for "auto"
+        tensorflow/core/kernels/data/parallel_interleave_dataset_op.cc (a third of the CPUs,
+        rounded up, when the calls are tuned automatically).
+        """
+        if self.cycle is None:
+            return ORDERED_CYCLE if ordered else DEFAULT_CYCLE
+        if self.cycle == "auto":
+            return -(-(self.cpus or 1) // (1 + CYCLE_PREFETCH_FACTOR))
+        return self.cycle
+
+    @checked
+    def check_predictable(self, *, ordered: bool) -> None:
+        """Refuse settings whose order TensorFlow leaves open, or that TFDS itself refuses.
+
+        What another loader leaves open, its rule refuses.
+
+        Sources: TFDS core/reader.py, _read_files and _verify_read_config_for_ordered_dataset.
+
+        Raises:
+            UnpredictableOrderError: no seed; a map that hands out what is ready first; a later pass
+                whose file order depends on timing.
+            UsageError: TFDS's guard for ordered datasets; a buffer that never fills.
+        """
+        if not self.reader.on_tf_data:
+            return
+        if ordered:
+            self._check_ordered()
+        if self.deterministic is False:
+            raise UnpredictableOrderError(
+                "deterministic=False hands out examples as their decoding ends, in another "
+                "order each run; leave it out, or use --deterministic"
+            )
+        self._check_seeds()
+        if not self.repeat_files:
+            return
+        if self.buffer == WHOLE_DATASET:
+            raise UsageError(
+                "--buffer -2 (the whole dataset) of --repeat-files, which has no end: the "
+                "buffer never fills; give --buffer N"
+            )
+        if self.pass_index:
+            raise UnpredictableOrderError(
+                "--pass after a pass of --repeat-files: that pass has no end, and where it "
+                "was cut leaves the file order to timing; build the dataset anew, which is "
+                "pass 0"
+            )
+
+    def _check_seeds(self) -> None:
+        if self.shuffles_files and self.shuffle_seed is None:
+            if self.global_seed is None:
+                raise UnpredictableOrderError(
+                    "--shuffle-files without a seed has another order in each run; give "
+                    "--shuffle-seed N"
+                )
+            if not self.deterministic:
+                raise UnpredictableOrderError(
+                    "--shuffle-files with a global seed only: TFDS then interleaves with "
+                    "deterministic=False, so the order of the examples depends on timing; "
+                    "give --shuffle-seed N, or --deterministic where ReadConfig.options says "
+                    "so"
+                )
+        if self.buffer_is_open:
+            raise UnpredictableOrderError(
+                "--buffer without a seed has another order in each run; only the seed that "
+                "the run itself has will do: --buffer-seed N of its ds.shuffle, or "
+                "--global-seed N where tf.random.set_seed(N) is called"
+            )
+
+    def _check_ordered(self) -> None:
+        reasons = []
+        if self.shuffles_files:
+            reasons.append(option("shuffle_files", True))
+        # "auto" is interleave_cycle_length=None, which is not 1 on any machine.
+        if self.cycle not in (None, ORDERED_CYCLE):
+            reasons.append(option("cycle", self.cycle))
+        if reasons:
+            raise UsageError(
+                "this is an ordered dataset (disable_shuffling=True): TFDS refuses "
+                f"{' and '.join(reasons)}, because examples would not be read in order; without "
+                "them it is read shard by shard"
+            )
+
+
+# What is said by stages where there are stages, and how it is written there.
+_IN_STAGES = {
+    "buffer": "shuffle(N)",
+    "buffer_seed": "shuffle(N, seed=..)",
+    "buffer_reshuffle": "shuffle(N, reshuffle=..)",
+    "epochs": "repeat(N)",
+    "batch": "batch(N)",
+    "drop_remainder": "batch(N, drop_remainder=True)",
+    "host_by": "shard(N, I)",
+}
+_OF_LOADERS = tuple(
+    setting.field for setting in SETTINGS if setting.about == "loader" and setting.name != "loader"
+)
+SHORT_FORM = tuple(name for name in _IN_STAGES if name != "host_by")
+_DEFAULTS = {field.name: field.default for field in fields(ReadSettings)}
+_LONGEST_SHOWN = 400  # characters of stages, in a repr
+_MOST_SHOWN = 8  # files of an order, in a repr
+_MAY_BE_NONE = frozenset(field.name for field in fields(ReadSettings) if field.default is None)
+_TAKERS = {
+    setting.field: or_none(setting.kind.take)
+    if setting.field in _MAY_BE_NONE
+    else setting.kind.take
+    for setting in SETTINGS
+}
+
+
+def as_settings(given: SettingsLike | None) -> ReadSettings:
+    """Return the settings that an argument is, or that a mapping of their names holds.
+
+    None stands for those of a pipeline that leaves everything as TFDS has it. Names may be those of
+    shardctl.yaml, of TFDS and of tf.data too, as `pass` for `pass_index`.
+
+    >>> as_settings({"shuffle_seed": 42, "pass": 1}) == ReadSettings(shuffle_seed=42, pass_index=1)
+    True
+    """
+    settings: ReadSettings = _SETTINGS.take({} if given is None else given)
+    return settings
+
+
+def _argument(name: str, value: Any) -> str:
+    """Return a setting as it was given; of a list of files its name alone."""
+    text = _text_of(value)
+    if text is None and isinstance(value, tuple):
+        return option(name)
+    return option(name, value if text is None else text)
+
+
+def _text_of(value: Any) -> str | None:
+    """Return the text of a Pipeline, whose class is loaded where there is one; else None."""
+    if not hasattr(value, "stages"):
+        return None
+    from shardctl.stages.text import text_of
+
+    return text_of(value)
+
+
+def _in_short(value: Any) -> str:
+    """Return the repr of a setting's value; of a long list of files how many there are."""
+    text = _text_of(value)
+    if text is not None:
+        return repr(text) if len(text) <= _LONGEST_SHOWN else f"<{counted(len(text), 'character')}>"
+    if isinstance(value, tuple) and len(value) > _MOST_SHOWN:
+        return f"<{counted(len(value), 'file')}>"
+    return repr(value)
+
+
+def _made_of_mapping(given: object) -> ReadSettings | None:
+    if isinstance(given, ReadSettings) or not isinstance(given, Mapping):
+        return given if isinstance(given, ReadSettings) else None
+    values: dict[str, Any] = {}
+    for name, value in main_names({str(key): value for key, value in given.items()}).items():
+        setting = SETTING_BY_NAME.get(name)
+        if setting is None:
+            raise no_such_setting(name, SETTING_BY_FIELD)
+        values[setting.field] = value
+    return ReadSettings(**values)
+
+
+_SETTINGS = made_kind(
+    _made_of_mapping,
+    needed="a ReadSettings, as ReadSettings(batch=64), or a dict of its values",
+    several="settings",
+)
+SettingsLike = Annotated[ReadSettings | Mapping[str, object], _SETTINGS]
+
+
+def with_stand_in_seeds(settings: ReadSettings) -> tuple[ReadSettings, dict[str, Any]]:
+    """Return settings whose order is fixed, and what was assumed to fix it.
+
+    >>> settings, assumed = with_stand_in_seeds(ReadSettings(shuffle_files=True, buffer=10))
+    >>> assumed
+    {'shuffle_seed': 1, 'buffer_seed': 2}
+    """
+    assumed: dict[str, Any] = {}
+    if not settings.reader.on_tf_data:
+        return settings, assumed  # what a loader leaves open, its rule says
+    if settings.shuffles_files and settings.shuffle_seed is None:
+        if settings.global_seed is None:
+            assumed["shuffle_seed"] = 1
+        elif not settings.deterministic:
+            assumed["deterministic"] = True
+    if settings.deterministic is False:
+        assumed["deterministic"] = True
+    if settings.buffer_is_open:
+        assumed["buffer_seed"] = 2
+    settings = replace(settings, **assumed)
+    if settings.stages is not None and settings.global_seed is None:
+        from shardctl.stages.pipelines import with_seeds
+
+        seeded = with_seeds(settings.stages)
+        if seeded != settings.stages:
+            settings, assumed["stages"] = replace(settings, stages=seeded), _text_of(seeded)
+    return settings, assumed
+
+
+def with_any_buffer_seed(settings: ReadSettings) -> ReadSettings:
+    """Return settings that read the same into their buffer, which has a seed in any case.
+
+    >>> with_any_buffer_seed(ReadSettings(buffer=10)).buffer_is_open
+    False
+    """
+    return replace(settings, buffer_seed=0) if settings.buffer_is_open else settings
+
+
+def unstated_reading(settings: ReadSettings, *, is_counted: bool, num_files: int) -> str | None:
+    """Return which defaults of TFDS counted files are taken to be read with.
+
+    Nothing says that TFDS reads them: `tf.data.TFRecordDataset(files)` reads one after the
+    other, and tf.data's own interleave takes blocks of 1, not 16 (tensorflow/python/data/ops/
+    interleave_op.py). None where it is stated, makes no difference, or another loader reads.
+    """
+    in_order = settings.cycle == 1 or (num_files < 2 and not settings.repeat_files)
+    if in_order or not is_counted or not settings.reader.has_blocks:
+        return None
+    defaults = [] if settings.cycle is not None else [f"cycle {DEFAULT_CYCLE}"]
+    defaults += [f"block {settings.block}"] if isinstance(settings.block, _UnstatedBlock) else []
+    return " and ".join(defaults) or None
+
+
+# What TFDS's reader alone can do, refused to other loaders by name.
+
+
+def refuse_loader(settings: ReadSettings, what: str, instead: str) -> None:
+    """Refuse settings of another loader where `what` is about TFDS's reader on tf.data.
+
+    >>> refuse_loader(ReadSettings(loader="torch"), "a plan file", "give resume the options")
+    Traceback (most recent call last):
+    ...
+    shardctl.errors.UsageError: --loader torch: a plan file is of TFDS's reader on tf.data, and \
+PyTorch's DataLoader reads here; give resume the options
+
+    Raises:
+        UsageError: another loader reads.
+    """
+    if settings.reader.on_tf_data:
+        return
+    raise UsageError(
+        f"--loader {settings.loader}: {what} is of TFDS's reader on tf.data, and "
+        f"{settings.reader.title} reads here; {instead}"
+    )

@@ -1,0 +1,278 @@
+"""The one table of settings: what each is called, takes, stands for, and how it is said.
+
+Checks, documents, options, help pages and the words of an answer are made from it, so a new setting
+is an entry here and a field of `ReadSettings`. Importing it loads neither numpy nor yaml.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, get_args
+
+from shardctl.base.text import counted, printable
+from shardctl.base.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE, ORDERED_CYCLE, WHOLE_DATASET
+from shardctl.loaders.hugging_face_eras import BEFORE_SHUFFLE
+from shardctl.loaders.loader import LOADERS, READERS, TFDS_CALLS
+from shardctl.settings.kinds import (
+    BufferSize,
+    FileNames,
+    SettingKind,
+    StageList,
+    Switch,
+    VersionNumber,
+    WhichHost,
+    WholeNumber,
+    Word,
+)
+from shardctl.spec.host_modes import DEFAULT_HOST_MODE, HOST_MODES
+from shardctl.tfdata.shuffle_passes import Loop
+
+InForce = Mapping[str, Any]
+# `Any` is a ReadSettings, which checks itself by this table, so that it cannot be named here.
+ValueInForce = Callable[[Any, bool], object]
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A setting of TFDS's reader or of the pipeline behind it, or of another loader.
+
+    name: in documents, in shardctl.yaml and, with `--`, on the command line; `-` and `_` are one.
+    help: what it is, a sentence for people.
+    stands_for: the call that it is, of TFDS, tf.data or Keras as the table of loaders has it.
+    default: what is in force where nobody sets it, in words, "" where that goes without saying.
+    aliases: names that TFDS, tf.data and Keras have for it alone; `names.py` says what they do.
+    about: what it decides, "order" or "hosts"; "loader" is for other loaders than TFDS's.
+    field: of `ReadSettings`, where it is not the name.
+    in_force: its value in a document, of settings and of whether the dataset is ordered; None is
+        what no part of the pipeline reads. Without a rule it is the value as it was set.
+    words: those in the line that names a pipeline, after those of a lower `place`: of its value
+        where it is set, of a switch that is on or off, or of all settings in force.
+    """
+
+    name: str
+    kind: SettingKind
+    help: str
+    _: KW_ONLY
+    stands_for: str = ""
+    default: str = ""
+    aliases: tuple[str, ...] = ()
+    about: Literal["order", "hosts", "loader"] = "order"
+    field: str = ""
+    in_force: ValueInForce | None = None
+    words: str | tuple[str, str] | Callable[[InForce], str] = ""
+    place: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.field:
+            object.__setattr__(self, "field", self.name)
+        if not self.stands_for:
+            object.__setattr__(self, "stands_for", TFDS_CALLS[self.field])
+
+    @property
+    def option(self) -> str:
+        """Its option on the command line; a switch also has `--no-..`."""
+        return f"--{self.name.replace('_', '-')}"
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether it is left out of documents where it is None."""
+        return self.about == "loader" or self.name == "stages"
+
+    def said(self, in_force: InForce) -> str:
+        """Return its words in the line that names a pipeline, "" where there is nothing to say."""
+        value, words = in_force.get(self.name), self.words
+        if callable(words):
+            return words(in_force)
+        if isinstance(words, tuple):
+            return "" if value is None else words[0] if value else words[1]
+        return "" if value is None or value is False else words.format(value)
+
+    def is_read_by(self, name: str) -> bool:
+        """Return whether it means anything to the loader of a name.
+
+        >>> [SETTING_BY_NAME["cycle"].is_read_by(name) for name in ("tfds", "torch")]
+        [True, False]
+        """
+        loader = READERS.get(name, READERS[SETTING_BY_FIELD["loader"].default])
+        of_version = self.field == "loader_version" and bool(loader.proven)
+        return self.field in loader.takes or self.field == "loader" or of_version
+
+    def value_in_force(self, settings: Any, *, ordered: bool) -> object:
+        """Return its value in a document, with the default that is in force."""
+        if self.field != "loader" and not self.is_read_by(settings.loader):
+            return None
+        if self.in_force is not None:
+            return self.in_force(settings, ordered)
+        value = getattr(settings, self.field)
+        return None if value is None else self.kind.to_document(value)
+
+
+def _with_seed(words: str, seed: object) -> str:
+    return words if seed is None else f"{words} with seed {seed}"
+
+
+def _files_in_order(in_force: InForce) -> str:
+    if in_force["reverse"]:
+        return "files reversed"
+    return "files in a given order" if in_force["file_order"] else ""
+
+
+def _files_shuffled(in_force: InForce) -> str:
+    if not in_force["shuffle_files"]:
+        return ""
+    again = "" if in_force["reshuffle"] else ", the same each epoch"
+    return _with_seed("files shuffled", in_force["shuffle_seed"]) + again
+
+
+def _buffer(in_force: InForce) -> str:
+    if not in_force["buffer"]:
+        return ""
+    whole = in_force["buffer"] == WHOLE_DATASET
+    size = "the whole epoch" if whole else f"{in_force['buffer']:,}"
+    return _with_seed(f"shuffle buffer {size}", in_force["buffer_seed"])
+
+
+def _buffer_in_force(settings: Any) -> int | None:
+    """Return the size of the buffer; a stream that Hugging Face shuffles has one in any case."""
+    buffer: int | None = settings.buffer
+    if buffer is None and settings.streaming and settings.shuffle_seed is not None:
+        buffer = settings.reader.default_buffer
+    return buffer
+
+
+def _batches(in_force: InForce) -> str:
+    if not in_force["batch"]:
+        return ""
+    return f"batches of {in_force['batch']}{', last dropped' * in_force['drop_remainder']}"
+
+
+def _host(in_force: InForce) -> str:
+    if not in_force["host"]:
+        return ""
+    by = in_force["host_by"]
+    return f"host {in_force['host']}" if by is None else f"host {in_force['host']} by {by}"
+
+
+def _loader(in_force: InForce) -> str:
+    loader = LOADERS.get(in_force.get("loader", ""))
+    if loader is None:
+        return ""
+    version = in_force.get("loader_version")
+    if version is None:
+        return loader.title
+    if loader.title.lower() == loader.library:
+        return f"{loader.title} {version}"
+    return f"{loader.title} ({loader.library} {version})"
+
+
+def _stages(document: object) -> str:
+    if document is None:
+        return ""
+    from shardctl.stages.document import pipeline_of
+    from shardctl.stages.text import text_of
+
+    return f"stages {printable(text_of(pipeline_of(document)), 500)}"
+
+
+*_CALLS, _LAST_CALL = (mode.call for mode in HOST_MODES.values())
+_HOST_CALLS = f"{', '.join(_CALLS)} or {_LAST_CALL}"
+
+# The order is that of documents and of help pages.
+# fmt: off
+SETTINGS: tuple[Setting, ...] = (
+    Setting("cycle", WholeNumber(least=1, words=("auto",)), "Files read in turn.",
+        default=f"{DEFAULT_CYCLE}, or {ORDERED_CYCLE} for an ordered dataset",
+        aliases=("interleave_cycle_length", "cycle_length"),
+        # The number that "auto" comes to on those CPUs, so nothing is left to say about them.
+        in_force=lambda s, ordered: s.cycle_length(ordered=ordered), words="cycle {}"),
+    Setting("cpus", WholeNumber(least=1), "CPUs of the machine that reads, for --cycle auto.",
+        in_force=lambda s, ordered: None),
+    Setting("block", WholeNumber(least=1),
+        "Examples read from a file before the next has its turn.", default=f"{DEFAULT_BLOCK}",
+        aliases=("interleave_block_length", "block_length"), words="block {}"),
+    Setting("shuffle_files", Switch(), "Shuffle the files.",
+        in_force=lambda s, ordered: s.shuffles_files, words=_files_shuffled, place=2),
+    Setting("shuffle_seed", WholeNumber(), "Seed of that shuffle; implies --shuffle-files.",
+        in_force=lambda s, ordered: s.shuffle_seed if s.shuffles_files else None,
+        # With the files, where these are what it shuffles.
+        words=lambda s: _with_seed("", s["shuffle_seed"]).removeprefix(" with ")
+        if s.get("loader") else "", place=2),
+    Setting("reshuffle", Switch(), "Shuffle the files anew each epoch.", default="yes, as TFDS",
+        aliases=("shuffle_reshuffle_each_iteration",),
+        in_force=lambda s, ordered: s.reshuffle is not False if s.shuffles_files else None),
+    Setting("deterministic", Switch(), "Hand out examples in order; without it the order is open.",
+        default="TFDS's"),
+    Setting("buffer", BufferSize(least=1), "Shuffle in a buffer of N examples, -2 for all.",
+        aliases=("buffer_size", "shuffle_buffer", "shuffle_buffer_size"),
+        in_force=lambda s, ordered: _buffer_in_force(s), words=_buffer, place=5),
+    Setting("buffer_seed", WholeNumber(), "Seed of that buffer.", aliases=("shuffle_buffer_seed",)),
+    Setting("buffer_reshuffle", Switch(), "Shuffle in the buffer anew each epoch.", default="yes",
+        aliases=("reshuffle_each_iteration",),
+        in_force=lambda s, ordered: None if s.buffer is None else s.buffer_reshuffle is not False),
+    Setting("global_seed", WholeNumber(), "TensorFlow's seed for what has none of its own.",
+        aliases=("set_seed", "set_random_seed"), words="global seed {}", place=6),
+    Setting("epochs", WholeNumber(least=1), "Times that everything is read, after the shuffle.",
+        default="1", aliases=("num_epochs", "repeat"),
+        words=lambda s: f"{s['epochs']} epochs" if (s["epochs"] or 1) > 1 else "", place=7),
+    Setting("repeat_files", Switch(),
+        "Repeat the files for ever, followed for as many examples as --epochs N hold.",
+        aliases=("repeat_filenames",), words="files repeated", place=3),
+    Setting("reverse", Switch(), "Files back to front.", words=_files_in_order, place=1),
+    Setting("file_order", FileNames(), "Files as a list names them, a line each; - is stdin."),
+    Setting("host", WhichHost(), "Host I of N, from 0.", words=_host, place=4, about="hosts"),
+    Setting("host_by", Word(words=HOST_MODES), "How hosts share the examples.",
+        stands_for=_HOST_CALLS, default=DEFAULT_HOST_MODE, about="hosts"),
+    Setting("batch", WholeNumber(least=1), "Examples of a batch.", aliases=("batch_size",),
+        words=_batches, place=8),
+    Setting("drop_remainder", Switch(), "Drop a last partial batch."),
+    Setting("stages", StageList(),
+        "All that is behind the reader, in the order of the script, as 'cache | shuffle(9)'.",
+        words=lambda in_force: _stages(in_force.get("stages")), place=8),
+    Setting("pass", WholeNumber(least=0), "Iteration of the same dataset object, from 0.",
+        field="pass_index", default="0", aliases=("pass_index",),
+        words=lambda s: f"pass {s['pass']}" if s["pass"] else "", place=9),
+    Setting("loop", Word(words=get_args(Loop)),
+        "Who iterates; Keras takes two iterators an epoch.", default="python",
+        words=lambda s: "Keras fit" if s["loop"] not in ("python", None) else "", place=10),
+    Setting("loader", Word(words=READERS), "Who reads.",
+        stands_for="tf.data, Grain, PyTorch, Hugging Face", default="tfds", words=_loader, place=-1,
+        about="loader"),
+    Setting("loader_version", VersionNumber(), "Version of the loader's library.",
+        stands_for="pip show", default="the installed one, else the newest known", about="loader"),
+    Setting("shuffle", Switch(), "Shuffle, with --global-seed N.",
+        stands_for="DataLoader(shuffle)", words=("shuffled", "not shuffled"), place=1,
+        about="loader"),
+    Setting("workers", WholeNumber(least=0), "Worker processes of the loader.",
+        stands_for="worker_count of Grain, num_workers of PyTorch", default="0",
+        in_force=lambda s, ordered: s.workers or 0,
+        words=lambda s: counted(s["workers"], "worker") if s.get("workers") else "", place=7,
+        about="loader"),
+    Setting("persistent_workers", Switch(), "Keep the worker processes from epoch to epoch.",
+        stands_for="DataLoader(persistent_workers)", words="kept for all epochs", place=8,
+        about="loader"),
+    Setting("drop_shard_remainder", Switch(), "Leave out what hosts cannot share evenly.",
+        stands_for="ShardOptions(drop_remainder) of Grain, drop_last of DistributedSampler",
+        words="what hosts cannot share dropped", place=4, about="loader"),
+    Setting("streaming", Switch(), "Read shard by shard instead of by index.",
+        stands_for="load_dataset(streaming)",
+        in_force=lambda s, ordered: s.streaming if s.buffer is None else True,
+        words=("streamed", "read by index"), place=1, about="loader"),
+    Setting("arrow", Switch(), "Stream tables, not rows of a generator.",
+        stands_for="to_iterable_dataset, not from_generator",
+        words=("as tables", "as rows of a generator"), place=1, about="loader"),
+    Setting("before_shuffle", Word(words=BEFORE_SHUFFLE, of="CALL"),
+        "Call before the shuffle, as map or cast_column.",
+        stands_for="load_dataset(streaming).map(..).shuffle(..)", words="{} before the shuffle",
+        place=1, about="loader"),
+    Setting("input_shards", WholeNumber(least=1), "Shards that fill the buffer in turn.",
+        stands_for="IterableDataset.shuffle(max_buffer_input_shards)",
+        words=lambda s: f"from {counted(s['input_shards'], 'shard')} in turn"
+        if s.get("input_shards") else "", place=5, about="loader"),
+)
+# fmt: on
+
+SETTING_BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
+SETTING_BY_FIELD: Mapping[str, Setting] = {setting.field: setting for setting in SETTINGS}
+ENDLESS = "--repeat-files"  # what has no end, in texts about it
+OF_EPOCHS = ("stages", "epochs", "repeat_files")  # the fields that say how often all is read

@@ -1,0 +1,302 @@
+"""Subsplits: text -> slices of splits -> ranges of examples, with TFDS's grammar and arithmetic.
+
+Source of every rule: TFDS 4.9.10 core/splits.py. The regular expressions and the order of the
+checks are TFDS's, so that both accept the same texts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from shardctl.base.text import choices, quoted
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.errors import NotASplitError, UsageError
+from shardctl.spec.split_range import SplitRange
+
+Unit = Literal["abs", "%", "shard"]
+
+_PART = re.compile(r"^(?P<split>[\w-]+)(\[(?P<selector>[\d\w%:.-]+)\])?$")
+_BOUND = re.compile(r"^((?P<value>-?[\d_.]+)(?P<unit>%|shard)?)?$")
+_FORMS = "train, train[40:], train[:10%], train[3shard], train[:2shard]+test, all"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slice:
+    """One part of a spec: a split and two bounds, None where the bound is left out.
+
+    `warning` says what surprises about the text it was read from; it takes no part in `==`.
+
+    >>> [str(part) for part in parse_subsplit("train[40:]+test[3shard]+all")]
+    ['train[40:]', 'test[3shard]', 'all']
+    """
+
+    split: str
+    start: int | float | None = None
+    stop: int | float | None = None
+    unit: Unit = "abs"
+    warning: str | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        if self.start is None and self.stop is None:
+            return self.split
+        unit = "" if self.unit == "abs" else self.unit
+        if unit == "shard" and self.start is not None and self.stop == self.start + 1:
+            return f"{self.split}[{self.start}shard]"
+        start, stop = (
+            "" if bound is None else f"{_number(bound)}{unit}" for bound in (self.start, self.stop)
+        )
+        return f"{self.split}[{start}:{stop}]"
+
+
+def _number(bound: int | float) -> str:
+    if isinstance(bound, int):
+        return str(bound)
+    # TFDS's pattern has no exponent, so the shortest text that reads back is written out.
+    from decimal import Decimal
+
+    return format(Decimal(repr(bound)), "f").removesuffix(".0")
+
+
+OPEN_SPLITS = (
+    "'all' of several folders: tfds.builder_from_directories orders the splits anew in each run"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolved:
+    """The ranges a spec selects, in the order it names them, and what surprises about them.
+
+    spelled_out: the spec with the splits in the place of `all`, where TFDS leaves their order open;
+        else None.
+    """
+
+    dataset: Dataset = field(compare=False, repr=False)
+    spec: str
+    ranges: tuple[SplitRange, ...]
+    spelled_out: str | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def num_examples(self) -> int:
+        """Number of examples in all ranges, those named twice counted twice."""
+        return sum(piece.num_examples for piece in self.ranges)
+
+    @property
+    def num_selected(self) -> int | None:
+        """Number of examples of an epoch, None where stages decide how many of them come."""
+        return self.num_examples
+
+
+def parse_subsplit(spec: str) -> tuple[Slice, ...]:
+    """Parse a spec into its parts; the split `all` stands for every split until it is resolved.
+
+    Raises:
+        UsageError: the text is not a spec; the message names the part and the forms there are.
+    """
+    # TFDS splits at \s*\+\s*, which is this, but takes quadratic time over blanks.
+    head, *rest = spec.split("+")
+    parts = [head, *(part.lstrip() for part in rest)]
+    parts[:-1] = [part.rstrip() for part in parts[:-1]]
+    return tuple(_parse_part(part, spec) for part in parts)
+
+
+def resolve_subsplit(spec: str, dataset: Dataset) -> Resolved:
+    """Return the ranges of examples that TFDS reads for a spec.
+
+    Raises:
+        UsageError: no such split, a bound outside the split, or a slice that runs backwards (for
+            which TFDS yields a negative `take`, which reads to the end of the shard, or nothing).
+    """
+    warnings: list[str] = []
+    ranges: list[SplitRange] = []
+    parts = parse_subsplit(spec)
+    spelled_out = _spelled_out(parts, dataset)
+    if spelled_out is not None:
+        warnings.append(
+            f"{OPEN_SPLITS}; they are listed here as {quoted(spelled_out)}, which is how to fix "
+            "their order"
+        )
+    for part in parts:
+        if part.warning is not None:
+            warnings.append(part.warning)
+        if part.split == "all":
+            whole = (Slice(split=split.name) for split in dataset.splits)
+            ranges += [_resolve_part(one, dataset.split(one.split), warnings) for one in whole]
+        else:
+            ranges.append(_resolve_part(part, dataset.split(part.split), warnings))
+    warnings += _overlaps(spec, ranges)
+    if not any(piece.num_examples for piece in ranges):
+        warnings.append(f"{quoted(spec)} selects no examples; TFDS refuses to read it")
+    return Resolved(
+        dataset=dataset,
+        spec=spec,
+        ranges=tuple(ranges),
+        spelled_out=spelled_out,
+        warnings=tuple(warnings),
+    )
+
+
+def _parse_part(text: str, spec: str) -> Slice:
+    match = _PART.match(text)
+    if match is None:
+        raise _unreadable(text, spec)
+    split, selector = match["split"], match["selector"]
+    if selector is None:
+        return Slice(split=split)
+    if split == "all":
+        raise UsageError(f"{quoted(text)}: 'all' takes no slice; name the splits and slice each")
+    bounds = [_BOUND.match(bound) for bound in selector.split(":")]
+    if len(bounds) > 2 or not any(bound is not None and bound[0] for bound in bounds):
+        raise _unreadable(text, spec)
+    if any(bound is None for bound in bounds):
+        raise _unreadable(text, spec)
+    values = [bound["value"] for bound in bounds if bound is not None]
+    units = [bound["unit"] for bound in bounds if bound is not None]
+    try:
+        if len(values) == 1:
+            return _single_shard(split, text, values[0], units[0])
+        return _bounded(split, text, values, units)
+    except ValueError:
+        raise _unreadable(text, spec) from None
+
+
+def _single_shard(split: str, text: str, value: str, unit: str | None) -> Slice:
+    index = int(value)
+    if unit != "shard":
+        raise UsageError(
+            f"{quoted(text)}: one bound selects a shard only, as in {split}[3shard]; "
+            f"write a slice, as in {split}[3:4] or {split}[3%:4%]"
+        )
+    return Slice(split=split, start=index, stop=index + 1, unit="shard")
+
+
+def _bounded(split: str, text: str, values: list[str], units: list[str | None]) -> Slice:
+    unit: Unit = units[0] or units[1] or "abs"  # type: ignore[assignment]  # the pattern's groups
+    number = float if unit == "%" else int
+    start, stop = (None if value is None else number(value) for value in values)
+    if unit == "%":
+        for bound, value in ((start, values[0]), (stop, values[1])):
+            if abs(bound or 0) > 100:
+                raise UsageError(
+                    f"{quoted(text)}: {quoted(value)} is outside -100 to 100, "
+                    "the range of a percent bound"
+                )
+    warning = None
+    if None not in values and units[0] != units[1]:
+        read = "percent" if unit == "%" else f"{unit}s"
+        rule = "the unit of the first counts" if all(units) else "a unit on one bound counts"
+        warning = f"{quoted(text)}: {rule} for both; both are read as {read}"
+    return Slice(split=split, start=start, stop=stop, unit=unit, warning=warning)
+
+
+def _unreadable(text: str, spec: str) -> UsageError:
+    where = "" if text == spec else f" in {quoted(spec)}"
+    return NotASplitError(f"{quoted(text)}{where} is not a subsplit; forms: {_FORMS}", text)
+
+
+def _resolve_part(part: Slice, split: Split, warnings: list[str]) -> SplitRange:
+    total = split.num_examples
+    if part.unit == "shard":
+        start, stop = _shard_bounds(part, split, warnings)
+    elif part.unit == "%":
+        start = 0 if part.start is None else round(part.start * total / 100.0)
+        stop = total if part.stop is None else round(part.stop * total / 100.0)
+    else:
+        start = 0 if part.start is None else int(part.start)
+        stop = total if part.stop is None else int(part.stop)
+    for bound in (start, stop):
+        if abs(bound) > total:
+            raise UsageError(
+                f"{quoted(part)}: bound {quoted(bound, 24)} is outside {split.name}, "
+                f"which has {total} examples; bounds are -{total} to {total}"
+            )
+    start = total + start if start < 0 else start
+    stop = total + stop if stop < 0 else stop
+    if start > stop:
+        raise UsageError(
+            f"{quoted(part)} runs backwards, from {start} to {stop}; "
+            "write the smaller bound first (TFDS would read something else)"
+        )
+    return SplitRange(split=split, start=start, stop=stop)
+
+
+def _shard_bounds(part: Slice, split: Split, warnings: list[str]) -> tuple[int, int]:
+    """Resolve shard bounds as Python slices of the shard lengths, the way TFDS does."""
+    count, offsets = split.num_shards, split.offsets
+    has = f"{split.name} has {count} shard{'' if count == 1 else 's'}"
+    start = 0 if part.start is None else int(part.start)
+    stop = count if part.stop is None else int(part.stop)
+    if abs(start) > count or stop > count:
+        warnings.append(f"{quoted(part)}: {has}; a bound beyond that is clamped")
+    if part.stop is not None and stop <= 0:
+        # TFDS adds the number of shards to 0 as well, so that -1shard ends at the end, and then
+        # slices with the sum, which counts from the end once more where it is still negative.
+        if stop == 0 and part.start != -1:
+            warnings.append(
+                f"{quoted(part)}: TFDS reads a stop of 0 shards as the end of {split.name}, "
+                "not as nothing"
+            )
+        if -2 * count < stop < -count:
+            last = stop + 2 * count - 1
+            warnings.append(
+                f"{quoted(part)}: {has}; TFDS counts a stop before the first from the end "
+                f"once more, and reads up to shard {last}"
+            )
+        stop += count
+    # As slices of a list clamp them.
+    return offsets[len(range(count)[:start])], offsets[len(range(count)[:stop])]
+
+
+def _spelled_out(parts: Sequence[Slice], dataset: Dataset) -> str | None:
+    """Return the spec with every split in the place of `all`, None where it has one order as it is.
+
+    TFDS takes the splits of several folders from a set (core/splits.py, merge_multiple), so that
+    each run has an order of its own. Splits without examples change nothing.
+    """
+    several = sum(split.num_examples > 0 for split in dataset.splits) > 1
+    if not several or not dataset.in_several_folders:
+        return None
+    if all(part.split != "all" for part in parts):
+        return None
+    names = [split.name for split in dataset.splits]
+    return "+".join(
+        name for part in parts for name in (names if part.split == "all" else [str(part)])
+    )
+
+
+def _overlaps(spec: str, ranges: list[SplitRange]) -> list[str]:
+    """Say which splits a sum reads in part twice; TFDS allows it."""
+    warnings = []
+    by_split: dict[str, list[SplitRange]] = {}
+    for piece in ranges:
+        by_split.setdefault(piece.split.name, []).append(piece)
+    for name, pieces in by_split.items():
+        num_repeated = once = twice = 0  # ids below `once` are read, below `twice` again
+        for piece in sorted(pieces, key=lambda piece: piece.start):
+            again = min(once, piece.stop)
+            num_repeated += max(0, again - max(twice, piece.start))
+            once, twice = max(once, piece.stop), max(twice, again)
+        if num_repeated:
+            examples = "1 example" if num_repeated == 1 else f"{num_repeated} examples"
+            warnings.append(
+                f"{quoted(spec)} reads {examples} of {name} more than once "
+                "(the parts of the sum overlap)"
+            )
+    return warnings
+
+
+def default_spec(dataset: Dataset) -> str:
+    """Return the spec a command reads when none is given: `train`, else the only split.
+
+    Raises:
+        UsageError: neither; the message lists the splits.
+    """
+    names = [split.name for split in dataset.splits]
+    if "train" in names:
+        return "train"
+    if len(names) == 1:
+        return names[0]
+    raise UsageError(f"no split given and {dataset.title} has no train; it has: {choices(names)}")

@@ -1,0 +1,218 @@
+"""The calls that stages and sources are written as: their names and those of their arguments.
+
+Text and document are two ways to write the same calls, so both are read and written by this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, dataclass, fields, replace
+from typing import Any
+
+from shardctl.base.text import choices, did_you_mean, quoted
+from shardctl.errors import UsageError
+from shardctl.stages import stages
+from shardctl.stages.listed import Interleave, ListFiles, Records
+from shardctl.stages.part import Parameter, Part, Source, value
+from shardctl.stages.stages import CACHE_IN_FILE, WHY_OPEN, Opaque
+
+Made = Callable[[dict[str, Any]], tuple[Part, ...]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Call:
+    """A call; `parameters` are in the order of tf.data.
+
+    made: its stages, of the values of arguments. of: the class whose name it has, None for a call
+    that stands for another. anything: what else is given is not read. own_settings: so are
+    settings of the reader.
+    """
+
+    name: str
+    made: Made
+    parameters: tuple[Parameter, ...] = ()
+    of: Any = None
+    is_source: bool = False
+    anything: bool = False
+    own_settings: bool = False
+
+    @classmethod
+    def of_part(cls, part: type[Part]) -> Call:
+        """Return the call of a class of stages, or of sources."""
+        return cls(
+            name=part.name,
+            made=part.made,
+            parameters=part.parameters,
+            of=part,
+            is_source=issubclass(part, Source),
+            anything=part.takes_anything,
+            own_settings=part is stages.Read,
+        )
+
+    @property
+    def rest(self) -> Parameter | None:
+        """The parameter that takes all that is given by place, None where there is none."""
+        first = self.parameters[0] if self.parameters else None
+        return first if first is not None and first.takes in ("pipelines", "whole") else None
+
+    @property
+    def main(self) -> Parameter | None:
+        """The argument that stands alone, as the buffer of a shuffle; None where none does."""
+        read = [p for p in self.parameters if p.name]
+        return read[0] if read and self.name != "with_options" else None
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether it is offered where a stage is to be chosen: not what another name says too."""
+        own = self.of is not None and self.of.name == self.name
+        return own and self.of is not Opaque and not self.anything
+
+    @property
+    def needed(self) -> list[str]:
+        """The arguments that have no default."""
+        of = () if self.of is None or self.anything else fields(self.of)
+        return [field.name for field in of if field.default is MISSING]
+
+    def parameter(self, name: str) -> Parameter:
+        """Return the parameter of a name.
+
+        Raises:
+            UsageError: there is none.
+        """
+        for parameter in self.parameters:
+            if name == parameter.name or name in parameter.others:
+                return parameter
+        if self.anything or name == "name":  # of the operation, which every call of tf.data takes
+            return Parameter(name="", takes="code")
+        if self.own_settings:
+            return Parameter(name=name)
+        own = [parameter.name for parameter in self.parameters if parameter.name]
+        known = [other for parameter in self.parameters for other in parameter.others]
+        near = did_you_mean(name, [*own, *known])
+        raise UsageError(f"no argument {quoted(name)}; {near}there are: {choices(own)}")
+
+    def placed(self, index: int) -> Parameter:
+        """Return the parameter at a place.
+
+        Raises:
+            UsageError: there are not so many.
+        """
+        placed = [parameter for parameter in self.parameters if not parameter.by_name]
+        if index < len(placed):
+            return placed[index]
+        # Of a function that is written out `lambda x, y` is the first part.
+        if self.anything or (placed and placed[-1].takes == "code"):
+            return Parameter(name="", takes="code")
+        if self.name == "range":
+            raise UsageError("range counts from 0 by 1: range(stop)")
+        said = f"{len(placed)} at most" if placed else "none"
+        raise UsageError(f"too many arguments by their place: {said}")
+
+    def stages(self, given: Iterable[tuple[str, Any]]) -> tuple[Part, ...]:
+        """Return what the call makes of arguments, each by its own name ("" for what is not read).
+
+        Raises:
+            UsageError: one is there twice, is missing or is out of range; the call is named.
+        """
+        try:
+            return self._stages(given)
+        except UsageError as error:
+            text = str(error)
+            raise UsageError(
+                text if text.startswith(self.name) else f"{self.name}: {text}"
+            ) from None
+
+    def _stages(self, given: Iterable[tuple[str, Any]]) -> tuple[Part, ...]:
+        values: dict[str, Any] = {}
+        for name, argument in given:
+            if name in values:
+                raise UsageError(f"{name} is there twice")
+            if name:
+                values[name] = argument
+        missing = [name for name in self.needed if name not in values]
+        if missing:
+            raise UsageError(f"{missing[0]} is needed")
+        return self.made(values)
+
+
+def name_of(part: Part, *, is_source: bool) -> str:
+    """Return the name of the call that a stage, or a source, is written as."""
+    return OPAQUE_SOURCE if is_source and isinstance(part, Opaque) else part.name
+
+
+def name_alone(part: Part, *, is_source: bool) -> str | None:
+    """Return the name that says all of a part whose order is open, None where it does not."""
+    if not isinstance(part, Opaque) or WHY_OPEN.get(part.call) != part.reason:
+        return None
+    call = CALLS.get(part.call)
+    return part.call if (call is not None and call.is_source) is is_source else None
+
+
+def call_named(name: str) -> Call:
+    """Return the call of a name.
+
+    Raises:
+        UsageError: there is none; the names are told.
+    """
+    call = CALLS.get(name)
+    if call is not None:
+        return call
+    kind = f"no stage {quoted(name)}; {did_you_mean(name, CALLS)}"
+    stages_, sources = (
+        choices([c.name for c in CALLS.values() if c.is_offered and c.is_source is source], 20)
+        for source in (False, True)
+    )
+    raise UsageError(f"{kind}stages: {stages_}; sources: {sources}")
+
+
+OPAQUE_SOURCE = "opaque_source"
+_OPEN_SOURCES = ("from_generator", "load", "random", "TextLineDataset")
+
+
+def _opaque(name: str) -> Call:
+    source = name in _OPEN_SOURCES
+    return Call(name=name, made=lambda _: (Opaque.known(name),), is_source=source, anything=True)
+
+
+_LISTED = (ListFiles, Interleave, Records)
+_OWN_CALLS = (CACHE_IN_FILE, *(part.name for part in _LISTED))
+_SIZE, _DROP = value("size", "batch_size"), value("drop_remainder")
+_PADDED = (
+    _SIZE,
+    value("", "padded_shapes", takes="code"),
+    value("", "padding_values", takes="code"),
+    _DROP,
+)
+_OTHERS = (
+    Call(name="padded_batch", made=stages.Batch.made, parameters=_PADDED, of=stages.Batch),
+    Call(name="ragged_batch", made=stages.Batch.made, parameters=(_SIZE, _DROP), of=stages.Batch),
+    # It is the same as these two (tensorflow/core/kernels/data/rebatch_dataset_op.cc).
+    Call(
+        name="rebatch",
+        made=lambda values: (stages.Unbatch(), stages.Batch(**values)),
+        parameters=(_SIZE, _DROP),
+        of=stages.Batch,
+    ),
+    Call(
+        name="from_tensor_slices",
+        made=stages.Values.made,
+        parameters=(value("values", "tensors", takes="whole"),),
+        of=stages.Values,
+        is_source=True,
+    ),
+    Call(name="enumerate", made=lambda _: (stages.Map(),), anything=True),
+    *(_opaque(name) for name in WHY_OPEN if name not in _OWN_CALLS),
+    *map(Call.of_part, _LISTED),
+    replace(Call.of_part(Opaque), is_source=False),
+    replace(Call.of_part(Opaque), name=OPAQUE_SOURCE),
+)
+# The sources and stages of `stages.py`, in its order.
+_PARTS: list[type[Part]] = sorted(
+    (
+        part
+        for part in vars(stages).values()
+        if isinstance(part, type) and issubclass(part, Part) and "name" in vars(part)
+    ),
+    key=lambda part: not issubclass(part, Source),
+)
+CALLS: dict[str, Call] = {call.name: call for call in (*map(Call.of_part, _PARTS), *_OTHERS)}

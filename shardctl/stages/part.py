@@ -1,0 +1,238 @@
+"""What every stage and source of a pipeline says of itself: its call, its effect, what it lets out.
+
+A stage is a class in `stages.py` with what is peculiar to it; what is here holds for all others.
+Its dataset object is in `NODES` (`iteration/build.py`). Nothing else has to
+know a new one: text, documents, completion, code, lint, diff and the calls that `verify` runs
+follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
+from math import inf
+from typing import Any, ClassVar, Literal, Self
+
+from shardctl.base.arguments.checked import keep_fields
+from shardctl.errors import UsageError
+
+# "code" is what a script computes with, which decides nothing here; of a "function" the name.
+# What is "written" is a literal, or `CODE`.
+Takes = Literal["value", "pipeline", "pipelines", "whole", "spec", "code", "function", "written"]
+Pipeline = Any  # a `Pipeline`, which is made of parts
+Count = float | None  # a whole number, `math.inf` without an end, None where data decides
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Parameter:
+    """An argument of a call: its own name, those of tf.data, and what it takes.
+
+    name: "" for what is not read. by_name: not taken by its place.
+    """
+
+    name: str
+    others: tuple[str, ...] = ()
+    takes: Takes = "value"
+    by_name: bool = False
+
+
+CODE = object()  # an argument that a script computes
+# What stands for a value of Python or of tf.data.
+WORDS: dict[str, Any] = {
+    **dict.fromkeys(("True", "true"), True),
+    **dict.fromkeys(("False", "false"), False),
+    **dict.fromkeys(("None", "none", "null")),
+    **{word: word for word in ("TFRecordDataset", "tf.data.TFRecordDataset")},
+    **{f"{of}AUTOTUNE": "auto" for of in ("", "tf.data.", "tf.data.experimental.")},
+    **{f"{of}UNKNOWN_CARDINALITY": -2 for of in ("", "tf.data.")},
+    **{f"{of}INFINITE_CARDINALITY": -1 for of in ("", "tf.data.")},
+}
+
+
+def value(name: str, *others: str, **more: Any) -> Parameter:
+    """Return a parameter."""
+    return Parameter(name=name, others=others, **more)
+
+
+FUNCTION = value("", "map_func", "func", takes="function")
+
+
+class OfTensorflow(str):
+    """A constant of TensorFlow by its name, as `data.AUTOTUNE`."""
+
+
+AUTOTUNE = OfTensorflow("data.AUTOTUNE")
+UNKNOWN_CARDINALITY = OfTensorflow("data.UNKNOWN_CARDINALITY")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TfCall:
+    """A method of `tf.data.Dataset` and its arguments: those by place, and those by name.
+
+    takes_function: the first argument is a function of the script, which is not among them.
+    """
+
+    method: str
+    by_place: tuple[Any, ...] = ()
+    by_name: Mapping[str, Any]
+    takes_function: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A call of tf.data: a source or a stage. Its fields are checked and kept as Python's own.
+
+    name: of the call. parameters: its arguments, in the order of tf.data.
+    takes_anything: what else it is given is not read.
+    weight: what it costs, comparing two pipelines, that it has no counterpart; what orders depend
+        on most keeps its place, and the rest has moved around it.
+    """
+
+    name: ClassVar[str]
+    parameters: ClassVar[tuple[Parameter, ...]] = ()
+    takes_anything: ClassVar[bool] = False
+    weight: ClassVar[float] = 1.5
+
+    def __post_init__(self) -> None:
+        try:
+            keep_fields(self)
+        except UsageError as error:  # these are no arguments of a function or of a command
+            raise UsageError(f"{self.name}: {error}") from None
+
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> tuple[Part, ...]:
+        """Return what the call makes of the values of its arguments, by their own names."""
+        return (cls(**values),)
+
+    @property
+    def called(self) -> str:
+        """The call as a script has it: the name, but of what this one stands for."""
+        return self.name
+
+    @property
+    def effect(self) -> str:
+        """What it does to the order, without a full stop; mostly a constant of the class."""
+        return ""
+
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
+        """Return why it leaves the order open, None if it does not.
+
+        deterministic: of the options in force for the whole pipeline.
+        """
+        return None
+
+    # The pipelines within it.
+
+    @property
+    def pipelines(self) -> tuple[Pipeline, ...]:
+        """The pipelines that it combines, in the order in which a script builds them."""
+        found: list[Any] = []
+        for parameter in self.parameters:
+            if parameter.takes == "pipelines":
+                found += getattr(self, parameter.name)
+            elif parameter.takes == "pipeline":
+                found.append(getattr(self, parameter.name))
+        return tuple(found)
+
+    @property
+    def fed_by(self) -> tuple[Pipeline, ...]:
+        """Those of them whose examples it hands out."""
+        return self.pipelines
+
+    def mapped(self, change: Callable[[Pipeline], Pipeline]) -> Self:
+        """Return it with every pipeline within it changed."""
+        changed: dict[str, Any] = {}
+        for parameter in self.parameters:
+            if parameter.takes == "pipelines":
+                changed[parameter.name] = tuple(map(change, getattr(self, parameter.name)))
+            elif parameter.takes == "pipeline":
+                changed[parameter.name] = change(getattr(self, parameter.name))
+        return replace(self, **changed) if changed else self
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage(Part):
+    """What is done with a dataset.
+
+    takes_function: the first argument of the call is a function of the script.
+    keeps_order: it changes no order, though it parts a shuffle from a repeat.
+    is_plain: it is a method of tf.data whose arguments are its own; else a function, a dataset or
+        options are among them.
+    """
+
+    takes_function: ClassVar[bool] = False
+    keeps_order: ClassVar[bool] = False
+    is_plain: ClassVar[bool] = True
+
+    def goes_on(self, endless: bool) -> bool:
+        """Return whether it never ends, behind what is endless or not."""
+        return self.length(inf if endless else None, _ends(self)) == inf
+
+    def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
+        """Return how many elements are left of `count`; `others` are those of its pipelines."""
+        if count is None or count == inf:
+            return count
+        return self.whole_length(int(count))
+
+    def whole_length(self, count: int) -> int:
+        """Return how many elements are left of a whole number of them."""
+        return count
+
+    @property
+    def is_noop(self) -> bool:
+        """Whether TensorFlow takes it out before it runs (noop_elimination.cc)."""
+        return False
+
+    @property
+    def as_run(self) -> Stage:
+        """What TensorFlow makes of it before it runs (map_parallelization.cc)."""
+        return self
+
+    def in_tf(self) -> TfCall | None:
+        """Return the method of tf.data that it is, None where its arguments are no plain ones."""
+        if not self.is_plain:
+            return None
+        first, said = self.parameters[:1], said_of(self)
+        by_place = (getattr(self, one.name, None) for one in first)
+        by_name = {
+            (*one.others, one.name)[0]: _in_tf(said[one.name])
+            for one in self.parameters[1:]
+            if one.name in said
+        }
+        return TfCall(
+            method=self.name,
+            by_place=tuple(_in_tf(given) for given in by_place if given is not None),
+            by_name=by_name,
+            takes_function=self.takes_function,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source(Part):
+    """What a pipeline begins with."""
+
+    @property
+    def never_ends(self) -> bool:
+        """Whether it goes on for ever, as far as the stages tell."""
+        return self.length(_ends(self)) == inf
+
+    def length(self, others: Sequence[Count]) -> Count:
+        """Return how many elements it hands out, of those of its pipelines."""
+        return None
+
+
+def _ends(part: Part) -> list[Count]:
+    return [inf if one.never_ends else None for one in part.pipelines]
+
+
+def _in_tf(given: Any) -> Any:
+    return AUTOTUNE if given == "auto" else given
+
+
+def said_of(part: Part) -> dict[str, Any]:
+    """Return the arguments of a stage or source that are not its defaults."""
+    return {
+        field.name: getattr(part, field.name)
+        for field in fields(part)
+        if field.default is MISSING or getattr(part, field.name) != field.default
+    }

@@ -1,0 +1,168 @@
+"""The parts of a pipeline, wherever in it they are: gone through, changed, and what they decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from itertools import count
+from typing import cast
+
+from shardctl.stages.part import Part, Source
+from shardctl.stages.stages import (
+    Batch,
+    Filter,
+    Pipeline,
+    Read,
+    SampleFromDatasets,
+    Shared,
+    Shuffle,
+    Unbatch,
+    WithOptions,
+)
+
+
+def sources_of(pipeline: Pipeline, *, seen: set[str] | None = None) -> Iterator[Source]:
+    """Yield the sources of examples, each as often as it is there; not those of choices.
+
+    What is shared is there once; `seen` are the labels of it that came before.
+
+    >>> from shardctl.stages.stages import Concatenate, Zip
+    >>> one = Pipeline(source=Read(spec="train"))
+    >>> two = Pipeline(source=Zip(inputs=(one, one)), stages=(Concatenate(other=one),))
+    >>> len(list(sources_of(two)))
+    3
+    """
+    source, seen = pipeline.source, set() if seen is None else seen
+    if not source.fed_by:
+        yield source
+    for part in (source, *pipeline.stages):
+        if isinstance(part, Shared):
+            if part.label in seen:
+                continue
+            seen.add(part.label)
+        for one in part.fed_by:
+            yield from sources_of(one, seen=seen)
+
+
+def parts_of(pipeline: Pipeline, *, choices: bool = False) -> Iterator[Part]:
+    """Yield all sources and stages, a whole before its parts; those of choices if wanted."""
+    for part in (pipeline.source, *pipeline.stages):
+        yield part
+        for one in part.pipelines if choices else part.fed_by:
+            yield from parts_of(one, choices=choices)
+
+
+def as_built(pipeline: Pipeline) -> Iterator[Part]:
+    """Yield all sources and stages in the order in which a script builds them."""
+    for part in (pipeline.source, *pipeline.stages):
+        for one in part.pipelines:
+            yield from as_built(one)
+        yield part
+
+
+def readers_of(pipeline: Pipeline) -> list[Read]:
+    """Return the readers, each as often as it is there."""
+    return [source for source in sources_of(pipeline) if isinstance(source, Read)]
+
+
+def last_batch(pipeline: Pipeline) -> Batch | None:
+    """Return the batch that is around an element at the end of a row of stages."""
+    around: list[Batch] = []
+    for stage in pipeline.stages:
+        if isinstance(stage, Unbatch):
+            around = around[:-1]
+        elif isinstance(stage, Batch):
+            around.append(stage)
+    return around[-1] if around else None
+
+
+def with_changed(
+    pipeline: Pipeline,
+    *,
+    read: Callable[[Read], Read] | None = None,
+    kept: Callable[[str], str] | None = None,
+    part: Callable[[Part], Part] | None = None,
+) -> Pipeline:
+    """Return a pipeline with every reader as `read` changes it; None leaves them as they are.
+
+    kept: what becomes of the name of a file that says which examples pass a filter.
+    part: what becomes of each source and stage, inner ones first.
+
+    >>> from shardctl.stages.stages import Concatenate
+    >>> pipeline = Pipeline(source=Read(spec="a"), stages=(Concatenate(other=Pipeline()),))
+    >>> changed = with_changed(pipeline, read=lambda read: Read(spec="b"))
+    >>> changed.source.spec, changed.stages[0].other.source.spec
+    ('b', 'b')
+    """
+
+    def whole(pipeline: Pipeline) -> Pipeline:
+        source = cast(Source, changed(pipeline.source))
+        return Pipeline(source=source, stages=tuple(map(changed, pipeline.stages)))  # type: ignore[arg-type]
+
+    def changed(given: Part) -> Part:
+        if isinstance(given, Read) and read is not None:
+            given = read(given)
+        if isinstance(given, Filter) and given.kept is not None and kept is not None:
+            given = replace(given, kept=kept(given.kept))
+        given = given.mapped(whole)
+        return given if part is None else part(given)
+
+    return whole(pipeline)
+
+
+def with_seeds(pipeline: Pipeline) -> Pipeline:
+    """Return a pipeline whose shuffles and mixtures without a seed have 1, 2, ... for theirs.
+
+    What is shared is one object, whose seed is the same wherever it stands.
+
+    >>> with_seeds(Pipeline(stages=(Shuffle(buffer=9), Shuffle(buffer=9, seed=7)))).stages
+    (Shuffle(buffer=9, seed=1, reshuffle=None), Shuffle(buffer=9, seed=7, reshuffle=None))
+    """
+    seeds = count(1)
+    shared: dict[str, Part] = {}
+
+    def part(given: Part) -> Part:
+        if isinstance(given, Shared):
+            return shared.setdefault(given.label, given)
+        if isinstance(given, Shuffle | SampleFromDatasets) and given.seed is None:
+            return replace(given, seed=next(seeds))
+        return given
+
+    return with_changed(pipeline, part=part)
+
+
+def options_of(pipeline: Pipeline) -> WithOptions:
+    """Return the options in force: those of all its stages and inputs, later ones first.
+
+    >>> from shardctl.stages.stages import Repeat
+    >>> stages = (WithOptions(fusion=False), Repeat(), WithOptions(deterministic=True))
+    >>> options_of(Pipeline(stages=stages)).fusion
+    False
+    """
+    merged: dict[str, bool] = {}
+    for part in as_built(pipeline):
+        if isinstance(part, WithOptions):
+            given = {field.name: getattr(part, field.name) for field in fields(part)}
+            merged |= {name: value for name, value in given.items() if value is not None}
+    return WithOptions(**merged)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenStage:
+    """A stage that leaves the order open, and why, a sentence without its full stop."""
+
+    stage: Part
+    reason: str
+
+
+def open_stages(pipeline: Pipeline, *, global_seed: int | None = None) -> tuple[OpenStage, ...]:
+    """Return the stages that leave the order open, in the order in which a script builds them.
+
+    >>> from shardctl.stages.stages import Map
+    >>> stages = (Shuffle(buffer=9), Map(), Filter())
+    >>> [each.stage.name for each in open_stages(Pipeline(stages=stages), global_seed=1)]
+    ['filter']
+    """
+    deterministic = options_of(pipeline).deterministic
+    found = ((part, part.why_open(deterministic, global_seed)) for part in as_built(pipeline))
+    return tuple(OpenStage(stage=stage, reason=reason) for stage, reason in found if reason)

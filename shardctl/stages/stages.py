@@ -1,0 +1,790 @@
+"""A pipeline as a script writes it: a source, and the stages behind it in their order.
+
+Every class is a call of tf.data and is named like it; the values are those of the call. It has all
+that is peculiar to the call: its arguments, what it does to order and length, what leaves it open,
+and the call of tf.data that it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+from shardctl.base.arguments.values import text
+from shardctl.base.secrets import public_url
+from shardctl.base.text import counted, printable
+from shardctl.base.tfds_rules import WHOLE_DATASET
+from shardctl.errors import UsageError
+from shardctl.stages.fields import (
+    Buffer,
+    Calls,
+    Cardinality,
+    CountOrAll,
+    Held,
+    Number,
+    OwnSettings,
+    PositiveCount,
+    Seed,
+    Times,
+    Weights,
+    Word,
+)
+from shardctl.stages.part import (
+    FUNCTION,
+    UNKNOWN_CARDINALITY,
+    Count,
+    Part,
+    Source,
+    Stage,
+    TfCall,
+    said_of,
+    value,
+)
+
+_LONGEST_SHOWN = 300  # characters of a pipeline, in a repr
+
+
+_INPUTS = value("inputs", "datasets", takes="pipelines")
+_STOP = value("stop_on_empty", "stop_on_empty_dataset")
+
+
+def _why_unseeded(seed: object, global_seed: int | None) -> str | None:
+    # Two zeros tell the kernel to take its seeds from the machine.
+    if seed == (0, 0) or (seed is None and global_seed is None):
+        return (
+            "it has no seed, and so another order in each run: set its seed, or tf.random.set_seed"
+        )
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shuffle(Stage):
+    """`ds.shuffle(buffer, seed, reshuffle_each_iteration)`.
+
+    buffer: elements held; -2 is the whole dataset (`tf.data.UNKNOWN_CARDINALITY`).
+    seed: as in the call; a pair is the two seeds of the kernel, whatever the global seed is.
+    """
+
+    name = "shuffle"
+    parameters = (
+        value("buffer", "buffer_size"),
+        value("seed"),
+        value("reshuffle", "reshuffle_each_iteration"),
+    )
+    weight = 3.0
+    buffer: Buffer
+    seed: Seed | None = None
+    reshuffle: bool | None = None
+
+    @property
+    def effect(self) -> str:
+        """What it mixes, and when anew."""
+        again = "the same in every pass" if self.reshuffle is False else "anew for each iterator"
+        if self.buffer == WHOLE_DATASET:
+            return f"mixes all elements, {again}"
+        return f"mixes within a buffer of {self.buffer:,}, {again}"
+
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
+        """Return that the machine seeds it; a buffer of one hands out what it has just read."""
+        return None if self.buffer == 1 else _why_unseeded(self.seed, global_seed)
+
+    def in_tf(self) -> TfCall | None:
+        """Return the call, whose buffer for all is a constant."""
+        found = super().in_tf()
+        if found is None or self.buffer != WHOLE_DATASET:
+            return found
+        return replace(found, by_place=(UNKNOWN_CARDINALITY,))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeat(Stage):
+    """`ds.repeat(count)`; None repeats for ever."""
+
+    name = "repeat"
+    parameters = (value("count"),)
+    weight = 2.5
+    count: Times | None = None
+
+    @property
+    def effect(self) -> str:
+        """How often it repeats."""
+        return "repeats without end" if self.count is None else f"repeats {self.count:,} times"
+
+    @property
+    def is_noop(self) -> bool:
+        """Whether it is `repeat(1)`."""
+        return self.count == 1
+
+    def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
+        """Return how many elements all repetitions have."""
+        if count == 0:
+            return 0
+        if self.count is None:
+            return math.inf
+        return None if count is None else count * self.count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch(Stage):
+    """`ds.batch(size, drop_remainder)`; padded_batch and ragged_batch group alike."""
+
+    name = "batch"
+    parameters = (
+        value("size", "batch_size"),
+        value("drop_remainder"),
+        value("calls", "num_parallel_calls"),
+        value("deterministic"),
+    )
+    weight = 2.0
+    size: PositiveCount
+    drop_remainder: bool = False
+
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> tuple[Part, ...]:
+        """Return a batch; one with threads of its own reads ahead like a map that has them."""
+        ahead = {name: values.pop(name) for name in ("calls", "deterministic") if name in values}
+        batch = cls(**values)
+        return (batch, Map(**ahead)) if ahead.get("calls") is not None else (batch,)
+
+    @property
+    def effect(self) -> str:
+        """How much it puts together."""
+        rest = "drops a last batch that is not full" if self.drop_remainder else "keeps the order"
+        return f"puts {self.size:,} into one element; {rest}"
+
+    def whole_length(self, count: int) -> int:
+        """Return the number of batches."""
+        return count // self.size if self.drop_remainder else -(-count // self.size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unbatch(Stage):
+    """`ds.unbatch()`."""
+
+    name = "unbatch"
+    effect = "takes batches apart; keeps the order"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shard(Stage):
+    """`ds.shard(num_shards, index)`: every num_shards-th element from `index` on."""
+
+    name = "shard"
+    parameters = (value("num_shards"), value("index"))
+    num_shards: PositiveCount
+    index: Number
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.index >= self.num_shards:
+            raise UsageError(
+                f"shard: index={self.index} of num_shards={self.num_shards}: shards count from 0"
+            )
+
+    @property
+    def effect(self) -> str:
+        """What it keeps."""
+        return f"keeps 1 element of {self.num_shards:,}, from number {self.index:,} on"
+
+    @property
+    def is_noop(self) -> bool:
+        """Whether it is `shard(1, 0)`."""
+        return self.num_shards == 1
+
+    def whole_length(self, count: int) -> int:
+        """Return how many are kept."""
+        return len(range(self.index, count, self.num_shards))
+
+    def in_tf(self) -> TfCall | None:
+        """Return the call, its numbers by their names."""
+        return TfCall(method=self.name, by_name=said_of(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Take(Stage):
+    """`ds.take(count)`; -1 takes all."""
+
+    name = "take"
+    parameters = (value("count"),)
+    count: CountOrAll
+
+    @property
+    def effect(self) -> str:
+        """Where it ends."""
+        return "keeps all" if self.count < 0 else f"ends after {counted(self.count, 'element')}"
+
+    @property
+    def is_noop(self) -> bool:
+        """Whether it is `take(-1)`."""
+        return self.count < 0
+
+    def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
+        """Return how many are taken."""
+        return count if count is None or self.count < 0 else min(count, self.count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skip(Stage):
+    """`ds.skip(count)`; -1 skips all."""
+
+    name = "skip"
+    parameters = (value("count"),)
+    count: CountOrAll
+
+    @property
+    def effect(self) -> str:
+        """What it drops."""
+        first = f"the first {counted(self.count, 'element')}"
+        return f"drops {'all' if self.count < 0 else first}"
+
+    @property
+    def is_noop(self) -> bool:
+        """Whether it is `skip(0)`."""
+        return self.count == 0
+
+    def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
+        """Return how many are left."""
+        return 0 if self.count < 0 else super().length(count)
+
+    def whole_length(self, count: int) -> int:
+        """Return how many are left of so many."""
+        return max(count - self.count, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cache(Stage):
+    """`ds.cache()` in memory: passes after the first whole one repeat it.
+
+    A cache in a file keeps the order of an earlier run; it is an `Opaque` stage.
+    """
+
+    name = "cache"
+    effect = "later passes repeat the first whole one"
+    parameters = (value("filename"),)
+    weight = 1.2
+
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> tuple[Part, ...]:
+        """Return a cache in memory, or what one in a file is."""
+        filename = values.get("filename")
+        if filename is None or text(filename) == "":
+            return (cls(),)
+        return (Opaque.known(CACHE_IN_FILE),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Map(Stage):
+    """`ds.map(f)`: no other order, but it parts a shuffle and a repeat, and may read ahead.
+
+    calls: `num_parallel_calls`, None for a map that reads an element when it is asked for one,
+        "auto" for AUTOTUNE.
+    deterministic: as in the call; False hands out what is ready first.
+    """
+
+    name = "map"
+    effect = "keeps the order; parts a shuffle from a repeat"
+    parameters = (FUNCTION, value("calls", "num_parallel_calls"), value("deterministic"))
+    weight = 1.0
+    takes_function = True
+    keeps_order = True
+    calls: Calls | None = None
+    deterministic: bool | None = None
+
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
+        """Return that threads hand out what is ready first, where they do."""
+        # Without num_parallel_calls TensorFlow keeps the order (map_parallelization.cc).
+        if self.calls in (None, 1):
+            return None
+        said = deterministic if self.deterministic is None else self.deterministic
+        return "deterministic=False hands out what is ready first" if said is False else None
+
+    @property
+    def as_run(self) -> Stage:
+        """One that reads ahead, in order."""
+        return Map(calls="auto", deterministic=True) if self.calls is None else self
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prefetch(Stage):
+    """`ds.prefetch(size)`: no other order, but it reads ahead; "auto" is AUTOTUNE."""
+
+    name = "prefetch"
+    effect = "keeps the order; reads ahead"
+    parameters = (value("size", "buffer_size"),)
+    weight = 0.8
+    keeps_order = True
+    size: Held = "auto"
+
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> tuple[Part, ...]:
+        """Return a prefetch; None is AUTOTUNE."""
+        return (cls(**{name: given for name, given in values.items() if given is not None}),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssertCardinality(Stage):
+    """`ds.apply(tf.data.experimental.assert_cardinality(count))`: -1 is without end.
+
+    It changes no order itself, but decides when a cache behind it counts as filled.
+    """
+
+    name = "assert_cardinality"
+    is_plain = False
+    effect = "keeps the order; parts a shuffle from a repeat"
+    parameters = (value("count", "expected_cardinality"),)
+    keeps_order = True
+    count: Cardinality
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithOptions(Stage):
+    """`ds.with_options(options)`: parts a shuffle and a repeat; holds for the whole pipeline.
+
+    deterministic: `deterministic`.
+    fusion: `options.experimental_optimization.shuffle_and_repeat_fusion`.
+    optimizations: `options.experimental_optimization.apply_default_optimizations`.
+    warm_start: `options.experimental_warm_start`.
+    """
+
+    name = "with_options"
+    is_plain = False
+    parameters = (
+        value("deterministic", by_name=True),
+        value("fusion", "shuffle_and_repeat_fusion", by_name=True),
+        value("optimizations", "apply_default_optimizations", by_name=True),
+        value("warm_start", "experimental_warm_start", by_name=True),
+    )
+    weight = 0.9
+    keeps_order = True
+    # What each field is among `tf.data.Options`.
+    attributes: ClassVar[Mapping[str, str]] = {
+        "deterministic": "deterministic",
+        "fusion": "experimental_optimization.shuffle_and_repeat_fusion",
+        "optimizations": "experimental_optimization.apply_default_optimizations",
+        "warm_start": "experimental_warm_start",
+    }
+    deterministic: bool | None = None
+    fusion: bool | None = None
+    optimizations: bool | None = None
+    warm_start: bool | None = None
+
+    @property
+    def effect(self) -> str:
+        """What the options decide."""
+        said = ["parts a shuffle from a repeat"]
+        if self.fusion is False or self.optimizations is False:
+            said.append("no shuffle and repeat become one")
+        if self.deterministic is False:
+            said.append("parallel maps hand out what is ready first")
+        return "; ".join(said)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Concatenate(Stage):
+    """`ds.concatenate(other)`."""
+
+    name = "concatenate"
+    is_plain = False
+    effect = "goes on with another dataset"
+    parameters = (value("other", "dataset", takes="pipeline"),)
+    other: Pipeline
+
+    def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
+        """Return how many elements both have."""
+        return _sum((count, *others))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter(Stage):
+    """`ds.filter(predicate)`: how many pass depends on the data.
+
+    kept: path of a file that names the examples that pass (a log of tfds_ids or ids, a line each,
+        or a bool[n] .npy by id); None leaves the order open.
+    """
+
+    name = "filter"
+    is_plain = False
+    effect = "drops elements by what is in them"
+    parameters = (value("", "predicate", takes="code"), value("kept", by_name=True))
+    kept: Word | None = None
+
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
+        """Return that nobody says which pass, where that is so."""
+        if self.kept is not None:
+            return None
+        return "how many elements pass depends on the data: name those that do with kept="
+
+    def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
+        """Return None: the data decides, but of what has no end."""
+        return count if count == math.inf else None
+
+
+CACHE_IN_FILE = "cache(filename)"
+_BY_DATA = "how many examples pass depends on the data"
+_BY_CODE = "what it hands out is decided by code of the script"
+# What leaves the order open, by the name of the call, and why.
+WHY_OPEN: Mapping[str, str] = {
+    CACHE_IN_FILE: "a cache in a file keeps the order of the run that wrote it",
+    "snapshot": "a snapshot in files keeps the order of the run that wrote it",
+    "flat_map": "how many elements come of each depends on the data",
+    "interleave": "how many elements come of each depends on the data",
+    "window": "its windows are datasets, of which later code makes elements",
+    "group_by_window": "the groups depend on the data",
+    "bucket_by_sequence_length": "the buckets depend on the lengths in the data",
+    "take_while": _BY_DATA,
+    "unique": _BY_DATA,
+    "ignore_errors": "which elements fail, and are left out, depends on the data",
+    "rejection_resample": "which elements pass depends on the data and on random numbers",
+    "scan": _BY_CODE,
+    "apply": _BY_CODE,
+    "from_generator": _BY_CODE,
+    "list_files": (
+        "what it lists is read by code; list_files('data/*', seed=7) | interleave(cycle_length=4) "
+        "has an order"
+    ),
+    "load": "what it reads is no dataset of TFDS",
+    "random": "its elements are random numbers",
+    "TFRecordDataset": "its files are named by code; TFRecordDataset('data/*') has an order",
+    "TextLineDataset": "what it reads is no dataset of TFDS",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opaque(Stage, Source):
+    """A stage whose order depends on data, on code or on files that metadata does not tell.
+
+    call: as a script writes it, `flat_map`, `from_generator`, `cache(filename)`.
+    reason: why its order is open, a clause.
+    """
+
+    name = "opaque"
+    is_plain = False
+    parameters = (value("call"), value("reason"))
+    call: Word
+    reason: str = ""
+
+    @classmethod
+    def known(cls, name: str) -> Opaque:
+        """Return the stage of a call whose order is known to be open."""
+        return cls(call=name, reason=WHY_OPEN[name])
+
+    @property
+    def called(self) -> str:
+        """The call that it stands for."""
+        return self.call
+
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
+        """Return its reason."""
+        return self.reason or "its order depends on more than metadata tells"
+
+    def length(self, *counts: object) -> None:
+        """Return None: nobody knows."""
+
+
+# What a reader is given besides its settings.
+OF_READ = ("spec", "data", "assert_cardinality")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read(Source):
+    """TFDS's reader: what `tfds.load` or `builder.as_dataset` returns.
+
+    spec: the subsplit; None is the one that the command or the call is given.
+    data: a reference to the dataset; None is that of the command.
+    settings: of this reader where they differ from those of the command, (name, value) of the table
+        of settings, in its order.
+    assert_cardinality: `ReadConfig.assert_cardinality`; without it TensorFlow does not know how
+        many examples there are, as of files that a script reads itself.
+    listed: the script lists the files itself, `list_files(data) | interleave(TFRecordDataset)`:
+        all files that match are read, in the order of their paths by bytes.
+    """
+
+    name = "read"
+    parameters = (
+        value("spec", "split", takes="spec"),
+        value("data", by_name=True),
+        value("assert_cardinality", by_name=True),
+    )
+    spec: Word | None = None
+    data: Word | None = None
+    settings: OwnSettings = ()
+    assert_cardinality: bool = True
+    listed: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.data is not None:  # passwords of a URL stay out of all that is written of stages
+            object.__setattr__(self, "data", public_url(self.data))
+
+    @property
+    def has_cardinality(self) -> bool:
+        """Whether TensorFlow is told how many examples there are."""
+        return self.assert_cardinality and not self.listed
+
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> tuple[Part, ...]:
+        """Return a reader; what is not its own is a setting."""
+        settings = {name: given for name, given in values.items() if name not in OF_READ}
+        own = {name: given for name, given in values.items() if name in OF_READ}
+        return (cls(**own, settings=tuple(settings.items())),)
+
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
+        """Return why files, or examples of them, come in another order in each run."""
+        own = dict(self.settings)
+        shuffles_anyhow = bool(own.get("shuffle_files")) and "shuffle_seed" not in own
+        if self.listed and global_seed is None and shuffles_anyhow:
+            return (
+                "list_files shuffles the files without a seed, in another order in each run: set "
+                "its seed, or shuffle=False, or tf.random.set_seed"
+            )
+        if deterministic is False:
+            # TFDS decodes in parallel, as options decide (TFDS core/reader.py, Reader.read_files).
+            return (
+                "with_options(deterministic=False) hands out examples as their decoding ends, in "
+                "another order each run"
+            )
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range(Source):
+    """`tf.data.Dataset.range(stop)`, or any source of `stop` elements in a fixed order."""
+
+    name = "range"
+    parameters = (value("stop"),)
+    stop: Number
+
+    @property
+    def effect(self) -> str:
+        """What it counts."""
+        return f"counts {counted(self.stop, 'element')}"
+
+    def length(self, others: Sequence[Count]) -> Count:
+        """Return how many elements there are."""
+        return self.stop
+
+
+@dataclass(frozen=True, kw_only=True)
+class Values(Source):
+    """`tf.data.Dataset.from_tensor_slices(values)` of whole numbers, as choices are."""
+
+    name = "values"
+    parameters = (value("values", takes="whole"),)
+    values: tuple[int, ...]
+
+    @property
+    def effect(self) -> str:
+        """What it lists."""
+        return f"lists {counted(len(self.values), 'number')}"
+
+    def length(self, others: Sequence[Count]) -> Count:
+        """Return how many values there are."""
+        return len(self.values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Mixture(Source):
+    """What combines several datasets."""
+
+    inputs: tuple[Pipeline, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.inputs:
+            raise UsageError(f"{self.name}: an input, or several, is needed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Zip(_Mixture):
+    """`tf.data.Dataset.zip(inputs)`: an element holds one of each, in their order."""
+
+    name = "zip"
+    parameters = (_INPUTS,)
+
+    @property
+    def effect(self) -> str:
+        """What it puts together."""
+        return f"puts one of each of {counted(len(self.inputs), 'dataset')} into one element"
+
+    def length(self, others: Sequence[Count]) -> Count:
+        """Return the length of the shortest input."""
+        known = [count for count in others if count is not None]
+        if len(known) < len(others):
+            return 0 if 0 in known else None
+        return min(known)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleFromDatasets(_Mixture):
+    """`tf.data.Dataset.sample_from_datasets(inputs, weights, seed, stop_on_empty_dataset, ..)`.
+
+    weights_dtype: what TensorFlow makes of the weights, "float32" of Python's own numbers and
+        "float64" of a NumPy array of these; it decides one choice in some ten million.
+    """
+
+    name = "sample_from_datasets"
+    parameters = (
+        _INPUTS,
+        value("weights"),
+        value("seed"),
+        _STOP,
+        value("rerandomize", "rerandomize_each_iteration"),
+        value("weights_dtype", by_name=True),
+    )
+    weights: Weights | None = None
+    seed: Seed | None = None
+    stop_on_empty: bool = False
+    rerandomize: bool | None = None
+    weights_dtype: Literal["float32", "float64"] = "float32"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.weights is not None and len(self.weights) != len(self.inputs):
+            raise UsageError(
+                f"{self.name}: {counted(len(self.weights), 'weight')} of "
+                f"{counted(len(self.inputs), 'input')}: one each is needed"
+            )
+
+    @property
+    def kept_inputs(self) -> list[int]:
+        """The inputs that are sampled from: those of a weight above 0.
+
+        They are chosen before weights are rounded. Of one that is left it makes no mixture, and
+        draws nothing (tensorflow/python/data/ops/sample_from_datasets_op.py).
+
+        >>> inputs = (Pipeline(), Pipeline(), Pipeline())
+        >>> SampleFromDatasets(inputs=inputs, weights=(0.5, 0.0, 1e-60)).kept_inputs
+        [0, 2]
+        """
+        weights = self.weights
+        numbers = range(len(self.inputs))
+        return [number for number in numbers if weights is None or weights[number] > 0]
+
+    @property
+    def effect(self) -> str:
+        """How it draws."""
+        many = counted(len(self.inputs), "dataset")
+        return f"draws the next of {many} by its weight; ends {_end(self.stop_on_empty)}"
+
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
+        """Return that the machine seeds it; one input is no mixture."""
+        return None if len(self.kept_inputs) < 2 else _why_unseeded(self.seed, global_seed)
+
+    def length(self, others: Sequence[Count]) -> Count:
+        """Return the sum of the inputs, where all are read to their end."""
+        if all(count == math.inf for count in others):
+            return math.inf
+        return None if self.stop_on_empty else _sum(others)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChooseFromDatasets(_Mixture):
+    """`tf.data.Dataset.choose_from_datasets(inputs, choices, stop_on_empty_dataset)`."""
+
+    name = "choose_from_datasets"
+    parameters = (_INPUTS, value("choices", "choice_dataset", takes="pipeline"), _STOP)
+    choices: Pipeline
+    stop_on_empty: bool = True
+
+    @property
+    def fed_by(self) -> tuple[Pipeline, ...]:
+        """The inputs; choices are numbers, and no examples."""
+        return self.inputs
+
+    @property
+    def effect(self) -> str:
+        """How it chooses."""
+        many = counted(len(self.inputs), "dataset")
+        return f"takes the next of {many} as chosen; ends {_end(self.stop_on_empty)}"
+
+    def length(self, others: Sequence[Count]) -> Count:
+        """Return that there is no end, where no input has one; else nobody knows."""
+        return math.inf if all(count == math.inf for count in others) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shared(Source):
+    """A dataset object that a script uses more than once, as in `zip((ds, ds.map(f)))`.
+
+    Each iterator of a shuffle takes the next seeds of the dataset object that it belongs to, and a
+    cache is filled once: two uses of one object read otherwise than two objects made alike. All
+    sources `Shared` of one label in a pipeline are one object, so their pipelines are the same.
+    """
+
+    name = "shared"
+    effect = "the same dataset object as above; its iterators take their seeds in turn"
+    parameters = (value("label"), value("pipeline", "dataset", takes="pipeline"))
+    label: Word
+    pipeline: Pipeline
+
+    def length(self, others: Sequence[Count]) -> Count:
+        """Return the length of the pipeline."""
+        (count,) = others
+        return count
+
+
+def _end(stop_on_empty: bool) -> str:
+    return "at the first that ends" if stop_on_empty else "when all have ended"
+
+
+def _sum(counts: Sequence[Count]) -> Count:
+    if math.inf in counts:
+        return math.inf
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pipeline:
+    """A source and the stages behind it, in the order of the script.
+
+    >>> Pipeline(stages=(Shuffle(buffer=1000, seed=7), Repeat(count=3))).source
+    Read(spec=None, data=None, settings=(), assert_cardinality=True, listed=False)
+    """
+
+    source: Source = Read()
+    stages: tuple[Stage, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stages", tuple(self.stages))
+        if not isinstance(self.source, Source):
+            raise UsageError(f"{type(self.source).__name__}: no source of a pipeline")
+        for stage in self.stages:
+            if not isinstance(stage, Stage):
+                raise UsageError(f"{type(stage).__name__}: no stage of a pipeline")
+        self._check_ends()
+
+    @property
+    def never_ends(self) -> bool:
+        """Whether it goes on for ever, as far as its stages tell.
+
+        A repeat of nothing ends at once, and whether there is nothing is not known here.
+
+        >>> Pipeline(stages=(Repeat(), Batch(size=2))).never_ends
+        True
+        >>> Pipeline(stages=(Repeat(), Take(count=5))).never_ends
+        False
+        """
+        endless = self.source.never_ends
+        for stage in self.stages:
+            endless = stage.goes_on(endless)
+        return endless
+
+    def _check_ends(self) -> None:
+        """Refuse a stage that reads to an end which never comes before it hands out anything."""
+        endless = self.source.never_ends
+        for stage in self.stages:
+            if endless and isinstance(stage, Shuffle) and stage.buffer == WHOLE_DATASET:
+                raise UsageError(
+                    "shuffle: buffer=-2 (the whole dataset) of what repeats without end: the "
+                    "buffer never fills; give a number, or shuffle before the repeat"
+                )
+            if endless and isinstance(stage, Skip) and stage.count == -1:
+                raise UsageError("skip: count=-1 (all) of what repeats without end: nothing comes")
+            endless = stage.goes_on(endless)
+
+    def __repr__(self) -> str:
+        names = (part.called for part in (self.source, *self.stages))
+        return f"<Pipeline {printable(' | '.join(names), _LONGEST_SHOWN)}>"

@@ -1,0 +1,405 @@
+"""Stages as one line of text: `cache | shuffle(1000, seed=7) | repeat(3) | batch(64)`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from shardctl.base.text import nearest, quoted
+from shardctl.errors import UsageError
+from shardctl.stages.calls import CALLS, Call, call_named, name_alone, name_of
+from shardctl.stages.listed import joined, text_of_listed
+from shardctl.stages.part import CODE, WORDS, Part, said_of
+from shardctl.stages.stages import OF_READ, Pipeline, Read, Values, Zip
+
+Parsed = TypeVar("Parsed")
+_MAX_LENGTH = 1_000_000
+_MAX_DEPTH = 20  # of pipelines and lists within each other
+
+
+def parse_stages(text: str) -> Pipeline:
+    """Return the pipeline that a text says, `[source |] stage | stage ..`.
+
+    >>> parse_stages("shuffle(buffer_size=1000, seed=7) | repeat").stages
+    (Shuffle(buffer=1000, seed=7, reshuffle=None), Repeat(count=None))
+    >>> parse_stages("cache | shufle(1000)")
+    Traceback (most recent call last):
+    ...
+    shardctl.errors.UsageError: at 'shufle(1000)': no stage 'shufle'; did you mean shuffle? ...
+
+    Raises:
+        UsageError: it says none; the place and the rule are told.
+    """
+    return _whole(text, lambda parser: parser.pipeline(0))
+
+
+def parse_parts(text: str, *, first: bool) -> tuple[Any, list[Any]]:
+    """Return the source and the stages of a text that others follow, each as its call makes it.
+
+    first: whether a source may come first; else it follows others.
+    """
+    return _whole(text, lambda parser: parser.parts(0, first=first))
+
+
+def _whole(text: str, parsed: Callable[[_Parser], Parsed]) -> Parsed:
+    """Return what a parser makes of a text, all of it."""
+    if len(text) > _MAX_LENGTH:
+        raise UsageError(f"a text of at most {_MAX_LENGTH:,} characters is needed")
+    parser = _Parser(text)
+    found = parsed(parser)
+    if parser.peek():
+        raise parser.error("stages are parted by |")
+    return found
+
+
+_BARE_WORD = re.compile(r"[A-Za-z_][\w-]*")
+_WORD_BEFORE = re.compile(rf"({_BARE_WORD.pattern})\s*(.?)", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_FUNCTION = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_KEYWORD = re.compile(r"([A-Za-z_][\w-]*)\s*=(?!=)")
+# As TFDS's own pattern of a part of a spec (core/splits.py), with blanks around the `+`.
+_PART = r"[\w-]+(?:\[[\w%:.-]+\])?"
+_SPEC = re.compile(rf"{_PART}(?:\s*\+\s*{_PART})*")
+_STRING = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
+_ESCAPE = re.compile(r"\\(['\"\\])")
+_ATOM = re.compile(r"[^\s,()\[\]|='\"]+")
+_WHOLE = re.compile(r"[-+]?\d[\d_]{0,99}")
+_REAL = re.compile(r"[-+]?(?:\d{1,50}\.\d{0,50}|\.?\d{1,50})(?:[eE][-+]?\d{1,4})?")
+_BLANKS = re.compile(r"\s*")
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+_LISTS = ("[", "(")
+_SHOWN = 24  # characters of the place in an error
+
+
+class _Parser:
+    """Reads a text word by word; what is next is looked at once, so the time is that of reading."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._go(0)
+
+    def error(self, rule: object, at: int | None = None) -> UsageError:
+        """Return the error that names a place, that of the next word where none is given."""
+        rest = self._text[self._at if at is None else at :]
+        place = f"at {quoted(rest, _SHOWN)}" if rest else "at the end"
+        return UsageError(f"{place}: {rule}")
+
+    def peek(self) -> str:
+        """Return the next character, "" at the end."""
+        return self._text[self._at : self._at + 1]
+
+    def pipeline(self, depth: int) -> Pipeline:
+        """Read `[source |] stage | ..` up to what cannot go on one."""
+        begin = self._at
+        source, stages = self.parts(depth)
+        try:
+            source, stages = joined(source, stages)
+        except UsageError as error:
+            raise self.error(error, begin) from None
+        return Pipeline(source=source, stages=tuple(stages))
+
+    def parts(self, depth: int, *, first: bool = True) -> tuple[Any, list[Any]]:
+        """Read the source and the stages of a pipeline, each as its call makes it."""
+        self._check(depth)
+        source: Any = Read()
+        stages: list[Any] = []
+        while True:
+            if first and (spec := self._spec_as_source()) is not None:
+                source = Read(spec=spec)
+            else:
+                start = self._at
+                call, parts = self._call(depth)
+                if call.is_source and not first:
+                    raise self.error(f"{call.name} is a source, so it comes first", start)
+                if call.is_source:
+                    (source,) = parts
+                else:
+                    stages += parts
+            first = False
+            if not self._took("|"):
+                return source, stages
+
+    def _spec_as_source(self) -> str | None:
+        """Return the spec that comes next, None where a call does."""
+        if (written := self._string()) is not None:
+            return written
+        found, start = _WORD_BEFORE.match(self._text, self._at), self._at
+        name, after = found.groups() if found else ("", "")
+        if after == "(" or (name in CALLS and after not in ("[", "+")):
+            return None
+        spec = self._take(_SPEC)
+        near = _misspelt(name) if spec and spec == name else None
+        if near is not None:
+            raise self.error(
+                f"no stage {quoted(name)}; did you mean {near}? A split of that name is written "
+                f"read({name})",
+                start,
+            )
+        return spec
+
+    def _call(self, depth: int) -> tuple[Call, tuple[Any, ...]]:
+        """Read a call; return it, and what it makes."""
+        start, name = self._at, self._take(_NAME)
+        if name is None:
+            raise self.error("a stage is needed, as shuffle(1000)", start)
+        try:
+            call = call_named(name)
+        except UsageError as error:
+            raise self.error(error, start) from None
+        given = self._arguments(call, depth) if self._took("(") else []
+        try:
+            return call, call.stages(given)
+        except UsageError as error:
+            raise self.error(error, start) from None
+
+    def _arguments(self, call: Call, depth: int) -> list[tuple[str, Any]]:
+        """Return the arguments of a call up to its closing bracket, by their own names."""
+        given: list[tuple[str, Any]] = []
+        rest: list[Any] = []  # of a list that is written without its brackets
+
+        def one() -> bool:
+            start, keyword = self._at, self._take(_KEYWORD)
+            try:
+                if keyword is not None:
+                    parameter = call.parameter(keyword.replace("-", "_"))
+                elif by_name:
+                    raise UsageError("an argument by its place comes before those by name")
+                else:
+                    parameter = call.placed(0 if rest else len(given))
+            except UsageError as error:
+                raise self.error(f"{call.name}: {error}", start) from None
+            if keyword is None and parameter is call.rest and (rest or self.peek() not in _LISTS):
+                is_whole = parameter.takes == "whole"
+                rest.append(self._atom() if is_whole else self.pipeline(depth + 1))
+            else:
+                given.append((parameter.name, self._value(parameter.takes, depth)))
+            return keyword is not None
+
+        by_name = False
+        for is_named in self._items(")", one):
+            by_name |= is_named
+        if rest and call.rest:
+            given.append((call.rest.name, tuple(rest)))
+        return given
+
+    def _value(self, takes: str, depth: int) -> Any:
+        match takes:
+            case "code":
+                return self._skip_code()
+            case "written":
+                return self._literal()
+            case "function":
+                return self._skip_function()
+            case "spec":
+                spec = self._string()
+                spec = self._take(_SPEC) if spec is None else spec
+                if spec is None:
+                    raise self.error("a spec is needed, as train[:50%]")
+                return spec
+            case "pipelines":
+                if self.peek() not in _LISTS:
+                    raise self.error("a list is needed, as [train | repeat, test | repeat]")
+                return self._list(lambda: self.pipeline(depth + 1))
+            case "pipeline" if self.peek() != "[":
+                return self.pipeline(depth + 1)
+            case "pipeline":
+                start = self._at
+                try:
+                    return Pipeline(source=Values(values=self._plain(depth)))
+                except UsageError as error:
+                    raise self.error(error, start) from None
+            case _:
+                return self._plain(depth)
+
+    def _plain(self, depth: int) -> Any:
+        self._check(depth)
+        if self.peek() not in _LISTS:
+            return self._atom()
+        return self._list(lambda: self._plain(depth + 1))
+
+    def _check(self, depth: int) -> None:
+        if depth > _MAX_DEPTH:
+            raise self.error(f"nested more than {_MAX_DEPTH} deep")
+
+    def _list(self, item: Callable[[], Any]) -> tuple[Any, ...]:
+        closing = _CLOSING[self.peek()]
+        self._go(self._at + 1)
+        return tuple(self._items(closing, item))
+
+    def _items(self, closing: str, item: Callable[[], Parsed]) -> Iterator[Parsed]:
+        while not self._took(closing):
+            yield item()
+            if not self._took(","):
+                if not self._took(closing):
+                    raise self.error("a comma or a closing bracket is needed")
+                return
+
+    def _string(self) -> str | None:
+        """Read a text in quotes."""
+        if self.peek() not in ("'", '"'):
+            return None
+        found = _STRING.match(self._text, self._at)
+        if found is None:
+            raise self.error("the quote is not closed")
+        self._go(found.end())
+        return _ESCAPE.sub(r"\1", found[1] if found[1] is not None else found[2])
+
+    def _atom(self) -> Any:
+        """Read a number, a word or a text in quotes."""
+        if (written := self._string()) is not None:
+            return written
+        start, word = self._at, self._take(_ATOM)
+        if word is None:
+            raise self.error("a value is needed")
+        if (found := _known(word)) is not CODE:
+            return found
+        if word[0] in "0123456789.+-" and word[1:2].isdigit() and word.isdigit():
+            raise self.error("a number of at most 100 digits is needed", start)
+        return word
+
+    def _literal(self) -> Any:
+        """Read an argument up to its comma or closing bracket, `CODE` where it is no literal."""
+        start, found = self._at, self._string()
+        if found is None:
+            found = _known(self._take(_ATOM) or "")
+        if found is not CODE and self.peek() in (",", ")"):
+            return found
+        self._go(start)
+        self._skip_code()
+        return CODE
+
+    def _skip_function(self) -> None:
+        """Read over the name of a function.
+
+        The identity is no stage for TensorFlow, so a function that is written out is not taken.
+        """
+        if self._take(_FUNCTION) is None or self.peek() not in (",", ")"):
+            raise self.error("the name of a function, or nothing, is needed; threads are calls=4")
+
+    def _skip_code(self) -> None:
+        """Read over an argument that a script computes, up to its comma or closing bracket."""
+        closing: list[str] = []
+        while char := self.peek():
+            if not closing and char in (",", ")"):
+                return
+            if self._string() is not None:
+                continue
+            if char in _CLOSING:
+                closing.append(_CLOSING[char])
+            elif char in ")]}" and (not closing or closing.pop() != char):
+                raise self.error("a bracket that nothing opened")
+            self._go(self._at + 1)
+
+    def _took(self, char: str) -> bool:
+        """Read a character, where it is the next."""
+        is_next = self.peek() == char
+        if is_next:
+            self._go(self._at + 1)
+        return is_next
+
+    def _take(self, pattern: re.Pattern[str]) -> str | None:
+        found = pattern.match(self._text, self._at)
+        if found is None:
+            return None
+        self._go(found.end())
+        return found[found.lastindex or 0]
+
+    def _go(self, position: int) -> None:
+        found = _BLANKS.match(self._text, position)
+        self._at = position if found is None else found.end()
+
+
+def _known(word: str) -> Any:
+    """Return the value that a word stands for, `CODE` where it is only a word."""
+    if word in WORDS:
+        return WORDS[word]
+    if _WHOLE.fullmatch(word):
+        return int(word.replace("_", ""))
+    return float(word) if _REAL.fullmatch(word) else CODE
+
+
+def _misspelt(name: str) -> str | None:
+    """Return the stage that a word alone is written much like, None for what is rather a split."""
+    near = nearest(name, _ALONE, 1)
+    return near[0] if near and not near[0].startswith(name) else None
+
+
+# What needs no arguments.
+_ALONE = [name for name, call in CALLS.items() if not call.is_source and not call.needed]
+
+
+def text_of(pipeline: Pipeline) -> str:
+    """Return a pipeline as the text that `parse_stages` reads back as the same.
+
+    >>> text_of(parse_stages("train|shuffle(10,7)|repeat()"))
+    'train | shuffle(10, seed=7) | repeat'
+    """
+    texts = [text_of_part(stage) for stage in pipeline.stages]
+    if pipeline.source != Read() or not texts:
+        texts.insert(0, text_of_part(pipeline.source, is_source=True))
+    return " | ".join(texts)
+
+
+def text_of_part(part: Part, *, is_source: bool = False) -> str:
+    """Return a stage or a source as it is written.
+
+    >>> from shardctl.stages.stages import Shuffle
+    >>> text_of_part(Shuffle(buffer=10, seed=7))
+    'shuffle(10, seed=7)'
+    """
+    found = written(part, is_source=is_source)
+    if isinstance(found, str):
+        return found
+    name, said = found
+    if isinstance(part, Zip):
+        return f"{name}({', '.join(map(text_of, part.inputs))})"
+    first = next((p.name for p in call_named(name).parameters if not p.by_name), None)
+    texts = []
+    for field, value in said.items():
+        is_spec = isinstance(part, Read) and field == "spec" and _SPEC.fullmatch(value)
+        text = value if is_spec else _value_text(value)
+        texts.append(text if field == first else f"{field}={text}")
+    if isinstance(part, Read) and list(said) == ["spec"]:
+        (bare,) = texts
+        if not _BARE_WORD.fullmatch(bare) or not (bare in CALLS or _misspelt(bare)):
+            return bare
+    return f"{name}({', '.join(texts)})" if texts else name
+
+
+def written(part: Part, *, is_source: bool) -> str | tuple[str, dict[str, Any]]:
+    """Return the text that says all of a part, else its call and the arguments to be said."""
+    alone = name_alone(part, is_source=is_source)
+    if alone is not None:
+        return alone
+    if isinstance(part, Read) and part.listed:
+        return text_of_listed(part)
+    return name_of(part, is_source=is_source), arguments_of(part)
+
+
+def arguments_of(part: Part) -> dict[str, Any]:
+    """Return the arguments of a part that are to be said, those of a reader's own settings too."""
+    said = said_of(part)
+    if not isinstance(part, Read):
+        return said
+    return {name: said[name] for name in OF_READ if name in said} | dict(part.settings)
+
+
+def place_of(index: int, chain: str = "") -> str:
+    """Return where a stage is as people count, from 1; `chain` names what it is a stage of.
+
+    >>> place_of(1, "input 0")
+    'stage 2 of input 0'
+    """
+    return f"stage {index + 1}" + (f" of {chain}" if chain else "")
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, Pipeline):
+        return text_of(value)
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_value_text, value))}]"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return value if value == "auto" else f"'{escaped}'"
+    return repr(value)

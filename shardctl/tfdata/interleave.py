@@ -1,0 +1,471 @@
+"""The interleave of tf.data as a value: any position answered, any stretch read, no file opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from weakref import ref
+
+import numpy as np
+import numpy.typing as npt
+
+from shardctl.base.arrays import Int64s, Runs
+from shardctl.errors import UsageError
+from shardctl.tfdata.schedule import Schedule, build_schedule
+
+__all__ = ["Interleave", "InterleaveState"]
+
+
+# A position costs 1 ns to read in sequence and 1.5 to 5 in turns, and 50 to 110 to look up.
+_SPARSE_IN_SEQUENCE = 100
+_SPARSE = 32
+_LOOKED_UP = 1 << 16  # positions looked up at a time, and read at a time: what fits in the cache
+_READ = 1 << 18
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InterleaveState:
+    """What is in the slots of an interleave, the slot that yields next coming first.
+
+    `slots` holds (shard, examples read of it) for each slot, shards numbered in the order of
+    opening, or (None, 0) for a free slot: free slots take the next unopened shards, as long as
+    there are any. `block_offset` examples of the current block are yielded; `next_shard` is the
+    first shard not opened yet. After the last example every slot is free and no shard is left.
+    """
+
+    slots: tuple[tuple[int | None, int], ...]
+    block_offset: int
+    next_shard: int
+
+
+class Interleave:
+    """The order in which `interleave` reads shards, from the examples that each yields.
+
+    `lengths` is int64[n], in the order of opening; a length may be 0, as may n. The order is that
+    of `tf.data.Dataset.interleave` with these `cycle_length` and `block_length`, sequential or
+    deterministic in parallel (tensorflow/core/kernels/data/interleave_dataset_op.cc). Shards are
+    numbered in the order of opening. Immutable; building costs a heap step and two sorts a shard,
+    nothing an example. UsageError for a cycle or block length below 1, for a negative shard length
+    and for positions that do not exist.
+
+    >>> order = Interleave([3, 0, 2, 1], cycle_length=2, block_length=2)
+    >>> shard, offset = order.locate(np.arange(order.num_examples))
+    >>> list(zip(shard.tolist(), offset.tolist()))
+    [(0, 0), (0, 1), (0, 2), (2, 0), (2, 1), (3, 0)]
+    >>> order.read(1, 4, first_ids=[0, 10, 20, 30]).tolist()
+    [1, 2, 20]
+    """
+
+    __slots__ = ("_schedule",)
+
+    def __init__(self, lengths: npt.ArrayLike, *, cycle_length: int, block_length: int) -> None:
+        kept = _int64s("lengths", lengths)
+        if kept.flags.writeable:  # whoever holds it could change what the schedule keeps
+            kept = kept.copy()
+        self._schedule = _schedule(kept, cycle_length, block_length)
+
+    def __repr__(self) -> str:
+        return f"<Interleave of {self.num_examples} examples in {self.num_shards} shards>"
+
+    @property
+    def num_examples(self) -> int:
+        """Number of positions."""
+        return self._schedule.num_examples
+
+    @property
+    def num_shards(self) -> int:
+        """Number of shards, empty ones included."""
+        return len(self._schedule.lengths)
+
+    def slots_of(self, shards: Int64s) -> Int64s:
+        """Return the slot in which each of these shards is opened, int64[q]."""
+        return self._schedule.opening[shards] % self._schedule.cycle_length
+
+    def locate(self, positions: npt.ArrayLike) -> tuple[Int64s, Int64s]:
+        """Return (shard, offset in what the shard yields), each int64[q], of positions int64[q]."""
+        positions = _int64s("positions", positions)
+        self._check("position", positions, self.num_examples)
+        schedule = self._schedule
+        visits, offsets = schedule.visits_at(positions)
+        rounds, slots = schedule.rounds.places(visits)
+        # Without shards there are no occupants to look among; nor are there positions then.
+        if not len(positions):
+            return positions, offsets
+        shards, first_rounds = schedule.occupants(rounds, slots)
+        return (shards.astype(np.int64), (rounds - first_rounds) * schedule.block_length + offsets)
+
+    def position(self, shard: npt.ArrayLike, offset: npt.ArrayLike) -> Int64s:
+        """Return the position (int64[q]) of each (shard, offset): the inverse of `locate`."""
+        shards, offsets = _int64s("shard", shard), _int64s("offset", offset)
+        schedule = self._schedule
+        if len(shards) != len(offsets):
+            raise UsageError(f"{len(shards)} shards, {len(offsets)} offsets: they come in pairs")
+        self._check("shard", shards, self.num_shards)
+        if (wrong := np.flatnonzero((offsets < 0) | (offsets >= schedule.lengths[shards]))).size:
+            index, length = offsets[wrong[0]], schedule.lengths[shards[wrong[0]]]
+            raise UsageError(f"offset {index}: shard {shards[wrong[0]]} yields {length} examples")
+        blocks, in_block = np.divmod(offsets, schedule.block_length)
+        first_rounds, slots = np.divmod(schedule.opening[shards], schedule.cycle_length)
+        visits = schedule.rounds.ordinals(first_rounds + blocks, slots)
+        return schedule.positions_of(visits) + in_block
+
+    def read(self, start: int, stop: int, first_ids: npt.ArrayLike) -> Int64s:
+        """Return the ids (int64[stop - start]) at the positions [start, stop), in reading order.
+
+        `first_ids` (int64[n]) is the id of the first example that each shard yields; the others
+        count on from it.
+        """
+        return read(self._schedule, *self._range(start, stop), self._first_ids(first_ids))
+
+    def read_every(self, step: int, start: int, stop: int, first_ids: npt.ArrayLike) -> Int64s:
+        """Return `read(start, stop, first_ids)[::step]`, in the memory of the answer.
+
+        Where few ids are wanted of many, each is looked up by itself.
+        """
+        start, stop = self._range(start, stop)
+        ids, wanted = self._first_ids(first_ids), range(start, stop, step)
+        in_sequence = self._schedule.cycle_length == 1
+        is_sparse = step >= (_SPARSE_IN_SEQUENCE if in_sequence else _SPARSE)
+        size = _LOOKED_UP if is_sparse else max(1, _READ // step)
+        found = np.empty(len(wanted), np.int64)
+        for begin in range(0, len(wanted), size):
+            piece = wanted[begin : begin + size]
+            if is_sparse:
+                shards, offsets = self.locate(piece[0] + np.arange(len(piece)) * step)
+                np.add(ids[shards], offsets, out=found[begin : begin + size])
+            else:
+                read_on = read(self._schedule, piece[0], piece[-1] + 1, ids)
+                found[begin : begin + size] = read_on[::step]
+        return found
+
+    def state(self, position: int) -> InterleaveState:
+        """Return the state after `position` examples.
+
+        Visits that yield nothing are skipped, so the first slot's next visit yields an example. The
+        cost is a search a slot.
+
+        >>> Interleave([3, 0, 2, 1], cycle_length=2, block_length=2).state(4)
+        InterleaveState(slots=((2, 1), (None, 0)), block_offset=1, next_shard=3)
+        """
+        self._range(position, position)
+        schedule = self._schedule
+        num_slots = schedule.cycle_length
+        if position == schedule.num_examples:
+            free = ((None, 0),) * num_slots
+            return InterleaveState(slots=free, block_offset=0, next_shard=len(schedule.lengths))
+        visit, (block_offset,) = schedule.visits_at(np.array([position]))
+        (round_,), (slot,) = schedule.rounds.places(visit)
+
+        # The next visit of every slot, in visiting order: slots before this one come a round later.
+        slots = (slot + np.arange(num_slots)) % num_slots
+        rounds = round_ + (slots < slot)
+        shards, first_rounds = schedule.occupants(rounds, slots)
+        # Capped for slots that have stopped: their last shard is read out, but rounds count on.
+        blocks = rounds - first_rounds
+        read = np.minimum(blocks * schedule.block_length, schedule.lengths[shards])
+        read[0] += block_offset
+        # A shard whose first visit is still to come is not open; a stopped slot never opens one.
+        is_free = (rounds >= schedule.rounds.stops[slots]) | (blocks == 0)
+        is_free[0] &= block_offset == 0
+
+        low, high = schedule.opened_before(int(round_)), schedule.opened_before(int(round_) + 1)
+        # The current slot's own opening counts once it has yielded.
+        slots_opened = schedule.opening[low:high] % num_slots
+        opened = low + slots_opened.searchsorted(slot + (block_offset > 0))
+        return InterleaveState(
+            slots=tuple(
+                (None, 0) if free else (shard, count)
+                for free, shard, count in zip(
+                    is_free.tolist(), shards.tolist(), read.tolist(), strict=True
+                )
+            ),
+            block_offset=int(block_offset),
+            next_shard=int(opened),
+        )
+
+    def open_rest(self, position: int) -> tuple[Int64s, int]:
+        """Return what is left in the slots, and the first of the shards that follow, all whole.
+
+        Together they are the list whose fresh interleave reads the rest. What is left is
+        int64[m, 3]: (shard, skip, take), m at most one more than there are slots.
+
+        The interleave keeps its cycle and block length; skip counts from the start of the shard's
+        own range. The slots come in turn, then the unopened shards. A block cut in the middle
+        becomes an entry of its own: shorter than a block, it gives its slot up at once, and the
+        rest of that shard comes next in the list, so it takes this slot (or, if slots are left
+        over, the one after the open ones, which is the same place in the next round).
+        """
+        state = self.state(position)
+        lengths, next_shard = self._schedule.lengths, state.next_shard
+        entries: list[tuple[int, int, int]] = []
+        for shard, read in state.slots:
+            if shard is not None:
+                entries.append((shard, read, int(lengths[shard]) - read))
+            elif next_shard < len(lengths):
+                entries.append((next_shard, 0, int(lengths[next_shard])))
+                next_shard += 1
+        if state.block_offset:
+            shard, skip, rest = entries[0]
+            to_complete = self._schedule.block_length - state.block_offset
+            if rest >= to_complete:
+                entries[0] = (shard, skip, to_complete)
+                entries.append((shard, skip + to_complete, rest - to_complete))
+        return np.array(entries, dtype=np.int64).reshape(-1, 3), next_shard
+
+    def continuation(self, position: int) -> tuple[Int64s, Int64s, Int64s]:
+        """Return (shard, skip, take), int64[m] each, whose fresh interleave reads the rest.
+
+        See `open_rest`.
+
+        >>> order = Interleave([3, 0, 2, 1], cycle_length=2, block_length=2)
+        >>> [column.tolist() for column in order.continuation(4)]
+        [[2, 3, 2], [1, 0, 2], [1, 1, 0]]
+        """
+        head, next_shard = self.open_rest(position)
+        lengths = self._schedule.lengths
+        unopened = np.arange(next_shard, len(lengths))
+        return (
+            np.concatenate([head[:, 0], unopened]),
+            np.concatenate([head[:, 1], np.zeros_like(unopened)]),
+            np.concatenate([head[:, 2], lengths[next_shard:]]),
+        )
+
+    def _range(self, start: int, stop: int) -> tuple[int, int]:
+        if not 0 <= start <= stop <= self.num_examples:
+            raise UsageError(
+                f"positions [{start}, {stop}): a range lies in [0, {self.num_examples}]"
+            )
+        return start, stop
+
+    def _first_ids(self, first_ids: npt.ArrayLike) -> Int64s:
+        ids = _int64s("first_ids", first_ids)
+        if len(ids) != self.num_shards:
+            raise UsageError(f"{len(ids)} first_ids: there are {self.num_shards} shards")
+        return ids
+
+    @staticmethod
+    def _check(name: str, values: Int64s, stop: int) -> None:
+        if (wrong := values[(values < 0) | (values >= stop)]).size:
+            raise UsageError(f"{name} {wrong[0]}: there are {stop}, counted from 0")
+
+
+_IN_USE: list[ref[Schedule]] = []
+_MANY = 1 << 12  # shards from which on it is worth a look whether there is one already
+_MOST = 16  # schedules that are looked through
+
+
+def _schedule(lengths: Int64s, cycle_length: int, block_length: int) -> Schedule:
+    """Return the schedule, one that is still in use where it is the same.
+
+    What differs in its buffer alone reads alike.
+    """
+    if len(lengths) < _MANY:
+        return build_schedule(lengths, cycle_length, block_length)
+    for known in tuple(_IN_USE):
+        made = known()
+        if (
+            made is not None
+            and (made.cycle_length, made.block_length) == (cycle_length, block_length)
+            and np.array_equal(made.lengths, lengths)
+        ):
+            return made
+    made = build_schedule(lengths, cycle_length, block_length)
+    in_use = [known for known in tuple(_IN_USE) if known() is not None]
+    _IN_USE[:] = [*in_use, ref(made)][-_MOST:]
+    return made
+
+
+def _int64s(name: str, values: npt.ArrayLike) -> Int64s:
+    """Return a one-dimensional array of integers as int64, without a copy where it is one."""
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise UsageError(f"{name}: a one-dimensional array of integers is needed")
+    return array.astype(np.int64, copy=False)
+
+
+# Stretches of an interleave's reading order, made by whole blocks.
+
+# Blocks up to this length are laid out whole and what they do not yield is masked; longer ones are
+# made as runs, which cost more for 1 or 2 ids at a time and less from about 5.
+_LONGEST_DENSE_BLOCK = 4
+_RAMP = np.arange(1 << 14)
+# Ids made at a time: few enough that what is made on the way stays in the cache.
+_PIECE = 1 << 18
+
+
+def read(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s:
+    """Return the ids (int64[stop - start]) of the positions [start, stop), 0 <= start <= stop <= n.
+
+    Shard i yields first_ids[i], first_ids[i] + 1, ...
+
+    >>> from shardctl.tfdata.schedule import build_schedule
+    >>> schedule = build_schedule(np.array([3, 3]), 2, 2)
+    >>> read(schedule, 1, 6, np.array([10, 20])).tolist()
+    [11, 20, 21, 12, 22]
+    """
+    read_piece = _read_in_sequence if schedule.cycle_length == 1 else _read_in_turns
+    if start < stop <= start + _PIECE:
+        return read_piece(schedule, start, stop, first_ids)
+    ids = np.empty(stop - start, dtype=np.int64)
+    for begin in range(start, stop, _PIECE):
+        end = min(begin + _PIECE, stop)
+        ids[begin - start : end - start] = read_piece(schedule, begin, end, first_ids)
+    return ids
+
+
+def _read_in_turns(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s:
+    """Read the visits of the stretch (not empty) as whole blocks, less what they do not yield."""
+    block_length = schedule.block_length
+    if block_length > _LONGEST_DENSE_BLOCK:
+        return _concatenated(*_visits_in_turns(schedule, start, stop, first_ids))
+    firsts, partial, partial_yield, (skip, _) = _visited(schedule, start, stop, first_ids)
+    ids = _whole_blocks(firsts, block_length)
+    if partial.size:
+        is_read = np.ones((len(firsts), block_length), dtype=bool)
+        is_read[partial] = np.arange(block_length) < partial_yield[:, None]
+        ids = ids[is_read]
+    return ids.reshape(-1)[skip:][: stop - start]
+
+
+def _read_in_sequence(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s:
+    """Read with one slot: the shards one after the other, whatever the block length."""
+    return _concatenated(*_visits_in_sequence(schedule, start, stop, first_ids))
+
+
+def _visits_in_turns(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Runs:
+    """Return the visits of the stretch (not empty), those that yield nothing as well."""
+    firsts, partial, partial_yield, ends = _visited(schedule, start, stop, first_ids)
+    counts = np.full(len(firsts), schedule.block_length)
+    counts[partial] = partial_yield
+    return _cut(firsts, counts, *ends)
+
+
+def _visited(
+    schedule: Schedule, start: int, stop: int, first_ids: Int64s
+) -> tuple[Int64s, Int64s, Int64s, tuple[int, int]]:
+    """Return the visits of a stretch (not empty): their first ids, and which are partial.
+
+    All others yield a full block; with what those yield, and (what comes of the first visit before
+    the stretch, where in the last visit it ends).
+    """
+    visits, offsets = schedule.visits_at(np.array([start, stop - 1]))
+    first_visit, stop_visit = int(visits[0]), int(visits[1]) + 1
+    firsts = _first_ids_of_visits(schedule, first_visit, stop_visit, first_ids)
+    # Which of these visits are the last of their shard. `last_visit` begins with -1, so the count
+    # of last visits is one behind it.
+    low, high = schedule.last_visit.searchsorted([first_visit, stop_visit])
+    partial = schedule.last_visit[low:high] - first_visit
+    yields = schedule.last_yields(low - 1, high - 1)
+    return firsts, partial, yields, (int(offsets[0]), int(offsets[1]) + 1)
+
+
+def _visits_in_sequence(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Runs:
+    """Return the shards of a stretch (not empty), empty ones as well."""
+    ends = schedule.position_after  # with one slot the last visits come in the order of opening
+    low, high = ends.searchsorted([start, stop - 1], side="right") - 1
+    counts = schedule.lengths[low : high + 1].copy()
+    firsts = first_ids[low : high + 1].copy()
+    return _cut(firsts, counts, start - int(ends[low]), stop - int(ends[high]))
+
+
+def _cut(firsts: Int64s, counts: Int64s, skip: int, last_count: int) -> Runs:
+    """Cut visits: the first loses `skip`, the last one ends at `last_count`; both are changed."""
+    counts[-1] = last_count
+    counts[0] -= skip
+    firsts[0] += skip
+    return firsts, counts
+
+
+def _whole_blocks(firsts: Int64s, block_length: int) -> Int64s:
+    """Return the blocks that begin with `firsts` (int64[visits]); int64[visits, block_length]."""
+    ids = firsts[:, None]
+    if block_length > 1:  # by columns: rows this short cost a loop each
+        ids = np.empty((len(firsts), block_length), dtype=np.int64)
+        for offset in range(block_length):
+            np.add(firsts, offset, out=ids[:, offset])
+    return ids
+
+
+def _concatenated(firsts: Int64s, counts: Int64s) -> Int64s:
+    """Return runs of consecutive ids, `firsts` and `counts` (int64[runs]), one after the other."""
+    ends = np.cumsum(counts)
+    # Each id is its index in the result plus (first of the run - index where the run begins).
+    ids = np.repeat(firsts - ends + counts, counts)
+    # Counting on in pieces that stay in the cache: a second array of this size would double the
+    # time, most of it spent by the system on handing out its pages.
+    for begin in range(0, len(ids), len(_RAMP)):
+        piece = ids[begin : begin + len(_RAMP)]
+        piece += _RAMP[: len(piece)] + begin
+    return ids
+
+
+def _first_ids_of_visits(
+    schedule: Schedule, first_visit: int, stop_visit: int, first_ids: Int64s
+) -> Int64s:
+    """Return the id that each visit would yield first; int64[stop_visit - first_visit]."""
+    rounds = schedule.rounds
+    (first_round, last_round), _ = rounds.places(np.array([first_visit, stop_visit - 1]))
+    segment = int(rounds.first_round.searchsorted(first_round, side="right")) - 1
+    if stop_visit - first_visit <= rounds.num_active[segment]:
+        # Less than a round: one search a visit costs less than one a slot.
+        visit_rounds, slots = rounds.places(np.arange(first_visit, stop_visit))
+        return _first_ids_at(schedule, visit_rounds, slots, first_ids)
+    full_rounds = int(first_round - rounds.first_round[segment])
+    first_ordinal = int(rounds.first_ordinal[segment] + full_rounds * rounds.num_active[segment])
+    pieces = []
+    round_, stop_round = int(first_round), int(last_round) + 1
+    while round_ < stop_round:
+        # A piece ends before the active slots have halved, so at least half its cells are visits.
+        num_active = rounds.num_active[segment]
+        segment = int(np.searchsorted(-2 * rounds.num_active, -num_active, side="right"))
+        piece_stop = min(stop_round, int(rounds.first_round[segment]))
+        pieces.append(_first_ids_of_rounds(schedule, round_, piece_stop, first_ids))
+        round_ = piece_stop
+    firsts = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+    return firsts[first_visit - first_ordinal :][: stop_visit - first_visit]
+
+
+def _first_ids_at(schedule: Schedule, rounds: Int64s, slots: Int64s, first_ids: Int64s) -> Int64s:
+    shards, first_rounds = schedule.occupants(rounds, slots)
+    blocks = rounds - first_rounds
+    return first_ids[shards] + blocks * schedule.block_length
+
+
+def _first_ids_of_rounds(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s:
+    """Return the first id of every visit of the rounds [start, stop), in visiting order.
+
+    Along a slot the first id grows by the block length from round to round and jumps where a
+    shard opens.
+    """
+    stops, block_length, num_rounds = schedule.rounds.stops, schedule.block_length, stop - start
+    slots = np.flatnonzero(stops > start)
+    begin = _first_ids_at(schedule, np.full(len(slots), start), slots, first_ids)
+    # Shards opening in later rounds of the stretch; none do once a slot has stopped, so that a
+    # slot is its own row here.
+    opening = slice(schedule.opened_before(start + 1), schedule.opened_before(stop))
+    # A round earlier its slot made the last visit to the shard before, just after its full blocks.
+    before = schedule.previous[opening]
+    last_block = schedule.lengths[before] // block_length * block_length
+    opening_rounds, opening_slots = np.divmod(schedule.opening[opening], schedule.cycle_length)
+    opening_rounds -= start
+    steps = first_ids[opening] - first_ids[before] - last_block
+    if len(steps) <= len(slots):
+        # Few shards open: what comes behind each is moved as a whole.
+        by_round = np.arange(0, num_rounds * block_length, block_length)[:, None] + begin
+        jumps = (steps - block_length).tolist()
+        for round_, slot, jump in zip(
+            opening_rounds.tolist(), opening_slots.tolist(), jumps, strict=True
+        ):
+            by_round[round_:, slot] += jump
+    else:
+        # A running sum of increments, laid out slot by slot and then transposed. Rows of odd
+        # length: powers of two would share few cache sets in the transposition.
+        firsts = np.full((len(slots), num_rounds | 1), block_length)
+        firsts[:, 0] = begin
+        firsts[opening_slots, opening_rounds] = steps
+        firsts = firsts[:, :num_rounds]
+        np.cumsum(firsts, axis=1, out=firsts)
+        by_round = np.ascontiguousarray(firsts.T)
+    # Slots that stop within the stretch have rows that count on: those cells are not visits.
+    if stops[slots].min() < stop:
+        return by_round[np.arange(start, stop)[:, None] < stops[slots]]
+    return by_round.reshape(-1)

@@ -1,0 +1,505 @@
+"""Shuffle buffers: the order in which `tf.data.Dataset.shuffle` hands out its input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shardctl.base.arrays import Int64s
+from shardctl.base.progress import Progress
+from shardctl.base.tfds_rules import PHILOX_SAMPLES_PER_BLOCK as PER_BLOCK
+from shardctl.errors import UsageError
+from shardctl.tfdata.philox import philox_blocks, philox_samples
+from shardctl.tfdata.shuffle_seeds import KernelSeeds
+from shardctl.tfdata.shuffle_window import (
+    DEFAULT_CHUNK_SIZE,
+    MAX_BUFFER,
+    Offsets,
+    ShuffleWindow,
+    replayed,
+)
+
+# An element stays in a buffer of B for k B steps with probability exp(-k). What is older than a
+# replay looks back is followed, element by element; of a small buffer that hardly happens.
+_SMALL = 1 << 17
+_LOOKBACK_OF_SMALL, _LOOKBACK = 20, 5  # buffers
+
+# What answers cost, in replayed steps.
+_LATE = 10  # for each place of the buffer: the contents before a late start
+_ROOM = 0.1  # for each place of the buffer: memory
+_FOLLOWED = 0.4  # a step that is looked at
+_WINDOW = 7_500  # a window of such steps
+_ELEMENT = 60  # an element that is followed
+
+_MOST_FOLLOWED = 1 << 22  # outputs at once, behind a buffer that cannot be replayed
+
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShuffleReplay:
+    """One epoch of a shuffle: which input position comes out at each output position.
+
+    Step t of n, with a buffer of B and r_t for sample t of the stream, hands out what is at
+    position p = t + r_t mod min(B, n - t) of the input and moves what is at t to p
+    (tensorflow/core/kernels/data/shuffle_dataset_op.cc). A buffer larger than the input acts as
+    one of its size. Replaying takes memory for the buffer and one chunk, never for the input.
+
+    >>> seeds = KernelSeeds(seed=87654321, seed2=7)
+    >>> replay = ShuffleReplay(num_elements=8, buffer_size=3, seeds=seeds)
+    >>> [chunk.tolist() for chunk in replay.chunks(chunk_size=5)]
+    [[0, 2, 3, 4, 5], [7, 6, 1]]
+
+    Raises:
+        UsageError: `num_elements` is below 0 or `buffer_size` below 1.
+    """
+
+    num_elements: int
+    buffer_size: int
+    seeds: KernelSeeds
+
+    def __post_init__(self) -> None:
+        if self.num_elements < 0:
+            raise UsageError(f"{self.num_elements} elements to shuffle: at least 0 are needed")
+        if self.buffer_size < 1:
+            raise UsageError(f"shuffle buffer of {self.buffer_size}: at least 1 is needed")
+
+    def chunks(
+        self, start: int = 0, stop: int | None = None, *, chunk_size: int = DEFAULT_CHUNK_SIZE
+    ) -> Iterator[Positions]:
+        """Return the input positions of outputs [start, stop), int64, at most `chunk_size` a piece.
+
+        A late start costs a replay of a few buffers, not of all that came before; a short range
+        none at all.
+
+        Raises:
+            UsageError: the range is not within the epoch, or `chunk_size` is below 1.
+        """
+        stop = self.num_elements if stop is None else stop
+        if not 0 <= start <= stop <= self.num_elements:
+            raise UsageError(f"outputs [{start}, {stop}) of a shuffle of {self.num_elements}")
+        if chunk_size < 1:
+            raise UsageError(f"chunks of {chunk_size}: at least 1 is needed")
+        return self._chunks(start, stop, chunk_size)
+
+    def num_read(self, emitted: int) -> int:
+        """Return how many inputs are read once `emitted` are handed out.
+
+        The place of the last one is refilled only at the next pull.
+        """
+        if not 0 <= emitted <= self.num_elements:
+            raise UsageError(f"{emitted} outputs of a shuffle of {self.num_elements}")
+        return min(self.num_elements, emitted - 1 + self.buffer_size) if emitted else 0
+
+    def pending(self, emitted: int) -> Positions:
+        """Return the inputs that are read but not handed out after `emitted`, ascending int64.
+
+        >>> seeds = KernelSeeds(seed=87654321, seed2=7)
+        >>> ShuffleReplay(num_elements=8, buffer_size=3, seeds=seeds).pending(4).tolist()
+        [1, 5]
+        """
+        num_pending = self.num_read(emitted) - emitted
+        if num_pending <= 0:
+            return np.empty(0, np.int64)
+        return np.sort(self._at(emitted).contents()[:num_pending]).astype(np.int64)
+
+    def inputs_at(self, outputs: ArrayLike) -> Positions:
+        """Return the input position of each output position, int64 of the same length.
+
+        Raises:
+            UsageError: a position is outside the epoch.
+        """
+        wanted, where = self._wanted(outputs)
+        found = np.empty(len(wanted), np.int64)
+        followed, replayed = self._ways(wanted)
+        found[followed] = self._followed(wanted[followed])
+        for segment in replayed:
+            start, stop = int(wanted[segment][0]), int(wanted[segment][-1]) + 1
+            for chunk in self._replayed(start, stop, DEFAULT_CHUNK_SIZE):
+                first, last = np.searchsorted(wanted, (start, start + len(chunk))).tolist()
+                found[first:last] = chunk[wanted[first:last] - start]
+                start += len(chunk)
+        return found[where]
+
+    def outputs_of(self, inputs: ArrayLike) -> Positions:
+        """Return the output position of each input position, int64 of the same length.
+
+        Input x comes out at x - buffer_size + 1 at the earliest; a replay stops at the last.
+
+        Raises:
+            UsageError: a position is outside the epoch.
+        """
+        wanted, where = self._wanted(inputs)
+        found = np.empty(len(wanted), np.int64)
+        followed, replayed = self._ways(wanted)
+        found[followed] = outputs_of_inputs(self, wanted[followed])
+        for segment in replayed:
+            part, outputs = wanted[segment], found[segment]
+            start, num_missing = max(0, int(part[0]) - self.buffer_size + 1), len(part)
+            for chunk in self._replayed(start, self.num_elements, DEFAULT_CHUNK_SIZE):
+                near = np.flatnonzero((chunk >= part[0]) & (chunk <= part[-1]))
+                slots = np.searchsorted(part, chunk[near])
+                hits = part[slots] == chunk[near]
+                outputs[slots[hits]] = near[hits] + start
+                num_missing -= int(np.count_nonzero(hits))
+                start += len(chunk)
+                if not num_missing:
+                    break
+        return found[where]
+
+    def follows(self, start: int, stop: int) -> bool:
+        """Whether outputs [start, stop) are few enough to be followed, which takes no buffer."""
+        if start == stop:
+            return False
+        if self.num_buffered > MAX_BUFFER and stop - start > _MOST_FOLLOWED:
+            return False  # so that the buffer is refused, before what is followed fills the memory
+        first, last = np.array([[start], [stop - 1]])
+        spans = last - first
+        return bool(self._follows(first, last, spans + 1, spans, np.ones(1, np.int64))[0])
+
+    def _wanted(self, positions: ArrayLike) -> tuple[Positions, NDArray[np.intp]]:
+        """Return the distinct positions, ascending, and where each given one is among them."""
+        wanted, places = np.unique(np.asarray(positions, np.int64), return_inverse=True)
+        for position in wanted[:1], wanted[-1:]:
+            if position.size and not 0 <= position[0] < self.num_elements:
+                raise UsageError(f"position {position[0]} of a shuffle of {self.num_elements}")
+        return wanted, places
+
+    def _ways(self, wanted: Positions) -> tuple[NDArray[np.bool_], list[slice]]:
+        """Return which of distinct positions are followed, and the runs of those to replay.
+
+        Runs are cut where a new start is cheaper than reading on.
+        """
+        if not len(wanted):
+            return np.zeros(0, np.bool_), []
+        gaps = np.diff(wanted, append=wanted[-1])
+        late = _LATE * self.num_buffered + DEFAULT_CHUNK_SIZE
+        starts = np.concatenate(([0], np.flatnonzero(gaps > late) + 1))
+        counts = np.diff(starts, append=len(wanted))
+        apart = gaps > reach_of_company(self.num_buffered)
+        spans = np.add.reduceat(np.where(apart, 0, gaps), starts)
+        companies = np.add.reduceat(apart.astype(np.int64), starts)
+        companies[-1] += 1
+        stops = starts + counts
+        follows = self._follows(wanted[starts], wanted[stops - 1], counts, spans, companies)
+        runs = zip(starts[~follows].tolist(), stops[~follows].tolist(), strict=True)
+        return np.repeat(follows, counts), [slice(start, stop) for start, stop in runs]
+
+    def _follows(
+        self,
+        first: Positions,
+        last: Positions,
+        counts: Positions,
+        spans: Positions,
+        companies: Positions,
+    ) -> NDArray[np.bool_]:
+        """Return whether to follow what is wanted between two positions is cheaper than a replay.
+
+        spans: how much of it companies cover; between these nothing is looked at.
+        """
+        size = self.num_buffered
+        each = size * (1 + np.log(counts / companies))
+        looked_at = np.minimum(spans + companies * each, companies * (last + 1.0))
+        follow = looked_at * _FOLLOWED + counts * _ELEMENT
+        follow += spans // window_size(size) * _WINDOW
+        replay = last - first + np.minimum(first, _LATE * size) + _ROOM * size
+        cheaper: NDArray[np.bool_] = follow < replay
+        return cheaper | (size > MAX_BUFFER)
+
+    @property
+    def num_buffered(self) -> int:
+        """Number of elements in the full buffer: no more than there are."""
+        return min(self.buffer_size, self.num_elements)
+
+    def _chunks(self, start: int, stop: int, chunk_size: int) -> Iterator[Positions]:
+        if not self.follows(start, stop):
+            yield from self._replayed(start, stop, chunk_size)
+            return
+        inputs = self._followed(np.arange(start, stop))
+        for first in range(0, len(inputs), chunk_size):
+            yield inputs[first : first + chunk_size]
+
+    def _followed(self, outputs: Positions) -> Positions:
+        blocks, where = np.unique(outputs // PER_BLOCK, return_inverse=True)
+        places = self.places(blocks)[where * PER_BLOCK + outputs % PER_BLOCK]
+        return inputs_of_places(self, places, outputs)
+
+    def _replayed(self, start: int, stop: int, chunk_size: int) -> Iterator[Positions]:
+        if start == stop:
+            return
+        window = self._at(start)
+        for chunk_start in range(start, stop, chunk_size):
+            taken = window.advance(self.offsets(chunk_start, min(stop, chunk_start + chunk_size)))
+            yield taken.astype(np.int64, copy=False)
+
+    def _at(self, start: int) -> ShuffleWindow:
+        """Return the buffer before step `start`, from a few earlier steps."""
+        size = self.num_buffered
+        lookback = size * (_LOOKBACK_OF_SMALL if size < _SMALL else _LOOKBACK)
+        begin = max(0, start - lookback)
+        window = ShuffleWindow(self.num_elements, size, begin)
+        for chunk_start in range(begin, start, DEFAULT_CHUNK_SIZE):
+            chunk_stop = min(start, chunk_start + DEFAULT_CHUNK_SIZE)
+            window.advance(self.offsets(chunk_start, chunk_stop))
+        if begin == 0:
+            return window
+        # A window that is opened midway has the numbers of its places for what was moved there.
+        contents = window.contents()
+        old = np.flatnonzero(contents < begin + size - 1)
+        places = contents[old].astype(np.int64)
+        contents[old] = inputs_of_places(self, places, np.full(len(old), begin))
+        return window
+
+    def offsets(self, start: int, stop: int) -> Offsets:
+        """Return r_t mod min(B, n - t) for the steps [start, stop)."""
+        samples = philox_samples(self.seeds.seed, self.seeds.seed2, start, stop - start)
+        # Steps whose buffer is full; in the rest it shrinks by one a step.
+        num_full = min(max(0, self.num_elements - self.num_buffered + 1 - start), len(samples))
+        sizes = np.arange(self.num_elements - start - num_full, self.num_elements - stop, -1)
+        return self._offsets(samples, sizes)
+
+    def places(self, blocks: Positions) -> Positions:
+        """Return t + r_t mod min(B, n - t) of the steps t in blocks of samples, int64[4 q].
+
+        The blocks ascend. Beyond the end of the epoch the numbers mean nothing.
+        """
+        places = np.empty((len(blocks), PER_BLOCK), np.int64)
+        for lane in range(PER_BLOCK):  # NumPy is slow along so short an axis
+            np.add(blocks * PER_BLOCK, lane, out=places[:, lane])
+        steps = places.reshape(-1)
+        samples = philox_blocks(self.seeds.seed, self.seeds.seed2, blocks.astype(np.uint64))
+        num_full = np.searchsorted(steps, self.num_elements - self.num_buffered + 1)
+        sizes = np.maximum(self.num_elements - steps[num_full:], 1)
+        steps += self._offsets(samples, sizes).astype(np.int64)
+        return steps
+
+    def _offsets(self, samples: NDArray[np.uint32], sizes: Positions) -> Offsets:
+        """Return samples modulo the size of the buffer, the last ones modulo those `sizes`."""
+        offsets: Offsets = samples
+        # A sample has 32 bits, which a larger buffer's size does not fit.
+        if self.num_buffered >= 1 << 32:
+            offsets = samples.astype(np.uint64)
+        num_full = len(offsets) - len(sizes)
+        full, rest = offsets[:num_full], offsets[num_full:]
+        # NumPy divides by one number with vector instructions, but takes no remainders so.
+        size = offsets.dtype.type(self.num_buffered)
+        full -= full // size * size
+        rest %= sizes.astype(offsets.dtype)
+        return offsets
+
+
+def shuffle_permutation(
+    num_elements: int, buffer_size: int, seeds: KernelSeeds
+) -> NDArray[np.int64]:
+    """Return the input positions in the order they come out, shape (num_elements,), int64.
+
+    >>> shuffle_permutation(8, 3, KernelSeeds(seed=87654321, seed2=7)).tolist()
+    [0, 2, 3, 4, 5, 7, 6, 1]
+    """
+    replay = ShuffleReplay(num_elements=num_elements, buffer_size=buffer_size, seeds=seeds)
+    order = replayed(num_elements, replay.num_buffered, replay.offsets)
+    return order.astype(np.int64, copy=False)
+
+
+# Elements followed through a shuffle one by one, without the buffer that they go through.
+#
+# What is handed out at a step depends on the few earlier ones that moved it, and where an input
+# comes out on the few later ones that move it. To find them takes a look at the random numbers of
+# about as many steps as the buffer has places, and memory for a piece of them.
+
+_PIECE = 1 << 17  # steps drawn at once, at most about twice as many
+_LEAST = 1 << 8  # steps of a window, so that a small buffer's are not looked at one by one
+_WINDOWS = 8  # in a buffer: of what is drawn for a window, half is wasted once
+_STEPS_PER_SECOND = 50_000_000
+_TABLE = 1 << 16, 1 << 24  # places marked by their low bits: a filter before the exact look
+
+
+def window_size(num_buffered: int) -> int:
+    """Return how many steps of each element are looked at in turn."""
+    return min(max(num_buffered // _WINDOWS, _LEAST), _PIECE)
+
+
+def reach_of_company(num_buffered: int) -> int:
+    """Return up to which distance elements wait for one another, so that steps are drawn once.
+
+    Where a window has few steps, to wait costs more than to draw anew.
+    """
+    window = window_size(num_buffered)
+    return max(window, num_buffered) if window > _PIECE // 8 else window
+
+
+def inputs_of_places(steps: ShuffleReplay, places: Int64s, before: Int64s) -> Int64s:
+    """Return the input that is at each place before the given step, int64[q].
+
+    A place is written by the last step s that took from it, with what was at place s before.
+    """
+    found, heads = places.copy(), before.copy()
+    window, reach = window_size(steps.num_buffered), steps.num_buffered - 1
+    progress = _progress(steps, before)
+    left = np.flatnonzero(heads > np.maximum(found - reach, 0))
+    while left.size:
+        # Counted backwards, so that what comes next is more in both directions.
+        for turn, frontier in _turns(-heads[left], 0, window, steps.num_buffered):
+            rows, first = left[turn], -frontier
+            drawn = _Drawn(steps, first, heads[rows])
+            progress.advance(len(drawn.places))
+            while rows.size:
+                written = drawn.last(found[rows], first, heads[rows])
+                again = np.flatnonzero(written >= 0)
+                heads[rows] = first
+                rows, first = rows[again], first[again]
+                heads[rows] = found[rows] = written[again]
+                again = np.flatnonzero(heads[rows] > first)
+                rows, first = rows[again], first[again]
+        left = left[heads[left] > np.maximum(found[left] - reach, 0)]
+    return found
+
+
+def outputs_of_inputs(steps: ShuffleReplay, inputs: Int64s) -> Int64s:
+    """Return the step that hands out each input, int64[q].
+
+    An input stays at its place until a step takes it from there or, at its place, moves it on.
+    """
+    places, heads = inputs.copy(), np.maximum(inputs - steps.num_buffered + 1, 0)
+    window = window_size(steps.num_buffered)
+    outputs = np.full(len(inputs), -1, np.int64)
+    progress = _progress(steps, heads)
+    left = np.arange(len(inputs))
+    while left.size:
+        for turn, frontier in _turns(heads[left], steps.num_elements, window, steps.num_buffered):
+            rows, stop = left[turn], frontier
+            drawn = _Drawn(steps, heads[rows], stop)
+            progress.advance(len(drawn.places))
+            while rows.size:
+                end = np.minimum(stop, places[rows] + 1)
+                taken = drawn.first(places[rows], heads[rows], end)
+                outputs[rows], heads[rows] = taken, end
+                moved = np.flatnonzero((taken < 0) & (end > places[rows]))
+                rows, stop = rows[moved], stop[moved]
+                places[rows] = drawn.place_of(places[rows])
+                on = np.flatnonzero(heads[rows] < stop)
+                rows, stop = rows[on], stop[on]
+        left = left[outputs[left] < 0]
+    return outputs
+
+
+def _progress(steps: ShuffleReplay, heads: Int64s) -> Progress:
+    """Return a progress of about as many steps as elements look at from there on."""
+    size, ascending = steps.num_buffered, np.sort(heads)
+    num_apart = int(np.count_nonzero(np.diff(ascending) > reach_of_company(size)))
+    span = int(ascending[-1] - ascending[0]) if len(heads) and not num_apart else 0
+    return Progress(
+        None,
+        "steps of the shuffle",
+        span + int((num_apart + 1) * size * (1 + np.log(max(1, len(heads) / (num_apart + 1))))),
+        per_second=_STEPS_PER_SECOND,
+        instead="give a smaller --buffer",
+    )
+
+
+def _turns(
+    heads: Int64s, end: int, window: int, num_buffered: int
+) -> Iterator[tuple[Int64s, Int64s]]:
+    """Yield which elements go on together, and up to where each of them.
+
+    Of those in company the last one behind goes first; what it passes goes along.
+    """
+    in_order = np.argsort(heads, kind="stable")
+    ahead = heads[in_order]
+    starts = np.concatenate(([True], np.diff(ahead) > reach_of_company(num_buffered)))
+    behind = ahead[np.flatnonzero(starts)[np.cumsum(starts) - 1]]
+    up_to = behind + np.minimum(window, end - behind)
+    turn = np.flatnonzero(ahead < up_to)
+    in_order, ahead, up_to = in_order[turn], ahead[turn], up_to[turn]
+    passed = np.concatenate((ahead[:1], up_to[:-1]))
+    piece = np.cumsum(up_to - np.maximum(ahead, passed)) // _PIECE
+    cuts = np.flatnonzero(np.diff(piece)) + 1
+    yield from zip(np.split(in_order, cuts), np.split(up_to, cuts), strict=True)
+
+
+class _Drawn:
+    """The steps of several ranges, [starts, stops) each, and the places that they take from."""
+
+    def __init__(self, steps: ShuffleReplay, starts: Int64s, stops: Int64s) -> None:
+        first, end = _joined(starts // PER_BLOCK, (stops - 1) // PER_BLOCK + 1)
+        self.places = steps.places(_in_ranges(first, end))
+        self._starts = first * PER_BLOCK
+        self._rows = (np.cumsum(end - first) - (end - first)) * PER_BLOCK
+
+    def place_of(self, steps: Int64s) -> Int64s:
+        """Return the places that steps take from, int64[q]."""
+        return self.places[self._rows_of(steps)]
+
+    def last(self, places: Int64s, starts: Int64s, stops: Int64s) -> Int64s:
+        """Return the last step in each range that takes from a place, int64[q], -1 for none."""
+        keys, lowest, above = self._keys(places, starts, stops)
+        at = np.searchsorted(keys, above) - 1
+        return self._steps_of(keys[at], (at >= 0) & (keys[at] >= lowest))
+
+    def first(self, places: Int64s, starts: Int64s, stops: Int64s) -> Int64s:
+        """Return the first step in each range that takes from a place, int64[q], -1 for none."""
+        keys, lowest, above = self._keys(places, starts, stops)
+        at = np.searchsorted(keys[:-1], lowest)
+        return self._steps_of(keys[at], keys[at] < above)
+
+    def _keys(self, places: Int64s, starts: Int64s, stops: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+        """Return sorted keys of the steps that take from the places, and between which to look.
+
+        A key is (which place, row); behind the last is one that is above all.
+        """
+        first = self._rows_of(starts)
+        end = first + stops - starts
+        known, which = np.unique(places, return_inverse=True)
+        rows = self._near(places, first, end)
+        taken = self.places[rows]
+        slots = np.searchsorted(known[:-1], taken)
+        hits = np.flatnonzero(known[slots] == taken)
+        size = len(self.places)
+        keys = np.sort(slots[hits] * size + rows[hits])
+        return np.append(keys, len(known) * size), which * size + first, which * size + end
+
+    def _near(self, places: Int64s, first: Int64s, end: Int64s) -> Int64s:
+        """Return rows, int64[r]: those that take from one of the places, and a few others."""
+        size = min(max(_TABLE[0], 1 << (16 * len(places)).bit_length()), _TABLE[1])
+        marked = np.zeros(size, np.bool_)
+        marked[places & (size - 1)] = True
+        # What is left of a few windows is looked at alone.
+        if int((end - first).sum()) * 2 < len(self.places):
+            rows = _in_ranges(*_joined(first, end))
+            near: Int64s = rows[marked[self.places[rows] & (size - 1)]]
+            return near
+        return np.flatnonzero(marked[self.places & (size - 1)])
+
+    def _rows_of(self, steps: Int64s) -> Int64s:
+        which = np.searchsorted(self._starts, steps, side="right") - 1
+        rows: Int64s = steps + (self._rows - self._starts)[which]
+        return rows
+
+    def _steps_of(self, keys: Int64s, known: NDArray[np.bool_]) -> Int64s:
+        rows = np.where(known, keys, 0) % len(self.places)
+        which = np.searchsorted(self._rows, rows, side="right") - 1
+        steps: Int64s = np.where(known, rows + (self._starts - self._rows)[which], -1)
+        return steps
+
+
+def _joined(starts: Int64s, stops: Int64s) -> tuple[Int64s, Int64s]:
+    """Return what ranges cover, as ranges that are apart, ascending."""
+    in_order = np.argsort(starts, kind="stable")
+    starts, reached = starts[in_order], np.maximum.accumulate(stops[in_order])
+    apart = np.flatnonzero(starts[1:] > reached[:-1])
+    return (
+        starts[np.concatenate(([0], apart + 1))],
+        reached[np.concatenate((apart, [len(reached) - 1]))],
+    )
+
+
+def _in_ranges(starts: Int64s, stops: Int64s) -> Int64s:
+    """Return all numbers in ranges, one range after the other."""
+    lengths = stops - starts
+    ends = np.cumsum(lengths)
+    numbers = np.repeat(starts - ends + lengths, lengths)
+    numbers += np.arange(len(numbers))
+    return numbers

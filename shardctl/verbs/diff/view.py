@@ -1,0 +1,449 @@
+"""Where two orders differ: as text like a good test failure, as a document, as annotations."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TypeGuard
+
+from shardctl.base.columns import picked, record_of
+from shardctl.base.on_demand import OnDemand
+from shardctl.base.text import choices, counted, printable
+from shardctl.draw.setting_origins import NOWHERE, SettingOrigins
+from shardctl.draw.step_rows import heading
+from shardctl.draw.tables import (
+    Cell,
+    Level,
+    Screen,
+    annotation,
+    columns,
+    paragraph,
+    paragraphs,
+    table,
+    table_pieces,
+)
+from shardctl.files.documents import Document
+from shardctl.saved.head import head, kind_head
+from shardctl.saved.plan_file import call_record
+from shardctl.saved.resume_plan import AfterRead
+from shardctl.spec.reads import Reads
+from shardctl.verbs.diff.answer import Diff, Moved
+from shardctl.verbs.diff.causes import IN_STAGES, Cause, ChangedShard
+from shardctl.verbs.diff.plans import PlansDiff, Range
+from shardctl.verbs.diff.stages import ChangedStage
+
+# Where two plans differ: as text, as a document, as an annotation.
+
+_ROWS = 20  # files on a terminal, and in an annotation
+_RANGES = 3  # ranges of a file there
+_COLUMNS_PLANS = columns("*file <expected <actual")
+
+
+def plans_table(diff: PlansDiff, screen: Screen) -> Iterator[str]:
+    """Yield where the first file instruction differs, then every file that is read differently."""
+    yield paragraph(plans_headline(diff), screen, style="bold")
+    first = diff.first
+    if first is not None:
+        plan = f" of {first.plan}" if first.plan else ""
+        yield paragraph(f"file instruction {first.position:,}{plan}:", screen)
+        sides = f"  expected {_read(first.expected)}", f"  actual   {_read(first.actual)}"
+        yield from paragraphs(screen, *sides, style="error")
+    if diff.only_order:
+        yield paragraph("the same ranges of the same files, in another order", screen)
+    if diff.files:
+        yield "\n"
+        yield paragraph(f"{counted(len(diff.files), 'file')} read differently:", screen)
+        most = _RANGES if screen.abridged else None
+        rows = OnDemand(len(diff.files), diff.files.__getitem__).map(
+            lambda f: (f.filename, _ranges(f.expected, most), _ranges(f.actual, most))
+        )
+        yield from table_pieces(_COLUMNS_PLANS, rows, screen, keep=_ROWS)
+    lead = "without effect on the reads: " if diff.equal else ""
+    causes = (cause_line(cause, whole=not screen.abridged) for cause in diff.changes)
+    yield from paragraphs(screen, *(lead + cause for cause in causes))
+
+
+def plans_headline(diff: PlansDiff) -> str:
+    """Return the sentence that says whether two plans read the same."""
+    verb = "read the same" if diff.equal else "do not read the same"
+    return f"{diff.labels[0]} and {diff.labels[1]} {verb}"
+
+
+def _read(read: Reads | None) -> str:
+    record = _record(read)
+    if record is None:
+        return "none: the plan has ended"
+    return "{filename} of {split}, skip {skip:,}, take {take:,}".format_map(record)
+
+
+def _ranges(ranges: Sequence[Range], most: int | None) -> str:
+    if not ranges:
+        return "not read"
+    shown = [f"{start:,} to {stop - 1:,}" if stop > start else "nothing" for start, stop in ranges]
+    rest = f" and {len(shown) - most} more" if most is not None and len(shown) > most else ""
+    return "; ".join(shown[:most]) + rest
+
+
+def plans_document(diff: PlansDiff) -> Document:
+    """Return the document of `diff` for two plans; positions count file instructions."""
+    first = diff.first
+    causes = [cause_record(cause) for cause in diff.changes]
+    return {
+        **head("diff", diff.expected.dataset),
+        "expected": diff.labels[0],
+        "actual": diff.labels[1],
+        "equal": diff.equal,
+        "first_difference": None
+        if first is None
+        else {
+            **picked(first, "position"),
+            "expected": _record(first.expected),
+            "actual": _record(first.actual),
+            "plan": first.plan,
+        },
+        "causes": [] if diff.equal else causes,
+        "without_effect": causes if diff.equal else [],
+        "files": [picked(file, "plan split filename expected actual") for file in diff.files],
+    }
+
+
+def _record(read: Reads | None) -> Document | None:
+    """Return the fields of the one instruction in `read`."""
+    return None if read is None else read.records(["filename", "split", "skip", "take"])[0]
+
+
+def plans_annotation(diff: PlansDiff, *, file: str | None = None) -> Iterator[str]:
+    """Yield an annotation of the expected file where the plans differ, none where they do not."""
+    if not diff.equal:
+        text = "".join(plans_table(diff, Screen(abridged=True))).partition("\n")[2].strip("\n")
+        yield annotation("error", text, title=plans_headline(diff), file=file or diff.labels[0])
+
+
+# Several snapshots at once: a table, a document and annotations.
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedFile:
+    """A snapshot beside the order of today; or `error`, why it could not be checked."""
+
+    label: str
+    hints: Hints
+    diff: Diff | None = None
+    error: str = ""
+
+    @property
+    def why(self) -> str:
+        """The error behind the name of the file."""
+        return self.error.removeprefix(f"{self.label}: ")
+
+
+def several_table(files: Sequence[CheckedFile], screen: Screen) -> Iterator[str]:
+    """Yield a line for each file whose order is the same, a section for each other one."""
+    before_is_line = True
+    for file in files:
+        is_line = file.diff is None or file.diff.equal
+        if not (is_line and before_is_line):
+            yield "" if file is files[0] else "\n"
+        before_is_line = is_line
+        if file.diff is None:
+            yield paragraph(f"{file.label} was not checked: {file.why}", screen)
+        else:
+            hints = replace(file.hints, update=None)  # it is said once, below
+            yield from diff_table(file.diff, screen, hints=hints)
+    differ = [file for file in files if file.diff is not None and not file.diff.equal]
+    if len(files) > 1:
+        yield "" if before_is_line else "\n"
+        yield paragraph(_summary(files, differ), screen, style="bold")
+    if any(file.hints.update for file in differ):
+        which = "it" if len(differ) == 1 else "them all"
+        advice = f"if this is meant, the same command with --update accepts {which}"
+        if len(differ) > 1:
+            advice += f", and one alone: {differ[0].hints.update}"
+        yield paragraph(advice, screen)
+
+
+def _summary(files: Sequence[CheckedFile], differ: Sequence[CheckedFile]) -> str:
+    failed = sum(file.diff is None for file in files)
+    said = f"{len(files) - len(differ) - failed} of {counted(len(files), 'file')} the same"
+    said += f", {len(differ)} changed" if differ else ""
+    return said + (f", {failed} not checked" if failed else "")
+
+
+def several_document(files: Sequence[CheckedFile]) -> Document:
+    """Return the documents that `diff` has for each file alone, and what could not be checked."""
+    compared = [file.diff for file in files if file.diff is not None]
+    return {
+        **kind_head("diff"),
+        "equal": len(compared) == len(files) and all(diff.equal for diff in compared),
+        "comparisons": [diff_document(diff) for diff in compared],
+        "not_checked": [picked(file, "file=label error") for file in files if file.diff is None],
+    }
+
+
+def several_annotation(files: Sequence[CheckedFile]) -> Iterator[str]:
+    """Yield an annotation for each file whose order differs, or that could not be checked."""
+    for file in files:
+        if file.diff is None:
+            title = f"{file.label} was not checked"
+            yield annotation("error", file.why, title=title, file=file.hints.file or file.label)
+        else:
+            yield from diff_annotation(file.diff, hints=file.hints)
+
+
+_MAX_SHARDS = 100  # shards of a cause that a document lists
+_SHARDS = 4  # shards of a cause on a terminal
+_VALUE = 100  # characters of a value there
+_COLUMNS = columns("<= position expected actual")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hints:
+    """What helps people with a difference, besides the answer.
+
+    file: the expected file, as annotations name it.
+    origins: where the settings of today were set.
+    update: the command that accepts the order of today; None where nothing is to be accepted.
+    each_other: two files were compared, and might have been meant to be checked each.
+    """
+
+    file: str | None = None
+    origins: SettingOrigins = NOWHERE
+    update: str | None = None
+    each_other: bool = False
+
+
+_NO_HINTS = Hints()
+_EACH_OTHER = "compared with each other; --each checks each against the current order"
+
+
+def diff_table(diff: Diff, screen: Screen, *, hints: Hints = _NO_HINTS) -> Iterator[str]:
+    """Yield what a person wants to know: where, how much, why, and what to do about it."""
+    yield from heading(headline(diff), diff.assumptions, screen, "bold")
+    yield from _differences(diff, screen, hints)
+    if hints.update and not diff.equal:
+        yield "\n"
+        advice = "if this is meant, the same command with --update writes it to"
+        yield paragraph(f"{advice} {diff.expected.label}", screen)
+    if hints.each_other:
+        yield paragraph(_EACH_OTHER, screen)
+
+
+def _differences(diff: Diff, screen: Screen, hints: Hints) -> Iterator[str]:
+    """Yield what follows the headline, without what to do about it."""
+    if diff.equal:
+        yield from paragraphs(screen, *without_effect(diff, whole=not screen.abridged))
+        return
+    if diff.neighbours is not None:
+        yield "\n"
+        yield table(_COLUMNS, _rows(diff), screen)
+    if diff.first is not None:
+        yield "\n"
+        yield paragraph(moved_line(diff.moved), screen)
+    yield from paragraphs(screen, *(f"note: {note}" for note in diff.notes), "because:")
+    for cause in diff.causes:
+        place = hints.origins.in_words(_origins_of(cause))
+        line = cause_line(cause, whole=not screen.abridged)
+        yield paragraph(f"  {line}{place}", screen)
+
+
+def _origins_of(cause: Cause) -> tuple[str, ...]:
+    """Return the keys of shardctl.yaml at which a cause may have come about."""
+    if cause.kind == "setting":
+        return (cause.name,)
+    if cause.kind == "stage":
+        return IN_STAGES
+    return ("dataset",) if cause.kind in ("dataset", "folders", "split", "shards") else ()
+
+
+def headline(diff: Diff) -> str:
+    """Return the sentence that says whether and where two orders differ."""
+    both, first = f"{diff.expected.label} and {diff.actual.label}", diff.first
+    if first is not None:
+        where = f"at position {first.position:,}"
+        if not first.exact:
+            where = f"between positions {first.position:,} and {first.stop - 1:,}"
+        return f"{both} first differ {where} of {diff.moved.positions:,}"
+    if diff.equal:
+        count = counted(diff.expected.snapshot.num_examples, "example")
+        return f"{both}: the same, the order of {count}"
+    if any(cause.kind == "folders" and cause.certain for cause in diff.changes):
+        return f"{both}: not the same examples, though the same ids"
+    return f"{both}: the same ids, and whether of the same examples cannot be told"
+
+
+def _rows(diff: Diff) -> Iterator[Sequence[str]]:
+    stretch, first = diff.neighbours, diff.first
+    if stretch is None or first is None:
+        return
+    pairs = zip(stretch.expected, stretch.actual, strict=True)
+    for position, (old, new) in enumerate(pairs, stretch.start):
+        row = (">" if position == first.position else "", f"{position:,}", _id(old), _id(new))
+        yield tuple(Cell(text, "error") for text in row) if row[0] else row
+
+
+def _id(value: int | str | None) -> str:
+    return "(end)" if value is None else str(value)
+
+
+def moved_line(moved: Moved) -> str:
+    """Return the sentence that says how much of an order moved, and how well that is known.
+
+    >>> moved_line(Moved(at_least=1, at_most=1, positions=8))
+    '1 of 8 positions has another example (12.5%)'
+    """
+    if moved.at_least == moved.at_most:
+        have = "has" if moved.at_least == 1 else "have"
+        share = _percent(moved.at_least, moved.positions)
+        positions = counted(moved.positions, "position")
+        return f"{moved.at_least:,} of {positions} {have} another example ({share})"
+    return (
+        f"between {moved.at_least:,} and {moved.at_most:,} of {moved.positions:,} positions have "
+        f"another example (at most {_percent(moved.at_most, moved.positions)}; "
+        "blocks were compared, not every position)"
+    )
+
+
+def _percent(part: int, whole: int) -> str:
+    share = 100 * part / whole if whole else 0.0
+    if 0 < share < 0.1:
+        return "less than 0.1%"
+    return "more than 99.9%" if 99.9 < share < 100 else f"{share:.1f}".removesuffix(".0") + "%"
+
+
+def without_effect(diff: Diff, *, whole: bool = False) -> Iterator[str]:
+    """Yield what changed where the order did not."""
+    for cause in diff.changes:
+        yield f"  without effect on the order: {cause_line(cause, whole=whole)}"
+
+
+_CHANGES = {"appeared": "appeared", "vanished": "vanished", "length": "changed length"}
+
+
+def cause_line(cause: Cause, *, whole: bool = False) -> str:
+    """Return a cause as part of a sentence, with every shard and value in it where it is whole.
+
+    >>> cause_line(Cause(kind="setting", name="cycle", expected=16, actual=8))
+    'cycle: 16 became 8'
+    """
+    expected, actual = _value(cause.expected, whole), _value(cause.actual, whole)
+    became = f"{expected} became {actual}"
+    if cause.kind == "unknown":
+        return (
+            "nothing that a snapshot pins: another version of shardctl made it, or the files are "
+            "named otherwise inside a long layout"
+        )
+    if cause.stage is not None:
+        return _stage_line(cause.stage, whole)
+    if cause.kind == "rules":
+        return f"the rules of TensorFlow and TFDS: {became}"
+    if cause.kind == "folders":
+        return f"{printable(cause.name)}: {cause.words}"
+    if cause.kind == "dataset":
+        return f"dataset {cause.name}: {became}"
+    if cause.kind == "split" and cause.actual is None:
+        return f"split {cause.name} is no longer read"
+    if cause.kind == "split" and cause.expected is None:
+        return f"split {cause.name} is read now, {actual} examples"
+    if cause.kind == "shards":
+        return f"{cause.name}: {_shards(cause, became, whole)}"
+    return f"{cause.name}: {became}" + (f"; {cause.words}" if cause.words else "")
+
+
+def _stage_line(stage: ChangedStage, whole: bool) -> str:
+    limit = sys.maxsize if whole else _VALUE
+    text = printable(stage.expected or stage.actual or "", limit)
+    if stage.change == "source" and not stage.words.startswith("became"):
+        text = stage.name  # its inputs are compared one by one
+    parted = "," if stage.change in ("moved", "added", "left out") else ":"
+    return f"{stage.place or stage.place_now}, {text}{parted} {printable(stage.words, 3 * limit)}"
+
+
+def _shards(cause: Cause, became: str, whole: bool) -> str:
+    if cause.change in (None, "hashed"):
+        return became
+    if cause.change == "renamed":
+        return f"the files are named otherwise, {became}"
+    shards = map(_shard, cause.shards)
+    listed = ", ".join(shards) if whole else choices(shards, _SHARDS)
+    return f"{counted(len(cause.shards), 'shard')} {_CHANGES[str(cause.change)]}: {listed}"
+
+
+def _shard(shard: ChangedShard) -> str:
+    if shard.expected is None or shard.actual is None:
+        length = shard.actual if shard.expected is None else shard.expected
+        return f"{shard.filename} ({counted(length or 0, 'example')})"
+    return f"{shard.filename} ({shard.expected:,} became {shard.actual:,})"
+
+
+def _value(value: object, whole: bool) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    shown = list(map(str, value)) if _are_calls(value) else value
+    return printable(str(shown), sys.maxsize if whole else _VALUE)
+
+
+def _recorded(value: object) -> object:
+    return list(map(call_record, value)) if _are_calls(value) else value
+
+
+def _are_calls(value: object) -> TypeGuard[tuple[AfterRead, ...]]:
+    """Return whether a value is the calls of a plan's `after_read`."""
+    return isinstance(value, tuple) and all(isinstance(call, AfterRead) for call in value)
+
+
+def diff_document(diff: Diff) -> Document:
+    """Return the document of `diff` for two orders; the dataset is the expected one's."""
+    first, stretch = diff.first, diff.neighbours
+    return {
+        **head("diff", diff.expected.snapshot.head, assumptions=diff.assumptions),
+        "expected": diff.expected.label,
+        "actual": diff.actual.label,
+        "equal": diff.equal,
+        "first_difference": None if first is None else {**asdict(first), "exact": first.exact},
+        "neighbours": record_of(stretch, "start expected actual"),
+        "moved": asdict(diff.moved),
+        "causes": [cause_record(cause) for cause in diff.causes],
+        "without_effect": [cause_record(cause) for cause in diff.changes] if diff.equal else [],
+        "notes": list(diff.notes),
+    }
+
+
+def cause_record(cause: Cause) -> Document:
+    """Return a cause as a record; `text` is for people, and long lists of shards are counted."""
+    record: Document = {
+        **picked(cause, "kind name"),
+        "expected": _recorded(cause.expected),
+        "actual": _recorded(cause.actual),
+        "text": cause_line(cause),
+    }
+    if cause.change is not None:
+        record["change"] = cause.change
+    if cause.stage is not None:
+        record["change"] = cause.stage.change
+        record["place"] = picked(cause.stage, "expected=place actual=place_now")
+    if cause.shards:
+        record["num_shards"] = len(cause.shards)
+        record["shards"] = list(map(asdict, cause.shards[:_MAX_SHARDS]))
+    return record
+
+
+def diff_annotation(diff: Diff, *, hints: Hints = _NO_HINTS) -> Iterator[str]:
+    """Yield an annotation where the orders differ, with the command that accepts it.
+
+    It is at the line of the setting that changed, where that is known, else at the expected file.
+    Where the orders are the same there is none, unless that may not be what was asked.
+    """
+    file, line = hints.origins.place(key for cause in diff.causes for key in _origins_of(cause))
+    if file is None:
+        file = hints.file or diff.expected.label
+    update = hints.update and f"if this is meant: {hints.update}"
+    more = [update if not diff.equal else "", _EACH_OTHER if hints.each_other else ""]
+    level: Level = "notice" if diff.equal else "error"
+    line = None if diff.equal else line
+    said = "" if diff.equal else "".join(_differences(diff, Screen(abridged=True), hints))
+    text = "\n\n".join(part for part in (said.strip("\n"), *more) if part)
+    if text:
+        yield annotation(level, text, title=headline(diff), file=file, line=line)

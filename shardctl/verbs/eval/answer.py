@@ -1,0 +1,426 @@
+"""Does an evaluation on several hosts see every example, in one shape, without hanging?
+
+Source of the questions, and of "infinite padding": Flax, "Processing the entire Dataset".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from shardctl.base.arguments.checked import checked
+from shardctl.base.arrays import EqualByItems, Int64s, distinct
+from shardctl.base.phrase import option, refused
+from shardctl.base.tabular import Tabular
+from shardctl.base.text import counted, in_short
+from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
+from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.settings.short_form import stages_of
+from shardctl.settings.table import ENDLESS, OF_EPOCHS
+from shardctl.spec.reads import Reads
+from shardctl.spec.subsplit import Resolved, default_spec
+from shardctl.stages.pipelines import readers_of
+from shardctl.verbs.hosts.answer import MAX_NUM_HOSTS
+from shardctl.verbs.hosts.readers import sharing_of
+from shardctl.verbs.hosts.sharing import Sharing
+
+Remainder = Literal["ragged", "drop", "pad"]
+
+REMAINDERS: tuple[Remainder, ...] = ("ragged", "drop", "pad")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hang:
+    """A collective that some hosts enter and others never do.
+
+    step: the first step, from 0, that not every host makes.
+    waiting: number of hosts that enter it, `first_waiting` the first of them.
+    finished: number of hosts that are done by then.
+    """
+
+    step: int
+    waiting: int
+    first_waiting: int
+    finished: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evaluation(EqualByItems, Tabular):
+    """How the examples of a spec fill the batches of an evaluation; columns are int64[num_hosts].
+
+    `device_batch` is the batch of one device, `host_batch` that of all devices of a host.
+    `remainder` says what is done with the examples that fill no batch: "ragged" hands them out in a
+    smaller one, "drop" drops them, "pad" fills the batch up, and adds batches of padding alone
+    until every host has made as many as the one with the most ("infinite padding").
+    `refusal` says why TFDS does not read this way on every host, None where it does.
+
+    num_batches: batches that hold an example, partial ones counted; full_steps: steps of a host
+        that drops them.
+    sizes: the different sizes of a batch where partial ones are left.
+    dropped_by_device_batch, dropped_by_host_batch: examples that nobody sees where partial batches
+        of a device, or of a host, are dropped, besides what is left out in any case.
+    num_repeated: examples that are handed out again and count twice in a metric, as it is set up.
+    num_left_out: examples that no host hands out, whatever becomes of remainders.
+    partial_is_last: whether it is the last batch of a host alone that may be partial.
+    is_simple: whether hosts hand out their share once, one example after the other, as
+        `shardctl.tfds.evaluation` does; else another loader or stages decide.
+    other_epochs: what becomes of further epochs, "" where there are none.
+    """
+
+    dataset: Dataset
+    spec: str
+    settings: ReadSettings
+    num_devices: int
+    device_batch: int
+    remainder: Remainder
+    reads: Reads
+    resolved: Resolved
+    num_examples: Int64s
+    num_batches: Int64s
+    full_steps: Int64s
+    sizes: tuple[int, ...]
+    dropped_by_device_batch: int
+    dropped_by_host_batch: int
+    num_repeated: int = 0
+    num_left_out: int = 0
+    partial_is_last: bool = True
+    is_simple: bool = True
+    other_epochs: str = ""
+    warnings: tuple[str, ...] = ()
+    refusal: str | None = None
+
+    @property
+    def num_hosts(self) -> int:
+        """Number of hosts."""
+        return len(self.num_examples)
+
+    @property
+    def total(self) -> int:
+        """Number of examples in the spec."""
+        return self.reads.num_examples
+
+    @property
+    def host_batch(self) -> int:
+        """Examples in a full batch of a host, which its devices share."""
+        return self.num_devices * self.device_batch
+
+    @cached_property
+    def remainders(self) -> Int64s:
+        """Examples in each host's partial batches, 0 where there is none."""
+        left: Int64s = np.maximum(self.num_examples - self.full_steps * self.host_batch, 0)
+        return left
+
+    @cached_property
+    def padding(self) -> Int64s:
+        """Examples that each host's partial batches lack, 0 where there is none."""
+        padding: Int64s = self.num_batches * self.host_batch - self.num_examples
+        return padding
+
+    @cached_property
+    def padding_batches(self) -> Int64s:
+        """Batches of padding alone that each host needs to keep up with the one with the most."""
+        batches: Int64s = self.num_batches.max() - self.num_batches
+        return batches
+
+    @checked
+    def num_steps(self, remainder: Remainder) -> Int64s:
+        """Return how many steps each host makes, by what is done with the remainder."""
+        if remainder == "drop":
+            return self.full_steps
+        return self.num_batches + (self.padding_batches if remainder == "pad" else 0)
+
+    @checked
+    def distinct_shapes(self, remainder: Remainder) -> int:
+        """Return how many shapes of a batch there are on all hosts, each of which XLA compiles."""
+        if remainder == "drop":
+            return int(self.host_batch in self.sizes)
+        return int(bool(self.sizes)) if remainder == "pad" else len(self.sizes)
+
+    @property
+    def num_lost(self) -> int:
+        """Examples that the evaluation as it is set up does not see."""
+        dropped = self.dropped_by_host_batch if self.remainder == "drop" else 0
+        return self.num_left_out + dropped
+
+    @checked
+    def hang(self, remainder: Remainder) -> Hang | None:
+        """Return where a collective hangs, None where every host makes as many steps.
+
+        A host waits in its collective (`psum`) for hosts that have no more batches.
+        """
+        steps = self.num_steps(remainder)
+        least = int(steps.min())
+        waiting = np.flatnonzero(steps > least)
+        if not len(waiting):
+            return None
+        return Hang(
+            step=least,
+            waiting=len(waiting),
+            first_waiting=int(waiting[0]),
+            finished=self.num_hosts - len(waiting),
+        )
+
+    @property
+    def differing_step(self) -> int | None:
+        """First step, from 0, that all hosts make with ragged batches of different sizes, or None.
+
+        They then run different XLA programs, which breaks SPMD even where nobody waits. It is known
+        where the last batch of a host alone may be partial.
+        """
+        if not self.partial_is_last or int((self.num_batches - self.full_steps).max()) > 1:
+            return None
+        least, most = int(self.num_examples.min()), int(self.num_examples.max())
+        if self.remainder != "ragged" or least == most or not least % self.host_batch:
+            return None
+        return least // self.host_batch
+
+    def __repr__(self) -> str:
+        hang = self.hang(self.remainder)
+        return in_short(
+            self,
+            f"{self.dataset.title} {self.spec}",
+            counted(self.num_hosts, "host"),
+            f"batches of {self.num_devices} x {self.device_batch:,}",
+            f"{self.num_lost:,} of {counted(self.total, 'example')} lost",
+            "" if hang is None else f"hangs at step {hang.step:,}",
+        )
+
+
+# Hosts of an evaluation that do the same, together: few enough for a picture.
+
+Span = tuple[int, int]  # the least and the most
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostGroup:
+    """Hosts that are alike, and the least and the most of what each of them has.
+
+    first, last: the first and the last of them; `count` is smaller than the stretch between where
+        other hosts are among them.
+    full, partial: batches without a place left, and those that hold fewer examples.
+    steps: by what is done with the remainder.
+    """
+
+    first: int
+    last: int
+    count: int
+    num_examples: Span
+    full: Span
+    partial: Span
+    remainder: Span
+    padding: Span
+    padding_batches: Span
+    steps: Mapping[Remainder, Span]
+
+    @property
+    def are_neighbours(self) -> bool:
+        """Whether no other host is among them."""
+        return self.last - self.first + 1 == self.count
+
+
+def host_groups(evaluation: Evaluation, most: int) -> tuple[HostGroup, ...]:
+    """Return the hosts in at most so many groups, by the first of each; few hosts are alone.
+
+    Many hosts are together that have as many examples in as many batches; if these groups are too
+    many, those that make as many steps; if they still are, those that make about as many, where the
+    hosts with the fewest, for which others wait, are a group of their own.
+
+    >>> from shardctl.dataset.dataset import Dataset, Split
+    >>> from shardctl.verbs.eval.answer import evaluate
+    >>> odd = Dataset(name="d", splits=(Split(name="test", shard_lengths=(4097,)),))
+    >>> groups = host_groups(evaluate(odd, batch=64, devices=8, hosts=8), 4)
+    >>> [(group.first, group.last, group.num_examples) for group in groups]
+    [(0, 0, (513, 513)), (1, 7, (512, 512))]
+    """
+    columns: dict[str, Int64s] = {
+        "num_examples": evaluation.num_examples,
+        "full": evaluation.num_steps("drop"),
+        "partial": evaluation.num_batches - evaluation.num_steps("drop"),
+        "remainder": evaluation.remainders,
+        "padding": evaluation.padding,
+        "padding_batches": evaluation.padding_batches,
+    }
+    for way in REMAINDERS:
+        columns[way] = evaluation.num_steps(way)
+    labels, groups = _labels(evaluation, columns, most), []
+    for label in distinct(labels).tolist():
+        hosts = np.flatnonzero(labels == label)
+        own = {name: column[hosts] for name, column in columns.items()}
+        spans = {name: (int(column.min()), int(column.max())) for name, column in own.items()}
+        steps = {way: spans.pop(way) for way in REMAINDERS}
+        first, last = int(hosts[0]), int(hosts[-1])
+        groups.append(HostGroup(first=first, last=last, count=len(hosts), steps=steps, **spans))
+    return tuple(sorted(groups, key=lambda group: group.first))
+
+
+def _labels(evaluation: Evaluation, columns: Mapping[str, Int64s], most: int) -> Int64s:
+    """Return the group of each host, int64[num_hosts], counted from 0."""
+    if evaluation.num_hosts <= most:
+        return np.arange(evaluation.num_hosts)
+    # Padding makes all alike: how many batches they have is what tells them apart.
+    steps = columns["drop" if evaluation.remainder == "drop" else "ragged"]
+    for alike in (
+        [columns["num_examples"], columns["full"], columns["partial"]],
+        [columns["full"], columns["partial"]],
+        [steps],
+    ):
+        rows = np.stack(alike, axis=1)
+        labels = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        if int(labels.max()) < most:
+            return labels
+    # These are the ranks of steps.
+    others = int(labels.max())
+    ranges: Int64s = np.where(labels == 0, 0, 1 + (labels - 1) * (most - 1) // others)
+    return ranges
+
+
+EVAL_SPLITS = ("test", "validation")
+_MAX_BATCH = 2**31 - 1
+_OTHER_EPOCHS = "of --epochs one is counted, as if each were iterated by itself; others may differ"
+
+
+@checked
+def evaluate(
+    dataset: DatasetLike,
+    spec: str | None = None,
+    settings: SettingsLike | None = None,
+    *,
+    batch: int | None = None,
+    hosts: int = 1,
+    devices: int = 1,
+    remainder: Remainder = "ragged",
+) -> Evaluation:
+    """Return how the examples of a spec fill the batches of an evaluation, and what is lost.
+
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is evaluated on; None is `test`, `validation`, else `train`.
+        settings: of these `host_by` and the file order matter, and not the batch; of epochs one is
+            counted. Stages count as they are, and another loader forms its own batches.
+        batch: examples in the batch of one device; None where stages form those of a host.
+        hosts: how many hosts share the examples.
+        devices: how many each host has.
+        remainder: what is done with examples that fill no batch: "ragged", "drop" or "pad".
+
+    Returns:
+        An Evaluation; its columns, as `num_examples`, have a number for each host.
+
+    Raises:
+        UsageError: a bad spec, a number outside its range, or TFDS refuses to split it so.
+        UnpredictableOrderError: the order of the splits decides, and TFDS leaves it open.
+
+    >>> import shardctl
+    >>> alone = shardctl.evaluate("mnist", batch=512)
+    >>> alone.num_batches.tolist(), alone.remainders.tolist(), alone.dropped_by_device_batch
+    ([20], [272], 272)
+    >>> shardctl.evaluate("mnist", batch=512, hosts=6).num_examples.tolist()
+    [1667, 1667, 1667, 1667, 1666, 1666]
+    """
+    for name, number, most in (
+        ("hosts", hosts, MAX_NUM_HOSTS),
+        ("devices", devices, MAX_NUM_HOSTS),
+        ("batch", batch, _MAX_BATCH),
+    ):
+        if number is not None and not 1 <= number <= most:
+            given = option(name, number, given=True)
+            raise refused("{}: a number from 1 to {} is needed", given, most)
+    dataset, settings = as_dataset(dataset), as_settings(settings)
+    if settings.is_endless:
+        raise refused(
+            "{} has no end, so the evaluation has none either: no host is ever done; leave it out",
+            ENDLESS,
+        )
+    epochs = settings.epochs
+    settings = replace(settings, epochs=1, batch=None, drop_remainder=False)
+    named = all(read.spec or read.data for read in readers_of(stages_of(settings)))
+    spec = _default(dataset) if spec is None and not named else spec
+    sharing = sharing_of(dataset, spec, settings)
+    batch = _device_batch(sharing, batch, devices)
+    host_batch = batch * devices
+    if remainder == "ragged" and sharing.drops:
+        remainder = "drop"
+    ragged = sharing.run(hosts, host_batch, drop=False)
+    full = sharing.run(hosts, host_batch, drop=True)
+    of_device = sharing.run(hosts, batch, drop=True)
+    shown = full if remainder == "drop" else ragged
+    refusal = sharing.refusal(hosts)
+    return Evaluation(
+        dataset=sharing.resolved.dataset,
+        spec=sharing.resolved.spec,
+        settings=sharing.settings,
+        num_devices=devices,
+        device_batch=batch,
+        remainder=remainder,
+        reads=sharing.reads,
+        resolved=sharing.resolved,
+        num_examples=ragged.num_examples,
+        num_batches=ragged.num_steps,
+        full_steps=full.num_steps,
+        sizes=ragged.sizes,
+        dropped_by_device_batch=ragged.num_seen - of_device.num_seen,
+        dropped_by_host_batch=ragged.num_seen - full.num_seen,
+        num_repeated=int(shown.num_examples.sum()) - shown.num_seen,
+        num_left_out=sharing.reads.num_examples - ragged.num_seen,
+        partial_is_last=ragged.partial_is_last,
+        is_simple=sharing.is_simple,
+        other_epochs=_OTHER_EPOCHS if epochs > 1 else "",
+        warnings=(
+            *sharing.resolved.warnings,
+            *([refusal] if refusal else []),
+            *sharing.assumptions(hosts, host_batch),
+        ),
+        refusal=refusal,
+    )
+
+
+def _device_batch(sharing: Sharing, batch: int | None, devices: int) -> int:
+    """Return the examples in the batch of one device, of which stages may form those of a host."""
+    own = sharing.own_batch
+    if own is None:
+        if batch is None:
+            raise refused("how large is the batch of one device? give {batch=N}")
+        return batch
+    if own % devices:
+        raise refused(
+            "{stages} make batches of {:,}, which do not divide among {devices=}",
+            own,
+            devices=devices,
+        )
+    if batch is not None and batch * devices != own:
+        raise refused(
+            "{batch=} on {} is {:,} examples a step, and {stages} make batches of {:,}; leave "
+            "{batch} out",
+            counted(devices, "device"),
+            batch * devices,
+            own,
+            batch=batch,
+        )
+    return own // devices
+
+
+def of_training(
+    settings: ReadSettings, given: Collection[str] = ()
+) -> tuple[ReadSettings, tuple[str, ...]]:
+    """Return settings of training as an evaluation has them, and what is said of that.
+
+    Left out are stages, epochs and files that repeat; not those `given` for the evaluation itself.
+    """
+    bare = ReadSettings()
+    left_out = [name for name in OF_EPOCHS if name not in given]
+    kept = replace(settings, **{name: getattr(bare, name) for name in left_out})
+    if kept.stages == settings.stages:
+        return kept, ()
+    said = (
+        "--stages are left out: an evaluation is counted from what --host-by shares, in batches "
+        "of --batch"
+    )
+    return kept, (said,)
+
+
+def _default(dataset: Dataset) -> str:
+    names = {split.name for split in dataset.splits}
+    return next((name for name in EVAL_SPLITS if name in names), None) or default_spec(dataset)

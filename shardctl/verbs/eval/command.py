@@ -1,0 +1,90 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl eval`: whether an evaluation sees every example, and ends."""
+
+from typing import Annotated, Any
+
+import typer
+
+from shardctl.cli.completion import values as completion
+from shardctl.cli.formats import AllOption, Formats, OutputOptions, PictureOption, verb_formats
+from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
+from shardctl.cli.options.order import SharingOptions
+from shardctl.cli.options.shared import DatasetOptions, Flag, Number, argument, number
+from shardctl.cli.output import say, warn
+from shardctl.errors import UsageError
+
+FORMATS = Formats(renderers=verb_formats("verbs.eval.view", "eval", pictures=True))
+
+
+# A command is named like its module; nothing here needs the built-in of that name.
+def eval(
+    source: DatasetOptions,
+    reading: SharingOptions,
+    out: OutputOptions,
+    spec: Annotated[str | None, argument(offered=completion.splits)] = None,
+    num_hosts: Annotated[Any, number("--hosts")] = None,
+    num_devices: Annotated[Any, number("--devices")] = None,
+    batch: Number = None,
+    drop_remainder: Flag = False,
+    pad: Flag = False,
+    check: Flag = False,
+    every_row: AllOption = False,
+    picture: PictureOption = None,
+) -> None:
+    """Say whether an evaluation sees every example, in one shape, and ends on every host.
+
+    Without --drop-remainder and --pad the last batch of a host is smaller than the others.
+    From shardctl.yaml come the host sharding and the file order, not the batch or the stages. With
+    --stages that batch, --batch is left out. With --loader the batches are those of that library.
+    What is handed out twice is counted, and of several epochs one.
+
+    Arguments:
+      spec [SPEC]: What is read, as TFDS writes it [default: test, else validation, else train].
+
+    Options:
+      --hosts N: Number of hosts [default: 1].
+      --devices N: Devices of a host [default: 1].
+      --batch N: Examples of a batch on one device.
+      --drop-remainder: A host's last partial batch is dropped.
+      --pad: It is padded, and batches of padding follow until every host has made the same number
+        of steps (Flax's infinite padding).
+      --check: Exit with 1 if the evaluation, as these options set it up, would hang or lose
+        examples.
+
+    Examples:
+      # Would 8 hosts of 8 devices see all of the test split, and end?
+      shardctl eval test --hosts 8 --devices 8 --batch 64 -d mnist
+      # The steps of every host as a picture, to paste in a pull request
+      shardctl eval test --hosts 8 --devices 8 --batch 64 -d mnist -o steps.svg
+      # In CI: fail if they would hang or lose examples
+      shardctl eval test --hosts 8 --devices 8 --batch 64 --pad --check -d mnist
+    """
+    from shardctl.verbs.eval.advice import problems
+    from shardctl.verbs.eval.answer import Remainder, evaluate, of_training
+
+    given = reading.given()
+    if batch is None and "stages" not in given:
+        refuse_no_spec(spec, source)
+        raise UsageError("how large is the batch of one device? give --batch N")
+    if drop_remainder and pad:
+        raise UsageError("--drop-remainder and --pad treat the last batch in two ways; choose one")
+    remainder: Remainder = "drop" if drop_remainder else "pad" if pad else "ragged"
+    project = project_here(source, reading)
+    settings, said = of_training(reading.settings(project), {*given, "epochs"})
+    evaluation = evaluate(
+        chosen_dataset(source, project, settings=settings),
+        spec,
+        batch=batch,
+        hosts=num_hosts or 1,
+        devices=num_devices or 1,
+        remainder=remainder,
+        settings=settings,
+    )
+    warn((*evaluation.warnings, *said))
+    FORMATS.write(out, evaluation, every_row=every_row, picture=picture)
+    if check:
+        found = problems(evaluation)
+        for problem in found:
+            say(f"check: {problem}")
+        if found:
+            raise typer.Exit(1)

@@ -1,0 +1,191 @@
+"""What does each of N hosts read, split evenly, by files or by examples, and what serves best?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from shardctl.base.arguments.checked import checked
+from shardctl.base.phrase import refused
+from shardctl.base.progress import Progress
+from shardctl.base.tabular import Tabular
+from shardctl.base.text import choices, counted, in_short, quoted
+from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
+from shardctl.errors import UsageError
+from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.spec.host_modes import HOST_MODES
+from shardctl.verbs.hosts.readers import sharing_of
+from shardctl.verbs.hosts.sharing import Sharing, Strategy
+
+# A tenth more than is needed: even splits stay below it from about five files a host on.
+MAX_AMPLIFICATION = 1.1
+
+MAX_NUM_HOSTS = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """The strategies for one number of hosts.
+
+    `num_file_instructions` is how many files, or parts of files, there are to share, of
+    `num_readers` that are shared one by one. Of a loader there is one strategy, its own.
+    """
+
+    num_hosts: int
+    num_examples: int
+    num_file_instructions: int
+    strategies: tuple[Strategy, ...]
+    num_readers: int = 1
+
+    @property
+    def num_repeated(self) -> int:
+        """Examples that a loader hands out again in an epoch, as its padding."""
+        return self.strategies[0].num_repeated
+
+    @property
+    def num_left_out(self) -> int:
+        """Examples that no host of a loader hands out in an epoch."""
+        return self.strategies[0].num_left_out
+
+    @checked
+    def strategy(self, name: str) -> Strategy:
+        """Return a strategy by name.
+
+        Raises:
+            UsageError: there is none of this name.
+        """
+        by_name = {strategy.name: strategy for strategy in self.strategies}
+        if name not in by_name:
+            raise UsageError(f"name={quoted(name)}: choose from {choices(by_name)}")
+        return by_name[name]
+
+    @cached_property
+    def recommended(self) -> Strategy | None:
+        """The strategy that serves best, None where TFDS refuses all.
+
+        First, one that leaves no host idle; then one whose hosts keep step (the same number of
+        batches, or the least imbalance); then the one that reads least; the first of `HOST_MODES`
+        where all this is the same.
+        """
+        able = [strategy for strategy in self.strategies if strategy.refusal is None]
+        return min(able, key=_drawbacks) if able else None
+
+    @property
+    def even_shard_counts(self) -> tuple[int, ...]:
+        """Numbers of shards next to the present one that the hosts divide without a remainder."""
+        if self.strategies[0].name not in HOST_MODES or self.num_readers > 1:
+            return ()  # examples are shared, whatever file they lie in; or files of each reader
+        below = self.num_file_instructions // self.num_hosts * self.num_hosts
+        if below and below == self.num_file_instructions:
+            return (below,)
+        return tuple(count for count in (below, below + self.num_hosts) if count)
+
+    def __repr__(self) -> str:
+        return in_short(self, counted(self.num_hosts, "host"), _best(self))
+
+
+def _best(comparison: Comparison) -> str:
+    best = comparison.recommended
+    return "TFDS refuses all" if best is None else f"best: {best.name}"
+
+
+def _drawbacks(strategy: Strategy) -> tuple[float, ...]:
+    uneven = strategy.is_uneven
+    return (
+        strategy.idle_hosts > 0,
+        uneven,
+        round(strategy.imbalance or 1.0, 2) if uneven else 0.0,
+        strategy.read_amplification or 0.0,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostsPlan(Tabular):
+    """A comparison for each number of hosts, in the order asked.
+
+    judged: the strategy that the settings choose: that of `host_by`, or the one of a loader.
+    """
+
+    dataset: Dataset
+    spec: str
+    settings: ReadSettings
+    judged: str
+    comparisons: tuple[Comparison, ...]
+    warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        told = [f"{counted(c.num_hosts, 'host')} ({_best(c)})" for c in self.comparisons]
+        return in_short(self, f"{self.dataset.title} {self.spec}", choices(told, 4))
+
+
+@checked
+def hosts(
+    dataset: DatasetLike,
+    spec: str | None = None,
+    settings: SettingsLike | None = None,
+    *,
+    hosts: int | Sequence[int] = 1,
+) -> HostsPlan:
+    """Return what every host reads of a spec in one epoch, and which way to share serves best.
+
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: of these the file order, the file shuffle, the epochs and the batches count;
+            batches are formed across epochs, as `ds.repeat(epochs).batch(batch)` does. Stages
+            count behind the share that each host has of every reader. Another loader shares its
+            own way.
+        hosts: how many; several numbers are a sweep, which leaves out the figures of single hosts.
+
+    Returns:
+        A HostsPlan; `comparisons[0]` is that of the first number of hosts.
+
+    Raises:
+        UsageError: a bad spec, a number of hosts outside 1 to 1,000,000, a bad file order.
+        UnpredictableOrderError: TFDS leaves the order of the splits open, which decides by files.
+
+    >>> import shardctl
+    >>> found = shardctl.hosts("imagenet2012", "train", hosts=64).comparisons[0]
+    >>> [(one.name, one.idle_hosts) for one in found.strategies], found.recommended.name
+    ([('even', 0), ('files', 0), ('examples', 0)], 'files')
+    """
+    sharing = sharing_of(as_dataset(dataset), spec, as_settings(settings))
+    counts = (hosts,) if isinstance(hosts, int) else tuple(hosts)
+    for count in counts:
+        if not 1 <= count <= MAX_NUM_HOSTS:
+            raise refused("{hosts!}: a number from 1 to {} is needed", MAX_NUM_HOSTS, hosts=count)
+    keep = isinstance(hosts, int)  # as which every whole number is kept
+    # A host, or a row that is cut for one, takes about a microsecond.
+    num_rows = len(sharing.reads)
+    progress = Progress(
+        None,
+        "hosts and files",
+        sum(count + num_rows for count in counts),
+        per_second=1_000_000,
+        instead="give fewer --hosts",
+    )
+    return HostsPlan(
+        dataset=sharing.resolved.dataset,
+        spec=sharing.resolved.spec,
+        settings=sharing.settings,
+        judged=sharing.judged,
+        comparisons=tuple(
+            _comparison(sharing, count, keep_columns=keep)
+            for count in progress.over(counts, lambda count: count + num_rows)
+        ),
+        warnings=sharing.resolved.warnings,
+    )
+
+
+def _comparison(sharing: Sharing, num_hosts: int, *, keep_columns: bool) -> Comparison:
+    strategies = [sharing.strategy(way, num_hosts) for way in sharing.ways]
+    if not keep_columns:
+        strategies = [replace(one, columns=None, batches=None) for one in strategies]
+    return Comparison(
+        num_hosts=num_hosts,
+        num_examples=sharing.reads.num_examples,
+        num_file_instructions=len(sharing.reads),
+        num_readers=sharing.num_readers,
+        strategies=tuple(strategies),
+    )

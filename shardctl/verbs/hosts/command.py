@@ -1,0 +1,116 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl hosts`: what every host reads under even, file and example sharding."""
+
+from typing import Annotated, Any
+
+import typer
+
+from shardctl.cli.formats import Formats, OutputOptions, PictureOption, verb_formats
+from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
+from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.shared import (
+    DatasetOptions,
+    Flag,
+    SpecArgument,
+    flag,
+    option,
+    real_number,
+    whole_number,
+)
+from shardctl.cli.output import say, warn
+from shardctl.errors import UsageError
+
+FORMATS = Formats(renderers=verb_formats("verbs.hosts.view", "hosts", pictures=True))
+_SWEEP = Formats(renderers=verb_formats("verbs.hosts.view", "sweep", pictures=True))
+_MAX_COUNTS = 10_000  # numbers of hosts in one sweep
+
+
+def _host_counts(text: Any) -> int | tuple[int, ...]:
+    """Return a number of hosts, or several where the text has a range or a comma."""
+    text = str(text)
+    whole = whole_number(1, 1_000_000)
+    if "-" not in text.lstrip("-") and "," not in text:
+        return whole(text)
+    counts: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        start = whole(first.strip())
+        stop = whole(last.strip()) if dash else start
+        if stop < start:
+            raise UsageError(f"the range runs backwards; write {last}-{first}")
+        if len(counts) + stop - start >= _MAX_COUNTS:
+            raise UsageError(f"a sweep has at most {_MAX_COUNTS} numbers")
+        counts += range(start, stop + 1)
+    return tuple(counts)
+
+
+def hosts(
+    source: DatasetOptions,
+    reading: OrderOptions,
+    out: OutputOptions,
+    num_hosts: Annotated[Any, option("--hosts", parse=_host_counts)] = None,
+    spec: SpecArgument = None,
+    check: Flag = False,
+    max_amplification: Annotated[
+        Any,
+        option(parse=real_number(lambda factor: factor >= 1, "a number, at least 1, is needed")),
+    ] = None,
+    every_row: Annotated[bool, flag("--all")] = False,
+    picture: PictureOption = None,
+) -> None:
+    """Compare what each host reads under even splits, file sharding and ds.shard.
+
+    A file is read from its start, so what a host skips in it counts as read. Batches are those of
+    a host. Of the order options --batch, --drop-remainder, --epochs, --reverse, --file-order and
+    the file shuffle matter here; --host-by names the strategy that --check judges. With --loader
+    there is one, the way in which that library shares. Bars show who is late and who is idle.
+
+    Options:
+      --hosts N|A-B|A,B: Number of hosts; several, as 1-64 or 8,16,32, get a line each.
+      --check: Exit with 1 if, under --host-by or as the loader shares, hosts are idle, differ in
+        batches (with --batch), read more than --max-amplification, or TFDS refuses.
+      --max-amplification X: The most that --check lets all hosts read together, as a multiple of
+        the spec's examples [default: 1.1].
+      --all: Show every host on a terminal too, and under each strategy.
+
+    Examples:
+      # What 64 hosts read, in three ways to share
+      shardctl hosts train --hosts 64 --batch 256 -d imagenet2012
+      # Numbers of hosts side by side, as a picture
+      shardctl hosts --hosts 1-64 -d imagenet2012 -o hosts.svg
+      # In CI: fail where file sharding leaves hosts idle
+      shardctl hosts --hosts 16 --host-by files --check -d imagenet2012
+    """
+    from shardctl.metadata.files_on_disk import check_files, not_listed, with_disk_bytes
+    from shardctl.verbs.hosts.advice import problems
+    from shardctl.verbs.hosts.answer import MAX_AMPLIFICATION
+    from shardctl.verbs.hosts.answer import hosts as compare_hosts
+
+    if num_hosts is None:
+        refuse_no_spec(spec, source)
+        raise UsageError("how many hosts? give --hosts N, a range as 1-64, or a list as 8,16,32")
+    if "host" in reading.given():
+        raise UsageError("--host names one host and hosts compares them all; give --hosts N alone")
+    project = project_here(source, reading)
+    settings = reading.settings(project)
+    chosen = chosen_dataset(source, project, settings=settings)
+    files = check_files(chosen)
+    dataset = with_disk_bytes(chosen, files)
+    plan = compare_hosts(dataset, spec, settings, hosts=num_hosts)
+    warn(not_listed(files))
+    warn(plan.warnings)
+    if isinstance(num_hosts, int):
+        FORMATS.write(out, plan, every_row=every_row, picture=picture, every_strategy=every_row)
+    else:
+        _SWEEP.write(out, plan, picture=picture)
+    if check:
+        bound = MAX_AMPLIFICATION if max_amplification is None else max_amplification
+        found = [
+            problem
+            for comparison in plan.comparisons
+            for problem in problems(comparison, plan.judged, bound)
+        ]
+        for problem in found:
+            say(f"check: {problem}")
+        if found:
+            raise typer.Exit(1)

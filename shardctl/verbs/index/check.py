@@ -1,0 +1,243 @@
+"""What has become of the files of a layout that `index` wrote?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from shardctl.base.arguments.checked import checked
+from shardctl.base.progress import Watch
+from shardctl.base.secrets import public_url
+from shardctl.base.tabular import Tabular
+from shardctl.base.text import counted, in_short
+from shardctl.dataset.dataset import Dataset
+from shardctl.metadata.index.answer import BrokenFile
+from shardctl.metadata.index.counting.counting import count_files
+from shardctl.metadata.index.counting.known import known_counts
+from shardctl.metadata.index.counting.local_runner import checked_jobs
+from shardctl.metadata.index.document import IndexedFile, IndexedLayout, read_index_file
+from shardctl.metadata.index.listing import list_files
+from shardctl.metadata.index.names import chosen_by
+from shardctl.metadata.index.runner import RunnerLike
+from shardctl.records.contents import FileContents
+from shardctl.stores.remote_path import path_of
+from shardctl.stores.store import StoredFile
+from shardctl.stores.stores import store_of
+
+ChangeKind = Literal["appeared", "vanished", "grew", "shrank", "rewritten", "broken"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileChange:
+    """A file that is not as the layout says; None where there is nothing to say.
+
+    kind: "broken" where it is as long as it was; one that grew or shrank may be broken as well.
+    path: relative to the layout's data_dir. then, now: examples; bytes_then, bytes_now: its size.
+    reason: what is wrong in it where it is broken.
+    """
+
+    kind: ChangeKind
+    path: str
+    split: str | None = None
+    then: int | None = None
+    now: int | None = None
+    bytes_then: int | None = None
+    bytes_now: int | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexCheck(Tabular):
+    """The files of a layout then and now.
+
+    changes: in shard order, files that appeared at the end. num_touched: files that were written
+    again, with as many bytes and examples, so that the layout holds; they are no changes.
+    """
+
+    layout: str
+    dataset: Dataset
+    changes: tuple[FileChange, ...]
+    num_files: int
+    num_touched: int
+    num_counted: int
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def equal(self) -> bool:
+        """Whether the layout still says what there is."""
+        return not self.changes
+
+    def __repr__(self) -> str:
+        changes = counted(len(self.changes), "change")
+        return in_short(self, self.dataset.title, counted(self.num_files, "file"), changes)
+
+
+@checked
+def check_index(
+    layout: str | os.PathLike[str],
+    *paths: str | os.PathLike[str],
+    checksums: bool = False,
+    jobs: int | None = None,
+    cache: bool = True,
+    runner: RunnerLike | None = None,
+    watch: Watch | None = None,
+) -> IndexCheck:
+    """Compare the files of a layout that `index` wrote with those that are there now.
+
+    Args:
+        layout: the path of the file.
+        paths: where its files are now, else as they were given to `index`.
+        checksums: read the contents of all files too, and compare them with their checksums; those
+            that did not change are read as well, whatever the cache knows of them.
+        jobs: how many processes count what changed, else as many as there are processors.
+        cache: take counts that are known from the user's cache folder, and keep new ones there.
+        runner: what counts the files instead of processes of this machine.
+        watch: is called as the work proceeds, with what is counted, how much is done, of how much.
+
+    Returns:
+        An IndexCheck; `changes` name files that appeared, vanished, grew, shrank, or are broken. A
+        file of the same size that was written again is counted: another number of examples is a
+        change, the same is none.
+
+    Raises:
+        DatasetError: the file is no layout that `index` wrote, or a place cannot be listed.
+
+    >>> import shardctl
+    >>> check = shardctl.check_index("layout.yaml")  # doctest: +SKIP
+    >>> [(change.kind, change.path) for change in check.changes]  # doctest: +SKIP
+    [('grew', 'train-00003.tfrecord')]
+    """
+    jobs = checked_jobs(jobs, runner)
+    known_as = read_index_file(path_of(os.fspath(layout)))
+    wanted = [public_url(os.fspath(path)) for path in paths] or list(known_as.wanted())
+    comparison = _Comparison(known_as, _listed(wanted, known_as.dataset, given=bool(paths)))
+    recount = comparison.to_count(everything=checksums)
+    # What a disk spoils keeps its time of change: contents that were sound then are read again.
+    with known_counts(cache=cache and not checksums, earlier=None) as known:
+        found = count_files(
+            recount,
+            known_as.dataset.file_format,
+            known,
+            checksums=checksums,
+            runner=runner,
+            jobs=jobs,
+            keep_going=True,
+            watch=watch,
+        )
+    again = {
+        file.path: contents or found.broken[number]
+        for number, (file, contents) in enumerate(zip(recount, found.contents, strict=True))
+    }
+    changes = tuple(comparison.changes(again))
+    return IndexCheck(
+        layout=public_url(os.fspath(layout)),
+        dataset=known_as.dataset,
+        changes=changes,
+        num_files=len(comparison.then),
+        num_touched=comparison.num_touched,
+        num_counted=found.num_counted,
+        warnings=known.warnings,
+    )
+
+
+def _listed(paths: Sequence[str], dataset: Dataset, *, given: bool) -> Sequence[StoredFile]:
+    """Return the files of some paths; those that are gone are no error where their folder is there.
+
+    A place that cannot be asked is one: nothing tells that its files vanished. So is a path that is
+    `given` now, which may be mistyped, where nothing else is there.
+    """
+    absent: list[str] = []
+    files = list_files(paths, absent=absent).files
+    folder = dataset.data_dir or ""
+    if absent and not len(files) and (given or not store_of(folder).is_folder(folder)):
+        list_files(absent[:1])  # which raises, and says what is near
+    return files
+
+
+class _Comparison:
+    """The files of a layout beside those that are there, by their paths."""
+
+    def __init__(self, layout: IndexedLayout, listed: Sequence[StoredFile]) -> None:
+        self.num_touched = 0
+        self._root = f"{(layout.dataset.data_dir or '').rstrip('/')}/"
+        self.then = {one.file.path: one for one in layout.files()}
+        self._broken = {self._root + file.path: file for file in layout.broken}
+        self._now = {file.path: file for file in listed}
+        self._is_chosen = chosen_by(layout.globs, layout.dataset.data_dir or "")
+
+    def to_count(self, *, everything: bool) -> list[StoredFile]:
+        """Return the files of the layout that are of another size or version, or of none."""
+        found = []
+        before = {path: one.file for path, one in self.then.items()}
+        for path, one in self._broken.items():
+            before[path] = StoredFile(path=path, num_bytes=one.num_bytes, version=one.version)
+        for path, then in before.items():
+            file = self._now.get(path)
+            if file is not None and (everything or not file.version or file != then):
+                found.append(file)
+        return found
+
+    def changes(self, again: Mapping[str, FileContents]) -> Iterator[FileChange]:
+        """Yield what changed, with what the files hold that were counted again."""
+        for path, then in self.then.items():
+            if path not in self._now:
+                yield self._change("vanished", then)
+            elif path in again:
+                yield from self._counted(then, again[path])
+        for path, broken in self._broken.items():
+            if path not in self._now:
+                yield FileChange(kind="vanished", path=broken.path, bytes_then=broken.num_bytes)
+            elif path in again:
+                yield from _counted_broken(broken, self._now[path].num_bytes, again[path])
+        for path, file in self._now.items():
+            if path not in self.then and path not in self._broken and self._is_chosen(path):
+                name = path.removeprefix(self._root)
+                yield FileChange(kind="appeared", path=name, bytes_now=file.num_bytes)
+
+    def _counted(self, then: IndexedFile, contents: FileContents) -> Iterator[FileChange]:
+        file = self._now[then.file.path]
+        if file.num_bytes != then.file.num_bytes:
+            kind: ChangeKind = "grew" if file.num_bytes > then.file.num_bytes else "shrank"
+            yield self._change(kind, then, contents)
+        elif contents.damage is not None:
+            yield self._change("broken", then, contents)
+        elif contents.num_records != then.num_records:
+            yield self._change("rewritten", then, contents)
+        elif file.version != then.file.version:
+            self.num_touched += 1
+
+    def _change(
+        self, kind: ChangeKind, then: IndexedFile, contents: FileContents | None = None
+    ) -> FileChange:
+        now = self._now.get(then.file.path)
+        damage = None if contents is None else contents.damage
+        return FileChange(
+            kind=kind,
+            path=then.file.path.removeprefix(self._root),
+            split=then.split,
+            then=then.num_records,
+            now=None if contents is None or damage else contents.num_records,
+            bytes_then=then.file.num_bytes,
+            bytes_now=None if now is None else now.num_bytes,
+            reason=damage.text if damage else None,
+        )
+
+
+def _counted_broken(
+    then: BrokenFile, num_bytes: int, contents: FileContents
+) -> Iterator[FileChange]:
+    """Yield what became of a file that was broken; one that is whole now belongs in."""
+    if num_bytes == then.num_bytes and contents.damage is not None:
+        return
+    kinds: tuple[ChangeKind, ...] = ("rewritten", "grew", "shrank")
+    yield FileChange(
+        kind=kinds[(num_bytes > then.num_bytes) - (num_bytes < then.num_bytes)],
+        path=then.path,
+        split=then.split,
+        now=None if contents.damage is not None else contents.num_records,
+        bytes_then=then.num_bytes,
+        bytes_now=num_bytes,
+        reason=contents.damage.text if contents.damage else None,
+    )

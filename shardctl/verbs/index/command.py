@@ -1,0 +1,199 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl index`: record files without metadata, counted and written as a layout."""
+
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shardctl.base.text import quoted
+from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
+from shardctl.cli.options.shared import (
+    Flag,
+    Number,
+    RunnerOption,
+    Text,
+    Texts,
+    argument,
+    chosen_runner,
+)
+from shardctl.cli.options.tfds import TfdsOptions
+from shardctl.cli.output import ProgressBars, fail, say, warn
+from shardctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from shardctl.metadata.index.answer import Index
+
+_MOST_FAULTS = 20  # that are named on stderr; the answer has all
+
+FORMATS = Formats(renderers=verb_formats("verbs.index.view", "index"))
+_OF_CHECK = Formats(renderers=verb_formats("verbs.index.view", "check"))
+
+
+def index(
+    ctx: typer.Context,
+    out: OutputOptions,
+    metadata: TfdsOptions,
+    paths: Annotated[list[str] | None, argument()] = None,
+    split: Texts = None,
+    name: Text = None,
+    format_of_files: Text = None,
+    crc: Flag = False,
+    jobs: Number = None,
+    keep_going: Flag = False,
+    check: Text = None,
+    no_cache: Flag = False,
+    runner: RunnerOption = "local",
+    every_row: AllOption = False,
+) -> None:
+    """Count the examples of record files without metadata, and write them as a layout.
+
+    From framing or footers alone; contents are read where --crc asks for it. Splits and shard order
+    come from the files' names. A file that is broken, missing between others or there twice is
+    named, nothing is written, and index exits with 1; with --keep-going the layout of all that is
+    whole is written nevertheless. Counts are kept in a cache: the next run reads what changed.
+
+    Arguments:
+      paths PATH...: Record files, folders of them, globs, or prefix@1024; local or remote.
+
+    Options:
+      --split NAME=GLOB: The files of a split, where names do not say it.
+      --name NAME: What the dataset is called [default: by its files].
+      --format-of-files FORMAT: What the files are [default: by their names, or by how they begin].
+      --crc: Read the contents too, and check their checksums.
+      --jobs N: Count with N processes [default: one a processor].
+      --keep-going: Name all that is broken or missing, and write what is whole.
+      --check LAYOUT: Name the files that changed since index wrote this layout, in PATH.. or where
+        they were; exit with 1 if there are any.
+      --no-cache: Count every file anew, and keep no counts for next time.
+
+    Examples:
+      # What do these files hold?
+      shardctl index ~/data/toy
+      # As a layout, which -d takes
+      shardctl index ~/data/toy -o layout.yaml
+      # What changed since? Exits with 1 where something did
+      shardctl index --check layout.yaml
+    """
+    from shardctl.metadata.index.index import index as index_files
+
+    words, to_tfds = paths or [], metadata.wanted
+    counting = chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
+    if check is not None:
+        others = {
+            "--split": split,
+            "--name": name,
+            "--format-of-files": format_of_files,
+            "--keep-going": keep_going,
+            "--tfds": to_tfds,
+        }
+        for option, value in others.items():
+            if value:
+                raise UsageError(f"{option} with --check, which compares files with a layout alone")
+        how = {"checksums": crc, "jobs": jobs, "cache": not no_cache, "runner": counting}
+        _check(check, out, words, how, every_row=every_row)
+        return
+    if not words:
+        raise UsageError("no PATH; name record files, a folder of them, or a glob")
+    FORMATS.chosen(out)  # what is wrong there is said before anything is counted
+    with ProgressBars() as bars:
+        found = index_files(
+            *words,
+            split=_splits(split) if split else None,
+            name=name,
+            file_format=format_of_files,
+            checksums=crc,
+            keep_going=keep_going,
+            jobs=jobs,
+            cache=not no_cache,
+            earlier=None if no_cache else out.output,
+            runner=counting,
+            watch=bars.show,
+        )
+    warn(found.warnings)
+    to_file = out.output not in (None, "-")
+    if to_file or not to_tfds or not found.whole:
+        again = {"--split": split, "--name": name, "--format-of-files": format_of_files}
+        _write(found, out, [*words, *_words(again)], every_row=every_row)
+    if not found.whole:
+        if to_tfds:
+            say("nothing was written for TFDS, which reads every file of a split")
+        raise typer.Exit(1)
+    if to_tfds:
+        out = OutputOptions() if to_file else out
+        if not metadata.write(found.dataset, out, every_row=every_row):
+            raise typer.Exit(1)
+
+
+def _check(
+    layout: str,
+    out: OutputOptions,
+    paths: list[str],
+    how: dict[str, Any],
+    *,
+    every_row: bool,
+) -> None:
+    from shardctl.verbs.index.check import check_index
+
+    if out.output is not None and os.path.realpath(out.output) == os.path.realpath(layout):
+        raise UsageError(
+            f"--output {quoted(out.output, 200)} is the layout that is checked, and would be "
+            "replaced by what changed; name another file"
+        )
+    with ProgressBars() as bars:
+        found = check_index(layout, *paths, **how, watch=bars.show)
+    warn(found.warnings)
+    _OF_CHECK.write(out, found, every_row=every_row)
+    if not found.equal:
+        raise typer.Exit(1)
+
+
+def _words(options: dict[str, Any]) -> list[str]:
+    """Return options as they were given."""
+    given = {option: value for option, value in options.items() if value}
+    lists = {option: [one] if isinstance(one, str) else one for option, one in given.items()}
+    return [word for option, values in lists.items() for one in values for word in (option, one)]
+
+
+def _splits(words: list[str]) -> dict[str, str]:
+    splits: dict[str, str] = {}
+    for word in words:
+        name, sign, glob = word.partition("=")
+        if not (name and sign and glob):
+            raise UsageError(f"--split {quoted(word)}: NAME=GLOB is needed, as train='train-*'")
+        if name in splits:
+            raise UsageError(f"--split {quoted(name)} is there twice")
+        splits[name] = glob
+    return splits
+
+
+def _name_faults(found: "Index") -> None:
+    from shardctl.draw.quantities import first_few
+
+    for fault in first_few(list(found.faults()), _MOST_FAULTS):
+        fail(fault)
+
+
+def _write(found: "Index", out: OutputOptions, paths: list[str], *, every_row: bool) -> None:
+    from shardctl.metadata.index.document import check_yaml
+    from shardctl.verbs.index.view import written
+
+    form = FORMATS.chosen(out)
+    if not found.whole and not found.keep_going:
+        _name_faults(found)
+        say("nothing is written; --keep-going names all of them and writes what is whole")
+        return
+    to_file = out.output not in (None, "-")
+    if form == "table":
+        FORMATS.write(out, found, every_row=every_row, refs=paths)
+    elif form == "csv":
+        FORMATS.write(out, found)
+    else:
+        if form == "yaml":
+            check_yaml(found)
+        beside = os.path.dirname(os.path.abspath(out.output or "")) if to_file else None
+        FORMATS.write(out, found, beside)
+    if to_file:
+        _name_faults(found)
+        for line in written(found, out.output or ""):
+            say(line)

@@ -1,0 +1,237 @@
+"""What record files hold: as a table for people, a layout file and CSV rows."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from shardctl.base.columns import Records, RecordStream, picked, records_of, stream_of
+from shardctl.base.secrets import public_url
+from shardctl.base.text import choices, counted
+from shardctl.base.tfds_rules import DEFAULT_TEMPLATE
+from shardctl.dataset.identity import dataset_title
+from shardctl.draw.quantities import human_bytes
+from shardctl.draw.tables import Screen, cells_of, columns, paragraph, paragraphs, table
+from shardctl.files.documents import Document
+from shardctl.metadata.index import document
+from shardctl.metadata.index.answer import Index, IndexedSplit
+from shardctl.metadata.index.tfds_metadata import Rename, TfdsMetadata
+from shardctl.saved.head import head, kind_head
+from shardctl.stores.stores import is_remote
+from shardctl.verbs.index.check import IndexCheck
+
+# Metadata that TFDS reads record files by: what was written, or how files have to be renamed.
+
+_MAX_RENAMES = 20  # that a terminal shows
+_COLUMNS_TFDS_METADATA = columns("<name=split num_examples=examples num_shards=shards *template")
+# What moves an object of a store, by its scheme.
+_MOVES = {"": "mv -n --", "gs": "gcloud storage mv --no-clobber", "s3": "aws s3 mv"}
+
+
+def tfds_metadata_table(metadata: TfdsMetadata, screen: Screen) -> Iterator[str]:
+    """Yield what TFDS reads now, or, as a script for a shell, the renames that it needs first."""
+    if not metadata.readable:
+        yield from _script(metadata, screen)
+        return
+    title = f"{metadata.name}:{metadata.version}: {metadata.file_format}, {metadata.folder}"
+    yield paragraph(title, screen, style="bold")
+    yield table(_COLUMNS_TFDS_METADATA, cells_of(_COLUMNS_TFDS_METADATA, metadata.splits), screen)
+    yield paragraph(f"wrote {', '.join(metadata.written)}", screen)
+    yield paragraph(f"next: tfds.builder_from_directory({metadata.folder!r})", screen)
+
+
+def _script(metadata: TfdsMetadata, screen: Screen) -> Iterator[str]:
+    """Yield lines of a shell; what is for people is a comment in it."""
+    number = len(metadata.renames)
+    yield f"# TFDS has no template for {counted(number, 'name')}: nothing was written.\n"
+    yield f"# As {DEFAULT_TEMPLATE} they are:\n"
+    if not is_remote(metadata.folder):
+        yield f"cd {shlex.quote(os.path.abspath(metadata.folder))} || exit\n"
+    moves = list(_moves(metadata))
+    shown = moves[:_MAX_RENAMES] if screen.abridged else moves
+    yield from (f"{line}\n" for line in shown)
+    if len(shown) < len(moves):
+        yield f"# and {len(moves) - len(shown):,} more: all are in a pipe or a file, | sh\n"
+
+
+def _moves(metadata: TfdsMetadata) -> Iterator[str]:
+    scheme, remote, _ = metadata.folder.partition("://")
+    move = _MOVES.get(scheme if remote else "")
+    base = f"{metadata.folder.rstrip('/')}/" if remote else ""
+    for old, new in _in_order(metadata.renames):
+        words = shlex.join([base + old, base + new])
+        yield f"# {words}" if move is None else f"{move} {words}"
+
+
+def _in_order(renames: Sequence[Rename]) -> Iterator[tuple[str, str]]:
+    """Yield renames that overwrite nothing: in two steps where an old name is a new one too."""
+    taken = {each.old for each in renames}
+    if not any(each.new in taken for each in renames):
+        yield from ((each.old, each.new) for each in renames)
+        return
+    yield from ((each.old, f"{each.new}.renamed") for each in renames)
+    yield from ((f"{each.new}.renamed", each.new) for each in renames)
+
+
+def tfds_metadata_document(metadata: TfdsMetadata) -> Document:
+    """Return the document."""
+    return {
+        **kind_head("tfds_metadata"),
+        **picked(metadata, "name version folder file_format"),
+        "splits": list(map(asdict, metadata.splits)),
+        "written": list(metadata.written),
+        "renames": records_of("split from=old to=new", metadata.renames),
+    }
+
+
+def tfds_metadata_rows(metadata: TfdsMetadata) -> RecordStream:
+    """Return a row for each split, then one for each file to rename."""
+    splits = ((*asdict(split).values(), None, None) for split in metadata.splits)
+    renames = ((each.split, None, None, None, each.old, each.new) for each in metadata.renames)
+    fields = "split num_examples num_shards template old_name new_name"
+    return stream_of(fields, [*splits, *renames])
+
+
+# What has become of the files of a layout: as a table for people, a document and CSV rows.
+
+_COLUMNS = columns("!kind=change *path=file then=examples now bytes_then=bytes bytes_now=now")
+_PROBLEM = columns("<reason=problem")
+
+
+def check_table(check: IndexCheck, screen: Screen) -> Iterator[str]:
+    """Yield each file that changed, and how many of which kind."""
+    where = check.dataset.data_dir or check.dataset.origin
+    yield paragraph(f"{check.dataset.title}: {where}", screen, style="bold")
+    files = counted(check.num_files, "file")
+    if check.changes:
+        reasons = any(change.reason for change in check.changes)
+        shown = [*_COLUMNS, *(_PROBLEM if reasons else ())]
+        yield table(shown, cells_of(shown, check.changes), screen, keep=_MAX_FILES)
+        kinds = Counter(change.kind for change in check.changes)
+        said = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
+        yield paragraph(f"of {files}: {said}", screen)
+    else:
+        yield paragraph(f"{files}: all as {check.layout} says", screen)
+    if check.num_touched:
+        files = counted(check.num_touched, "file")
+        yield paragraph(f"{files} written again, with as many bytes and examples", screen)
+    if check.changes:
+        path = shlex.quote(check.layout)
+        yield paragraph(f"next: shardctl index PATH.. -o {path} counts what changed", screen)
+
+
+def check_document(check: IndexCheck) -> Document:
+    """Return the answer as a document."""
+    return {
+        **head("index", check.dataset.identity),
+        **picked(check, "check=layout equal num_files num_touched"),
+        "changes": list(map(asdict, check.changes)),
+    }
+
+
+def check_rows(check: IndexCheck) -> Records:
+    """Return the record of each change."""
+    return records_of("kind split path then now bytes_then bytes_now reason", check.changes)
+
+
+_LONGEST = 200  # characters of PATHs that are repeated
+_MAX_FILES = 20  # files that a table names on a terminal
+_SPLITS = columns("<split files examples bytes smallest largest")
+_BROKEN = columns("!*path=file <finding.reason=problem")
+_LEGEND = "smallest, largest: examples in a file"
+
+
+def index_table(index: Index, screen: Screen, *, refs: Sequence[str] = ()) -> Iterator[str]:
+    """Yield a row for each split, what is wrong, and what was read."""
+    packed = "" if index.compression is None else f", {index.compression}"
+    name = dataset_title(index.name, None, index.version)
+    title = f"{name}: {index.file_format}{packed}, {index.data_dir}"
+    yield paragraph(title, screen, style="bold")
+    if index.splits:
+        yield table(_SPLITS, map(_split, index.splits), screen)
+        yield paragraph(_LEGEND, screen)
+    yield from _faults(index, screen)
+    yield paragraph(summary(index), screen)
+    if index.whole and refs:
+        words = shlex.join(map(public_url, refs))
+        words = words if len(words) <= _LONGEST else "PATH.."
+        yield paragraph(f"next: shardctl index {words} -o layout.yaml writes the layout", screen)
+
+
+def _split(indexed: IndexedSplit) -> Sequence[str]:
+    split = indexed.split
+    lengths = split.shard_lengths
+    return (
+        split.name,
+        f"{split.num_shards:,}",
+        f"{split.num_examples:,}",
+        human_bytes(split.num_bytes or 0),
+        f"{min(lengths):,}" if lengths else "-",
+        f"{max(lengths):,}" if lengths else "-",
+    )
+
+
+def _faults(index: Index, screen: Screen) -> Iterator[str]:
+    wrong = len(index.problems) + len(index.broken)
+    if not wrong:
+        return
+    yield paragraph(f"{counted(wrong, 'problem')}:", screen, style="error")
+    yield from paragraphs(screen, *(problem.text for problem in index.problems))
+    if index.broken:
+        yield table(_BROKEN, cells_of(_BROKEN, index.broken), screen, keep=_MAX_FILES)
+
+
+def summary(index: Index) -> str:
+    """Return in a line what was read, how fast, and what was known."""
+    known, agreed = index.num_known, ""
+    if index.num_agreed:
+        agreed = f"; {index.num_agreed:,} as {choices(index.said_by)} said"
+    if not index.num_counted:
+        return f"{counted(known, 'file')} known, none read{agreed}"
+    rate = index.num_counted / max(index.seconds, 1e-3)
+    shown = f"{rate:,.0f}" if rate >= 1 else f"{rate:.1f}"
+    before = f", {known:,} known" if known else ""
+    return (
+        f"{counted(index.num_counted, 'file')} read in {index.seconds:.1f} s "
+        f"({shown} files/s, {human_bytes(index.num_bytes_read)}){before}{agreed}"
+    )
+
+
+def written(index: Index, path: str) -> Iterator[str]:
+    """Yield what a layout file holds, and what is done with it next."""
+    examples = sum(split.split.num_examples for split in index.splits)
+    files = sum(split.split.num_shards for split in index.splits)
+    splits = counted(len(index.splits), "split")
+    yield f"wrote {path}: {counted(examples, 'example')} in {counted(files, 'file')} of {splits}"
+    yield summary(index)
+    quoted = shlex.quote(path)
+    if path.endswith((".yaml", ".yml", ".json")):
+        yield (
+            f"next: shardctl layout -d {quoted} shows it; "
+            f"shardctl index --check {quoted} says what changed since"
+        )
+    else:
+        yield f"no layout for -d: {quoted} would have to end in .yaml, .yml or .json"
+
+
+def index_document(index: Index, beside: str | None = None) -> Document:
+    """Return the document, which is a layout file."""
+    return document.index_document(index, beside)
+
+
+def index_rows(index: Index) -> RecordStream:
+    """Return a row for each file, whole ones first."""
+    rows: list[Sequence[object]] = []
+    for indexed in index.splits:
+        split = indexed.split
+        paths = [path for part in split.files for path in part]
+        sizes = split.shard_bytes or ()
+        for row in zip(paths, split.shard_lengths, sizes, indexed.versions, strict=True):
+            rows.append((split.name, *row, None, None, None))
+    for file in index.broken:
+        found, known = file.finding, (file.path, None, file.num_bytes, file.version)
+        rows.append((found.split, *known, found.kind, found.reason, found.byte))
+    return stream_of("split path num_examples num_bytes version kind reason byte", rows)

@@ -1,0 +1,188 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl init`: a commented shardctl.yaml for a dataset."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shardctl.base.secrets import public_url
+from shardctl.base.text import quoted
+from shardctl.cli.formats import Formats, OutputOptions, as_text
+from shardctl.cli.options.dataset import chosen_dataset
+from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.shared import DatasetOptions, Flag, Splits, options_of, setting_in_words
+from shardctl.cli.output import say, warn
+from shardctl.cli.panels import OUTPUT
+from shardctl.errors import ShardctlError, UsageError
+from shardctl.metadata.project_file import PROJECT_FILENAME, Project
+from shardctl.settings.table import SETTINGS
+from shardctl.stores.stores import is_remote
+from shardctl.verbs.lint.options import LintOptions, usage_of
+
+if TYPE_CHECKING:
+    from shardctl.dataset.dataset import Dataset
+    from shardctl.settings.read_settings import ReadSettings
+    from shardctl.stages.stages import Read
+    from shardctl.verbs.init.answer import DraftSetting, ProjectDraft
+
+FORMATS = Formats(renderers={"yaml": as_text("verbs.init.answer:project_text")})
+
+
+def init(
+    source: DatasetOptions,
+    reading: OrderOptions,
+    using: LintOptions,
+    specs: Splits = None,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write to another file, or to stdout (-).",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = PROJECT_FILENAME,
+    force: Flag = False,
+) -> None:
+    """Write a commented shardctl.yaml, which says once what every command here reads.
+
+    It holds the dataset and the options given here, and every other setting as a comment with its
+    default and its meaning.
+
+    Arguments:
+      specs [SPEC]...: What lint looks at [default: train].
+
+    Options:
+      --force: Replace the file where it is there already.
+
+    Examples:
+      # Commands in this folder read mnist, shuffled, in batches
+      shardctl init -d mnist --shuffle-seed 42 --batch 128
+      # What the file of a project with an evaluation of its own would say
+      shardctl init 'train[:90%]' --eval 'train[90%:]' -d mnist -o -
+    """
+    to_file = output != "-"
+    if to_file and not force and os.path.lexists(output):
+        raise UsageError(
+            f"{quoted(output, 200)} is there already; --force replaces it, --output FILE writes "
+            "another, and shardctl config shows what it says"
+        )
+    draft = _draft(source, reading, using, specs, Path(output).parent)
+    FORMATS.write(OutputOptions(output=output), draft)
+    if not to_file:
+        return
+    said = ", ".join(setting_in_words(name, value) for name, value in draft.stated)
+    say(f"wrote {output}: {said or 'nothing but defaults'}")
+    if os.path.basename(output) != PROJECT_FILENAME:
+        say(f"commands read it where it is named {PROJECT_FILENAME}")
+        return
+    say("next: shardctl config shows what is in force, shardctl lint what goes wrong with it")
+
+
+def _draft(
+    source: DatasetOptions,
+    reading: OrderOptions,
+    using: LintOptions,
+    specs: list[str] | None,
+    folder: Path,
+) -> "ProjectDraft":
+    """Return what a file in a folder says, to which its paths are relative.
+
+    Raises:
+        ShardctlError: the dataset is not there, or the options do not fit it or each other.
+    """
+    from shardctl.metadata.reference import named_dataset, ref_from
+    from shardctl.spec.subsplit import resolve_subsplit
+    from shardctl.stores.file_text import working_folder
+    from shardctl.verbs.config.answer import lint_in_force
+    from shardctl.verbs.init.answer import DraftSetting, ProjectDraft
+
+    here = working_folder()
+    dataset = chosen_dataset(source, Project())
+    settings = reading.settings(Project())
+    linted = using.arguments(Project()) | ({"specs": tuple(specs)} if specs else {})
+    for spec in (*linted.get("specs", ()), *linted.get("eval", ())):
+        resolve_subsplit(spec, dataset)
+    try:
+        settings.check_predictable(ordered=dataset.ordered)
+    except ShardctlError as error:  # a file may state what only some commands refuse
+        warn([str(error)])
+    named = named_dataset(source.dataset or (), project=Project(), env=os.environ, cwd=here)
+    refs = [ref_from(ref, cwd=here, folder=folder) for ref in named.refs]
+    in_force = lint_in_force(linted, usage_of(dict(linted)), settings, dataset)
+    if "open_files" not in linted:
+        in_force["open_files"] = None  # another number on the next machine
+    return ProjectDraft(
+        dataset=DraftSetting(
+            name="dataset",
+            value=refs if len(refs) > 1 else refs[0],
+            meaning=f"{_help('dataset')} A path is relative to this file.",
+            stated=named.source != "default",
+        ),
+        data_dir=DraftSetting(
+            name="data_dir",
+            value=None if source.data_dir is None else _path(source.data_dir, folder),
+            meaning=_help("data_dir"),
+            stated=source.data_dir is not None,
+        ),
+        read=tuple(_read_settings(settings, reading.given(), dataset, folder)),
+        lint=tuple(
+            DraftSetting(name=name, value=value, meaning=_help(name), stated=name in linted)
+            for name, value in in_force.items()
+        ),
+    )
+
+
+def _path(path: str, folder: Path) -> str:
+    """Return a path as the file states it: one that is relative here, relative to the file."""
+    if is_remote(path) or os.path.isabs(path) or path.startswith("~"):
+        return public_url(path)
+    return Path(os.path.relpath(path, folder)).as_posix()
+
+
+def _read_settings(
+    settings: "ReadSettings", given: Mapping[str, Any], dataset: "Dataset", folder: Path
+) -> "Iterator[DraftSetting]":
+    from shardctl.metadata.reference import ref_from
+    from shardctl.stages.pipelines import with_changed
+    from shardctl.stores.file_text import working_folder
+    from shardctl.verbs.init.answer import DraftSetting
+
+    def read(read: "Read") -> "Read":
+        if read.data is None:
+            return read
+        return replace(read, data=ref_from(read.data, cwd=working_folder(), folder=folder))
+
+    for setting in SETTINGS:
+        value = setting.value_in_force(settings, ordered=dataset.ordered)
+        if setting.field == "file_order" and given.get("file_order", "-") != "-":
+            value = _path(given[setting.field], folder)
+        elif setting.field == "stages" and settings.stages is not None:
+            stages = with_changed(settings.stages, read=read, kept=lambda path: _path(path, folder))
+            value = setting.kind.to_document(stages)
+        elif setting.field in given:
+            value = setting.kind.to_document(getattr(settings, setting.field))
+        meaning = setting.help
+        if setting.stands_for.lower() not in meaning.lower():
+            meaning = f"{meaning.rstrip('.')} ({setting.stands_for})."
+        yield DraftSetting(
+            name=setting.name,
+            value=value,
+            meaning=meaning,
+            takes=setting.kind.metavar or "true|false",
+            stated=setting.field in given,
+        )
+
+
+def _help(name: str) -> str:
+    """Return the help of an option of the dataset or of lint, the one place that has its words."""
+    if name == "specs":
+        return "What is read; several are compared."
+    said = options_of(DatasetOptions, *reversed(LintOptions.__mro__))
+    return re.sub(r" *\[default: [^\]]*\]", "", said[f"--{name.replace('_', '-')}"][1])

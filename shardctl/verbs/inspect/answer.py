@@ -1,0 +1,289 @@
+"""What is a real pipeline, stage by stage, and where is its order open? And in which order does it
+hand out its examples?
+
+Reading the pipeline of TensorFlow is not done here: it comes as stages (`shardctl.tfds.inspect`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from shardctl.base.arguments.checked import checked, keep_fields
+from shardctl.base.tabular import Tabular
+from shardctl.base.text import counted, in_short
+from shardctl.dataset.dataset import Dataset
+from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.settings.read_settings import SHORT_FORM, ReadSettings
+
+if TYPE_CHECKING:
+    from shardctl.base.arrays import Int64s
+    from shardctl.iteration.iteration import Node
+    from shardctl.order.plan_order import PlannedOrder
+    from shardctl.stages.stages import Pipeline, Read
+    from shardctl.verbs.lint.answer import Finding
+
+
+_ENDLESS = "the pipeline has no end, so its ids have none; put a take(N) behind it"
+_MOST_INDICES = 1 << 28
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceLine:
+    """A line of a script: its file, as Python names it, its number from 1, and its text."""
+
+    file: str
+    line: int
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        keep_fields(self)
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectedStage:
+    """A stage of a real pipeline: the call, what TensorFlow has for it, and what it does.
+
+    call: as stages are written, `shuffle(1000, seed=7)`.
+    operation: the operation of TensorFlow that it is, the last one of a reader.
+    arguments: the arguments of that operation, as TensorFlow has them.
+    effect: what it does to the order, a sentence without its full stop.
+    level: how deep it is among the inputs of `zip` and of mixtures, from 0.
+    reason: why it leaves the order open, None if it does not.
+    line: the line of the script that made it, None where nobody watched the script.
+    """
+
+    call: str
+    operation: str
+    arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    effect: str = ""
+    level: int = 0
+    reason: str | None = None
+    line: SourceLine | None = None
+
+    def __post_init__(self) -> None:
+        keep_fields(self)
+
+    def __repr__(self) -> str:
+        return in_short(self, self.call, *([] if self.line is None else [str(self.line)]), self._is)
+
+    @property
+    def _is(self) -> str:
+        return self.effect if self.reason is None else f"open: {self.reason}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenStage:
+    """A stage of a real pipeline that leaves its order open, and why."""
+
+    stage: InspectedStage
+    reason: str
+
+    def __repr__(self) -> str:
+        return in_short(self, self.stage.call, self.reason)
+
+    @property
+    def line(self) -> SourceLine | None:
+        """The line of the script that made it, None where nobody watched the script."""
+        return self.stage.line
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inspection(Tabular):
+    """A real pipeline, read back from TensorFlow.
+
+    stages: what it does, in its order; inputs of `zip` and of mixtures before what combines them.
+    open: the stages that leave its order open.
+    settings: what fixes the order besides dataset and spec, in the short form where that is the
+        same.
+    dataset, spec: what it reads, found by the names of its files; None where it reads none.
+    datasets: the datasets of a mixture of several, by the references in the stages.
+    refused: why the order cannot be told though no one stage leaves it open, None if it can.
+    """
+
+    name: str = ""
+    stages: tuple[InspectedStage, ...]
+    open: tuple[OpenStage, ...] = ()
+    settings: ReadSettings
+    dataset: Dataset | None = None
+    spec: str | None = None
+    datasets: Mapping[str, Dataset] = field(default_factory=dict, hash=False)
+    refused: str | None = None
+
+    @property
+    def predictable(self) -> bool:
+        """Whether the order can be told, of the first pass at least."""
+        return not self.open and self.refused is None
+
+    def __repr__(self) -> str:
+        what = "elements" if self.dataset is None else f"{self.dataset.title} {self.spec or ''}"
+        told = "predictable" if self.predictable else f"open at {self._first_open}"
+        return in_short(self, what.strip(), f"{counted(len(self.stages), 'stage')}, {told}")
+
+    @property
+    def _first_open(self) -> str:
+        return self.open[0].stage.call if self.open else "no stage"
+
+    @checked
+    def ids(self, pass_index: int = 0) -> Any:
+        """Return what a pass hands out, batches flattened: int64[n].
+
+        They are the ids of the dataset, as `split:id` (a list of str) where several splits are
+        read; of `range` and of tensor slices the indices of the elements. What is
+        zipped by its index has one; of a zip of several orders each part has its own.
+
+        Args:
+            pass_index: which iteration of the dataset object, from 0.
+
+        Raises:
+            UnpredictableOrderError: a stage leaves the order open; it is named.
+            UsageError: the pipeline has no end.
+        """
+        self.check_predictable()
+        if self.dataset is None:
+            return self._indices(pass_index)
+        order = self.order(pass_index).order
+        if getattr(order, "is_endless", False):
+            raise UsageError(_ENDLESS)
+        codes = order.read(0, order.num_examples)
+        return order.codes.names(codes) if order.codes.several_splits else codes
+
+    @checked
+    def order(self, pass_index: int = 0) -> PlannedOrder:
+        """Return the order of a pass, to be asked for any position of it.
+
+        Raises:
+            UnpredictableOrderError: a stage leaves the order open; it is named.
+            UsageError: no dataset is read.
+        """
+        self.check_predictable()
+        if self.dataset is None:
+            raise UsageError("the pipeline reads no dataset, so that there are no ids of one")
+        settings = replace(self.settings, pass_index=pass_index)
+        if not self.datasets:
+            from shardctl.order.plan_order import plan_order
+
+            return plan_order(self.dataset, self.spec, settings)
+        from shardctl.order.plan_order import PlannedOrder
+        from shardctl.order.sources import sources
+
+        found = sources(self.dataset, self.spec, settings, self.datasets)
+        return PlannedOrder(resolved=found.resolved, order=found.order(settings))
+
+    def check_predictable(self) -> None:
+        """Refuse a pipeline whose order is open.
+
+        Raises:
+            UnpredictableOrderError: names the stage and the line that made it.
+        """
+        if self.open:
+            found = self.open[0]
+            place = "" if found.line is None else f" ({found.line})"
+            raise UnpredictableOrderError(
+                f"{found.stage.call}{place} leaves the order open: {found.reason}"
+            )
+        if self.refused is not None:
+            raise UnpredictableOrderError(self.refused)
+
+    def check_order(self) -> None:
+        """Refuse a pipeline whose first pass cannot be told, however its stages look.
+
+        Raises:
+            ShardctlError: why.
+        """
+        if self.dataset is not None:
+            self.order()
+        else:
+            self._node()
+
+    @checked
+    def findings(self) -> tuple[Finding, ...]:
+        """Return what lint finds in a pipeline that reads so, nothing where no dataset is read."""
+        if self.dataset is None:
+            return ()
+        from shardctl.verbs.lint.answer import lint
+        from shardctl.verbs.lint.context import Usage
+
+        # The cache of TFDS, where it is not among the stages, is of what has an end.
+        usage = Usage(try_autocache=False)
+        return lint(self.dataset, self.spec, self._as_stages(), usage=usage).findings
+
+    @property
+    def project_settings(self) -> ReadSettings:
+        """The settings of a shardctl.yaml, whose commands are given no spec."""
+        spec = self.spec
+        if self.dataset is None or spec is None or spec == _default_spec(self.dataset):
+            return self.settings
+        return self._as_stages(spec)
+
+    def _as_stages(self, spec: str | None = None) -> ReadSettings:
+        """Return the settings with all behind the reader as stages, as the script has it."""
+        from shardctl.settings.short_form import stages_of
+
+        settings = self.settings
+        stages = stages_of(settings)
+        host = None if settings.host_mode.reads_all else settings.host
+        own: dict[str, Any] = {name: getattr(ReadSettings, name) for name in SHORT_FORM}
+        return replace(
+            settings,
+            **own,
+            host=host,
+            host_by=settings.host_by if host is not None else "even",
+            stages=stages if spec is None else _reading(stages, spec),
+        )
+
+    def _indices(self, pass_index: int) -> Int64s:
+        """Return the indices of the elements that a pipeline without files hands out."""
+        import numpy as np
+
+        from shardctl.iteration.build import iteration_of_pass
+        from shardctl.iteration.iteration import EVERYTHING
+
+        node = self._node()
+        if node.is_infinite:
+            raise UsageError(_ENDLESS)
+        if node.is_counted and node.num_elements > _MOST_INDICES:
+            raise UsageError(
+                f"the pipeline has {node.num_elements:,} elements, and more ids than "
+                f"{_MOST_INDICES:,} are refused; put a take(N) behind it"
+            )
+        root = iteration_of_pass(node, pass_index, loop=self.settings.loop)
+        count = root.pull(EVERYTHING)
+        root.check()
+        return root.examples(np.arange(count, dtype=np.int64))
+
+    def _node(self) -> Node:
+        from shardctl.iteration.build import build
+        from shardctl.settings.short_form import stages_of
+        from shardctl.tfdata.seed_generator import ScriptSeeds
+
+        seeds = ScriptSeeds(self.settings.global_seed)
+        return build(stages_of(self.settings), _no_reader, seeds=seeds)
+
+
+def _no_reader(read: Any) -> Any:
+    raise AssertionError(read)
+
+
+def _default_spec(dataset: Dataset) -> str | None:
+    """Return what commands read that are given no spec, None where they ask for one."""
+    from shardctl.spec.subsplit import default_spec
+
+    try:
+        return default_spec(dataset)
+    except UsageError:
+        return None
+
+
+def _reading(pipeline: Pipeline, spec: str) -> Pipeline:
+    """Return a pipeline in which readers that name nothing read a spec."""
+    from shardctl.stages.pipelines import with_changed
+
+    def read(one: Read) -> Read:
+        return replace(one, spec=spec) if (one.spec, one.data) == (None, None) else one
+
+    return with_changed(pipeline, read=read)

@@ -1,0 +1,99 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl inspect`: the stages of a real tf.data pipeline, and where its order is open."""
+
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shardctl.cli.completion import values as completion
+from shardctl.cli.formats import Formats, OutputOptions, as_csv, as_json, as_table, as_text
+from shardctl.cli.options.shared import Text, Word, argument
+from shardctl.cli.output import say, warn
+from shardctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from shardctl.verbs.inspect.answer import Inspection
+
+FORMATS = Formats(
+    renderers={
+        "table": as_table("verbs.inspect.view:inspect_table"),
+        "json": as_json("verbs.inspect.view:inspect_document"),
+        "yaml": as_text("verbs.inspect.view:project_yaml"),
+        "csv": as_csv("verbs.inspect.view:inspect_rows"),
+    }
+)
+
+
+def inspect(
+    out: OutputOptions,
+    function: Annotated[str, argument(offered=completion.functions)],
+    arguments: Annotated[list[str] | None, argument()] = None,
+    only: Text = None,
+    loop: Word = "python",
+) -> None:
+    """Say what a real tf.data pipeline does, stage by stage, and where its order is open.
+
+    The function is called, and the dataset that it returns is read back from TensorFlow: readers
+    with their files and seeds, shuffles, caches, mixtures, as they are. Nothing is read. It may
+    return several datasets, in a dict, a list or beside other values. With -f yaml the answer is a
+    shardctl.yaml, from which the other commands read in the same order, without TensorFlow.
+
+    Exits with 1 if the order is open.
+
+    Arguments:
+      function MODULE:FUNCTION: A function that returns a tf.data.Dataset, as train.py:make_dataset.
+      arguments [-- ARGUMENT...]: What it is called with: texts, numbers, name=value.
+
+    Options:
+      --only NAME: Of several datasets that it returns, only this one.
+      --loop python|keras-fit: Who iterates the dataset: python, or keras-fit, which takes two
+        iterators an epoch.
+
+    Examples:
+      # What is between the files and the training?
+      shardctl inspect train.py:make_dataset
+      # The same order for all commands here
+      shardctl inspect train.py:make_dataset -o shardctl.yaml -- train seed=7
+    """
+    from shardctl.tfds.imports import quiet_tensorflow
+
+    with quiet_tensorflow(warn):
+        from shardctl.tfds.inspecting.script import ScriptFunction, inspect_script
+
+        script = ScriptFunction.parsed(function, arguments or ())
+        found = inspect_script(script, loop=loop, only=only)
+        chunks = list(FORMATS.render(out, found, function))
+    _write(out, chunks, found)
+    if not all(one.predictable for one in found):
+        raise typer.Exit(1)
+
+
+def _write(out: OutputOptions, chunks: list[Any], found: "tuple[Inspection, ...]") -> None:
+    from shardctl.cli.output import write
+
+    if FORMATS.chosen(out) == "yaml":
+        _write_layout(out, found[0])
+    write(chunks, out.output)
+
+
+def _write_layout(out: OutputOptions, found: "Inspection") -> None:
+    """Write the layout file of record files without metadata beside the shardctl.yaml."""
+    from shardctl.verbs.inspect.view import is_without_metadata, layout_name
+
+    dataset = found.dataset
+    if dataset is None or not is_without_metadata(dataset):
+        return
+    if out.output in (None, "-"):
+        raise UsageError(
+            "record files without metadata are told by a layout file beside the shardctl.yaml: "
+            "give --output FILE"
+        )
+    from shardctl.cli.output import write
+    from shardctl.files.documents import to_yaml
+    from shardctl.verbs.layout.answer import layout
+    from shardctl.verbs.layout.view import layout_document
+
+    path = os.path.join(os.path.dirname(out.output or ""), layout_name(dataset))
+    write(to_yaml(layout_document(layout(dataset))), path)
+    say(f"wrote {path}: the files that it reads, and how many records they have")

@@ -1,0 +1,213 @@
+"""A real pipeline as a table, as a document or as rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from shardctl.base.columns import RecordStream, picked, stream_of
+from shardctl.base.text import printable
+from shardctl.dataset.dataset import Dataset
+from shardctl.dataset.folders import folders_of
+from shardctl.draw.tables import Cell, Screen, columns, indented, paragraph, table
+from shardctl.errors import UsageError
+from shardctl.files.documents import Document, to_yaml
+from shardctl.saved.head import kind_head
+from shardctl.settings.document import settings_in_force
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.table import SETTINGS
+from shardctl.verbs.inspect.answer import InspectedStage, Inspection
+
+_COLUMNS = columns("# <stage <what_it_does_to_the_order <line")
+_INDENT = "  "
+_FINDING = "code=rule.code name=rule.name severity title=rule.title why fix"
+
+
+def inspect_table(
+    inspections: Sequence[Inspection], function: str, screen: Screen
+) -> Iterator[str]:
+    """Yield for each dataset its stages in their order, where it is open, and lint's findings."""
+    for index, inspection in enumerate(inspections):
+        if index:
+            yield "\n"
+        yield paragraph(_title(inspection, function), screen, style="bold")
+        rows = [_row(number, stage) for number, stage in enumerate(inspection.stages, 1)]
+        yield table(_COLUMNS, rows, screen)
+        yield "\n"
+        yield from _verdict(inspection, screen)
+        for finding in inspection.findings() if inspection.predictable else ():
+            headline = f"{finding.rule.code} {finding.severity}: {finding.rule.title}"
+            yield paragraph(headline, screen, style=finding.severity)
+            yield from indented(f"fix: {finding.fix}", screen)
+
+
+def _title(inspection: Inspection, function: str) -> str:
+    name = f"{function} [{inspection.name}]" if inspection.name else function
+    if inspection.dataset is None:
+        return f"{name}: elements of no dataset"
+    datasets = inspection.datasets.values() or [inspection.dataset]
+    titles = " and ".join(dataset.title for dataset in datasets)
+    return f"{name}: {inspection.spec or 'several parts'} of {titles}"
+
+
+def _row(number: int, stage: InspectedStage) -> Sequence[str]:
+    effect = _effect(stage)
+    shown = effect if stage.reason is None else Cell(effect, "error")
+    return str(number), _INDENT * stage.level + stage.call, shown, str(stage.line or "-")
+
+
+def _effect(stage: InspectedStage) -> str:
+    if stage.reason is None:
+        return stage.effect
+    return f"leaves the order open: {stage.reason}"
+
+
+def _verdict(inspection: Inspection, screen: Screen) -> Iterator[str]:
+    if inspection.predictable:
+        yield paragraph("The order is fixed: -f yaml writes the shardctl.yaml of it.", screen)
+    for found in inspection.open:
+        place = "" if found.line is None else f" at {found.line}: {found.line.text}"
+        said = f"{found.stage.call} leaves the order open{place}"
+        yield paragraph(said, screen, style="error")
+        yield from indented(f"why: {found.reason}", screen)
+    if inspection.refused is not None:
+        yield paragraph(inspection.refused, screen, style="error")
+
+
+def inspect_document(inspections: Sequence[Inspection], function: str) -> Document:
+    """Return the document of `inspect`; of several datasets that of each is in `pipelines`."""
+    datasets = {id(one.dataset): one.dataset for one in inspections if not one.datasets}
+    only = next(iter(datasets.values())) if len(datasets) == 1 else None
+    return {
+        **kind_head("inspect"),
+        "dataset": None if only is None else only.identity.record(),
+        "function": function,
+        "predictable": all(one.predictable for one in inspections),
+        "pipelines": [_pipeline_record(one) for one in inspections],
+    }
+
+
+def _pipeline_record(inspection: Inspection) -> Document:
+    dataset = inspection.dataset
+    ordered = dataset is not None and dataset.ordered
+    several = {ref: one.identity.record() for ref, one in inspection.datasets.items()}
+    return {
+        "name": inspection.name or None,
+        "dataset": None if dataset is None or several else dataset.identity.record(),
+        "datasets": several,
+        "spec": inspection.spec,
+        "predictable": inspection.predictable,
+        "pipeline": settings_in_force(inspection.settings, ordered=ordered),
+        "stages": [_stage_record(stage) for stage in inspection.stages],
+        "open": [
+            {"stage": found.stage.call, "reason": found.reason, **_place(found.stage)}
+            for found in inspection.open
+        ],
+        "refused": inspection.refused,
+        "findings": [picked(finding, _FINDING) for finding in inspection.findings()],
+    }
+
+
+def _stage_record(stage: InspectedStage) -> Document:
+    return {
+        **picked(stage, "call operation level"),
+        "effect": _effect(stage),
+        "open": stage.reason,
+        **_place(stage),
+        "arguments": dict(stage.arguments),
+    }
+
+
+def _place(stage: InspectedStage) -> Document:
+    return picked(stage.line, "file line code=text")
+
+
+def inspect_rows(inspections: Sequence[Inspection], function: str = "") -> RecordStream:
+    """Return a row a stage."""
+    rows = [
+        (
+            inspection.name,
+            number,
+            *picked(stage, "level call operation").values(),
+            _effect(stage),
+            stage.reason or "",
+            _place(stage)["file"] or "",
+            _place(stage)["line"] or "",
+        )
+        for inspection in inspections
+        for number, stage in enumerate(inspection.stages, 1)
+    ]
+    return stream_of("name stage level call operation effect open file line", rows)
+
+
+# The shardctl.yaml from which commands read as a real pipeline does.
+
+
+def project_yaml(inspections: Sequence[Inspection], function: str) -> Iterator[str]:
+    """Yield the shardctl.yaml from which the commands read as the pipeline does.
+
+    Raises:
+        UsageError: several datasets, or one that commands cannot name.
+    """
+    inspection = the_one(inspections)
+    dataset = inspection.dataset
+    if dataset is None:
+        raise UsageError("the pipeline reads no dataset, so that commands have nothing to read")
+    yield f"# The pipeline of {printable(function, 200)}, as shardctl inspect found it.\n"
+    for found in inspection.open:
+        said = printable(f"{found.stage.call}: {found.reason}", 500)
+        yield f"# Its order is open: {said}\n"
+    refs = references(dataset)
+    settings = inspection.project_settings
+    # Where files repeat, the cache of TFDS is among the stages, or is not there.
+    linted = {"lint": {"autocache": False}} if settings.is_endless else {}
+    yield from to_yaml(
+        {
+            "dataset": refs[0] if len(refs) == 1 else refs,
+            "read": settings_document(settings),
+            **linted,
+        }
+    )
+
+
+def the_one(inspections: Sequence[Inspection]) -> Inspection:
+    """Return the inspection where there is one.
+
+    Raises:
+        UsageError: the function returns several datasets.
+    """
+    if len(inspections) == 1:
+        return inspections[0]
+    names = ", ".join(one.name for one in inspections)
+    raise UsageError(
+        f"a shardctl.yaml says how one dataset is read; choose with --only NAME: {names}"
+    )
+
+
+def references(dataset: Dataset) -> list[str]:
+    """Return the references by which commands find a dataset: its folders, or a layout file."""
+    if is_without_metadata(dataset):
+        return [layout_name(dataset)]
+    return [os.fspath(folder.data_dir or folder.title) for folder in folders_of(dataset)]
+
+
+def is_without_metadata(dataset: Dataset) -> bool:
+    """Return whether a dataset is record files that a layout file has to tell of."""
+    return dataset.origin == "record files"
+
+
+def layout_name(dataset: Dataset) -> str:
+    """Return the name of the layout file of record files without metadata."""
+    return f"{dataset.name}.layout.yaml"
+
+
+def settings_document(settings: ReadSettings) -> Document:
+    """Return settings that are not TFDS's defaults, by the names of a shardctl.yaml."""
+    default = ReadSettings()
+    said: dict[str, Any] = {}
+    for setting in sorted(SETTINGS, key=lambda setting: setting.field == "stages"):
+        value = getattr(settings, setting.field)
+        if value != getattr(default, setting.field):
+            said[setting.name] = setting.kind.to_document(value)
+    return said

@@ -1,0 +1,47 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl layout`: the shards of a dataset's splits."""
+
+from shardctl.cli.formats import AllOption, Formats, OutputOptions, PictureOption, verb_formats
+from shardctl.cli.options.dataset import chosen_dataset, project_here
+from shardctl.cli.options.shared import DatasetOptions, Splits
+from shardctl.cli.output import warn
+
+FORMATS = Formats(renderers=verb_formats("verbs.layout.view", "layout", pictures=True))
+
+
+def layout(
+    source: DatasetOptions,
+    out: OutputOptions,
+    splits: Splits = None,
+    every_row: AllOption = False,
+    picture: PictureOption = None,
+) -> None:
+    """Show the shards of each split: how many examples and bytes, which ids, how even.
+
+    Bytes are those of the files where they are here, else what the metadata states. Files that
+    disagree with the metadata are named in warnings. Imbalance is the largest shard over the mean
+    one: 1 where all are equal, 2 where the largest holds twice its share.
+
+    Arguments:
+      splits SPLIT...: Splits to show [default: all].
+
+    Examples:
+      # How the training split is cut into files
+      shardctl layout train -d imagenet2012
+      # A layout file, which -d takes where the dataset itself is not
+      shardctl layout -d mnist -o layout.yaml
+      # The largest, empty and missing shards, as a picture
+      shardctl layout train -d imagenet2012 -o layout.svg
+    """
+    from shardctl.draw.quantities import first_few
+    from shardctl.metadata.files_on_disk import check_files, not_listed, with_disk_bytes
+    from shardctl.verbs.layout.answer import layout as lay_out
+
+    dataset = chosen_dataset(source, project_here(source))
+    files = check_files(dataset)
+    shown = lay_out(with_disk_bytes(dataset, files), *splits or ())
+    names = {None, *(split.split.name for split in shown.splits)}
+    problems = [problem.text for problem in files.problems if problem.split in names]
+    warn(not_listed(files))
+    warn(first_few(problems))
+    FORMATS.write(out, shown, every_row=every_row, picture=picture)

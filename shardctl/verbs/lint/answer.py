@@ -1,0 +1,229 @@
+"""What goes wrong in the way a project reads a dataset?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from shardctl.base.arguments.checked import checked
+from shardctl.base.phrase import option, refused
+from shardctl.base.tabular import Tabular
+from shardctl.base.text import choices, counted, in_short, nearest_first
+from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
+from shardctl.errors import UsageError
+from shardctl.order.file_formats import refuse_open_hosts
+from shardctl.settings.read_settings import (
+    SHORT_FORM,
+    ReadSettings,
+    SettingsLike,
+    as_settings,
+)
+from shardctl.settings.short_form import short_form, stages_of
+from shardctl.spec.subsplit import default_spec, resolve_subsplit
+from shardctl.stages.pipelines import sources_of
+from shardctl.stages.stages import Read as StageRead
+from shardctl.verbs.lint.context import LintContext, Read, Usage, is_evaluation
+from shardctl.verbs.lint.rule import DEFAULT_FAIL_ON, SEVERITIES, Rule, Severity
+from shardctl.verbs.lint.rules import LINT_RULES
+
+# Codes of findings that are not made any more.
+_RETIRED = ("SC075",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """Something that goes wrong: which rule says so, why, and what helps.
+
+    `settings` names the settings behind it, the one to change first.
+    """
+
+    rule: Rule
+    severity: Severity
+    why: str
+    fix: str
+    specs: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lint(Tabular):
+    """What was looked at, by which rules, and what they found.
+
+    Errors come first, then warnings, then notices, each in the order of their codes.
+    """
+
+    context: LintContext
+    rules: tuple[Rule, ...]
+    findings: tuple[Finding, ...]
+
+    def __repr__(self) -> str:
+        codes = [finding.rule.code for finding in self.findings]
+        told = f": {choices(codes)}" if codes else ""
+        return in_short(self, self.context.dataset.title, f"{counted(len(codes), 'finding')}{told}")
+
+    @checked
+    def fails(self, fail_on: Severity = DEFAULT_FAIL_ON) -> bool:
+        """Return whether there is a finding of this severity, or of a worse one."""
+        enough = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+        return any(finding.severity in enough for finding in self.findings)
+
+
+@checked
+def lint(
+    dataset: DatasetLike,
+    specs: str | Sequence[str] | None = None,
+    settings: SettingsLike | None = None,
+    *,
+    evaluated: str | Sequence[str] = (),
+    usage: Usage | None = None,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+) -> Lint:
+    """Return what goes wrong in the way a project reads a dataset.
+
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        specs: what is read, one text or several; None is `train`, else the only split, or nothing
+            beside what is evaluated. One whose splits are all named like test or validation counts
+            as evaluation.
+        settings: how it is read: a ReadSettings, or a dict of its values.
+        evaluated: what is evaluated on, one text or several.
+        usage: what else the project does.
+        select, ignore: codes or their beginnings; the longer one that fits a code decides, and
+            `ignore` where both are as long.
+
+    Returns:
+        A Lint; `findings` say which rule, why, and what helps.
+
+    Raises:
+        UsageError: a bad spec, a code that no rule has, `usage.hosts` against `settings.host`.
+        UnpredictableOrderError: the order of the splits decides, and TFDS leaves it open.
+
+    >>> import shardctl
+    >>> found = shardctl.lint("mnist", "train[:60%]", {"epochs": 2}, evaluated="train[50%:]")
+    >>> [(finding.rule.code, finding.rule.name) for finding in found.findings]
+    [('SC041', 'leak'), ('SC001', 'one-order')]
+    """
+    dataset, settings = as_dataset(dataset), as_settings(settings)
+    specs = (specs,) if isinstance(specs, str) else specs
+    evaluated = (evaluated,) if isinstance(evaluated, str) else evaluated
+    usage = Usage() if usage is None else usage
+    host = settings.host
+    if host is not None and usage.hosts not in (None, host.count):
+        raise refused(
+            "{host=} and {hosts=}: two numbers of hosts; choose one", host=host, hosts=usage.hosts
+        )
+    if specs is None:
+        specs = default_specs(dataset, evaluated, settings)
+    resolved = [resolve_subsplit(spec, dataset) for spec in specs]
+    reads = [Read(resolved=one, evaluates=is_evaluation(one)) for one in resolved]
+    reads += [Read(resolved=resolve_subsplit(spec, dataset), evaluates=True) for spec in evaluated]
+    context = LintContext(
+        dataset=dataset,
+        reads=tuple(reads),
+        settings=short_form(settings),
+        usage=usage,
+        given=settings,
+    )
+    for read in reads:
+        refuse_open_hosts(read.resolved, context.host_mode, context.num_hosts)
+    rules = chosen_rules(select, ignore)
+    if not settings.reader.on_tf_data:
+        rules = tuple(rule for rule in rules if context.loader in rule.loaders)
+    findings = sorted(
+        findings_of(rules, context),
+        key=lambda found: (SEVERITIES.index(found.severity), found.rule.code),
+    )
+    return Lint(context=context, rules=rules, findings=tuple(findings))
+
+
+def default_specs(
+    dataset: Dataset, evaluated: Sequence[str], settings: ReadSettings | None = None
+) -> tuple[str, ...]:
+    """Return what is looked at where nobody names a spec, besides what is evaluated on.
+
+    Where all readers of stages name what they read of the dataset, that is it.
+
+    Raises:
+        UsageError: there is no train, and neither another split alone nor one to evaluate on.
+    """
+    if settings is not None:
+        reads = [one for one in sources_of(stages_of(settings)) if isinstance(one, StageRead)]
+        own = [one.spec for one in reads if one.spec is not None and one.data is None]
+        if own and len(own) == len(reads):
+            return tuple(dict.fromkeys(own))
+    if not evaluated:
+        return (default_spec(dataset),)
+    return ("train",) if any(split.name == "train" for split in dataset.splits) else ()
+
+
+def findings_of(rules: Sequence[Rule], context: LintContext) -> Iterator[Finding]:
+    """Yield what rules find."""
+    for rule in rules:
+        # What reads a data source is a sampler, of which few rules are.
+        unlike = context.reads_data_source and not rule.for_data_source
+        if unlike or context.loader not in rule.loaders:
+            continue
+        check = rule.check if context.settings.reader.on_tf_data else rule.of_loaders or rule.check
+        for found in check(context):
+            about, names = found.read, found.settings or rule.settings
+            if context.writes_stages:  # what stands in stages is changed there
+                names = (*(name for name in names if name not in SHORT_FORM), "stages")
+            yield Finding(
+                rule=rule,
+                severity=found.severity or rule.severity,
+                why=found.why if about is None else f"{about.spec}: {found.why}",
+                fix=found.fix,
+                specs=found.specs if about is None else (about.spec,),
+                settings=tuple(dict.fromkeys(names)),
+            )
+
+
+def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Rule, ...]:
+    """Return the rules that codes, or beginnings of codes, choose.
+
+    >>> [rule.code for rule in chosen_rules(["SC01"], ["SC012"])][:2]
+    ['SC011', 'SC013']
+
+    Raises:
+        UsageError: a beginning that no code has.
+    """
+    for name, prefixes in (("select", select), ("ignore", ignore)):
+        for prefix in prefixes:
+            if name == "ignore" and prefix.upper() in _RETIRED:
+                continue  # as files of projects have it
+            if not prefix or not any(rule.code.startswith(prefix.upper()) for rule in LINT_RULES):
+                raise UsageError(f"{option(name, prefix, given=True)}: {_no_such_code(prefix)}")
+    return tuple(
+        rule
+        for rule in LINT_RULES
+        if _fit(rule, select, default=0) > _fit(rule, ignore, default=-1)
+    )
+
+
+def _fit(rule: Rule, prefixes: Sequence[str], *, default: int) -> int:
+    """Return the length of the longest prefix of the rule's code; `default` where none is given."""
+    fits = [len(prefix) for prefix in prefixes if rule.code.startswith(prefix.upper())]
+    return max(fits, default=-1 if prefixes else default)
+
+
+def explained(code: str) -> Rule:
+    """Return the rule of a code, or of a name.
+
+    >>> explained("sc041").name
+    'leak'
+
+    Raises:
+        UsageError: no rule has that code.
+    """
+    for rule in LINT_RULES:
+        if code.upper() == rule.code or code == rule.name:
+            return rule
+    raise refused("{code!}: {}", _no_such_code(code), code=code)
+
+
+def _no_such_code(code: str) -> str:
+    by_name = {word: rule.code for rule in LINT_RULES for word in (rule.code, rule.name)}
+    near = nearest_first(code, by_name)
+    codes = choices(dict.fromkeys(by_name[word] for word in near), len(LINT_RULES))
+    return f"no finding has this code; there are: {codes}"

@@ -1,0 +1,440 @@
+"""What the rules of the linter look at: a dataset, the specs a project reads, and how it does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from shardctl.base.arguments.checked import keep_fields
+from shardctl.base.phrase import option
+from shardctl.base.tfds_rules import INT64_MAX
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.errors import ShardctlError, UsageError
+from shardctl.loaders.loader import LoaderName
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.short_form import settings_of_read, stages_of
+from shardctl.spec.file_instruction import num_read
+from shardctl.spec.host import Host
+from shardctl.spec.host_modes import HostMode
+from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import Resolved, resolve_subsplit
+from shardctl.stages import stages as ast
+from shardctl.stages.part import Count, Source, Stage
+from shardctl.stages.text import text_of_part
+from shardctl.verbs.lint.chains import AnyStage, Chain, StageAt, chains, repeats, shuffles
+
+if TYPE_CHECKING:
+    from shardctl.order.loader_order import LoaderOrder
+    from shardctl.verbs.hosts.sharing import Strategy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """What a project does that is not part of an order's settings; None where nobody said.
+
+    hosts: how many hosts read.
+    take: `ds.take(N)` on what is read.
+    as_data_source: whether `as_data_source` reads, without tf.data; by the file format where None.
+    assert_cardinality, try_autocache: these two of `ReadConfig`.
+    seeds: seeds of several runs, which are meant to differ.
+    max_open_files: how many files a process may have open.
+    """
+
+    hosts: int | None = None
+    take: int | None = None
+    as_data_source: bool | None = None
+    assert_cardinality: bool = True
+    try_autocache: bool = True
+    seeds: tuple[int, ...] = ()
+    max_open_files: int | None = None
+
+    def __post_init__(self) -> None:
+        keep_fields(self)
+        for name in ("hosts", "take", "max_open_files"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value <= INT64_MAX:
+                bound = ", at least 1," if value < 1 else f" up to {INT64_MAX}"
+                raise UsageError(f"{option(name, value)}: a number{bound} is needed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """A spec that a project reads, for training or for evaluation."""
+
+    resolved: Resolved
+    evaluates: bool = False
+
+    @property
+    def spec(self) -> str:
+        """The spec as it was written."""
+        return self.resolved.spec
+
+    @property
+    def num_examples(self) -> int:
+        """Number of examples in the spec."""
+        return self.resolved.num_examples
+
+    @cached_property
+    def num_files(self) -> int:
+        """Number of file instructions, which leave out empty shards."""
+        return num_file_instructions(self.resolved.ranges)
+
+
+def num_file_instructions(ranges: Sequence[SplitRange]) -> int:
+    """Return how many file instructions the ranges resolve to.
+
+    >>> from shardctl.dataset.dataset import Split
+    >>> split = Split(name="train", shard_lengths=(3, 0, 4))
+    >>> num_file_instructions((SplitRange(split=split, start=2, stop=7),))
+    2
+    """
+    return sum(num_read(piece.split, piece.shards()) for piece in ranges)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """What one reader of a pipeline reads for training, how, and all stages behind it."""
+
+    read: Read
+    who: str
+    source: ast.Read
+    settings: ReadSettings
+    stages: tuple[Stage, ...]
+
+
+@dataclass(frozen=True)
+class Seeded:
+    """Something that draws random numbers: what happens in each run, its seed, and one to give."""
+
+    what: str
+    seed: object
+    name: str
+    fix: str
+    settings: tuple[str, ...] = ()
+
+
+def reshuffles_files(settings: ReadSettings) -> bool:
+    """Whether a reader shuffles its files anew in each epoch."""
+    return settings.shuffles_files and settings.reshuffle is not False
+
+
+@dataclass(frozen=True, kw_only=True)
+class LintContext:
+    """A dataset, the specs a project reads of it, and how.
+
+    settings: in their short form, where stages have one; `given` as they were written.
+    """
+
+    dataset: Dataset
+    reads: tuple[Read, ...]
+    settings: ReadSettings
+    usage: Usage
+    given: ReadSettings | None = None
+
+    @property
+    def trained(self) -> tuple[Read, ...]:
+        """The specs with examples that are read for training."""
+        return tuple(read for read in self.reads if not read.evaluates and read.num_examples)
+
+    @property
+    def evaluated(self) -> tuple[Read, ...]:
+        """The specs with examples that are read for evaluation."""
+        return tuple(read for read in self.reads if read.evaluates and read.num_examples)
+
+    @property
+    def loader(self) -> LoaderName:
+        """Who reads: "tfds" is TFDS's reader on tf.data."""
+        return self.settings.loader
+
+    def loader_order(self, read: Read) -> LoaderOrder | ShardctlError:
+        """Return the order in which another loader reads a spec, of the host that is looked at.
+
+        An error in its place is why there is none: the loader leaves it open, or refuses it.
+        """
+        if read.spec not in self._loader_orders:
+            from shardctl.order.plan_order import order_of
+
+            host = self.host if self.num_hosts > 1 else self.settings.host
+            try:
+                order: Any = order_of(read.resolved, replace(self.settings, host=host)).order
+            except ShardctlError as error:
+                order = error
+            self._loader_orders[read.spec] = order
+        return self._loader_orders[read.spec]
+
+    @cached_property
+    def _loader_orders(self) -> dict[str, LoaderOrder | ShardctlError]:
+        return {}
+
+    @property
+    def reads_data_source(self) -> bool:
+        """Whether `as_data_source` reads; of array_record files nothing else does."""
+        said = self.usage.as_data_source
+        reads = self.dataset.file_format == "array_record" if said is None else said
+        return reads and self.settings.reader.on_tf_data
+
+    def usage_in_force(self) -> dict[str, Any]:
+        """Return what is not part of an order's settings by its name under `lint:`."""
+        return {
+            "hosts": self.num_hosts,
+            "take": self.usage.take,
+            "as_data_source": self.reads_data_source,
+            "assert_cardinality": self.usage.assert_cardinality,
+            "autocache": self.usage.try_autocache,
+            "seeds": list(self.usage.seeds),
+            "open_files": self.usage.max_open_files,
+        }
+
+    @property
+    def num_hosts(self) -> int:
+        """Number of hosts, 1 where nobody said."""
+        if self.settings.host is not None:
+            return self.settings.host.count
+        return self.usage.hosts or 1
+
+    @property
+    def host(self) -> Host:
+        """The host that is looked at: the one named, else the first."""
+        return self.settings.host or Host(index=0, count=self.num_hosts)
+
+    @property
+    def host_mode(self) -> HostMode:
+        """How hosts share the examples, where there are several."""
+        return self.settings.host_mode
+
+    @property
+    def knows_length(self) -> bool:
+        """Whether tf.data knows how many examples the host gets."""
+        alone = self.settings.host is None and self.num_hosts == 1
+        return alone or self.host_mode.knows_length
+
+    @property
+    def several_epochs(self) -> bool:
+        """Whether examples are read more than once."""
+        settings = self.settings
+        again = self.has_stage(repeats) or settings.epochs > 1
+        return again or settings.is_endless or settings.pass_index > 0
+
+    @property
+    def buffers(self) -> bool:
+        """Whether there is a shuffle buffer that changes an order."""
+        return self.has_stage(shuffles)
+
+    def has_stage(self, is_such: Callable[[Stage], bool]) -> bool:
+        """Whether there is such a stage anywhere in the pipeline."""
+        return any(is_such(stage) for chain in self.chains for stage in chain.pipeline.stages)
+
+    @property
+    def writes_stages(self) -> bool:
+        """Whether the pipeline is written as stages."""
+        return not self.as_written.takes("epochs")
+
+    @property
+    def as_written(self) -> ReadSettings:
+        """The settings as the project has them."""
+        return self.given or self.settings
+
+    @cached_property
+    def chains(self) -> tuple[Chain, ...]:
+        """The chains of the pipeline, in whichever form it is written."""
+        return tuple(chains(stages_of(self.as_written)))
+
+    @property
+    def staged_reads(self) -> tuple[Read | None, ...]:
+        """The specs for training that go through stages; None where these read others alone."""
+        if not self.writes_stages:
+            return ()
+        sources = [chain.pipeline.source for chain in self.chains]
+        if any(isinstance(one, ast.Read) and one.spec is None for one in sources):
+            return self.trained
+        return (None,)
+
+    def stages_at(self, read: Read | None) -> Iterator[StageAt]:
+        """Yield every stage with what lies around it; `read` is what a reader of no spec reads."""
+        for chain in self.chains:
+            yield from chain.stages(lambda source: self.count_of_read(source, read))
+
+    def at_stages(self, kind: type[AnyStage]) -> Iterator[tuple[StageAt, AnyStage]]:
+        """Yield the stages of a kind, whatever a reader of no spec reads."""
+        for read in self.staged_reads[:1]:
+            for here in self.stages_at(read):
+                if isinstance(here.stage, kind):
+                    yield here, here.stage
+
+    def shuffles_at(self) -> Iterator[tuple[str, ast.Shuffle]]:
+        """Yield the shuffles, and what each is called."""
+        for here in self.stages_at(None):
+            if isinstance(here.stage, ast.Shuffle):
+                yield self.called(here), here.stage
+
+    def called(self, here: StageAt) -> str:
+        """Return what a shuffle is called at the beginning of a sentence."""
+        return f"{here}," if self.writes_stages else "the buffer"
+
+    def seeded(self) -> Iterator[Seeded]:
+        """Yield all that draws random numbers: the files, buffers and mixtures."""
+        if self.settings.shuffles_files:
+            name, fix = "--shuffle-seed", "--shuffle-seed N"
+            what, given = "files are shuffled in another order", self.settings.shuffle_seed
+            yield Seeded(what, given, name, fix, ("shuffle_files",))
+        for who, stage in self.shuffles_at():
+            if stage.buffer == 1:
+                continue
+            name, fix = "--buffer-seed", "--buffer-seed N"
+            if self.writes_stages:
+                name = f"the seed of {text_of_part(stage)}"
+                fix = f"shuffle({stage.buffer}, seed=N)"
+            yield Seeded(f"{who} shuffles in another order", stage.seed, name, fix, ("buffer",))
+        for chain in self.chains:
+            source = chain.pipeline.source
+            if isinstance(source, ast.SampleFromDatasets):
+                what, fix = f"{chain} chooses other inputs", f"seed=N in {source.name}"
+                yield Seeded(what, source.seed, f"the seed of {source.name}", fix)
+
+    def count_of_read(self, source: ast.Read, read: Read | None) -> Count:
+        """Return how many examples a source hands out, None where that is not known here."""
+        if self.settings_of(source).is_endless:
+            return float("inf")
+        reads_all = self.host_mode.reads_all
+        if source.data is not None or "host" in dict(source.settings) or not self.knows_length:
+            return None
+        if source.spec is not None:
+            read = next((one for one in self.reads_of(source) if one.spec == source.spec), None)
+        if read is None:
+            return None if source.spec is not None else 0
+        ranges = read.resolved.ranges if reads_all else self.ranges_of_host(read)
+        return sum(piece.num_examples for piece in ranges)
+
+    def settings_of(self, source: ast.Read) -> ReadSettings:
+        """Return how a reader of the pipeline reads."""
+        return settings_of_read(self.settings, source)
+
+    def reshuffles_files_of(self, source: Source, *reads: Read) -> bool:
+        """Whether a source gives each iteration another order of its files, of several."""
+        if not isinstance(source, ast.Read) or not reshuffles_files(self.settings_of(source)):
+            return False
+        reads = reads or (self.trained if source.spec is None else self.reads_of(source))
+        return source.data is not None or any(self.files_of_host(read) > 1 for read in reads)
+
+    @property
+    def trainings(self) -> Iterator[Training]:
+        """What is read for training, by each reader of the pipeline."""
+        for chain in self.chains if self.trained else ():
+            source = chain.pipeline.source
+            if not isinstance(source, ast.Read):
+                continue
+            reads: tuple[Read, ...] = self.reads_of(source)
+            place = f" ({chain.place})" if chain.place else ""
+            if source.data is not None:
+                reads, place = reads or self.trained[:1], f" of {source.data}{place}"
+            for read in reads:
+                if not read.evaluates:
+                    yield Training(
+                        read=read,
+                        who=f"{source.spec or read.spec}{place}",
+                        source=source,
+                        settings=self.settings_of(source),
+                        stages=chain.pipeline.stages + chain.behind,
+                    )
+
+    def reads_of(self, source: ast.Read) -> tuple[Read, ...]:
+        """Return what a reader of the pipeline reads; nothing where another dataset decides."""
+        if source.spec is None:
+            return (*self.trained, *self.evaluated)
+        said = tuple(read for read in self.reads if read.spec == source.spec)
+        if said or source.data is not None:
+            return said
+        try:
+            resolved = resolve_subsplit(source.spec, self.dataset)
+        except ShardctlError:
+            return ()
+        return (Read(resolved=resolved, evaluates=is_evaluation(resolved)),)
+
+    @property
+    def shuffle_to_add(self) -> str:
+        """A shuffle of examples, as it is added to the pipeline."""
+        if self.writes_stages:
+            return "shuffle(N, seed=N) among the stages"
+        return "--buffer N with --buffer-seed N"
+
+    @property
+    def reshuffles_files(self) -> bool:
+        """Whether the files are shuffled, anew in each epoch."""
+        return reshuffles_files(self.settings)
+
+    @property
+    def races(self) -> bool:
+        """Whether TFDS interleaves files as they come, for want of a shuffle seed."""
+        own = self.settings
+        return own.shuffles_files and own.shuffle_seed is None and own.deterministic is None
+
+    def ranges_of_host(self, read: Read) -> Sequence[SplitRange]:
+        """Return the ranges that TFDS is asked for on the host: its even part, else all."""
+        if self.num_hosts == 1:
+            return read.resolved.ranges
+        return self.host_mode.ranges(read.resolved.ranges, self.host)
+
+    def files_asked_for(self, read: Read) -> int:
+        """Return how many file instructions TFDS's reader is given on the host."""
+        ranges = self.ranges_of_host(read)
+        return read.num_files if ranges is read.resolved.ranges else num_file_instructions(ranges)
+
+    def files_of_host(self, read: Read) -> int:
+        """Return how many file instructions the host interleaves in an epoch."""
+        num_files = self.files_asked_for(read)
+        return len(range(num_files)[self.host_mode.own_instructions(num_files, self.host)])
+
+    def cycle_of_host(self, read: Read) -> int:
+        """Return how many files the host reads at a time."""
+        cycle = self.settings.cycle_length(ordered=self.dataset.ordered)
+        return cycle if self.settings.is_endless else min(cycle, self.files_of_host(read))
+
+    @cached_property
+    def _strategies(self) -> dict[str, Strategy]:
+        from shardctl.verbs.hosts.readers import sharing_of_resolved
+
+        def shared(read: Read, settings: ReadSettings) -> Strategy:
+            sharing = sharing_of_resolved(read.resolved, settings)
+            return sharing.strategy(sharing.judged, self.num_hosts)
+
+        found = {}
+        for read in self.reads:
+            try:
+                found[read.spec] = shared(read, self.settings)
+            except ShardctlError:
+                # Stages of an open count: what the hosts read is known all the same.
+                found[read.spec] = shared(read, replace(self.settings, stages=None))
+        return found
+
+    def shares(self, read: Read) -> Strategy:
+        """Return what each host gets of a spec."""
+        return self._strategies[read.spec]
+
+
+# Which specs are read for an evaluation, by the names of splits and files.
+
+# Splits that nobody trains on, by how their names begin; files, by a word of their names.
+_EVALUATION = ("test", "val", "dev", "eval")
+_WORDS = re.compile(r"(?<![a-z])(tests?|val|valid|validation|dev|eval|evaluation)(?![a-z])")
+
+
+def is_evaluation(resolved: Resolved) -> bool:
+    """Whether a spec reads only what is called as what nobody trains on."""
+    return all(_names_evaluation(resolved.dataset, piece.split) for piece in resolved.ranges)
+
+
+def _names_evaluation(dataset: Dataset, split: Split) -> bool:
+    """Whether a split is called as what nobody trains on; of files that a script names, those."""
+    if split.name.lower().startswith(_EVALUATION):
+        return True
+    if not dataset.is_counted or "train" in split.name.lower():
+        return False
+    folder = PurePath(dataset.data_dir or "").name
+    names = [name.lower() for name in split.filenames]
+    if any(map(_WORDS.search, names)):
+        return all(map(_WORDS.search, names))
+    return _WORDS.search(folder.lower()) is not None and not any("train" in name for name in names)

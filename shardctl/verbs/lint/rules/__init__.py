@@ -1,0 +1,17 @@
+"""The rules of the linter: one kind of finding, one small pure function."""
+
+from __future__ import annotations
+
+from shardctl.verbs.lint.rule import RULES, Rule
+from shardctl.verbs.lint.rules import (  # noqa: F401  # each puts its rules into `RULES`
+    hosts,
+    left_out,
+    loaders,
+    reader,
+    seeds,
+    shuffling,
+    stages,
+    subsplits,
+)
+
+LINT_RULES: tuple[Rule, ...] = tuple(RULES[code] for code in sorted(RULES))

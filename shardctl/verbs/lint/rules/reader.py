@@ -1,0 +1,256 @@
+"""SC018, SC02x and SC061: settings of the reader and formats of files that cannot be read so."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from shardctl.base.phrase import option
+from shardctl.base.text import counted
+from shardctl.base.tfds_rules import (
+    AUTOCACHE_BYTES,
+    CYCLE_PREFETCH_FACTOR,
+    DEFAULT_CYCLE,
+    ORDERED_CYCLE,
+    OTHER_FORMATS,
+    RANDOM_ACCESS_FORMATS,
+)
+from shardctl.order.file_formats import why_not_as_dataset, why_short
+from shardctl.settings.read_settings import unstated_reading
+from shardctl.spec.host_modes import DEFAULT_HOST_MODE
+from shardctl.spec.split_range import SplitRange
+from shardctl.stages import stages as ast
+from shardctl.verbs.lint.chains import Chain, of_type
+from shardctl.verbs.lint.context import LintContext
+from shardctl.verbs.lint.rule import Violation, rule
+from shardctl.verbs.lint.rules.stages import cut
+
+FILES_OPEN_PER_CYCLE = 1 + CYCLE_PREFETCH_FACTOR  # whatever num_parallel_calls is
+OTHER_OPEN_FILES = 16  # what a process holds besides: its streams, sockets, a log
+
+
+@rule("SC021", "cycle")
+def cycle_none(context: LintContext) -> Iterator[Violation]:
+    """Find `interleave_cycle_length=None`."""
+    settings = context.settings
+    if settings.cycle == "auto":
+        cycle = settings.cycle_length(ordered=False)
+        yield Violation(
+            f"the cycle length is a third of the machine's CPUs, {cycle} of {settings.cpus}: "
+            "another machine reads in another order",
+            f"--cycle {DEFAULT_CYCLE}, or another number",
+        )
+
+
+@rule("SC022", "repeat_files")
+def repeat_assertion(context: LintContext) -> Iterator[Violation]:
+    """Find files that repeat under an assertion of how many examples there are."""
+    usage = context.usage
+    if not usage.assert_cardinality or context.dataset.is_counted:
+        return  # without the assertion, or files that TFDS does not read
+    for chain in context.chains:
+        source = chain.pipeline.source
+        if (
+            not isinstance(source, ast.Read)
+            or not source.has_cardinality
+            or source.data is not None
+        ):
+            continue
+        reader, mode, host = context.settings_of(source), context.host_mode, context.host
+        if reader.host is not None:
+            mode, host = reader.host_mode, reader.host
+        knows_length = mode.knows_length if reader.host else context.knows_length
+        for read in context.reads_of(source) if reader.is_endless and knows_length else ():
+            ranges = mode.ranges(read.resolved.ranges, host)
+            num_examples = sum(piece.num_examples for piece in ranges)
+            if num_examples and not _is_cut(chain, usage.take, num_examples):
+                who = f"{read.spec} ({chain.place})" if chain.place else read.spec
+                yield Violation(
+                    f"{who}: reading fails after the first epoch, since TFDS asserts that there "
+                    f"are no more than {num_examples:,} examples",
+                    "ReadConfig(assert_cardinality=False), said with --no-assert-cardinality",
+                    specs=(read.spec,),
+                )
+
+
+def _is_cut(chain: Chain, take: int | None, num_examples: int) -> bool:
+    """Whether a take hides the assertion, or may: of a mixture nobody counts here who hands out.
+
+    What is read ahead counts for nothing, since its error comes when it is asked for.
+    """
+    own = [
+        stage for stage in chain.pipeline.stages if not isinstance(stage, ast.Map | ast.Prefetch)
+    ]
+    found = cut(tuple(own))
+    asked = [take] if found is None else [take, found[1]]
+    if any(one is not None and one <= num_examples for one in asked):
+        return True
+    return any(stage.count >= 0 for stage in of_type(chain.behind, ast.Take))
+
+
+@rule("SC023", "repeat_files")
+def repeat_autocache(context: LintContext) -> Iterator[Violation]:
+    """Find a cache over a stream without end, of files that TFDS reads."""
+    caches = context.settings.is_endless and context.usage.try_autocache
+    sizes = [split.num_bytes for split in context.dataset.splits]
+    num_bytes = sum(size for size in sizes if size is not None)
+    if not caches or None in sizes or not 0 < num_bytes <= AUTOCACHE_BYTES:
+        return
+    for read in () if context.dataset.is_counted else (*context.trained, *context.evaluated):
+        # An InputContext takes its files later, so it does not count here.
+        if not context.reshuffles_files or context.files_asked_for(read) == 1:
+            yield Violation(
+                "TFDS caches this small dataset, and the cache of a stream without end grows for "
+                "ever",
+                "ReadConfig(try_autocache=False), said with --no-autocache",
+                read,
+            )
+
+
+@rule("SC024", "cycle", "open_files")
+def open_files(context: LintContext) -> Iterator[Violation]:
+    """Find an interleave that opens more files than a process may."""
+    limit, settings = context.usage.max_open_files, context.settings
+    cycle = settings.cycle_length(ordered=context.dataset.ordered)
+    for read in () if limit is None else (*context.trained, *context.evaluated):
+        num_open = FILES_OPEN_PER_CYCLE * cycle
+        if not settings.is_endless:
+            num_open = min(num_open, context.files_of_host(read))
+        if limit is not None and num_open + OTHER_OPEN_FILES > limit:
+            fitting = max((limit - OTHER_OPEN_FILES) // FILES_OPEN_PER_CYCLE, 1)
+            yield Violation(
+                f"cycle {cycle:,} and its read-ahead hold {num_open:,} files open, and a process "
+                f"may open {limit:,}",
+                f"--cycle {fitting}, or ulimit -n {num_open + OTHER_OPEN_FILES}",
+                read,
+            )
+
+
+@rule("SC025", "cycle")
+def idle_cycle(context: LintContext) -> Iterator[Violation]:
+    """Find a cycle, asked for, that there are too few files for."""
+    cycle = context.settings.cycle
+    for read in () if context.settings.is_endless else context.trained:
+        num_files = context.files_of_host(read)
+        if isinstance(cycle, int) and 0 < num_files < cycle:
+            files = counted(num_files, "file")
+            yield Violation(
+                f"a cycle of {cycle:,} mixes {files}, as many as a host reads",
+                f"--cycle {num_files}, more shards, or --buffer N",
+                read,
+            )
+
+
+@rule("SC018", "cycle", "block")
+def assumed_reader(context: LintContext) -> Iterator[Violation]:
+    """Find files without metadata whose reading nobody stated."""
+    fix = "--cycle 1 for plain TFRecordDataset(files), --cycle C and --block B for interleave"
+    for read in (*context.trained, *context.evaluated):
+        unstated = unstated_reading(
+            context.settings, is_counted=context.dataset.is_counted, num_files=read.num_files
+        )
+        if unstated is not None:
+            why = f"no metadata says how these files are read; TFDS's default {unstated} is assumed"
+            yield Violation(why, fix, read)
+
+
+# SC026 to SC029 and SC061: datasets and files that cannot be read this way.
+
+
+@rule("SC026")
+def ordered_shuffle(context: LintContext) -> Iterator[Violation]:
+    """Find what TFDS's guard of ordered datasets refuses."""
+    settings, names, said = context.settings, list[str](), list[str]()
+    if settings.shuffles_files:
+        names, said = ["shuffle_files", "shuffle_seed"], ["shuffled files"]
+    if settings.cycle not in (None, ORDERED_CYCLE):
+        names, said = [*names, "cycle"], [*said, f"cycle {settings.cycle}"]
+    if names and context.dataset.ordered:
+        yield Violation(
+            "the dataset is ordered (disable_shuffling=True), and TFDS refuses "
+            + " and ".join(said),
+            "leave them out, or ReadConfig(enable_ordering_guard=False) and --ignore SC026",
+            settings=tuple(names),
+        )
+
+
+@rule("SC027", "as_data_source", for_data_source=True)
+def format_refused(context: LintContext) -> Iterator[Violation]:
+    """Find a way of reading that the file format does not allow."""
+    form, why = context.dataset.file_format, why_not_as_dataset(context.dataset)
+    if not context.reads_data_source:
+        # Other formats neither reads, and their own libraries have no such settings.
+        if why is not None and form not in OTHER_FORMATS:
+            yield Violation(why, "as_data_source, said with --as-data-source")
+    elif form in OTHER_FORMATS:
+        yield Violation(
+            f"TFDS does not read {form} files, through as_data_source neither",
+            "write them as array_record, or read them with their own library",
+        )
+    elif form not in RANDOM_ACCESS_FORMATS:
+        yield Violation(
+            f"as_data_source does not read {form} files: it raises NotImplementedError",
+            "as_dataset, or prepare the dataset as array_record",
+        )
+
+
+@rule("SC028", "specs", "eval", "as_data_source", for_data_source=True)
+def parquet_part(context: LintContext) -> Iterator[Violation]:
+    """Find a subsplit that begins or ends inside a Parquet shard."""
+    if not context.reads_data_source or context.dataset.file_format != "parquet":
+        return
+    for read in context.reads:
+        ranges = context.ranges_of_host(read)
+        num_asked = sum(piece.num_examples for piece in ranges)
+        num_read = sum(map(num_in_whole_shards, ranges))
+        if num_read != num_asked:
+            yield Violation(
+                f"as_data_source hands out {num_read:,} examples in place of {num_asked:,}, every "
+                "Parquet shard it touches whole",
+                "slice by shards, as in [:3shard], or read array_record files",
+                read,
+            )
+
+
+def num_in_whole_shards(piece: SplitRange) -> int:
+    """Return how many examples the shards that a range touches hold.
+
+    >>> from shardctl.dataset.dataset import Split
+    >>> split = Split(name="train", shard_lengths=(15, 15))
+    >>> num_in_whole_shards(SplitRange(split=split, start=0, stop=5))
+    15
+    """
+    shards, offsets = piece.shards(), piece.split.offsets
+    return offsets[bisect_left(offsets, piece.stop)] - offsets[shards.start] if len(shards) else 0
+
+
+@rule("SC029", for_data_source=True)
+def unread_settings(context: LintContext) -> Iterator[Violation]:
+    """Find settings of tf.data where it is not used."""
+    settings = context.settings
+    given = {
+        "shuffle_files": settings.shuffles_files,
+        "shuffle_seed": settings.shuffle_seed is not None,
+        "cycle": settings.cycle is not None,
+        "buffer": settings.buffer is not None,
+        "repeat_files": settings.repeat_files,
+        "reverse": settings.reverse,
+        "file_order": settings.file_order is not None,
+        "host_by": settings.host_by != DEFAULT_HOST_MODE,
+    }
+    names = tuple(name for name, is_given in given.items() if is_given)
+    if names and context.reads_data_source:
+        named = ", ".join(map(option, names))
+        why = f"as_data_source reads none of {named}: a sampler decides the order"
+        yield Violation(why, "leave them out, or read with as_dataset", settings=names)
+
+
+@rule("SC061", "specs", "eval", for_data_source=True)
+def short_parquet(context: LintContext) -> Iterator[Violation]:
+    """Find Parquet shards of more examples than TFDS's writer keeps."""
+    pieces = [piece for read in context.reads for piece in read.resolved.ranges]
+    fix = "count the files with `shardctl verify`; write another format, or more shards"
+    for split in {piece.split.name: piece.split for piece in pieces}.values():
+        why = why_short(context.dataset, split)
+        if why is not None:
+            yield Violation(why, fix)

@@ -1,0 +1,223 @@
+"""SC041 to SC045: specs that overlap, or select something else than they look like."""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from shardctl.base.text import counted
+from shardctl.base.tfds_rules import INT64_MAX
+from shardctl.dataset.dataset import Dataset
+from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import resolve_subsplit
+from shardctl.verbs.lint.context import LintContext, Read
+from shardctl.verbs.lint.rule import EVERY_LOADER, Check, Rule, Violation, rule
+
+_SMALL_GAP = 100  # a gap of at most 1/100 of a split is an oversight, a larger one intended
+_MOST_PLUSES = 2  # a longer spec helps nobody
+_SHARE_NOTHING = "specs that share nothing, as [:60%] and [60%:]"
+
+
+def _of_specs(code: str) -> Callable[[Check], Rule]:
+    """Make a rule that counts whoever reads."""
+    return rule(code, "specs", "eval", for_data_source=True, loaders=EVERY_LOADER)
+
+
+@_of_specs("SC041")
+def leak(context: LintContext) -> Iterator[Violation]:
+    """Find examples in a spec for training and in one for evaluation."""
+    for trained, evaluated in itertools.product(context.trained, context.evaluated):
+        shared = _shared_by(trained, evaluated)
+        if shared:
+            rest = _rest(context, trained, evaluated)
+            yield Violation(
+                f"{trained.spec} trains on {_some(shared)} that {evaluated.spec} evaluates on",
+                _SHARE_NOTHING if rest is None else f"train on {rest}",
+                specs=(trained.spec, evaluated.spec),
+            )
+
+
+@_of_specs("SC042")
+def overlap(context: LintContext) -> Iterator[Violation]:
+    """Find examples in two specs of the same use."""
+    for use in (context.trained, context.evaluated):
+        for one, other in itertools.combinations(use, 2):
+            shared = _shared_by(one, other)
+            if shared:
+                rest = _rest(context, one, other)
+                yield Violation(
+                    f"{one.spec} and {other.spec} share {_some(shared)}",
+                    _SHARE_NOTHING if rest is None else f"{rest} in place of {one.spec}",
+                    specs=(one.spec, other.spec),
+                )
+
+
+def _shared_by(one: Read, other: Read) -> IdSets:
+    return in_both(id_sets(one.resolved.ranges), id_sets(other.resolved.ranges))
+
+
+def _some(shared: IdSets) -> str:
+    """Say how many examples there are, and which come first."""
+    name, stretches = next(iter(shared.items()))
+    start, stop = stretches[0]
+    count = num_ids(shared)
+    rest = ", the first of them" if count > stop - start else ""
+    ids = f"id {start}" if stop - start == 1 else f"ids {start} to {stop - 1}"
+    return f"{counted(count, 'example')} ({ids} of {name}{rest})"
+
+
+def _rest(context: LintContext, one: Read, other: Read) -> str | None:
+    """Return a spec of what the one reads and the other does not, None where it is long."""
+    rest = without(id_sets(one.resolved.ranges), id_sets(other.resolved.ranges))
+    spec = as_spec(rest, context.dataset)
+    return spec if spec and spec.count("+") <= _MOST_PLUSES else None
+
+
+@_of_specs("SC043")
+def repeated_part(context: LintContext) -> Iterator[Violation]:
+    """Find a sum whose parts overlap."""
+    for read in context.reads:
+        again = read.num_examples - num_ids(id_sets(read.resolved.ranges))
+        if again:
+            why = (
+                f"{counted(again, 'example')} more are read than there are, since its parts overlap"
+            )
+            yield Violation(why, "parts that share nothing", read)
+
+
+@_of_specs("SC044")
+def surprising_spec(context: LintContext) -> Iterator[Violation]:
+    """Find bounds that TFDS reads in its own way, and specs that select nothing."""
+    fix = "write what is meant; `shardctl plan` shows what is read"
+    for read in context.reads:
+        if not read.num_examples:
+            why = f"{read.spec} selects no examples, and TFDS refuses to read it"
+            yield Violation(why, "a spec with examples", specs=(read.spec,), severity="error")
+            continue
+        for part in read.spec.split("+"):
+            # By itself a part cannot overlap, which is another rule's.
+            for warning in resolve_subsplit(part.strip(), context.dataset).warnings:
+                yield Violation(warning, fix, specs=(read.spec,))
+
+
+@_of_specs("SC045")
+def gap(context: LintContext) -> Iterator[Violation]:
+    """Find small gaps between the specs of a split."""
+    together = id_sets(piece for read in context.reads for piece in read.resolved.ranges)
+    for name, stretches in together.items() if len(context.reads) > 1 else ():
+        most = max(1, context.dataset.split(name).num_examples // _SMALL_GAP)
+        for (_, start), (stop, _) in itertools.pairwise(stretches):
+            if stop - start <= most:
+                ids = f"id {start} is" if stop - start == 1 else f"ids {start} to {stop - 1} are"
+                yield Violation(
+                    f"{ids} between two specs of {name} and in neither",
+                    f"let one end at {name}[:{stop}], where the other begins",
+                    specs=tuple(
+                        read.spec for read in context.reads if _ends_at(read, name, start, stop)
+                    ),
+                )
+
+
+def _ends_at(read: Read, name: str, stop: int, start: int) -> bool:
+    """Whether a part of a spec ends at the one id of a split, or begins at the other."""
+    pieces = [piece for piece in read.resolved.ranges if piece.split.name == name]
+    return any(piece.stop == stop or piece.start == start for piece in pieces)
+
+
+# Which examples specs select: sets of ids as sorted stretches, split by split.
+
+RunSegment = tuple[int, int]  # [start, stop)
+IdSets = dict[str, list[RunSegment]]
+
+
+def id_sets(ranges: Iterable[SplitRange]) -> IdSets:
+    """Return the ids that ranges select, as disjoint ascending stretches of each split.
+
+    >>> from shardctl.dataset.dataset import Split
+    >>> split = Split(name="train", shard_lengths=(10,))
+    >>> late, early = (SplitRange(split=split, start=a, stop=b) for a, b in [(4, 8), (0, 5)])
+    >>> id_sets([late, early])
+    {'train': [(0, 8)]}
+    """
+    by_split: dict[str, list[RunSegment]] = {}
+    for piece in ranges:
+        if piece.num_examples:
+            by_split.setdefault(piece.split.name, []).append((piece.start, piece.stop))
+    return {name: _joined(stretches) for name, stretches in by_split.items()}
+
+
+def _joined(stretches: Sequence[RunSegment]) -> list[RunSegment]:
+    joined: list[RunSegment] = []
+    for start, stop in sorted(stretches):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(stop, joined[-1][1]))
+        else:
+            joined.append((start, stop))
+    return joined
+
+
+def in_both(left: IdSets, right: IdSets) -> IdSets:
+    """Return the ids in both, splits without any left out.
+
+    >>> in_both({"train": [(0, 6)]}, {"train": [(4, 9)], "test": [(0, 1)]})
+    {'train': [(4, 6)]}
+    """
+    return _chosen(left, right, beside=True)
+
+
+def without(left: IdSets, right: IdSets) -> IdSets:
+    """Return the ids in `left` that are not in `right`, splits without any left out.
+
+    >>> without({"train": [(0, 9)]}, {"train": [(4, 6)], "test": [(0, 1)]})
+    {'train': [(0, 4), (6, 9)]}
+    """
+    return _chosen(left, right, beside=False)
+
+
+def _chosen(left: IdSets, right: IdSets, *, beside: bool) -> IdSets:
+    """Return the ids in `left` that are in `right` too, or that are not."""
+    found = {}
+    for name, stretches in left.items():
+        others = right.get(name, [])
+        edges = sorted({edge for stretch in (*stretches, *others) for edge in stretch})
+        found[name] = _joined(
+            [
+                (start, stop)
+                for start, stop in itertools.pairwise(edges)
+                if _has(stretches, start) and _has(others, start) is beside
+            ]
+        )
+    return {name: stretches for name, stretches in found.items() if stretches}
+
+
+def _has(stretches: Sequence[RunSegment], one: int) -> bool:
+    """Whether an id is in one of ascending stretches."""
+    place = bisect_right(stretches, (one, INT64_MAX)) - 1
+    return place >= 0 and one < stretches[place][1]
+
+
+def as_spec(sets: IdSets, dataset: Dataset) -> str:
+    """Return a spec that selects the ids.
+
+    >>> from shardctl.dataset.dataset import Split
+    >>> toy = Dataset(name="toy", splits=(Split(name="train", shard_lengths=(9,)),))
+    >>> as_spec({"train": [(0, 4), (6, 9)]}, toy)
+    'train[:4]+train[6:]'
+    """
+    parts = []
+    for name, stretches in sets.items():
+        total = dataset.split(name).num_examples
+        for start, stop in stretches:
+            bounds = f"[{start or ''}:{'' if stop == total else stop}]"
+            parts.append(name if bounds == "[:]" else f"{name}{bounds}")
+    return "+".join(parts)
+
+
+def num_ids(sets: IdSets) -> int:
+    """Return how many ids there are.
+
+    >>> num_ids({"train": [(0, 6), (7, 8)]})
+    7
+    """
+    return sum(stop - start for stretches in sets.values() for start, stop in stretches)

@@ -1,0 +1,58 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl list`: the datasets that `--dataset` takes by name."""
+
+import builtins
+import os
+from typing import Annotated
+
+import typer
+
+from shardctl.cli.completion import values as completion
+from shardctl.cli.formats import Formats, OutputOptions, verb_formats
+from shardctl.cli.options.dataset import project_here
+from shardctl.cli.options.shared import DatasetOptions, Text, argument, flag
+from shardctl.cli.output import warn
+
+FORMATS = Formats(renderers=verb_formats("verbs.list.view", "list"))
+
+
+# A command is named like its module; nothing here needs the built-in of that name.
+def list(
+    out: OutputOptions,
+    words: Annotated[builtins.list[str] | None, argument(offered=completion.datasets)] = None,
+    data_dir: Text = None,
+    every_row: Annotated[bool, flag("--all")] = False,
+) -> None:
+    """List the datasets that --dataset takes by name: those in data dirs, then built-in layouts.
+
+    Of each the examples and bytes of all splits are shown, as its metadata states them, and the
+    format of its files. A built-in layout says how a dataset is cut into shards; its files need not
+    be here.
+
+    Arguments:
+      words [WORD]...: Show what has each of these words in its name, config, version or format.
+
+    Options:
+      --data-dir DIR: List this folder or URL too, before $TFDS_DATA_DIR and ~/tensorflow_datasets.
+      --all: Show each config and version of the built-in layouts.
+
+    Examples:
+      # Every name that -d takes
+      shardctl list
+      # Those in a folder of datasets, too
+      shardctl list --data-dir ~/data
+      # What is called so
+      shardctl list imagenet v2
+    """
+    from shardctl.api.list_datasets import datasets_in
+    from shardctl.draw.quantities import first_few
+    from shardctl.metadata.data_dirs import data_dirs
+    from shardctl.metadata.project_file import Project
+
+    only_data_dir = DatasetOptions(dataset=[""])  # no dataset is taken from a project
+    project = Project() if data_dir is not None else project_here(only_data_dir)
+    listed = datasets_in(data_dirs(data_dir, os.environ, project), words or ())
+    FORMATS.write(out, listed, every_layout=every_row)
+    warn(first_few(listed.problems))
+    if words and not listed.datasets:
+        raise typer.Exit(1)

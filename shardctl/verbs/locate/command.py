@@ -1,0 +1,100 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl locate`: where examples are in an order and on disk."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from shardctl.cli.formats import Formats, OutputOptions, verb_formats
+from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
+from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.shared import DatasetOptions, SpecArgument, Texts
+from shardctl.cli.output import warn
+from shardctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from shardctl.verbs.locate.answer import Query, QueryKind
+
+FORMATS = Formats(renderers=verb_formats("verbs.locate.view", "locate"))
+_KINDS: "tuple[QueryKind, ...]" = ("position", "step", "id", "tfds-id")
+
+
+def locate(
+    ctx: typer.Context,
+    source: DatasetOptions,
+    reading: OrderOptions,
+    out: OutputOptions,
+    spec: SpecArgument = None,
+    position: Texts = None,
+    step: Texts = None,
+    id: Texts = None,
+    tfds_id: Texts = None,
+) -> None:
+    """Say where examples are: in the order and on disk, both ways.
+
+    Each of --position, --step, --id and --tfds-id may be given many times; - reads a list from
+    stdin, one a line.
+
+    Options:
+      --position P: The example at position P, from 0.
+      --step S: The examples of batch S, from 0; with --batch.
+      --id I: When is this id read? split:I for several splits.
+      --tfds-id T: When is this tfds_id read?
+
+    Examples:
+      # Which examples were in the batch of step 91?
+      shardctl locate --step 91 --batch 256 -d imagenet2012
+      # When is example 250,000 read, and from which file?
+      shardctl locate --id 250_000 --shuffle-seed 42 -d imagenet2012
+    """
+    from shardctl.order.plan_order import plan_order
+    from shardctl.verbs.locate.answer import locate_in
+
+    given: dict[QueryKind, list[str] | None]
+    given = {"position": position, "step": step, "id": id, "tfds-id": tfds_id}
+    if not any(given.values()):
+        refuse_no_spec(spec, source)
+        raise UsageError("nothing to locate: give --position P, --step S, --id I or --tfds-id T")
+    queries = list(_queries(given, _options_given(ctx)))
+    project = project_here(source, reading)
+    settings = reading.settings(project)
+    planned = plan_order(chosen_dataset(source, project, settings=settings), spec, settings)
+    warn(planned.warnings)
+    located = locate_in(planned.order, queries)
+    FORMATS.write(out, located, spec=planned.spec)
+    warn(located.warnings)
+
+
+def _options_given(ctx: typer.Context) -> list[str]:
+    """Return the long options of the command line in their order, by their own names."""
+    words = [word.partition("=")[0] for word in ctx.obj or () if word.startswith("--")]
+    own_name = ctx.token_normalize_func or str
+    return [f"--{own_name(word[2:])}" for word in words]
+
+
+def _queries(
+    given: "dict[QueryKind, list[str] | None]", options: Sequence[str]
+) -> Iterator["Query"]:
+    """Yield what is asked for, in the order of the options on the command line."""
+    from shardctl.verbs.locate.answer import Query
+
+    values = {kind: iter(given[kind] or ()) for kind in _KINDS}
+    flags: dict[str, QueryKind] = {f"--{kind}": kind for kind in _KINDS}
+    in_order = [flags[name] for name in options if name in flags]
+    for kind in (*in_order, *_KINDS):  # called from Python there are no arguments to order by
+        for value in values[kind]:
+            if value == "-":
+                yield from (Query(kind=kind, value=line) for line in _stdin_lines())
+            else:
+                yield Query(kind=kind, value=value)
+            if kind in in_order:
+                break
+
+
+def _stdin_lines() -> list[str]:
+    if sys.stdin is None:
+        raise UsageError("- is a list on stdin, which is closed; give the values themselves")
+    text = sys.stdin.buffer.read().decode("utf-8", "replace")
+    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -1,0 +1,51 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl plan`: the file instructions of a subsplit."""
+
+from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
+from shardctl.cli.options.dataset import chosen_dataset, project_here
+from shardctl.cli.options.shared import DatasetOptions, Flag, Number, Splits, Text
+from shardctl.cli.output import warn
+
+FORMATS = Formats(renderers=verb_formats("verbs.plan.view", "plan"))
+
+
+def plan(
+    source: DatasetOptions,
+    out: OutputOptions,
+    specs: Splits = None,
+    hosts: Number = None,
+    host: Text = None,
+    drop_remainder: Flag = False,
+    every_row: AllOption = False,
+) -> None:
+    """Resolve subsplits to file instructions, for one reader or for each host.
+
+    Hosts share the examples as tfds.even_splits does.
+
+    Arguments:
+      specs [SPEC]...: Subsplits as TFDS writes them: 'train[40:]', 'train[:10%]+test', 'all'
+        [default: train].
+
+    Options:
+      --hosts N: Plan every one of N hosts.
+      --host I/N: Plan host I of N only, from 0.
+      --drop-remainder: Give every host the same number; leave out the rest.
+
+    Examples:
+      # What a slice reads, and from which files
+      shardctl plan 'train[44%:45%]' -d imagenet2012
+      # Two parts of a split in turn, for each of 8 hosts
+      shardctl plan 'train[:10%]' 'train[10%:]' --hosts 8 -d mnist -f json
+    """
+    from shardctl.spec.host import Host
+    from shardctl.verbs.plan.answer import plan as plan_specs
+
+    plans = plan_specs(
+        chosen_dataset(source, project_here(source)),
+        *specs or (),
+        hosts=hosts,
+        host=None if host is None else Host.parse(host),
+        drop_remainder=drop_remainder,
+    )
+    warn(plans.warnings)
+    FORMATS.write(out, plans, every_row=every_row)

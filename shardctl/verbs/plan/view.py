@@ -1,0 +1,89 @@
+"""A plan as a table, a document or rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shardctl.base.columns import LONG, Pieces, Records, RecordStream, record_of, records_of
+from shardctl.base.on_demand import OnDemand
+from shardctl.dataset.dataset import Dataset
+from shardctl.draw.tables import Screen, columns, paragraph, table_pieces
+from shardctl.files.documents import Document
+from shardctl.saved.head import head
+from shardctl.verbs.plan.answer import Plan, Plans
+
+_ROWS = 40  # file instructions of one plan on a terminal
+
+_COLUMNS = columns("*filename=file skip take examples_in_shard=of first_id last_id")
+_SHOWN = [column.field for column in _COLUMNS]
+_FIELDS = "filename split skip take examples_in_shard first_id"
+
+
+def plan_table(plans: Plans, screen: Screen) -> Iterator[str]:
+    """Yield a table for each plan, each with its total in the last line."""
+    for number, plan in enumerate(plans.plans):
+        if number:
+            yield "\n"
+        host = "" if plan.host is None else f", host {plan.host.index} of {plan.host.count}"
+        title = f"{plan.spec}{host} in {plans.dataset.title}"
+        yield paragraph(title, screen, style="bold")
+        if plan.file_instructions:
+            rows = _records(plan, plans.dataset, _SHOWN)
+            yield from table_pieces(_COLUMNS, rows, screen, keep=_ROWS)
+        yield paragraph(_total(plan), screen)
+
+
+def _records(plan: Plan, dataset: Dataset | None, fields: Sequence[str]) -> Records:
+    """Return the file instructions as columns; so long a plan has loaded NumPy."""
+    if dataset is None or len(plan.file_instructions) < LONG:
+        return records_of(fields, plan.file_instructions)
+    from shardctl.spec.reads import reads_of
+
+    return reads_of(dataset, plan.ranges).records(fields)
+
+
+def _total(plan: Plan) -> str:
+    count = len(plan.file_instructions)
+    ranges = [piece for piece in plan.ranges if piece.num_examples]
+    if not ranges:
+        return "total: no examples"
+    several = len({piece.split.name for piece in ranges}) > 1
+    parts = []
+    for piece in ranges:
+        name = f"{piece.split.name} " if several else ""
+        parts.append(f"{name}{piece.start} to {piece.stop - 1} ({piece.num_examples:,})")
+    num_files = plan.num_files
+    files = "1 file" if num_files == 1 else f"{num_files:,} files"
+    if num_files < count:
+        files = f"{count:,} reads of {files}"
+    examples = "1 example" if plan.num_examples == 1 else f"{plan.num_examples:,} examples"
+    return f"total: {files}, {examples}; ids {', '.join(parts)}"
+
+
+def plan_document(plans: Plans) -> Document:
+    """Return the document of `plan`: one plan for each spec and host."""
+    written = OnDemand(len(plans.plans), lambda index: _plan(plans.plans[index], plans.dataset))
+    return {**head("plan", plans.dataset.identity), "plans": written}
+
+
+def _plan(plan: Plan, dataset: Dataset) -> Document:
+    return {
+        "spec": plan.spec,
+        "host": record_of(plan.host, "index count"),
+        "num_examples": plan.num_examples,
+        "file_instructions": _records(plan, dataset, _FIELDS.split()),
+    }
+
+
+def plan_rows(plans: Plans | Plan) -> RecordStream:
+    """Return a row for each file instruction."""
+    several = plans.plans if isinstance(plans, Plans) else (plans,)
+
+    def pieces() -> Pieces:
+        for plan in several:
+            host = None if plan.host is None else str(plan.host)
+            dataset = plans.dataset if isinstance(plans, Plans) else None
+            for count, cells in _records(plan, dataset, _FIELDS.split()).pieces():
+                yield count, [plan.spec, host, *cells]
+
+    return RecordStream(f"spec host {_FIELDS}", pieces)

@@ -1,0 +1,146 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl quality`: how close an order is to a uniform permutation."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shardctl.cli.formats import Formats, OutputOptions, PictureOption, verb_formats
+from shardctl.cli.options.dataset import chosen_dataset, project_here
+from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.shared import (
+    DatasetOptions,
+    Flag,
+    SpecArgument,
+    Text,
+    number,
+    option,
+    real_number,
+)
+from shardctl.cli.output import say, warn
+from shardctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from shardctl.metadata.project_file import Project
+    from shardctl.settings.read_settings import ReadSettings
+
+FORMATS = Formats(renderers=verb_formats("verbs.quality.view", "quality", pictures=True))
+_OF_LOADERS = Formats(renderers=verb_formats("verbs.quality.view", "loaders", pictures=True))
+
+
+def _known_minimums(incomplete: str) -> list[str]:
+    from shardctl.verbs.quality.answer import MINIMUM_WORDS
+
+    return [word for word in MINIMUM_WORDS if word.startswith(incomplete)]
+
+
+def quality(
+    source: DatasetOptions,
+    reading: OrderOptions,
+    out: OutputOptions,
+    spec: SpecArgument = None,
+    target: Annotated[
+        Any,
+        option(
+            parse=real_number(lambda score: 0 < score <= 1, "a score above 0, at most 1, is needed")
+        ),
+    ] = None,
+    sorted_by_shard: Flag = False,
+    num_classes: Annotated[Any, number("--classes")] = None,
+    min_score: Annotated[str | None, option(offered=_known_minimums)] = None,
+    memory: Text = None,
+    example_bytes: Text = None,
+    num_hosts: Annotated[Any, number("--hosts")] = None,
+    loaders: Flag = False,
+    picture: PictureOption = None,
+) -> None:
+    """Say how well an order is shuffled: 0 is the order of storage, 1 a uniform permutation.
+
+    The verdict says it in words: no shuffle, weak, fair (a score of 0.5 or more), good (0.8), as
+    good as uniform; or that it cannot be told, of very few examples.
+
+    Each metric is beside what a uniform permutation shows, with its spread; then come the parts
+    of the epoch, the next epoch, the hosts, and what other settings would do. Without --batch,
+    batches of 256 are meant. Seeds that are not given get stand-ins.
+
+    A terminal also shows where in storage the examples of the epoch lie (a diagonal is the order
+    of storage, an even shade a uniform permutation) and the score over the epoch; -o quality.svg
+    draws these and what other settings would score.
+
+    Options:
+      --target SCORE: Find the smallest shuffle buffer that reaches this score, and its memory.
+      --sorted-by-shard: Labels are sorted in storage: measure the classes in a batch, too.
+      --classes N: How many classes --sorted-by-shard has, of equal size [default: one a shard].
+      --min-score SCORE: Exit with 1 if the score is lower: a number, or weak, fair, good or
+        uniform.
+      --memory SIZE: Say what buffer fits into so much memory, as 8GiB, and what it scores.
+      --example-bytes SIZE: What a decoded example takes [default: from features.json, or as
+        stored].
+      --hosts N: Compare N hosts and measure the first of them, as --host 0/N does.
+      --loaders: Compare all loaders on this dataset: how each mixes, ends and goes on.
+
+    Examples:
+      # How much shuffling are shuffled files and a buffer?
+      shardctl quality --shuffle-files --buffer 10000 -d imagenet2012
+      # The smallest buffer that reaches a score; --memory 8GiB asks the other way round
+      shardctl quality --shuffle-files --target 0.9 -d mnist
+      # TFDS, Hugging Face, Grain and torch side by side
+      shardctl quality --loaders --batch 256 -d imagenet2012
+    """
+    from shardctl.spec.host import Host
+
+    project = project_here(source, reading)
+    settings = reading.settings(project)
+    if num_hosts is not None:
+        if "host" in reading.given():
+            raise UsageError("--host I/N says how many hosts there are; give --hosts N without it")
+        settings = replace(settings, host=Host(index=0, count=num_hosts))
+    if loaders:
+        asked = {"--target": target, "--memory": memory, "--classes": num_classes}
+        asked |= {"--min-score": min_score, "--example-bytes": example_bytes}
+        asked |= {"--sorted-by-shard": sorted_by_shard or None}
+        _compare_loaders(source, project, spec, settings, out, asked, picture=picture)
+        return
+    from shardctl.verbs.quality.answer import minimum_score, shortfall
+    from shardctl.verbs.quality.answer import quality as measured_quality
+
+    minimum = None if min_score is None else minimum_score(min_score)
+    if num_classes is None and sorted_by_shard:
+        num_classes = 0
+    plan = measured_quality(
+        chosen_dataset(source, project, settings=settings),
+        spec,
+        settings,
+        num_classes=num_classes,
+        target=target,
+        memory=memory,
+        example_bytes=example_bytes,
+    )
+    warn(plan.warnings)
+    FORMATS.write(out, plan, picture=picture)
+    lacking = None if minimum is None else shortfall(plan, minimum)
+    if lacking is not None:
+        say(f"check: {lacking}")
+        raise typer.Exit(1)
+
+
+def _compare_loaders(
+    source: DatasetOptions,
+    project: "Project",
+    spec: str | None,
+    settings: "ReadSettings",
+    out: OutputOptions,
+    asked: Mapping[str, object],
+    *,
+    picture: bool | None,
+) -> None:
+    from shardctl.verbs.quality.loaders import compare_loaders
+
+    for name, value in asked.items():
+        if value is not None:
+            raise UsageError(f"{name} is about one order; leave out --loaders, or {name}")
+    plan = compare_loaders(chosen_dataset(source, project, settings=settings), spec, settings)
+    warn(plan.warnings)
+    _OF_LOADERS.write(out, plan, picture=picture)

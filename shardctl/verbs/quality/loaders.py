@@ -1,0 +1,328 @@
+"""How does every loader mix one dataset, how does it end, and can it be continued?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shardctl.base.arguments.checked import checked
+from shardctl.base.phrase import refused
+from shardctl.base.tabular import Tabular
+from shardctl.base.text import in_short
+from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
+from shardctl.errors import ShardctlError, UsageError
+from shardctl.order.file_formats import refuse_open_splits
+from shardctl.order.loader_version import with_version
+from shardctl.order.order import Order
+from shardctl.order.plan_order import PlannedOrder, as_warnings, order_of, resolved_spec
+from shardctl.order.sample import COMPLETE_LIMIT, epoch_length, sample_epoch
+from shardctl.order.storage_order import storage_order
+from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.spec.host import Host
+from shardctl.spec.subsplit import Resolved
+from shardctl.verbs.quality.metrics import (
+    far_metrics,
+    near_metrics,
+    occupancy_moments,
+    shards_in_batch,
+)
+from shardctl.verbs.quality.score import Verdict, score_of, verdict_of
+from shardctl.verbs.quality.ways import (
+    DEFAULT_BATCH,
+    Way,
+    ways_to_read,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoaderComparison(Tabular):
+    """All ways to read a spec, side by side.
+
+    batch: examples in a batch of one host. uniform_shards: from how many shards a batch comes of a
+    uniform permutation of all that the spec reads.
+    """
+
+    dataset: Dataset
+    spec: str
+    num_examples: int
+    num_shards: int
+    batch: int
+    num_hosts: int
+    uniform_shards: float
+    ways: tuple[WayToRead, ...]
+    warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        scored = [way for way in self.ways if way.mixing is not None]
+        return in_short(
+            self, f"{self.dataset.title} {self.spec}", f"{len(scored)} of {len(self.ways)} ways"
+        )
+
+
+@checked
+def compare_loaders(
+    dataset: DatasetLike, spec: str | None = None, settings: SettingsLike | None = None
+) -> LoaderComparison:
+    """Return how each loader that people use would read a spec: how well, to what end, how on.
+
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: what all of them are given; each takes what it knows. A buffer stands for the
+            usual ones (1,000; with TFDS 10,000 too), a host for one of those that share the
+            examples; without a batch 256 is meant, without seeds stand-ins.
+
+    Returns:
+        A LoaderComparison; `ways` are its rows, with the reason where a loader refuses the dataset.
+
+    Raises:
+        UsageError: a bad spec; stages; fewer than 2 examples; more than 1,024 hosts.
+
+    >>> import shardctl
+    >>> found = shardctl.compare_loaders("mnist", "test")
+    >>> [(way.reader, way.mixing.verdict) for way in found.ways][3:5]
+    [('HF 5.2.0: shuffle(1,000)', 'weak'), ('HF: Dataset.shuffle', 'as good as uniform')]
+    """
+    dataset, settings = as_dataset(dataset), as_settings(settings)
+    num_hosts = 1 if settings.host is None else settings.host.count
+    if not settings.takes("batch"):  # which is that of every row
+        raise refused("{stages} are of tf.data, and other loaders have none; leave {stages} out")
+    if num_hosts > MAX_HOSTS:
+        raise refused(
+            "{num_hosts=}: the ends of at most {:,} are compared", MAX_HOSTS, num_hosts=num_hosts
+        )
+    resolved = resolved_spec(dataset, spec)
+    refuse_open_splits(resolved)
+    if resolved.num_examples < 2:
+        raise UsageError(
+            f"to compare loaders takes 2 examples at least, and {resolved.spec} has "
+            f"{resolved.num_examples}"
+        )
+    batch = DEFAULT_BATCH if settings.batch is None else settings.batch
+    sizes = storage_order(order_of(resolved, ReadSettings()).order).shard_sizes
+    ways = tuple(
+        way_to_read(resolved, way, num_hosts)
+        for way in ways_to_read(settings, resolved.dataset.file_format)
+    )
+    said = (warning for way in ways for warning in way.warnings)
+    return LoaderComparison(
+        dataset=resolved.dataset,
+        spec=resolved.spec,
+        num_examples=resolved.num_examples,
+        num_shards=len(sizes),
+        batch=batch,
+        num_hosts=num_hosts,
+        uniform_shards=occupancy_moments(sizes, min(batch, int(sizes.sum())), 1).expected,
+        ways=ways,
+        warnings=tuple(dict.fromkeys((*resolved.warnings, *said))),
+    )
+
+
+# One way to read a dataset.
+
+_MEASURED = (
+    1 << 18
+)  # examples up to which a row is measured whole, and about what is of longer ones
+_TAIL = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mixing:
+    """How one process of a loader mixes an epoch.
+
+    num_examples: of its epoch; num_measured of them are, none where the permutation is known to be
+        uniform and too long to make: then all is as expected of one.
+    shards: from how many shards a batch comes, on average; at_end: of the last 2%, a batch at
+        least; shards_error: one standard error of `shards`, None where all is measured.
+    uniform_shards: expected of a uniform permutation of what the process reads.
+    """
+
+    num_examples: int
+    num_measured: int = 0
+    shards: float
+    shards_error: float | None = None
+    at_end: float
+    uniform_shards: float
+    score: float
+    score_error: float | None = None
+    verdict: Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class WayToRead(Way):
+    """A way to read: how it mixes, how it ends, and whether it can be continued.
+
+    settings: in force, of the host that is measured; of another loader with its version.
+    num_files: files that are read at once; of a loader that reads by index those it jumps among.
+    num_lost: examples that the library's own state loses at most, 0 where it loses none.
+    refused: why this dataset is not read so; what is not known then is None.
+    """
+
+    num_files: int | None
+    mixing: Mixing | None
+    ending: Ending | None
+    num_lost: int
+    refused: str | None = None
+    warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        scored = "refused" if self.mixing is None else f"score {self.mixing.score:.3f}"
+        return in_short(self, self.reader, scored)
+
+
+def way_to_read(resolved: Resolved, way: Way, num_hosts: int) -> WayToRead:
+    """Return what comes of a way to read a spec, or why it is refused."""
+    refused: str | None = None
+    planned: PlannedOrder | None = None
+    mixing = ending = num_files = None
+    held = 0 if way.held is None or way.continued != "loses examples" else way.held
+    try:
+        if num_hosts > 1 and not way.shares:
+            raise UsageError(
+                "it shares nothing among hosts: each of them reads everything; DistributedSampler "
+                "shares"
+            )
+        # Its row says the version, so nothing is assumed of it.
+        planned = order_of(resolved, with_version(way.settings))
+        order = planned.order
+        ending = ending_of(
+            lambda other: order_of(resolved, other).order, order.settings, resolved.num_examples
+        )
+        mixing = _mixing(order, way.settings.batch or 1)
+        num_files, held = _num_files(order), min(held, mixing.num_examples)
+    except ShardctlError as error:
+        refused = error.args[0] if error.args else str(error)
+        mixing = ending = None
+    told = () if planned is None else (*planned.warnings, *as_warnings(planned.assumptions))
+    return WayToRead(
+        **vars(way) | {"settings": way.settings if planned is None else planned.order.settings},
+        num_files=num_files,
+        mixing=mixing,
+        ending=ending,
+        num_lost=held,
+        refused=refused,
+        warnings=told,
+    )
+
+
+def _mixing(order: Order, batch: int) -> Mixing:
+    num_examples = epoch_length(order)
+    if num_examples < 2:
+        raise UsageError(
+            f"how well it mixes takes 2 examples at least, and a process has {num_examples} here"
+        )
+    window = max(2, min(batch, num_examples))
+    if num_examples > COMPLETE_LIMIT and order.is_uniform and order.is_made_whole:
+        # A uniform permutation need not be made to know what is expected of it.
+        shards = occupancy_moments(storage_order(order).shard_sizes, window, 1).expected
+        return Mixing(
+            num_examples=num_examples,
+            shards=shards,
+            at_end=shards,
+            uniform_shards=shards,
+            score=1.0,
+            verdict="as good as uniform",
+        )
+    sample = sample_epoch(order, window=window, limit=_MEASURED, num_measured=_MEASURED)
+    score = score_of([*near_metrics(sample, window), *far_metrics(sample)])
+    shards_in = shards_in_batch(sample, window)
+    end = sample.part(1 - max(_TAIL, window / num_examples), 1.0, window)
+    return Mixing(
+        num_examples=num_examples,
+        num_measured=sample.num_measured if not sample.complete else num_examples,
+        shards=shards_in.value,
+        shards_error=shards_in.sampling_error,
+        at_end=shards_in_batch(end, window).value,
+        uniform_shards=shards_in.expected,
+        score=score.value,
+        score_error=score.sampling_error,
+        verdict=verdict_of(score, order),
+    )
+
+
+def _num_files(order: Order) -> int:
+    """Return how many files a process reads at once, or jumps among where it reads by index."""
+    num_files, window = len(storage_order(order).shard_sizes), order.settings.buffer
+    if order.num_in_turn is not None:
+        return min(num_files, order.num_in_turn)
+    # A window: neighbours in storage.
+    return num_files if window is None else _most_in_window(order, window)
+
+
+def _most_in_window(order: Order, size: int) -> int:
+    """Return from how many files at most come `size` examples that lie together, in such pieces."""
+    stops = np.cumsum(order.reads.take)
+    begins = np.arange(0, int(stops[-1]), max(1, size))[:_MEASURED]
+    first = np.searchsorted(stops, begins, side="right")
+    last = np.searchsorted(stops, np.minimum(begins + size, stops[-1]) - 1, side="right")
+    return int((last - first).max()) + 1
+
+
+# How an epoch ends on all hosts: equal steps or a hang, what is repeated, what nobody reads.
+
+MAX_HOSTS = 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """How an epoch of `num_hosts` hosts ends.
+
+    steps: the fewest and the most batches of a host; a step that not all make hangs a collective.
+    num_repeated: examples that are handed out again so that hosts are even.
+    num_left_out: examples that no host gets.
+    num_dropped: examples of batches that are not full and dropped, as the settings ask.
+    last_batch: examples in the smallest of the last batches, None where all are full.
+    """
+
+    num_hosts: int
+    steps: tuple[int, int]
+    num_repeated: int
+    num_left_out: int
+    num_dropped: int
+    last_batch: int | None
+
+    @property
+    def hangs(self) -> bool:
+        """Whether a host makes more steps than another."""
+        return self.steps[0] != self.steps[1]
+
+
+def ending_of(
+    order_under: Callable[[ReadSettings], Order], settings: ReadSettings, num_examples: int
+) -> Ending:
+    """Return how an epoch of all hosts ends that share so many examples.
+
+    A loader either repeats examples or leaves some out, and those that it repeats come last, where
+    they are dropped first: their numbers follow from how many the hosts have together. Grain's
+    shuffles do both besides, see `LoaderSequence.num_again`; of these batches are dropped afterwards.
+
+    Raises:
+        UsageError: the loader refuses one of the hosts.
+    """
+    count = 1 if settings.host is None else settings.host.count
+    kept, steps, last = 0, [], []
+    whole: list[Order] = []
+    for index in range(count):
+        host = None if settings.host is None else Host(index=index, count=count)
+        of_host = replace(settings, host=host)
+        order = order_under(of_host)
+        kept += order.num_examples
+        num_steps = order.num_steps or 0
+        steps.append(num_steps)
+        if num_steps:
+            last.append(len(order.positions_in_step(num_steps - 1)))
+        whole.append(order_under(replace(of_host, drop_remainder=False)))
+    smallest = min(last, default=0)
+    left_out = max(0, num_examples - sum(order.num_examples for order in whole))
+    of_loader = [order.handed_out for order in whole if order.handed_out is not None]
+    again = of_loader[0].num_again(of_loader) if of_loader else 0
+    return Ending(
+        num_hosts=count,
+        steps=(min(steps), max(steps)),
+        num_repeated=max(0, kept - num_examples) + again,
+        num_left_out=left_out + again,
+        num_dropped=max(0, num_examples - kept) - left_out,
+        last_batch=smallest if 0 < smallest < (settings.batch or 1) else None,
+    )

@@ -1,0 +1,396 @@
+"""Measures of an order, each beside what a uniform permutation shows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardctl.base.arrays import Int64s
+from shardctl.order.sample import Floats, OrderSample
+from shardctl.verbs.quality.score import Fault, Metric, Scale
+
+
+def near_metrics(sample: OrderSample, window: int, num_classes: int | None = None) -> list[Metric]:
+    """Return the metrics of mixing near by: neighbours, and windows of a batch.
+
+    `num_classes` is that of labels sorted in storage, 0 for one a shard, None where they are not. A
+    metric that every order has alike is left out: shards of one example, or a single shard, beside
+    which others may be too small to count in a float.
+    """
+    found = []
+    if len(sample.shard_sizes) > 1 and int(sample.shard_sizes.max()) > 1:
+        neighbours = same_shard_neighbours(sample)
+        found += [neighbours] if neighbours.reach > 0 else []
+    found.append(neighbour_distance(sample))
+    if window <= sample.length:
+        found.append(batch_coverage(sample, window))
+        if num_classes is not None:
+            classes, sizes = _sorted_classes(sample, num_classes)
+            if len(sizes) > 1 and int(sizes.max()) > 1:
+                found.append(class_purity(sample, window, classes, sizes))
+    return found
+
+
+def far_metrics(sample: OrderSample) -> list[Metric]:
+    """Return the metrics of mixing far apart: how the epoch follows storage."""
+    return [displacement(sample), rank_correlation(sample)]
+
+
+def same_shard_neighbours(sample: OrderSample) -> Metric:
+    """Return the part of neighbours in the order that come from one shard.
+
+    n less the number of runs, over n - 1 (Wald and Wolfowitz, "On a test whether two samples are
+    from the same population", 1940; Mood 1940 for several kinds). Uniform: the sum over shards of
+    n_s (n_s - 1) / (n (n - 1)). Fewer is not a fault.
+    """
+    same = sample.shards[:, 1:] == sample.shards[:, :-1]
+    uniform = PairKernel.of_groups(sample.shard_sizes).moments(*_neighbours(sample))
+    return _metric(
+        "same_shard_neighbours", sample, same.mean(axis=1), uniform, "above", 1 - uniform.expected
+    )
+
+
+def neighbour_distance(sample: OrderSample) -> Metric:
+    """Return how far apart in storage neighbours in the order lie, as a part of the dataset.
+
+    The rank version of von Neumann's ratio ("Distribution of the ratio of the mean square
+    successive difference to the variance", 1941; Bartels 1982), with |difference| for its square.
+    Uniform: (n + 1) / (3 n).
+    """
+    distances = np.abs(np.diff(sample.ranks, axis=1)).mean(axis=1) / sample.num_ranks
+    uniform = PairKernel.of_distances(sample.num_ranks).moments(
+        *_neighbours(sample), sample.num_ranks
+    )
+    return _metric("neighbour_distance", sample, distances, uniform, "both", uniform.expected)
+
+
+def batch_coverage(sample: OrderSample, window: int) -> Metric:
+    """Return the part of the dataset that a batch is drawn from.
+
+    Storage is cut into as many equal parts as the batch has examples; the value is how many of them
+    the batch touches, over their number. Uniform: hypergeometric occupancy, about 1 - 1/e. More is
+    no fault.
+    """
+    return _coverage("batch_coverage", sample, window, "near")
+
+
+def buffer_coverage(sample: OrderSample, window: int) -> Metric:
+    """Return the part of the dataset that as many examples as a buffer holds are drawn from.
+
+    As for a batch; the window is that of the buffer. It does not count in the score, so that orders
+    with and without a buffer compare.
+    """
+    return _coverage("buffer_coverage", sample, window, "shown")
+
+
+def shards_in_batch(sample: OrderSample, window: int) -> Metric:
+    """Return from how many shards the examples of a batch come.
+
+    Uniform: the sum over shards of 1 - C(n - n_s, b) / C(n, b). More is not a fault.
+    """
+    counts = _touched(sample.shards, window)
+    uniform = occupancy_moments(sample.shard_sizes, window, counts.size)
+    return _metric(
+        "shards_in_batch", sample, counts.mean(axis=1), uniform, "below", uniform.expected, "shown"
+    )
+
+
+def class_purity(sample: OrderSample, window: int, classes: Int64s, class_sizes: Int64s) -> Metric:
+    """Return the chance that two examples of a batch are of one class.
+
+    Simpson's index of concentration ("Measurement of diversity", 1949), without replacement; its
+    inverse is the number of classes that are as good as present (Hill, "Diversity and evenness",
+    1973), by which it is scored. Uniform: the sum over classes of n_c (n_c - 1) / (n (n - 1)). Less
+    is not a fault.
+    """
+    rows = _windows(classes, window)
+    ordered = np.sort(rows, axis=-1)
+    # Of each run of one class, an example has as many partners before it as its place in the run.
+    begins = np.ones(ordered.shape, bool)
+    begins[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
+    place = np.arange(window)
+    run_start = np.maximum.accumulate(np.where(begins, place, 0), axis=-1)
+    num_pairs = window * (window - 1) // 2
+    purity = (place - run_start).sum(axis=-1) / num_pairs
+    num_windows = purity.size
+    uniform = PairKernel.of_groups(class_sizes).moments(
+        num_windows * num_pairs, num_windows * num_pairs * (window - 2)
+    )
+    return _metric("class_purity", sample, purity.mean(axis=1), uniform, "times", uniform.expected)
+
+
+def displacement(sample: OrderSample) -> Metric:
+    """Return the mean distance between position and place in storage, as a part of the dataset.
+
+    Spearman's footrule over n**2 ("'Footrule' for measuring correlation", 1906; Diaconis and Graham
+    1977). Uniform: 1/3; a reversed order has 1/2, which is as far from it as 1/6 is.
+    """
+    uniform = displacement_moments(sample.num_positions, sample.num_measured, sample.num_ranks)
+    values = np.abs(sample.offsets).mean(axis=1)
+    return _metric("displacement", sample, values, uniform, "both", uniform.expected, "far")
+
+
+def rank_correlation(sample: OrderSample) -> Metric:
+    """Return Spearman's rho between position and place in storage: 1 sorted, -1 reversed.
+
+    1 - 6 sum d**2 / (n (n**2 - 1)) ("The proof and measurement of association between two things",
+    1904). Uniform: 0.
+    """
+    n = sample.num_positions
+    values = 1 - 6 * (sample.offsets**2).mean(axis=1) * (n * n / (n * n - 1))
+    uniform = rank_correlation_moments(n, sample.num_measured)
+    return _metric("rank_correlation", sample, values, uniform, "both", 1.0, "far")
+
+
+def error_of(values: Floats, sample: OrderSample) -> float | None:
+    """Return the standard error of a mean over stretches (float64[k]), None for a whole order.
+
+    One stretch a stratum: from the differences of successive ones (Wolter, "Introduction to
+    Variance Estimation", 2007, section 8.2), less what is measured already.
+    """
+    if sample.complete:
+        return None
+    if len(values) < 2:
+        return math.inf
+    variance = float((np.diff(values) ** 2).mean()) / 2 / len(values)
+    return math.sqrt(variance * (1 - sample.measured_part))
+
+
+def _metric(
+    name: str,
+    sample: OrderSample,
+    values: Floats,
+    uniform: UniformMoments,
+    fault: Fault,
+    reach: float,
+    scale: Scale = "near",
+) -> Metric:
+    return Metric(
+        name=name,
+        value=float(values.mean()),
+        expected=uniform.expected,
+        spread=uniform.spread,
+        fault=fault,
+        reach=reach,
+        scale=scale,
+        sampling_error=error_of(values, sample),
+    )
+
+
+def _coverage(name: str, sample: OrderSample, window: int, scale: Scale) -> Metric:
+    cells, sizes = _equal_parts(sample, window)
+    touched = _touched(cells, window)
+    uniform = occupancy_moments(sizes, window, touched.size)
+    part = UniformMoments(expected=uniform.expected / window, spread=uniform.spread / window)
+    return _metric(name, sample, touched.mean(axis=1) / window, part, "below", part.expected, scale)
+
+
+def _sorted_classes(sample: OrderSample, num_classes: int) -> tuple[Int64s, Int64s]:
+    if num_classes == 0:
+        return sample.shards, sample.shard_sizes
+    return _equal_parts(sample, num_classes)
+
+
+def _equal_parts(sample: OrderSample, count: int) -> tuple[Int64s, Int64s]:
+    """Return which of equal parts each position holds (int64[k, length]), and their sizes."""
+    num_ranks = sample.num_ranks
+    if num_ranks * count < 1 << 63:  # else rank * count would overflow an int64
+        # Part c begins at the first rank for which rank * count // num_ranks is c.
+        edges = -(-np.arange(count + 1) * num_ranks // count)
+        return sample.ranks * count // num_ranks, np.diff(edges)
+    size = num_ranks // count  # the last part takes the rest, fewer than `count`
+    sizes = np.full(count, size)
+    sizes[-1] += num_ranks - size * count
+    return np.minimum(sample.ranks // size, count - 1), sizes
+
+
+def _neighbours(sample: OrderSample) -> tuple[int, int]:
+    """Return (pairs of neighbours measured, pairs of those that share an example)."""
+    stretches = len(sample.ranks)
+    return stretches * (sample.length - 1), stretches * max(0, sample.length - 2)
+
+
+def _windows(values: Int64s, window: int) -> Int64s:
+    """Return whole windows, [k, windows of a stretch, window]."""
+    count = values.shape[1] // window
+    return values[:, : count * window].reshape(len(values), count, window)
+
+
+def _touched(cells: Int64s, window: int) -> Int64s:
+    """Return how many cells each window touches, int64[k, windows of a stretch]."""
+    # Sorted, so that a new cell begins wherever neighbours differ; a set a window would be slow.
+    ordered = np.sort(_windows(cells, window), axis=-1)
+    changes = (ordered[..., 1:] != ordered[..., :-1]).sum(axis=-1)
+    return np.asarray(changes + 1, np.int64)
+
+
+# What to expect of measures of an order when the order is a uniform permutation.
+#
+# `UniformMoments` are the expectation and the spread (one standard deviation) of a mean over
+# positions of a permutation drawn uniformly. They are exact where all positions are measured.
+
+_MAX_FACTORS = 4096  # factors of a product taken one by one; beyond, at as many midpoints
+_MAX_SIZES = 32  # distinct cell sizes kept apart in a variance
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UniformMoments:
+    """Expectation and standard deviation under a uniform permutation."""
+
+    expected: float
+    spread: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PairKernel:
+    """Sums over all ordered pairs (x, y), x != y, of n examples of a symmetric g(x, y).
+
+    total: of g(x, y); squares: of g(x, y)**2; rows: over x, of (sum over y of g(x, y))**2.
+    """
+
+    n: int
+    total: int
+    squares: int
+    rows: int
+
+    def moments(self, num_pairs: int, num_touching: int, unit: int = 1) -> UniformMoments:
+        """Return the moments of the mean of g / unit over pairs of positions.
+
+        `num_touching` counts the pairs of pairs that share a position. The variance of a sum of
+        exchangeable terms has three parts: a pair with itself, with one that shares a position,
+        and with one that shares none (the method of Wald and Wolfowitz, "An exact test for
+        randomness in the non-parametric case based on serial correlation", 1943).
+
+        >>> uniform = PairKernel.of_distances(3).moments(2, 1)  # 0 1 2 and its five rearrangements
+        >>> round(uniform.expected, 6), round(uniform.spread, 6)
+        (1.333333, 0.235702)
+        """
+        # Exact fractions: the variance is a small difference of large terms, of which floats would
+        # leave nothing for a large n.
+        n, mean = self.n, Fraction(self.total, self.n * (self.n - 1))
+        own = Fraction(self.squares, n * (n - 1)) - mean**2
+        variance = num_pairs * own
+        sharing = self.rows - self.squares
+        if n > 2:
+            touching = Fraction(sharing, n * (n - 1) * (n - 2)) - mean**2
+            variance += 2 * num_touching * touching
+        if n > 3:
+            apart = self.total**2 - 2 * self.squares - 4 * sharing
+            disjoint = Fraction(apart, n * (n - 1) * (n - 2) * (n - 3)) - mean**2
+            variance += (num_pairs * (num_pairs - 1) - 2 * num_touching) * disjoint
+        return UniformMoments(
+            expected=float(mean / unit),
+            spread=math.sqrt(max(0.0, float(variance / (num_pairs * unit) ** 2))),
+        )
+
+    @classmethod
+    def of_groups(cls, sizes: Int64s) -> PairKernel:
+        """Return the kernel that is 1 for two examples of one group; `sizes` is int64[groups].
+
+        The number of neighbours of one group is n less the number of runs (Mood, "The
+        distribution theory of runs", 1940); over all pairs it is Simpson's index of concentration
+        ("Measurement of diversity", 1949).
+        """
+        distinct, counts = np.unique(sizes, return_counts=True)
+        pairs = list(zip(distinct.tolist(), counts.tolist(), strict=True))
+        ones = sum(count * size * (size - 1) for size, count in pairs)
+        rows = sum(count * size * (size - 1) ** 2 for size, count in pairs)
+        return cls(n=int(sizes.sum()), total=ones, squares=ones, rows=rows)
+
+    @classmethod
+    def of_distances(cls, n: int) -> PairKernel:
+        """Return the kernel |x - y| of n places in storage."""
+        # The sum over y of |x - y|, x from 1, is x**2 - (n + 1) x + n (n + 1) / 2; its square by
+        # the sums of powers. Four times each, to stay with whole numbers.
+        one = n * (n + 1) // 2
+        two = n * (n + 1) * (2 * n + 1) // 6
+        four = n * (n + 1) * (2 * n + 1) * (3 * n * n + 3 * n - 1) // 30
+        a, c = n + 1, n * (n + 1) // 2
+        rows = four - 2 * a * one**2 + (a * a + 2 * c) * two - 2 * a * c * one + n * c * c
+        return cls(n=n, total=n * (n * n - 1) // 3, squares=n * n * (n * n - 1) // 6, rows=rows)
+
+
+def displacement_moments(n: int, num_measured: int, num_ranks: int) -> UniformMoments:
+    """Return the moments of the mean of |position - place in storage| / n.
+
+    Exact for all of n positions: Spearman's footrule, mean (n**2 - 1) / 3 and variance
+    (n + 1)(2 n**2 + 7) / 45 of the sum (Diaconis and Graham, "Spearman's footrule as a measure of
+    disarray", 1977). Of a sample the variance is that of Hoeffding ("A combinatorial central limit
+    theorem", 1951): 1/20 a position for what the places differ, less 1/180 for what is fixed by all
+    places being taken.
+
+    >>> uniform = displacement_moments(3, 3, 3)
+    >>> round(uniform.expected * 9, 6), round((uniform.spread * 9) ** 2, 6)  # 0 2 2 4 4 4
+    (2.666667, 2.222222)
+    """
+    if n == num_measured == num_ranks:
+        variance = (n + 1) * (2 * n * n + 7) / 45
+        return UniformMoments(expected=(n * n - 1) / (3 * n * n), spread=math.sqrt(variance) / n**2)
+    return UniformMoments(expected=1 / 3, spread=math.sqrt(1 / (20 * num_measured) - 1 / (180 * n)))
+
+
+def rank_correlation_moments(n: int, num_measured: int) -> UniformMoments:
+    """Return the moments of Spearman's rho of position and place in storage.
+
+    Of all positions the variance is 1 / (n - 1) (Kendall and Gibbons, "Rank Correlation Methods",
+    1990). Of a sample it is 6/5 a position less 1/5 for all places being taken, as above.
+    """
+    if num_measured >= n:
+        return UniformMoments(expected=0.0, spread=1 / math.sqrt(max(1, n - 1)))
+    return UniformMoments(expected=0.0, spread=math.sqrt(6 / (5 * num_measured) - 1 / (5 * n)))
+
+
+def occupancy_moments(sizes: Int64s, num_drawn: int, num_windows: int) -> UniformMoments:
+    """Return the moments of how many cells windows of `num_drawn` examples touch on average.
+
+    A cell of size a of n is missed with probability C(n - a, b) / C(n, b), two cells as one of both
+    sizes (hypergeometric occupancy: Johnson and Kotz, "Urn Models and Their Application", 1977,
+    chapter 3). Windows count as independent. `sizes` is int64[cells]; where more than 32 sizes
+    differ, cells of like size share their mean in the variance.
+
+    >>> uniform = occupancy_moments(np.array([2, 2]), 2, 1)  # 4 of 6 pairs touch both
+    >>> round(uniform.expected, 6), round(uniform.spread, 6)
+    (1.666667, 0.471405)
+    """
+    n = int(sizes.sum())
+    distinct, counts = np.unique(sizes[sizes > 0], return_counts=True)
+    expected = float((counts * (1 - _missed(distinct.astype(float), n, num_drawn))).sum())
+    values, weights = _few(distinct.astype(float), counts)
+    alone = _missed(values, n, num_drawn)
+    together = _missed((values[:, None] + values).ravel(), n, num_drawn)
+    # Covariances of "cell i is missed" and "cell j is missed"; on the diagonal, where i is j, the
+    # variance takes their place.
+    joint = together.reshape(len(values), -1) - np.outer(alone, alone)
+    variance = weights @ joint @ weights + float(
+        (weights * (alone - alone**2 - joint.diagonal())).sum()
+    )
+    return UniformMoments(
+        expected=expected, spread=math.sqrt(max(0.0, float(variance)) / max(1, num_windows))
+    )
+
+
+def _missed(sizes: NDArray[np.float64], n: int, num_drawn: int) -> NDArray[np.float64]:
+    """Return the probability (float64[k]) that no example of a cell is among those drawn."""
+    count = min(num_drawn, _MAX_FACTORS)
+    # Draw i misses with probability 1 - a / (n - i); of many draws, one is taken for its
+    # neighbours. Logarithms, since the product of thousands of factors can underflow.
+    drawn = (np.arange(count) + 0.5) * (num_drawn / count) - 0.5
+    with np.errstate(divide="ignore"):
+        logs = np.log1p(-np.minimum(sizes[:, None] / (n - drawn), 1.0)).sum(axis=1)
+    return np.where(sizes > n - num_drawn, 0.0, np.exp(logs * (num_drawn / count)))
+
+
+def _few(
+    sizes: NDArray[np.float64], counts: Int64s
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    # The matrix of pairs of sizes grows with the square of their number.
+    if len(sizes) <= _MAX_SIZES:
+        return sizes, np.asarray(counts, np.float64)
+    bins = np.arange(len(sizes)) * _MAX_SIZES // len(sizes)
+    weights = np.bincount(bins, counts).astype(np.float64)
+    means: NDArray[np.float64] = np.bincount(bins, counts * sizes) / weights
+    return means, weights

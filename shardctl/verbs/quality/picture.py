@@ -1,0 +1,162 @@
+"""How an order is shuffled as pictures: where its examples lie, scores, ways to read side by side.
+
+A picture of the whole order says what a figure cannot: whether it follows storage, in lumps, or
+without a pattern.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shardctl.base.arrays import Int64s
+from shardctl.base.text import counted, first_upper
+from shardctl.draw.picture import (
+    Bar,
+    Heat,
+    Line,
+    Paper,
+    Picture,
+    Rise,
+    Series,
+    bar_lines,
+)
+from shardctl.draw.quantities import human_bytes
+from shardctl.order.order import Order
+from shardctl.order.sample import (
+    OrderSample,
+    epoch_length,
+)
+from shardctl.order.shard_map import NUM_COLUMNS, NUM_ROWS, looked_up, whole_epoch
+from shardctl.order.storage_order import storage_order
+from shardctl.verbs.quality.answer import Quality
+from shardctl.verbs.quality.loaders import LoaderComparison
+from shardctl.verbs.quality.score import MIXED, Verdict, even_from_afar
+from shardctl.verbs.quality.view import best_line, measured_line
+
+_LOOKED_UP = 1 << 16  # positions of a long epoch
+
+
+def quality_pictures(quality: Quality, paper: Paper) -> tuple[Picture, ...]:
+    """Return where examples lie over the epoch, the score over it, and what would help."""
+    found = [
+        order_picture(quality.order, quality.sample, quality.verdict),
+        score_picture(quality),
+    ]
+    return (*found, what_if_picture(quality, paper)) if quality.alternatives else tuple(found)
+
+
+def order_picture(
+    order: Order, sample: OrderSample | None = None, verdict: Verdict | None = None
+) -> Picture:
+    """Return where in storage the examples of the first epoch lie.
+
+    A `sample` of the whole epoch is drawn. Where an order that is not mixed near by is one even
+    shade yet, it is said.
+    """
+    num_positions = epoch_length(order)
+    heat = Heat(
+        counts=_counts(order, sample),
+        sides=("first", "last"),
+        below=f"position {num_positions - 1:,}",
+    )
+    is_finer = verdict is not None and verdict not in MIXED and heat.is_even
+    return Picture(
+        name="shard-map",
+        title="Where in storage the examples of the epoch lie",
+        caption="over the epoch, where its examples lie in storage. A diagonal is the order of "
+        "storage, an even shade a uniform permutation.",
+        marks=(heat,),
+        warnings=(even_from_afar(verdict),) if is_finer and verdict is not None else (),
+    )
+
+
+def _counts(order: Order, sample: OrderSample | None) -> Int64s:
+    """Return how many examples of each part of storage come in each part of the epoch."""
+    ranks, num_ranks = places(order, sample)
+    shape = min(NUM_ROWS, num_ranks), min(NUM_COLUMNS, len(ranks))
+    rows = (ranks * (shape[0] / num_ranks)).astype(np.int64).clip(0, shape[0] - 1)
+    columns = np.arange(len(ranks)) * shape[1] // len(ranks)
+    cells = np.bincount(rows * shape[1] + columns, minlength=shape[0] * shape[1])
+    return cells.reshape(shape)
+
+
+def places(order: Order, sample: OrderSample | None = None) -> tuple[Int64s, int]:
+    """Return the place in storage of the examples of the first epoch, of how many.
+
+    int64[n], in the order of the epoch. Of one of more than two million examples single positions
+    are looked up, one in each of equal parts: a stretch would show the few shards that the
+    interleave has open.
+    """
+    sample = whole_epoch(order, sample)
+    if sample is not None:
+        return sample.ranks[0], sample.num_ranks
+    storage = storage_order(order)
+    return storage.of(looked_up(order, _LOOKED_UP))[0], storage.num_ranks
+
+
+def score_picture(quality: Quality) -> Picture:
+    """Return the score over the epoch, near by, beside that of a uniform permutation."""
+    parts, tail = quality.by_position, quality.tail
+    shown = parts if tail is None else (*parts, tail)
+    values = [part.score.value for part in parts]
+    low, high = f"{min(values):.4f}", f"{max(values):.4f}"
+    text = (
+        "the score near by over the epoch, which is best as high as that of a uniform "
+        f"permutation. It is {low if low == high else f'{low} to {high}'}"
+    )
+    if tail is not None:
+        text += f", and {tail.score.value:.4f} of the last "
+        text += counted(tail.stop - tail.start, "example")
+    rise = Rise(
+        names=("this order", "uniform"),
+        values=tuple(part.score.value for part in shown),
+        expected=tuple(part.score.expected for part in shown),
+    )
+    return Picture(
+        name="score",
+        title="The score over the epoch",
+        caption=f"{text}; uniform {parts[0].score.expected:.4f}.",
+        marks=(rise,),
+        note="" if quality.sampled is None else f"{first_upper(measured_line(quality))}.",
+    )
+
+
+def what_if_picture(quality: Quality, paper: Paper) -> Picture:
+    """Return what other settings would score, with the memory of each buffer that is new."""
+    rows = [
+        (choice.change, choice.score.value, choice.num_bytes) for choice in quality.alternatives
+    ]
+    rows.append(("uniform", quality.score.expected, None))
+    bars = [
+        Bar(score, score, f"{score:.3f}" if size is None else f"{score:.3f} {human_bytes(size)}")
+        for _, score, size in rows
+    ]
+    marks = bar_lines("change", [name for name, *_ in rows], [Series("score", bars, 1.0)], paper)
+    return Picture(
+        name="what-if",
+        title="What other settings would score",
+        caption="each bar changes one thing, or two; of a buffer its memory is said too.",
+        marks=tuple(marks),
+        note=f"{first_upper(best_line(quality))}.",
+    )
+
+
+def loaders_pictures(comparison: LoaderComparison, paper: Paper) -> tuple[Picture, ...]:
+    """Return from how many shards a batch of each way to read comes, beside a uniform one."""
+    read = [(way.reader, way.mixing.shards) for way in comparison.ways if way.mixing is not None]
+    rows = [*read, ("uniform", comparison.uniform_shards)]
+    series = Series("shards", [Bar(number, number, f"{number:.1f}") for _, number in rows])
+    marks: tuple[Line, ...] = ()
+    if read:
+        marks = tuple(bar_lines("reader", [name for name, _ in rows], [series], paper))
+    refused = (way for way in comparison.ways if way.refused is not None)
+    return (
+        Picture(
+            name="loaders",
+            title=f"From how many of {counted(comparison.num_shards, 'shard')} a batch comes",
+            caption="from how many shards a batch comes; the last bar is that of a uniform "
+            "permutation.",
+            marks=marks,
+            note="; ".join(f"{way.reader}: {way.refused}" for way in refused),
+        ),
+    )

@@ -1,0 +1,368 @@
+"""What would other settings make of the quality of an order, and how large must its buffer be?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from shardctl.base.phrase import option, refused
+from shardctl.base.tfds_rules import WHOLE_DATASET
+from shardctl.dataset.dataset import Split
+from shardctl.dataset.element_size import ElementSize
+from shardctl.errors import ShardctlError, UsageError
+from shardctl.order.order import Order
+from shardctl.order.plan_order import order_of
+from shardctl.order.sample import epoch_length, sample_epoch
+from shardctl.settings.read_settings import ReadSettings, refuse_loader
+from shardctl.settings.short_form import stages_of
+from shardctl.spec.subsplit import Resolved
+from shardctl.stages.pipelines import readers_of
+from shardctl.verbs.quality.metrics import far_metrics, near_metrics
+from shardctl.verbs.quality.score import Score, Verdict, score_of, verdict_of
+
+_LIMIT = 1 << 18  # examples up to which an alternative is measured whole
+_MORE_FILES = 4
+_MAX_SHARDS = 1 << 19
+_SEEDS = {"shuffle_seed": 1, "buffer_seed": 2}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """The score under some settings, and what it is worth."""
+
+    score: Score
+    verdict: Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """The pipeline whose quality is asked for.
+
+    `window` is the examples in a batch, `num_classes` that of labels sorted in storage: 0 for one a
+    shard, None where they are not. `element_size` is what an example takes in a buffer, if known.
+    `resolved` is what the spec selects, or the readers of stages; `asked` the order under
+    `settings` if it is made.
+    """
+
+    resolved: Resolved
+    settings: ReadSettings
+    window: int
+    num_classes: int | None = None
+    element_size: ElementSize | None = None
+    asked: Order | None = None
+
+    def order(self, settings: ReadSettings) -> Order:
+        """Return the order under other settings."""
+        if self.asked is not None and settings == self.settings:
+            return self.asked
+        return order_of(self.resolved, settings).order
+
+    def measured(self, settings: ReadSettings) -> Measured:
+        """Return the score under other settings, from a sample where there are many examples."""
+        order = self.order(settings)
+        if not epoch_length(order):  # of other files a host has no whole batch, as of these it has
+            raise UsageError("under these settings no example is handed out")
+        window = min(self.window, epoch_length(order))
+        sample = sample_epoch(order, window=window, limit=_LIMIT)
+        near = near_metrics(sample, window, self.num_classes)
+        score = score_of([*near, *far_metrics(sample)])
+        return Measured(score=score, verdict=verdict_of(score, order))
+
+    def measured_if_allowed(self, settings: ReadSettings) -> Measured | None:
+        """Return the score under settings that TFDS may refuse for this dataset, then None."""
+        try:
+            return self.measured(settings)
+        except ShardctlError:
+            return None
+
+    def buffer_bytes(self, buffer: int) -> int | None:
+        """Return the size in bytes of a buffer of so many examples, None if unknown."""
+        return None if self.element_size is None else self.element_size.of(buffer)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alternative(Measured):
+    """A change of the settings and the score it leads to.
+
+    `buffer` is the size of a buffer that is new, `num_bytes` what it takes, if that is known.
+    `rewrites` is whether the dataset has to be written anew for it.
+    """
+
+    change: str
+    buffer: int | None = None
+    num_bytes: int | None = None
+    rewrites: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class BufferForTarget:
+    """The smallest shuffle buffer that reaches a score, to two digits.
+
+    buffer: 0 where none is needed, None where not even the whole epoch does.
+    score: with that buffer, or with the whole epoch. num_bytes: what it takes, None if unknown.
+    """
+
+    target: float
+    buffer: int | None
+    score: float
+    num_bytes: int | None
+
+
+def alternatives(question: Question) -> tuple[Alternative, ...]:
+    """Return the score as it is and after each change by itself.
+
+    All are measured alike. What TFDS refuses for this dataset is left out.
+    """
+    if not has_alternatives(question.settings):
+        return ()
+    found: list[Alternative] = []
+    for change, about, settings, buffer in _changes(question):
+        measured = about.measured_if_allowed(settings)
+        if measured is not None:
+            found.append(
+                Alternative(
+                    **vars(measured),
+                    change=change,
+                    buffer=buffer,
+                    num_bytes=None if buffer is None else question.buffer_bytes(buffer),
+                    rewrites=about is not question,
+                )
+            )
+    return tuple(found)
+
+
+def has_alternatives(settings: ReadSettings) -> bool:
+    """Whether there are changes to measure: those of TFDS's reader, its files and its buffer."""
+    return settings.reader.has_blocks
+
+
+def with_shuffled_files(settings: ReadSettings) -> ReadSettings:
+    """Return the settings with a file shuffle."""
+    return replace(settings, shuffle_seed=_SEEDS["shuffle_seed"], shuffle_files=True)
+
+
+def with_buffer(settings: ReadSettings, size: int) -> ReadSettings:
+    """Return the settings with a shuffle buffer of a size, in place of any there is."""
+    seed = settings.buffer_seed
+    if seed is None and settings.global_seed is None:
+        seed = _SEEDS["buffer_seed"]
+    return replace(settings, buffer=size, buffer_seed=seed)
+
+
+_Change = tuple[str, Question, ReadSettings, int | None]
+
+
+def _without_buffer(settings: ReadSettings) -> ReadSettings:
+    return replace(settings, buffer=None, buffer_seed=None, buffer_reshuffle=None)
+
+
+def _changes(question: Question) -> Iterator[_Change]:
+    """Yield (what changes, what is asked then, settings, size of a buffer that is new)."""
+    for change, settings, buffer in [("as it is", question.settings, None), *_other(question)]:
+        yield change, question, settings, buffer
+    more = _with_more_files(question)
+    if more is not None:
+        yield f"{_MORE_FILES} times as many files", more, more.settings, None
+
+
+def _other(question: Question) -> Iterator[tuple[str, ReadSettings, int | None]]:
+    settings = question.settings
+    if any(read.settings for read in readers_of(stages_of(settings))):
+        return  # readers with settings of their own take nothing of others
+    if settings.shuffles_files:
+        yield "files not shuffled", replace(settings, shuffle_files=False, shuffle_seed=None), None
+    else:
+        yield "files shuffled", with_shuffled_files(settings), None
+    cycle = settings.cycle_length(ordered=question.resolved.dataset.ordered)
+    for factor in (4, 16):
+        yield f"cycle {cycle * factor:,}", replace(settings, cycle=cycle * factor, cpus=None), None
+    if settings.block > 1:
+        yield "block 1", replace(settings, block=1), None
+    if not settings.takes("buffer"):
+        return  # the stages say themselves where what is shuffled
+    num_examples = epoch_length(question.order(settings))
+    present = num_examples if settings.buffer == WHOLE_DATASET else settings.buffer
+    for size in (1_000, 10_000, 100_000) if present is None else (10 * present,):
+        if size <= num_examples:
+            buffered = with_buffer(settings, size)
+            yield f"buffer {size:,}", buffered, size
+            if not settings.shuffles_files:
+                yield f"files shuffled, buffer {size:,}", with_shuffled_files(buffered), size
+
+
+def _with_more_files(question: Question) -> Question | None:
+    """Return the same examples with each shard in four, None where a list names the files."""
+    resolved, settings = question.resolved, question.settings
+    splits = {piece.split.name: piece.split for piece in resolved.ranges}
+    lengths = [split.lengths64() for split in splits.values()]
+    if not settings.takes("buffer") or settings.file_order is not None:
+        return None  # stages may read several datasets
+    if max(int(of_split.max(initial=0)) for of_split in lengths) < _MORE_FILES:
+        return None
+    if sum(map(len, lengths)) * _MORE_FILES > _MAX_SHARDS:
+        return None
+    finer = {name: _finer(split) for name, split in splits.items()}
+    every = tuple(finer.get(split.name, split) for split in resolved.dataset.splits)
+    ranges = tuple(replace(piece, split=finer[piece.split.name]) for piece in resolved.ranges)
+    dataset = replace(resolved.dataset, splits=every)
+    return replace(question, resolved=replace(resolved, dataset=dataset, ranges=ranges), asked=None)
+
+
+def _finer(split: Split) -> Split:
+    lengths = tuple(
+        length * (part + 1) // _MORE_FILES - length * part // _MORE_FILES
+        for length in split.shard_lengths
+        for part in range(_MORE_FILES)
+    )
+    return Split(name=split.name, shard_lengths=lengths, num_bytes=split.num_bytes)
+
+
+def refuse_fixed_buffer(settings: ReadSettings, asked: str) -> None:
+    """Refuse a question about the buffer of a pipeline whose stages say where it stands.
+
+    Raises:
+        UsageError: there are stages, or another loader reads, which has no such buffer.
+    """
+    refuse_loader(
+        settings,
+        f"the buffer that {option(asked)} asks for",
+        "compare the scores of its own settings",
+    )
+    if not settings.takes("buffer"):
+        raise refused(
+            "{} asks for another buffer, and {stages} say where each stands; change the "
+            "shuffle there, and compare the scores",
+            option(asked),
+        )
+
+
+def buffer_for_target(question: Question, target: float) -> BufferForTarget:
+    """Return the smallest `ds.shuffle` buffer, in place of any there is, that reaches a score.
+
+    The score grows with the buffer but for the sampling error, so halving the interval finds it to
+    a hundredth; it is rounded up to two digits.
+    """
+    settings = question.settings
+    refuse_fixed_buffer(settings, "target")
+    bare = _without_buffer(settings)
+    without = question.measured(bare).score.value
+    if without >= target:
+        return BufferForTarget(target=target, buffer=0, score=without, num_bytes=0)
+
+    def score(size: int) -> float:
+        return question.measured(with_buffer(settings, size)).score.value
+
+    most = max(1, epoch_length(question.order(bare)))
+    largest = score(most)
+    if largest < target:
+        return BufferForTarget(target=target, buffer=None, score=largest, num_bytes=None)
+    low, high = 1, most
+    while high - low > max(1, low // 100):
+        # Halved on a logarithmic scale: the answer may lie anywhere between 1 and billions.
+        middle = max(low + 1, min(high - 1, math.isqrt(low * high)))
+        if score(middle) >= target:
+            high = middle
+        else:
+            low = middle
+    buffer = min(most, _rounded_up(high))
+    while (reached := score(buffer)) < target and buffer < most:
+        buffer = min(most, _rounded_up(buffer + 1))
+    return BufferForTarget(
+        target=target,
+        buffer=buffer,
+        score=reached,
+        num_bytes=question.buffer_bytes(buffer),
+    )
+
+
+def _rounded_up(number: int) -> int:
+    """Return the number with two digits and zeros that is not below.
+
+    >>> _rounded_up(23_411), _rounded_up(99_500), _rounded_up(7)
+    (24000, 100000, 7)
+    """
+    unit: int = 10 ** max(0, len(str(number)) - 2)
+    return -(-number // unit) * unit
+
+
+# What shuffle buffer does an amount of memory buy, and how well does it shuffle?
+
+# Scores that differ by less are alike: twice the sampling error of an alternative, and more.
+_ALIKE = 0.01
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryBudget:
+    """What an amount of memory buys.
+
+    num_bytes: the memory. fits: examples that fit into it. buffer: the buffer to use, which is not
+        larger than the epoch; None where not even two examples fit.
+    settings: what to change, by the names of the settings.
+    score, verdict: with that buffer in place of any there is; with the present settings but without
+        a buffer (`without`); and where files are not shuffled yet, with shuffled files, alone
+        (`files`) and besides the buffer (`both`); None where TFDS refuses that.
+    """
+
+    num_bytes: int
+    fits: int
+    buffer: int | None
+    whole_epoch: bool
+    score: float
+    verdict: Verdict
+    without: Measured
+    files: Measured | None
+    both: Measured | None
+
+    @property
+    def gains(self) -> bool:
+        """Whether the buffer mixes better than no buffer does."""
+        return self.score > self.without.score.value + _ALIKE
+
+    @property
+    def files_do_as_well(self) -> bool:
+        """Whether shuffling files, which takes no memory, mixes as well as the buffer.
+
+        Not where neither does anything.
+        """
+        least = max(self.without.score.value + _ALIKE, self.score - _ALIKE)
+        return self.files is not None and self.files.score.value >= least
+
+
+def memory_budget(question: Question, num_bytes: int) -> MemoryBudget:
+    """Return what an amount of memory buys.
+
+    Raises:
+        UsageError: nothing is known of the size of an example.
+    """
+    size = question.element_size
+    if size is None:
+        raise refused(
+            "how many bytes has a decoded example? this metadata says neither shapes nor "
+            "sizes; give {example_bytes=N}"
+        )
+    settings = question.settings
+    refuse_fixed_buffer(settings, "memory")
+    bare = _without_buffer(settings)
+    without = question.measured(bare)
+    num_examples = epoch_length(question.order(bare))
+    fits = size.fits(num_bytes)
+    buffer = min(fits, num_examples)
+    bought, files, both = without, None, None
+    if not settings.shuffles_files:
+        files = question.measured_if_allowed(with_shuffled_files(bare))
+    if buffer > 1:
+        bought = question.measured(with_buffer(settings, buffer))
+    if buffer > 1 and files is not None:
+        both = question.measured_if_allowed(with_shuffled_files(with_buffer(settings, buffer)))
+    return MemoryBudget(
+        num_bytes=num_bytes,
+        fits=fits,
+        buffer=buffer if buffer > 1 else None,
+        whole_epoch=fits >= num_examples,
+        score=bought.score.value,
+        verdict=bought.verdict,
+        without=without,
+        files=files,
+        both=both,
+    )

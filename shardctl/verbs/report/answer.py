@@ -1,0 +1,314 @@
+"""What is there to see of one pipeline: the answers of all verbs about it, for one page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from shardctl.base.arguments.checked import checked
+from shardctl.base.hooks import provided
+from shardctl.base.text import counted, in_short, quoted
+from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
+from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
+from shardctl.order.order import Order
+from shardctl.order.plan_order import as_read_by, plan_order, resolved_spec
+from shardctl.order.shard_map import ShardMap, Strips, shard_map, strips
+from shardctl.order.sources import refuse_unread_spec
+from shardctl.saved.pinned_sources import resolved_reading
+from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.spec.subsplit import Resolved
+from shardctl.verbs.config.answer import SettingInForce
+from shardctl.verbs.eval.answer import EVAL_SPLITS, Evaluation, evaluate, of_training
+from shardctl.verbs.hosts.answer import HostsPlan
+from shardctl.verbs.hosts.answer import hosts as hosts_side_by_side
+from shardctl.verbs.layout.answer import Layout
+from shardctl.verbs.layout.answer import layout as layout_of
+from shardctl.verbs.lint.answer import Lint
+from shardctl.verbs.lint.answer import lint as lint_pipeline
+from shardctl.verbs.lint.context import Usage
+from shardctl.verbs.quality.answer import Quality
+from shardctl.verbs.quality.answer import quality as measured_quality
+from shardctl.verbs.quality.loaders import LoaderComparison, compare_loaders
+from shardctl.verbs.report.question import ReportQuestion, question_in_python
+from shardctl.verbs.report.shown import NotShown, Shown, shown, shown_of
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Report:
+    """All that shardctl says of one pipeline. A part that cannot be had says why, see `NotShown`.
+
+    settings: how it is read, as it was given. in_force: every setting with its origin.
+    num_examples: that the spec selects, of one epoch; None where stages decide.
+    is_open: why nobody can know the order, where TensorFlow leaves it open; None where it is known.
+    order: what the pictures are of. Where seeds are missing it is an order with stand-ins, as
+        `assumed` says: what depends on the seed alone is one case of many.
+    before_buffer, opened: the order in which files are read into a shuffle buffer, and its first
+        visits; None where there is no buffer, or another loader or stages read.
+    hosts, num_hosts: the three ways to share, among the hosts that read, or a stand-in.
+    loaders: None where nobody asked for them.
+    notes: what stands in for something that nobody said. warnings: those of the parts.
+    """
+
+    dataset: Dataset
+    spec: str
+    settings: ReadSettings
+    in_force: tuple[SettingInForce, ...]
+    num_examples: int | None
+    num_hosts: int
+    num_devices: int
+    is_open: str | None
+    order: Shown[Order]
+    layout: Shown[Layout]
+    shard_map: Shown[ShardMap]
+    strips: Shown[Strips]
+    before_buffer: Order | None
+    opened: Strips | None
+    quality: Shown[Quality]
+    hosts: Shown[HostsPlan]
+    evaluation: Shown[Evaluation]
+    lint: Shown[Lint]
+    loaders: Shown[LoaderComparison] | None
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    question: ReportQuestion = field(repr=False)
+
+    @property
+    def parts(self) -> dict[str, object]:
+        """The parts by name, in the order in which they are shown; none that nobody asked for."""
+        names = ("layout", "shard_map", "strips", "quality", "hosts", "evaluation", "lint")
+        found = {name: getattr(self, name) for name in names}
+        return found if self.loaders is None else {**found, "loaders": self.loaders}
+
+    def to_html(self) -> str:
+        """Return the report as one page that needs nothing else."""
+        return "".join(provided("report_page")(self))
+
+    def _repr_html_(self) -> str:
+        html: str = provided("report_body")(self)
+        return html
+
+    def __repr__(self) -> str:
+        missing = [name for name, part in self.parts.items() if isinstance(part, NotShown)]
+        found = counted(len(self.lint.findings), "finding") if isinstance(self.lint, Lint) else ""
+        told = [found] if found else []
+        if missing:
+            told.append(f"not shown: {', '.join(missing)}")
+        return in_short(self, f"{self.dataset.title} {self.spec}", *told)
+
+
+@checked
+def report(
+    dataset: DatasetLike,
+    spec: str | None = None,
+    settings: SettingsLike | None = None,
+    *,
+    hosts: int | None = None,
+    devices: int = 1,
+    evaluated: str | Sequence[str] = (),
+    usage: Usage | None = None,
+    loaders: bool = False,
+) -> Report:
+    """Return what there is to see of a pipeline: the answers of the verbs, for one page.
+
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: how it is read: a ReadSettings, or a dict of its values. Seeds that are not given
+            get stand-ins, and the report says so.
+        hosts: how many hosts read, of which the first is measured; where neither this, nor
+            `usage.hosts`, nor `settings.host` says it, 8 are set side by side.
+        devices: how many each host has, which share its batch in an evaluation.
+        evaluated: what is evaluated on, one text or several; of these the first is counted. None is
+            `test`, else `validation`.
+        usage: what else the project does, for lint.
+        loaders: whether to compare all loaders, too.
+
+    Returns:
+        A Report; `to_html()` is the page. A part that cannot be had is a NotShown with the reason.
+
+    Raises:
+        UsageError: a bad spec, settings that contradict each other, two numbers of hosts.
+        DatasetError: a reference leads nowhere, or to something broken.
+
+    >>> import shardctl
+    >>> made = shardctl.report("mnist", "train", {"shuffle_seed": 1, "buffer": 1000, "batch": 64})
+    >>> made
+    <Report mnist:3.0.1 train: 3 findings>
+    """
+    question = question_in_python(
+        as_dataset(dataset),
+        spec,
+        as_settings(settings),
+        hosts=hosts,
+        evaluated=(evaluated,) if isinstance(evaluated, str) else tuple(evaluated),
+        usage=Usage() if usage is None else usage,
+    )
+    return report_of(replace(question, devices=devices, loaders=loaders))
+
+
+def report_of(question: ReportQuestion) -> Report:
+    """Return the report of a question.
+
+    Raises:
+        ShardctlError: nothing can be read, since the spec is bad, or a dataset not there; or a
+            spec that is said to be evaluated on is bad.
+    """
+    dataset, spec, settings = question.dataset, question.spec, question.settings
+    resolved = _resolved(question)
+    if resolved.num_selected == 0:
+        raise UsageError(
+            f"{quoted(resolved.spec)} has no examples: there is nothing to report; choose another"
+        )
+    for evaluated in question.evaluated:
+        resolved_spec(dataset, evaluated)
+    reading = shown(lambda: question.reading)
+    quality = shown_of(reading, lambda reading: measured_quality(dataset, spec, reading))
+    order, is_open = _order(question, quality)
+    known = order if isinstance(order, Order) else None
+    before_buffer = None if known is None else known.before_buffer
+    sized = dataset if question.sized is None else question.sized
+    hosts = shown(lambda: hosts_side_by_side(sized, spec, settings, hosts=question.num_hosts))
+    evaluation = shown(lambda: _evaluation(question, known))
+    if is_open is None:
+        _refuse_where_nothing_is_read(order, hosts, evaluation)
+    loaders = None
+    if question.loaders:
+        loaders = shown_of(reading, lambda reading: compare_loaders(dataset, spec, reading))
+    read = shown_of(order, _not_empty)
+    answers: list[object] = [resolved, quality, loaders]
+    if question.hosts_said is not None:  # what stand-ins come to is no surprise
+        answers += [hosts, evaluation]
+    return Report(
+        dataset=resolved.dataset,
+        spec=resolved.spec,
+        settings=settings,
+        in_force=question.in_force_here,
+        num_examples=resolved.num_selected,
+        num_hosts=question.num_hosts,
+        num_devices=question.devices,
+        is_open=is_open,
+        order=order,
+        layout=shown(lambda: _layout(resolved, question)),
+        shard_map=shown_of(read, lambda order: _shard_map(order, quality)),
+        strips=shown_of(read, first_visits),
+        before_buffer=before_buffer,
+        opened=None if before_buffer is None else first_visits(before_buffer),
+        quality=quality,
+        hosts=hosts,
+        evaluation=evaluation,
+        lint=shown(lambda: _lint(question)),
+        loaders=loaders,
+        notes=tuple(question.notes(known)),
+        warnings=tuple(dict.fromkeys(_warnings(answers))),
+        question=question,
+    )
+
+
+def _resolved(question: ReportQuestion) -> Resolved:
+    """Return what is read; the readers of stages, with whatever surprises about them."""
+    dataset, spec, settings = question.dataset, question.spec, question.settings
+    refuse_unread_spec(spec, settings)
+    return as_read_by(resolved_reading(dataset, spec, settings), settings)
+
+
+def _order(
+    question: ReportQuestion, quality: Shown[Quality]
+) -> tuple[Order | NotShown, str | None]:
+    """Return the order that is shown, and why nobody can know it, where that is so."""
+    if isinstance(quality, Quality) and not quality.assumed:
+        return quality.order, None
+    try:
+        planned = plan_order(question.dataset, question.spec, question.reading)
+    except UnpredictableOrderError as error:
+        reason = str(error)
+        return (quality.order if isinstance(quality, Quality) else NotShown(reason=reason)), reason
+    except ShardctlError as error:
+        return NotShown(reason=str(error)), None
+    return planned.order, None
+
+
+def _refuse_where_nothing_is_read(
+    order: Shown[Order], hosts: Shown[HostsPlan], evaluation: Shown[Evaluation]
+) -> None:
+    """Refuse settings that leave nothing to show: a version that nobody knows, a seed out of range.
+
+    Raises:
+        UsageError: what is wrong with the order.
+    """
+    others = (hosts, evaluation)
+    if isinstance(order, NotShown) and all(isinstance(part, NotShown) for part in others):
+        raise UsageError(order.reason)
+
+
+def _layout(resolved: Resolved, question: ReportQuestion) -> Layout:
+    names = dict.fromkeys(piece.split.name for piece in resolved.ranges)
+    is_own = resolved.dataset == question.dataset  # and not that of readers in stages
+    sized = question.sized if is_own else None
+    return layout_of(resolved.dataset if sized is None else sized, *names)
+
+
+def _not_empty(order: Order) -> Order:
+    if not order.num_examples:
+        raise UsageError("nothing is read, so there is nothing to draw")
+    return order
+
+
+def _shard_map(order: Order, quality: Shown[Quality]) -> ShardMap:
+    return shard_map(order, quality.sample if isinstance(quality, Quality) else None)
+
+
+def _evaluation(question: ReportQuestion, order: Order | None) -> Evaluation:
+    spec = next(iter(question.evaluated), None)
+    names = [split.name for split in question.dataset.splits]
+    if spec is None:
+        spec = next((name for name in EVAL_SPLITS if name in names), None)
+    if spec is None:
+        splits = " or ".join(EVAL_SPLITS)
+        raise UsageError(
+            f"{question.dataset.title} has no split {splits}; say what is evaluated on with "
+            "--eval SPEC"
+        )
+    settings, said = of_training(question.settings)
+    found = evaluate(
+        question.dataset,
+        spec,
+        settings,
+        batch=question.device_batch(order),
+        hosts=question.num_hosts,
+        devices=question.devices,
+        remainder="drop" if question.settings.drop_remainder else "ragged",
+    )
+    return replace(found, warnings=(*found.warnings, *said))
+
+
+def _lint(question: ReportQuestion) -> Lint:
+    return lint_pipeline(
+        question.dataset,
+        question.spec,
+        question.settings,
+        evaluated=question.evaluated,
+        usage=question.usage,
+        select=question.lint.get("select", ()),
+        ignore=question.lint.get("ignore", ()),
+    )
+
+
+def _warnings(answers: Iterable[object]) -> Iterator[str]:
+    for answer in answers:
+        yield from getattr(answer, "warnings", ())
+
+
+# Which files a report shows as open: the first visits of an order, and those before its buffer.
+
+_ROUNDS = 4  # of the interleave, whose visits are shown one by one
+_LONGEST = 4096  # positions
+_OTHERWISE = 256  # positions, where there is no interleave to follow
+
+
+def first_visits(order: Order) -> Strips:
+    """Return the first visits: of some rounds of the interleave, where it alone decides."""
+    stop = _OTHERWISE
+    if order.has_blocks:
+        cycle = order.settings.cycle_length(ordered=order.dataset.ordered)
+        stop = min(max(_ROUNDS * cycle * order.settings.block, stop), _LONGEST)
+    return strips(order, 0, min(stop, order.num_examples))

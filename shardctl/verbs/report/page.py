@@ -1,0 +1,310 @@
+"""A report as one HTML page that needs nothing else: no script, no network, nothing to install.
+
+A section has the tables and pictures that the command of its answer shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from shardctl.base.text import counted, first_upper
+from shardctl.base.tfds_rules import ORDER_RULES
+from shardctl.draw.drawers import pictures_of
+from shardctl.draw.picture import SHEET
+from shardctl.draw.step_rows import pipeline_record, settings_words
+from shardctl.draw.tables import Column
+from shardctl.order.order import Order
+from shardctl.order.shard_map import Strips
+from shardctl.saved.head import own_version
+from shardctl.verbs.config.answer import SettingInForce
+from shardctl.verbs.config.view import origin_words, value_words
+from shardctl.verbs.eval.advice import advice as advice_of_evaluation
+from shardctl.verbs.eval.advice import call_of
+from shardctl.verbs.eval.answer import Evaluation
+from shardctl.verbs.eval.view import way_cells
+from shardctl.verbs.hosts.advice import advice, reason
+from shardctl.verbs.hosts.answer import HostsPlan
+from shardctl.verbs.hosts.view import measure_cells
+from shardctl.verbs.layout.answer import Layout
+from shardctl.verbs.layout.view import LEGEND, split_cells
+from shardctl.verbs.lint.answer import Finding, Lint
+from shardctl.verbs.quality.answer import Quality
+from shardctl.verbs.quality.loaders import LoaderComparison
+from shardctl.verbs.quality.picture import order_picture
+from shardctl.verbs.quality.score import meaning
+from shardctl.verbs.quality.view import (
+    LABELS,
+    epochs_line,
+    going_on_cells,
+    hosts_line,
+    measured_line,
+    memory_lines,
+    metric_cells,
+    mixing_cells,
+    mixing_legend,
+)
+from shardctl.verbs.report.answer import Report
+from shardctl.verbs.report.document import again
+from shardctl.verbs.report.elements import (
+    OPTION,
+    Section,
+    code,
+    command,
+    facts,
+    figures,
+    in_frame,
+    items,
+    name,
+    not_shown,
+    page,
+    paragraph,
+    part,
+    plain,
+    sentence,
+    table,
+)
+from shardctl.verbs.report.shown import NotShown, Shown
+from shardctl.verbs.report.summary import summary_section
+from shardctl.verbs.simulate.picture import strips_picture
+
+_SETTINGS = tuple(Column(heading=text, align="left") for text in ("setting", "value", "origin"))
+
+
+def report_page(report: Report) -> Iterator[str]:
+    """Yield the page of a report; the same report gives the same bytes."""
+    yield page(
+        title=f"{report.dataset.title}, {report.spec}",
+        heading=f"{name(report.dataset.title)}, {name(report.spec)}",
+        kind="How this dataset is read, and in which order",
+        more=_pipeline(report),
+        sections=report_sections(report),
+    )
+
+
+def report_body(report: Report) -> str:
+    """Return the page for a notebook."""
+    title = f"Report of {report.dataset.title}, {report.spec}"
+    return in_frame(title, repr(report)[1:-1], "".join(report_page(report)))
+
+
+def report_sections(report: Report) -> list[Section]:
+    """Return the sections in the order of a newcomer's questions."""
+    loaders = report.loaders
+    found = (
+        summary_section(report),
+        Section("data", "What is read, and how", _data(report)),
+        Section("shuffle", "Is it shuffled?", _shuffle(report)),
+        Section("open", "Which files are open when?", _open(report)),
+        Section("hosts", "What does each host read?", part(report.hosts, hosts_body)),
+        Section("evaluation", "Does the evaluation end?", part(report.evaluation, evaluation_body)),
+        None
+        if loaders is None
+        else Section("loaders", "How would other loaders read it?", part(loaders, _loaders)),
+        Section("findings", "What goes wrong?", part(report.lint, _findings)),
+        Section("about", "About this report", _about(report)),
+    )
+    return [section for section in found if section is not None]
+
+
+def _pipeline(report: Report) -> str:
+    """Return what shapes the order, in words."""
+    order = report.order
+    if isinstance(order, NotShown):
+        return ""
+    count = counted(order.epoch_size, "example")
+    if order.num_examples != order.epoch_size:
+        count += f" an epoch, {order.num_examples:,} in all"
+    assumed = (f" Assumed: {sentence(text)}" for text in order.assumptions)
+    return f"{count}: {sentence(settings_words(pipeline_record(order)))}{''.join(assumed)}"
+
+
+def _about(report: Report) -> Iterator[str]:
+    yield from stated("What was assumed", report.notes)
+    yield from stated("Worth knowing", report.warnings)
+    yield "<h3>Make it again</h3>\n"
+    yield command(again(report.question))
+    pairs = (
+        ("fingerprint of the dataset", code(report.dataset.fingerprint)),
+        ("shardctl", plain(own_version())),
+        ("rules of the order", plain(ORDER_RULES)),
+    )
+    yield facts(pairs, "lines wide")
+
+
+def stated(heading: str, lines: Iterable[str]) -> Iterator[str]:
+    """Yield sentences under a heading, nothing where there are none."""
+    said = items(first_upper(sentence(line)) for line in lines)
+    if said:
+        yield f"<h3>{heading}</h3>\n{said}"
+
+
+def _data(report: Report) -> Iterator[str]:
+    dataset = report.dataset
+    pairs = (
+        ("dataset", name(dataset.title)),
+        ("what is read of it", code(report.spec)),
+        ("file format", plain(dataset.file_format)),
+        ("known from", name(dataset.data_dir or dataset.origin)),
+    )
+    yield facts(pairs)
+    yield from part(report.layout, _layout)
+    chosen = [item for item in report.in_force if item.origin.source != "default"]
+    others = [item for item in report.in_force if item.origin.source == "default"]
+    yield _settings("Settings that somebody chose, and what follows from them", chosen)
+    yield _settings(f"{counted(len(others), 'default')}, which nobody changed", others)
+
+
+def _layout(layout: Layout) -> Iterator[str]:
+    yield figures(pictures_of(layout))
+    yield table("Splits, and how evenly their shards share the examples", *split_cells(layout))
+    yield paragraph(plain(LEGEND), "quiet")
+
+
+def _settings(caption: str, settings: list[SettingInForce]) -> str:
+    rows = ((item.name, value_words(item), origin_words(item.origin)) for item in settings)
+    return table(caption, _SETTINGS, rows, kind="said") if settings else ""
+
+
+def evaluation_body(evaluation: Evaluation) -> Iterator[str]:
+    """Yield the steps of every host, where they end, and what cures a hang."""
+    yield paragraph(
+        f"{code(evaluation.spec)}: {counted(evaluation.total, 'example')} on "
+        f"{counted(evaluation.num_hosts, 'host')} of {counted(evaluation.num_devices, 'device')}, "
+        f"in batches of {evaluation.device_batch:,} a device, {evaluation.host_batch:,} a host.",
+        "lead",
+    )
+    if evaluation.refusal is not None:
+        refused = f"<strong>Refused:</strong> {sentence(evaluation.refusal)}."
+        yield paragraph(f"{refused} What follows is what its hosts would do.")
+    yield figures(pictures_of(evaluation))
+    call = call_of(evaluation)
+    yield items(
+        first_upper(sentence(line))
+        if not line.startswith(call)
+        else f"{code(call)}{sentence(line.removeprefix(call))}"
+        for line in advice_of_evaluation(evaluation)
+    )
+    yield table("What becomes of the examples that fill no batch", *way_cells(evaluation))
+    yield paragraph("* as it is set up here", "quiet")
+
+
+def hosts_body(plan: HostsPlan) -> Iterator[str]:
+    """Yield what hosts read, and which way to share serves best."""
+    comparison = plan.comparisons[0]
+    best = comparison.recommended
+    named = "None" if best is None else plain(best.name)
+    several = len(comparison.strategies) > 1
+    serves = f"<strong>Serves best: {named}.</strong> " if several else ""
+    yield paragraph(f"{serves}{first_upper(sentence(reason(comparison)))}.", "lead")
+    yield figures(pictures_of(plan))
+    yield table("The ways to share, side by side", *measure_cells(plan))
+    yield items(map(sentence, advice(comparison, plan.settings)))
+
+
+def _findings(lint: Lint) -> Iterator[str]:
+    looked = ", ".join(
+        f"{code(read.spec)} (evaluation)" if read.evaluates else code(read.spec)
+        for read in lint.context.reads
+    )
+    num = len(lint.findings)
+    found = f"and made {counted(num, 'finding')}" if num else "and found nothing"
+    yield paragraph(f"{counted(len(lint.rules), 'rule')} looked at {looked}, {found}.")
+    if num:
+        yield f'<ul class="findings">\n{"".join(map(_finding, lint.findings))}</ul>\n'
+        example = code(f"shardctl lint --explain {lint.findings[0].rule.code}")
+        yield paragraph(f"{example} tells the whole story.")
+
+
+def _finding(finding: Finding) -> str:
+    told = [("why", sentence(finding.why)), ("what helps", sentence(finding.fix))]
+    if finding.specs:
+        told.append(("in", ", ".join(map(code, finding.specs))))
+    return (
+        f'<li class="{finding.severity}">\n'
+        f'<h3><span class="severity">{first_upper(finding.severity)}</span> '
+        f"{plain(finding.rule.code)}: {plain(finding.rule.title)}</h3>\n"
+        f"{facts(told, 'lines')}</li>\n"
+    )
+
+
+def _loaders(plan: LoaderComparison) -> Iterator[str]:
+    hosts = "" if plan.num_hosts == 1 else f", {counted(plan.num_hosts, 'host')}"
+    yield paragraph(
+        f"{counted(plan.num_examples, 'example')} in {counted(plan.num_shards, 'shard')}, "
+        f"batches of {plan.batch:,}{hosts}.",
+        "lead",
+    )
+    yield figures(pictures_of(plan))
+    if any(way.refused is None for way in plan.ways):
+        yield table("How each way mixes, and how it ends", *mixing_cells(plan))
+        yield paragraph(f"{plain(first_upper(mixing_legend(plan)))}.", "quiet")
+        yield table("How each way goes on after a stop", *going_on_cells(plan), kind="said")
+
+
+def _shuffle(report: Report) -> Iterator[str]:
+    if report.is_open is not None:
+        told = "what is shown is one order of many"
+        yield paragraph(f"Nobody can know this order; {told}: {sentence(report.is_open)}.")
+    yield from part(report.quality, quality_body)
+    if isinstance(report.quality, NotShown) and isinstance(report.order, Order):
+        if isinstance(report.shard_map, NotShown):
+            yield not_shown(report.shard_map)
+        else:
+            yield figures([order_picture(report.order)])
+
+
+def quality_body(quality: Quality) -> Iterator[str]:
+    """Yield how close the order is to a uniform permutation, and what would bring it closer."""
+    score = quality.score
+    error = score.sampling_error
+    measured = "" if error is None else f", known to {error:.4f} since stretches are measured"
+    yield paragraph(
+        f"<strong>{plain(first_upper(quality.verdict))}:</strong> "
+        f"{plain(meaning(quality.verdict, quality.order))}. "
+        f"The score is {score.value:.4f} of 1{measured}; a uniform permutation of these examples "
+        f"scores {score.expected:.4f}, give or take {score.spread:.4f}. The lowest metric is "
+        f"{LABELS[quality.weakest.name]}.",
+        "lead",
+    )
+    yield figures(pictures_of(quality))
+    yield table("Each metric beside what a uniform permutation shows", *metric_cells(quality))
+    if any(metric.scale == "shown" for metric in quality.metrics):
+        yield paragraph("* shown, not in the score", "quiet")
+    lines = (measured_line(quality), epochs_line(quality), hosts_line(quality))
+    yield items(plain(first_upper(line)) for line in lines if line)
+    yield items(map(_memory, memory_lines(quality)))
+
+
+def _memory(line: str) -> str:
+    """Return what is said of the buffer's memory, and where the option in it belongs."""
+    said = first_upper(sentence(line))
+    asked = OPTION.search(line)
+    return f"{said} (an option of {code('shardctl quality')})" if asked else said
+
+
+def _open(report: Report) -> Iterator[str]:
+    """Yield which files are open when, and behind a buffer what it hands out besides."""
+    reading = report.before_buffer or report.order
+    if isinstance(reading, Order) and reading.has_blocks:
+        settings = reading.settings
+        files = min(settings.cycle_length(ordered=reading.dataset.ordered), len(reading.reads))
+        how = "It is read to its end, before another is opened."
+        if files > 1:
+            how = f"They take turns, {counted(settings.block, 'example')} each."
+        yield paragraph(f"Examples come from {counted(files, 'file')} at a time. {how}", "lead")
+    yield from part(report.strips, lambda strips: _strips(report, strips))
+
+
+def _strips(report: Report, strips: Strips) -> Iterable[str]:
+    order: Shown[Order] = report.order
+    assert isinstance(order, Order)
+    handed_out = strips_picture(strips, order, SHEET)
+    if report.before_buffer is None or report.opened is None:
+        return (figures([handed_out]),)
+    opened = strips_picture(report.opened, report.before_buffer, SHEET)
+    shown = (
+        replace(opened, title="What is read of the files, into the buffer"),
+        replace(handed_out, title="What the shuffle buffer hands out"),
+    )
+    return (figures(shown),)

@@ -1,0 +1,474 @@
+"""How does a pipeline resume exactly where it stopped?"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from shardctl.base.arguments.checked import checked
+from shardctl.base.arrays import Int64s
+from shardctl.base.phrase import refused
+from shardctl.base.text import choices, nearest_first
+from shardctl.dataset.dataset import DatasetLike, as_dataset
+from shardctl.loaders.library import library_of
+from shardctl.loaders.stop import Stop
+from shardctl.order.epoch_reading import EpochReading
+from shardctl.order.file_formats import refuse_unreadable
+from shardctl.order.loader_order import LoaderOrder
+from shardctl.order.order import CHUNK_SIZE, NONE, Order
+from shardctl.order.plan_order import PlannedOrder, order_of, plan_order
+from shardctl.order.reader_order import ReaderOrder
+from shardctl.order.staged import StagedOrder
+from shardctl.saved.pinned_sources import resolved_reading, without_stages
+from shardctl.saved.resume_plan import (
+    MAX_FURTHER_EPOCHS,
+    UNSEEDED_MODES,
+    WITHOUT_END,
+    AfterRead,
+    BatchCall,
+    ConcatenateCall,
+    ConsumedSource,
+    FurtherEpoch,
+    Mode,
+    ResumePlan,
+    ShardCall,
+    ShuffleCall,
+    TakeCall,
+)
+from shardctl.settings.read_settings import (
+    ReadSettings,
+    SettingsLike,
+    as_settings,
+)
+from shardctl.settings.table import ENDLESS
+from shardctl.spec.reads import joined
+from shardctl.stages import stages as tf_stages
+from shardctl.stages.part import Stage
+from shardctl.stages.pipelines import last_batch, readers_of
+from shardctl.verbs.resume.rest_of_epoch import (
+    consumed_examples,
+    epoch_at,
+    inputs_read,
+    order_to_resume,
+    pending_inputs,
+    plan_of,
+    reader_state,
+    reads_at,
+    reads_of_codes,
+    rest_of_reading,
+    resume_point,
+    shuffle_state,
+    within_a_batch,
+    without_seed,
+)
+
+BufferMode = Literal["exactly-once", "exact-order", "at-most-once", "at-least-once"]
+
+
+@checked
+def resume(
+    dataset: DatasetLike,
+    spec: str | None = None,
+    settings: SettingsLike | None = None,
+    *,
+    consumed: int | None = None,
+    steps: int | None = None,
+    mode: BufferMode = "exactly-once",
+    risk: float | None = None,
+) -> ResumePlan:
+    """Return how a pipeline resumes after `consumed` examples, or `steps` batches, of its order.
+
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: those of the pipeline that stopped, of TFDS's reader or another loader.
+        consumed: how many examples it had handed out, counted over all epochs.
+        steps: how many batches, in place of `consumed`.
+        mode: with a shuffle buffer: "exactly-once" (what is left, in another order),
+            "exact-order"; without its seed "at-most-once" (goes on behind all that the buffer had
+            read) or "at-least-once" (reads the last buffers again).
+        risk: of "at-least-once", below how many examples may be lost on the average; 1e-6 if None.
+
+    Returns:
+        A ResumePlan, whose `file_instructions` are read by a new interleave: the open files from
+        where they are, in turn, then the others. `unseeded` says what is lost and repeated
+        without a seed. Stages that file instructions cannot continue are continued by
+        shardctl.tfds, another loader by its library, as `continued_by` says: `after_read` are the
+        calls that lead to what is left.
+
+    Raises:
+        DatasetError: files that `as_dataset` does not read.
+        UsageError: past the end of the order, not one of `consumed` and `steps`, `steps` without a
+            batch size, no such mode, a mode without a seed where there is one, a risk that is not
+            above 0 and at most the size of the buffer.
+        UnpredictableOrderError: TensorFlow leaves the order open.
+
+    >>> import shardctl
+    >>> settings = shardctl.ReadSettings(shuffle_seed=42, batch=256)
+    >>> plan = shardctl.resume("imagenet2012", "train", settings, steps=1234)
+    >>> plan.mode, plan.consumed, plan.remaining, plan.file_instructions[0].skip
+    ('exact', 315904, 965263, 976)
+    >>> settings = {"loader": "torch", "shuffle_seed": 5, "host": "0/2", "batch": 100, "pass": 3}
+    >>> plan = shardctl.resume_loader("mnist", "train", settings, steps=40)  # its older name
+    >>> plan.consumed, plan.remaining, [str(call) for call in plan.after_read]
+    (4000, 26000, ['set_epoch(epoch=3)', 'skip(batches=40)'])
+    """
+    if mode not in get_args(BufferMode):
+        raise refused(
+            "{mode!}: choose from {}",
+            choices(nearest_first(mode, get_args(BufferMode))),
+            mode=mode,
+        )
+    dataset, spec, settings = without_stages(as_dataset(dataset), spec, as_settings(settings))
+    if settings.reader.on_tf_data:
+        refuse_unreadable(dataset)
+    planned = order_to_resume(partial(plan_order, dataset, spec), settings, mode, risk)
+    return resume_order(planned, consumed=consumed, steps=steps, mode=mode, risk=risk)
+
+
+resume_loader = resume  # what another loader than TFDS's was resumed with
+LoaderPlan = ResumePlan
+
+
+def resume_order(
+    planned: PlannedOrder,
+    *,
+    consumed: int | None = None,
+    steps: int | None = None,
+    mode: BufferMode = "exactly-once",
+    risk: float | None = None,
+) -> ResumePlan:
+    """Return how a pipeline of a known order resumes, see `resume`.
+
+    In the modes without a seed it is an order of `order_to_resume`, whose seed means nothing.
+    """
+    order = planned.order
+    consumed = consumed_examples(order, consumed=consumed, steps=steps)
+    by = order.continued_by
+    if by == "loader":
+        made = _of_loader(order, consumed)
+    elif by == "shardctl.tfds":
+        made = _of_stages(order, consumed)
+    else:
+        made = _of_reader(planned.of_reader, consumed, mode, risk)
+    by = made.setdefault("continued_by", by)
+    more = made.pop("warnings", ())
+    return plan_of(
+        planned,
+        made.pop("settings", order.settings),
+        consumed=consumed,
+        **made,
+        warnings=(*planned.warnings, *within_a_batch(order, consumed, by), *more),
+    )
+
+
+_END = 2**63 - 1
+
+
+def _of_reader(order: ReaderOrder, consumed: int, mode: Mode, risk: float | None) -> dict[str, Any]:
+    """Return the fields of the plan with which TFDS's reader goes on."""
+    settings, point = order.settings, resume_point(order, consumed)
+    unknown = without_seed(order, point, mode, risk)
+    mode = mode if order.num_buffered is not None else "exact"
+    if unknown is not None:
+        settings, point = replace(settings, buffer_seed=None), unknown.point
+        num_read = unknown.num_read
+    else:
+        num_read = inputs_read(order, point)
+    reading = order.reading(point.stream)
+    rest = rest_of_reading(order.reads, reading, num_read if point.remaining else _END)
+    state = reader_state(order, point.stream, num_read)
+    shuffle, pending, num_held = None, None, 0
+    if order.num_buffered is not None and unknown is None:
+        shuffle = shuffle_state(order.replay(point.stream), point.emitted)
+        inputs = pending_inputs(order, point) if point.remaining else NONE
+        pending = ids_at(order, reading, inputs)
+        if len(inputs) and mode == "exactly-once":
+            held = reads_at(order.reads, reading, inputs)
+            rest, num_held = joined([held, rest]), len(held)
+    del reading
+    order.forget_readings()
+    follow = num_further_epochs(order, point.epoch) if consumed < order.num_examples else 0
+    further = further_epochs(order, point.epoch, seeded=unknown is None) if follow else ()
+    left_in_all = order.num_examples - consumed
+    if unknown is not None:
+        left_in_all = point.remaining + follow * order.epoch_size
+        if settings.drop_remainder and settings.batch is not None:
+            left_in_all -= left_in_all % settings.batch
+    return {
+        "settings": settings,
+        "mode": mode,
+        "epoch": point.epoch,
+        "remaining": point.remaining,
+        "remaining_total": left_in_all,
+        "instructions": rest,
+        "num_pending_instructions": num_held,
+        "pending": pending,
+        "reader_state": state,
+        "shuffle": shuffle,
+        "unseeded": None if unknown is None else unknown.buffer,
+        "further_epochs": further,
+        "num_further_epochs": follow,
+        "after_read": calls_after_read(
+            settings,
+            mode,
+            point.epoch,
+            take=point.remaining,
+            num_own=num_held,
+            num_shared=len(rest) - num_held if unknown is None else 1,
+        ),
+        "warnings": _of_endless(order, mode, point.remaining),
+    }
+
+
+def _of_endless(order: ReaderOrder, mode: Mode, remaining: int) -> Iterator[str]:
+    """Yield what "exactly-once" cannot mean where files repeat without end behind a buffer."""
+    if order.is_one_stream and mode == "exactly-once" and remaining:
+        yield (
+            f"{ENDLESS} and --buffer: a stream without end has no rest that is read exactly once; "
+            f"the next {remaining} examples may be others than without the interruption, from the "
+            "buffer and what follows; --mode exact-order continues with the same ones"
+        )
+
+
+def further_epochs(
+    order: ReaderOrder, epoch: int, *, seeded: bool = True
+) -> tuple[FurtherEpoch, ...]:
+    """Return the epochs that follow one, as many as a plan lists; `seeded` with buffers' seeds."""
+    stop = epoch + 1 + min(num_further_epochs(order, epoch), MAX_FURTHER_EPOCHS)
+    shuffles, buffers = order.settings.shuffles_files, seeded and order.num_buffered is not None
+    return tuple(
+        FurtherEpoch(
+            epoch=index,
+            consumed=index * order.epoch_size,
+            num_examples=order.epoch_size,
+            file_seeds=order.seeds.of_files(index) if shuffles else None,
+            buffer_seeds=order.seeds.of_buffer(index) if buffers else None,
+        )
+        for index in range(epoch + 1, stop)
+    )
+
+
+def num_further_epochs(order: ReaderOrder, epoch: int) -> int:
+    """Return how many epochs follow one; where the files repeat, its stream holds them all."""
+    return order.num_streams - 1 - order.stream_of(epoch)[0]
+
+
+def ids_at(order: ReaderOrder, reading: EpochReading, inputs: Int64s) -> tuple[int | str, ...]:
+    """Return the ids at positions (int64[q]) of a reading of the files."""
+    return tuple(order.codes.ids(reading.codes_at(inputs)) if len(inputs) else [])
+
+
+def calls_after_read(
+    settings: ReadSettings,
+    mode: Mode,
+    epoch: int,
+    *,
+    take: int | None = None,
+    num_own: int = 0,
+    num_shared: int = 1,
+) -> tuple[AfterRead, ...]:
+    """Return the calls behind the reader, in their order; `take` is what is left of the stream.
+
+    Of the instructions the first `num_own` hold examples of this host alone, which `ds.shard` must
+    not split again; the `num_shared` after them hold those of all hosts.
+    """
+    calls: list[AfterRead] = []
+    host = settings.host
+    if host is not None and settings.host_mode.reads_all and num_shared:
+        calls.append(ShardCall(num_shards=host.count, index=host.index, skip_instructions=num_own))
+    unseeded = mode in UNSEEDED_MODES
+    if unseeded and settings.is_endless and take is not None:
+        calls.append(TakeCall(count=take))  # before a buffer, which must not choose what is left
+    if (unseeded or mode == "exactly-once") and settings.buffer is not None:
+        calls.append(ShuffleCall(buffer_size=settings.buffer, seed=settings.buffer_seed))
+    if settings.is_endless:
+        if settings.buffer is not None and take is not None and not unseeded:
+            calls.append(TakeCall(count=take))  # the buffer reads beyond the end of the order
+    elif epoch + 1 < settings.epochs:
+        calls.append(ConcatenateCall(first_epoch=epoch + 1, last_epoch=settings.epochs - 1))
+    if settings.batch is not None:
+        calls.append(BatchCall(batch_size=settings.batch, drop_remainder=settings.drop_remainder))
+    return tuple(calls)
+
+
+# Pipelines with stages. What only cuts the reader's order, maps it and makes batches of it goes on
+# by file instructions. All else is continued by shardctl.tfds, which builds the stages again and
+# goes on behind what they have handed out; the plan says how far that was, in all and of each
+# source.
+
+_COMPARED = 64  # examples at both ends of a rest that are looked up in the pipeline's own order
+
+
+def _of_stages(order: Order, consumed: int) -> dict[str, Any]:
+    """Return the fields of the plan with which stages go on."""
+    assert isinstance(order, StagedOrder)
+    left = WITHOUT_END if order.is_endless else order.num_examples - consumed
+    readers = readers_of(order.stages)
+    counts = [consumed] if len(readers) == 1 else order.consumed(consumed)
+    return {
+        "epoch": epoch_at(order, consumed),
+        "remaining": left,
+        "remaining_total": left,
+        "sources": tuple(
+            ConsumedSource(data=read.data, spec=read.spec, consumed=count)
+            for read, count in zip(readers, counts, strict=True)
+        ),
+        **_by_instructions(order, consumed, left),
+    }
+
+
+def _by_instructions(order: StagedOrder, consumed: int, remaining: int) -> dict[str, Any]:
+    """Return the fields of file instructions, none where these alone do not continue the plan.
+
+    They do where the stages hand out a piece of the reader's order, which each pass has alike.
+    """
+    settings, source, stages = order.settings, order.stages.source, order.stages.stages
+    if not isinstance(source, tf_stages.Read) or source.data is not None or source.settings:
+        return {}
+    shuffled = settings.shuffles_files and (
+        settings.shuffle_seed is None or (settings.pass_index and settings.reshuffle is not False)
+    )
+    cached = settings.pass_index and any(isinstance(stage, tf_stages.Cache) for stage in stages)
+    is_read_alike = not (shuffled or cached or settings.host_mode.reads_all)
+    if not is_read_alike or settings.loop != "python" or order.is_endless or settings.is_endless:
+        return {}
+    reader, shape = next(iter(order.readers.values())), order.shape
+    if not order.num_examples or shape is None or len(shape) > 1 or not all(map(_cuts, stages)):
+        return {}
+    first = reader.positions_of(order.codes_at([0]))[1]
+    if len(first) > 1:
+        return {}  # where the same is read twice the piece may be another one
+    start = int(first[0]) + consumed
+    # Both ends of the rest are what the pipeline hands out there.
+    head = np.arange(min(remaining, _COMPARED))
+    places = np.unique(np.concatenate([head, remaining - 1 - head]))
+    if start + remaining > reader.num_examples or not np.array_equal(
+        order.codes_at(consumed + places), reader.codes_at(start + places)
+    ):
+        return {}
+    reading = reader.reading(0)
+    calls: list[AfterRead] = []
+    if start + remaining < reading.num_examples:
+        calls.append(TakeCall(count=remaining))
+    if batch := last_batch(order.stages):
+        calls.append(BatchCall(batch_size=batch.size, drop_remainder=batch.drop_remainder))
+    rest = rest_of_reading(reader.reads, reading, start if remaining else _END)
+    return {
+        "instructions": replace(rest, files=order.dataset if remaining else order.reads.files),
+        "reader_state": reader_state(reader, 0, start),
+        "continued_by": "file_instructions",
+        "after_read": tuple(calls),
+    }
+
+
+def _cuts(stage: Stage) -> bool:
+    """Whether a stage hands out a piece of what it is given, in the same order."""
+    if isinstance(stage, tf_stages.Repeat):
+        return stage.count == 1
+    if isinstance(stage, tf_stages.Shard):
+        return stage.num_shards == 1
+    return type(stage) in _CUTS
+
+
+_CUTS = {
+    *(tf_stages.Skip, tf_stages.Take, tf_stages.Batch, tf_stages.Unbatch, tf_stages.Map),
+    *(tf_stages.Prefetch, tf_stages.Cache, tf_stages.AssertCardinality, tf_stages.WithOptions),
+}
+
+
+# Other loaders than TFDS's reader.
+
+MOST_INSTRUCTIONS = 100_000  # that a plan lists
+_MOST_EXAMPLES = 1 << 24  # left in an epoch, of which instructions are made
+
+
+def _of_loader(order: Order, consumed: int) -> dict[str, Any]:
+    """Return the fields of the plan with which the library of another loader goes on."""
+    assert isinstance(order, LoaderOrder)
+    stop = _stop(order, consumed)
+    num_left, left = _left(order, consumed, stop.epoch)
+    found = None if left is None else reads_of_codes(order, order.codes_at(left))
+    settings, library = order.settings, library_of(order.loader)
+    advice = [*library.advice(order.asked, stop)]
+    if left is None or found is None or len(found) > MOST_INSTRUCTIONS:
+        found = order.reads.select(slice(0, 0))
+        advice.append(
+            f"more than {MOST_INSTRUCTIONS:,} runs of neighbours are left, which no plan "
+            f"lists; simulate with --skip {consumed} and --take {num_left} names the examples"
+        )
+    if left is not None and len(left) and int(left[-1] - left[0]) + 1 > len(left):
+        advice.append(
+            f"worker processes end epoch {stop.epoch} in turn, so that examples of the next one "
+            "come between those that are listed; simulate names all of them in their order"
+        )
+    return {
+        "epoch": stop.epoch,
+        "remaining": num_left,
+        "remaining_total": order.num_examples - consumed,
+        "instructions": found,
+        "num_further_epochs": settings.epochs - 1 - stop.epoch if num_left else 0,
+        "after_read": library.calls(order.asked, stop),
+        "stop": stop,
+        "advice": tuple(advice),
+    }
+
+
+def order_of_plan(plan: ResumePlan) -> LoaderOrder:
+    """Return the order of a plan whose files are found in a dataset."""
+    dataset = plan.instructions.dataset
+    order = order_of(resolved_reading(dataset, plan.spec, plan.settings), plan.settings).order
+    # The settings of a plan name a version, of which nothing is assumed any more.
+    said = [text for text in plan.assumptions if text not in order.assumptions]
+    return LoaderOrder(order.dataset, order.ranges, order.settings, assumptions=said)
+
+
+def _stop(order: LoaderOrder, consumed: int) -> Stop:
+    epoch = epoch_at(order, consumed)
+    # By halves: epochs come one after the other.
+    positions = range(order.num_examples)
+    first = bisect_left(positions, epoch, key=lambda at: int(order.epoch_of([at])[0]))
+    done, in_batch = _steps(order, consumed)
+    before, _ = _steps(order, first)
+    return Stop(
+        consumed=consumed,
+        epoch=epoch,
+        in_epoch=consumed - first,
+        steps=done,
+        steps_in_epoch=None if done is None or before is None else done - before,
+        in_batch=in_batch,
+    )
+
+
+def _steps(order: LoaderOrder, position: int) -> tuple[int | None, int]:
+    """Return (whole batches before a position, examples of the next one before it)."""
+    if not order.has_steps:
+        return None, 0
+    if position == order.num_examples:
+        return order.num_steps, 0
+    step, within = order.steps_of([position])
+    return int(step[0]), int(within[0])
+
+
+def _left(order: LoaderOrder, consumed: int, epoch: int) -> tuple[int, Int64s | None]:
+    """Return how much of an epoch is left, and its positions, None where these are very many.
+
+    Batches of several worker processes may end an epoch in turn, so that it ends by and by.
+    """
+    pieces = [NONE]
+    num_left = 0
+    for start in range(consumed, order.num_examples, CHUNK_SIZE):
+        positions = np.arange(start, min(start + CHUNK_SIZE, order.num_examples))
+        epochs = order.epoch_of(positions)
+        here = positions[epochs == epoch]
+        num_left += len(here)
+        if num_left <= _MOST_EXAMPLES:
+            pieces.append(here)
+        if int(epochs.min()) > epoch:
+            break
+    return num_left, np.concatenate(pieces) if num_left <= _MOST_EXAMPLES else None

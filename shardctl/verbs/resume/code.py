@@ -1,0 +1,257 @@
+"""A plan to resume as code: TFDS and tf.data alone for one short list, else `shardctl.tfds`.
+
+TFDS reads file instructions that its sort function returns. A long list is data, not code; and
+further epochs, other hosts and the midst of a shuffle buffer are what `shardctl.tfds.resume` reads:
+the plan is made, or read from its file, in the program that reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shardctl.code import reader
+from shardctl.code.pipeline import order_module, stage_code
+from shardctl.code.source import (
+    call,
+    code_of_host,
+    comment,
+    keywords,
+    literal,
+    module,
+    order_comment,
+    settings_code,
+    source_of,
+)
+from shardctl.errors import UsageError
+from shardctl.loaders.library import library_of
+from shardctl.order.plan_order import plan_order
+from shardctl.order.sources import reads_spec
+from shardctl.saved.pinned_sources import resolved_reading
+from shardctl.saved.resume_plan import BatchCall, ResumePlan, ShardCall, ShuffleCall, TakeCall
+from shardctl.spec.subsplit import Resolved
+from shardctl.stages.stages import Batch, Shuffle
+from shardctl.verbs.resume.answer import order_of_plan
+from shardctl.verbs.resume.proof import Proof
+from shardctl.verbs.resume.view import summary
+
+MAX_INSTRUCTIONS = 1000  # that are written as code
+MAX_PLACES = 5000  # counts of hosts that are
+
+
+def resume_python(
+    plan: ResumePlan, proof: Proof | None, *, plan_file: str | None = None
+) -> Iterator[str]:
+    """Yield code that makes `ds`, which goes on where the pipeline of the plan stopped.
+
+    `plan_file` is where the plan was read from; a proof is no part of the code.
+
+    Raises:
+        UsageError: more than code is to hold, of a plan that is in no file; a spec without
+            examples.
+    """
+    if plan.continued_by == "loader":
+        yield from _of_loader(plan)
+        return
+    dataset = plan.given or plan.instructions.dataset
+    if len(plan.sources) > 1 or any(source.data is not None for source in plan.sources):
+        yield from _of_readers(plan)
+        return
+    if plan.hosts and plan.hosts[0].instructions.dataset != dataset:
+        raise UsageError(
+            "code that reads the rest of several datasets is not written; --format json lists it"
+        )
+    if not reading_of(plan).num_examples:
+        raise reader.nothing_to_read(plan.spec)
+    alone = needs_tfds_alone(plan)
+    data, function = (_instructions(plan), _rest_config(plan)) if alone else ([], [])
+    made = list(_with_tfds(plan) if alone else _with_shardctl(plan, plan_file))
+    builder = list(reader.builder(dataset))
+    yield from module(
+        summary_comment(plan),
+        reader.imports([*function, *made, *builder], *([] if alone else [reader.BRIDGE])),
+        data,
+        [*builder, *same_dataset(plan), *_host(plan, alone=alone)],
+        function,
+        made,
+    )
+
+
+def _of_loader(plan: ResumePlan) -> Iterator[str]:
+    """Yield code by which another loader reads what is left of all epochs.
+
+    Raises:
+        UsageError: a plan from a log, or for other hosts, which is of no order.
+    """
+    if plan.from_seen or plan.hosts:
+        what = "a log left over" if plan.from_seen else "is shared among other hosts"
+        raise UsageError(
+            f"code that reads what {what} is not written for other loaders than TFDS's; "
+            "--format json lists the examples, by their files"
+        )
+    assert plan.stop is not None
+    order = order_of_plan(plan)
+    stopped = comment(f"stopped after {plan.consumed:,} examples, in epoch {plan.epoch}")
+    code = library_of(order.loader).code_of_rest(plan.spec, order, plan.stop)
+    yield from module((*order_comment(plan.spec, order), *stopped), *code)
+
+
+def summary_comment(plan: ResumePlan) -> list[str]:
+    """Return comments that say where a plan goes on."""
+    return [line for text in summary(plan) for line in comment(text)]
+
+
+def _of_readers(plan: ResumePlan) -> Iterator[str]:
+    """Yield the whole pipeline of readers of their own, and what goes on with it.
+
+    Raises:
+        UsageError: a part that there is no code for.
+    """
+    settings, dataset = plan.settings, plan.given or plan.instructions.dataset
+    spec = plan.spec if reads_spec(settings) else None
+    order = plan_order(dataset, spec, settings).order
+    where = {"consumed": literal(plan.consumed)}
+    if settings.pass_index:
+        where["pass_index"] = literal(settings.pass_index)
+    if settings.loop != "python":
+        where["loop"] = literal(settings.loop)
+    rest = list(call("ds = shardctl.tfds.resume_like", ["ds", *keywords(where)]))
+    notes = summary_comment(plan)
+    try:
+        code = list(order_module(order, plan.spec, notes, rest, imported=reader.BRIDGE))
+    except UsageError as why:
+        raise UsageError(f"{why}; with the dataset of the script: {' '.join(rest)}") from why
+    yield from code
+
+
+def needs_tfds_alone(plan: ResumePlan) -> bool:
+    """Return whether it is one short list for one reader, in one epoch, which TFDS reads."""
+    if plan.hosts or plan.num_further_epochs or plan.mode == "exact-order":
+        return False
+    if plan.continued_by == "shardctl.tfds" or plan.num_instructions > MAX_INSTRUCTIONS:
+        return False
+    if _shard(plan) is not None and plan.num_pending_instructions:
+        return False  # what the buffer of this host held is its own, and the rest is shared
+    names = [name for split in plan.instructions.dataset.splits for name in split.filenames]
+    return len(set(names)) == len(names)  # else base names do not tell the files apart
+
+
+def reading_of(plan: ResumePlan) -> Resolved:
+    """Return what the readers of a plan read, which stages may say."""
+    return resolved_reading(plan.given or plan.instructions.dataset, plan.spec, plan.settings)
+
+
+def same_dataset(plan: ResumePlan) -> Iterator[str]:
+    """Yield a check that the dataset is as large as the plan's, in the splits that are read."""
+    for split in dict.fromkeys(piece.split for piece in reading_of(plan).ranges):
+        name, count = literal(split.name), literal(split.num_examples)
+        yield f"assert builder.info.splits[{name}].num_examples == {count}"
+
+
+def _host(plan: ResumePlan, *, alone: bool) -> Iterator[str]:
+    if plan.hosts:
+        yield "# Which of the hosts that go on this is: 0 is the first."
+        yield f"host, num_hosts = 0, {len(plan.hosts)}"
+    elif plan.settings.host is not None and alone:
+        yield "# The instructions are those of this host alone; each has a plan of its own."
+        yield f"host, num_hosts = {plan.settings.host.index}, {plan.settings.host.count}"
+
+
+def _instructions(plan: ResumePlan) -> list[str]:
+    reads = plan.instructions
+    columns = (reads.filenames(), reads.skip.tolist(), reads.take.tolist())
+    rows = [
+        f"    ({literal(name)}, {skip}, {take})," for name, skip, take in zip(*columns, strict=True)
+    ]
+    listed = ["INSTRUCTIONS = [", *rows, "]"] if rows else ["INSTRUCTIONS = []"]
+    return ["# (file, examples to skip, examples to take)", *listed]
+
+
+def _rest_config(plan: ResumePlan) -> list[str]:
+    end = "" if len(plan.instructions) else " or [files[0].replace(skip=0, take=0)]"
+    note = "  # TFDS takes no empty list" if end else ""
+    config = {
+        "interleave_cycle_length": literal(plan.cycle_length),
+        "interleave_block_length": literal(plan.settings.block),
+        "experimental_interleave_sort_fn": "sort",
+        "try_autocache": "False",  # it is read once
+    }
+    return [
+        "def rest_config(instructions):",
+        '    """Return what lets TFDS read file instructions as they are listed."""',
+        "",
+        "    def sort(files):",
+        "        known = {file.basename(): file for file in files}",
+        "        return [",
+        "            known[name].replace(skip=skip, take=take)",
+        "            for name, skip, take in instructions",
+        f"        ]{end}{note}",
+        "",
+        *call("return tfds.ReadConfig", keywords(config), indent=1),
+    ]
+
+
+def _shard(plan: ResumePlan) -> ShardCall | None:
+    return next((one for one in plan.after_read if isinstance(one, ShardCall)), None)
+
+
+def _with_tfds(plan: ResumePlan) -> Iterator[str]:
+    """Yield what makes `ds` of the instructions, and the calls behind it."""
+    own = [source.spec for source in plan.sources if source.spec is not None]
+    # Readers of stages may be several, which is no spec: the splits that have the files will do.
+    splits = dict.fromkeys(piece.split.name for piece in reading_of(plan).ranges)
+    spec = own[0] if own else plan.spec if reads_spec(plan.settings) else "+".join(splits)
+    config = {"split": literal(spec), "read_config": "rest_config(INSTRUCTIONS)"}
+    yield from call("ds = builder.as_dataset", keywords(config))
+    if _shard(plan) is not None:
+        yield f"ds = ds{code_of_host(plan.settings).examples}"
+    for one in plan.after_read:
+        if isinstance(one, ShuffleCall):
+            yield from stage_code(Shuffle(buffer=one.buffer_size, seed=one.seed), "ds")
+        elif isinstance(one, TakeCall):
+            yield f"ds = ds.take({one.count})"
+        elif isinstance(one, BatchCall):
+            batch = Batch(size=one.batch_size, drop_remainder=one.drop_remainder)
+            yield from stage_code(batch, "ds")
+
+
+def _with_shardctl(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
+    """Yield what reads a plan through `shardctl.tfds`: from its file, else made where it reads."""
+    host = {}
+    if plan.hosts:
+        host = {"host": "host"}
+    elif plan.settings.host is not None:
+        host = {"host": source_of(plan.settings.host)}
+    if plan_file is not None:
+        arguments = ["builder", literal(plan_file), *keywords(host)]
+        yield from call("ds = shardctl.tfds.resume", arguments)
+        return
+    settings, counts = plan.settings, plan.from_consumed
+    if plan.from_seen or len(counts) > MAX_PLACES:
+        raise UsageError(
+            f"code of {plan.num_instructions:,} file instructions is not written: write the plan "
+            "with --output plan.yaml, then code that reads it with resume --plan plan.yaml "
+            "--format python"
+        )
+    reader.file_order(settings)  # refuses a list that is too long
+    yield from settings_code(settings)
+    spec = literal(plan.spec) if reads_spec(settings) else "None"
+    where = ["shardctl.tfds.dataset_of(builder)", spec, "settings"]
+    function = "resume_on_hosts" if counts else "resume"
+    yield from call(f"plan = shardctl.{function}", [*where, *keywords(_how(plan))])
+    yield from call("ds = shardctl.tfds.resume", ["builder", "plan", *keywords(host)])
+
+
+def _how(plan: ResumePlan) -> dict[str, str]:
+    """Return what `shardctl.resume`, or `resume_on_hosts`, is asked besides what is read."""
+    how, counts = {}, plan.from_consumed
+    if counts:
+        alike = len(set(counts)) == 1
+        how = {"hosts": literal(len(counts)), "to_hosts": literal(len(plan.hosts))}
+        how["consumed"] = literal(counts[0]) if alike else f"[{', '.join(map(str, counts))}]"
+    else:
+        how["consumed"] = literal(plan.consumed)
+    if plan.mode not in ("exact", "exactly-once"):
+        how["mode"] = literal(plan.mode)
+    if plan.unseeded is not None and plan.unseeded.risk is not None:
+        how["risk"] = repr(plan.unseeded.risk)
+    return how

@@ -1,0 +1,329 @@
+"""`shardctl resume`: the file instructions from which a pipeline resumes where it stopped."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shardctl.cli.formats import (
+    AllOption,
+    Formats,
+    OutputOptions,
+    as_code,
+    as_csv,
+    as_json,
+    as_table,
+    as_yaml,
+)
+from shardctl.cli.options.dataset import (
+    dataset_and_refs,
+    dataset_options,
+    plan_of_file,
+    project_here,
+    refs_to_keep,
+    refuse_allow_version,
+    refuse_no_spec,
+)
+from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.shared import (
+    AllowVersionOption,
+    DatasetOptions,
+    Flag,
+    Number,
+    SpecArgument,
+    Text,
+    number,
+    option,
+    real_number,
+    whole_number,
+)
+from shardctl.cli.output import say, warn
+from shardctl.errors import UnpredictableOrderError, UsageError
+
+if TYPE_CHECKING:
+    from shardctl.base.arrays import Int64s
+    from shardctl.dataset.dataset import Dataset
+    from shardctl.saved.resume_plan import ResumePlan
+    from shardctl.settings.read_settings import ReadSettings
+    from shardctl.spec.subsplit import Resolved
+    from shardctl.verbs.resume.proof import Proof
+
+    Made = tuple[Dataset, ResumePlan, Int64s | None]
+
+
+# The options of `resume` alone: how far a pipeline got, and which hosts continue.
+
+
+def _counts(text: Any) -> tuple[int, ...]:
+    return tuple(whole_number(0)(part.strip()) for part in str(text).split(","))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResumeOptions:
+    """Where a pipeline stopped and how it continues; None where not given.
+
+    Options:
+      --consumed N[,N..]: Examples handed out, from the start of the whole order; with --hosts one
+        count for all or one a host.
+      --steps S: The same in batches of --batch: a checkpoint's step.
+      --seen FILE: A log of the tfds_ids seen, a line each, or gzip; - is stdin.
+      --mode exactly-once|exact-order|at-most-once|at-least-once: With --buffer: any pipeline, or
+        the same order through shardctl.tfds; where the buffer had no seed, repeat nothing, or read
+        its last contents again [default: exactly-once; with --for exact-order].
+      --risk R: With --mode at-least-once: how many examples may be lost, on the average [default:
+        1e-06].
+      --hosts N: Number of hosts that stopped.
+      --to-hosts M: Number of hosts that continue; what is left is split evenly among them.
+      --for loop|keras|flax: With --format python, which it implies: a training script for
+        TensorFlow, Keras or Flax with Orbax, whose checkpoints hold the position.
+    """
+
+    consumed: Annotated[Any, option(parse=_counts)] = None
+    steps: Annotated[Any, number(minimum=0)] = None
+    seen: Text = None
+    mode: Annotated[Any, option()] = None
+    risk: Annotated[
+        Any,
+        option(
+            parse=real_number(
+                lambda risk: 0 < risk < float("inf"),
+                "the number of examples that may be lost on the average is needed, above 0 and at "
+                "most the size of the buffer",
+            )
+        ),
+    ] = None
+    hosts: Number = None
+    to_hosts: Number = None
+    framework: Annotated[Any, option("--for")] = None
+
+    def given(self) -> dict[str, Any]:
+        """Return what is given, by the names of the options."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def check(self, refuse_no_spec: Callable[[], None] = lambda: None) -> None:
+        """Refuse what does not say how far the pipeline got, or what has no meaning there.
+
+        Raises:
+            UsageError: no way, or several, of saying how far; or a mode where a log says it.
+        """
+        if sum(value is not None for value in (self.consumed, self.steps, self.seen)) != 1:
+            refuse_no_spec()
+            raise UsageError(
+                "say how far the pipeline got, in one way: --consumed N, --steps S with --batch "
+                "B, or --seen FILE"
+            )
+        if self.mode == "exact-order" and (self.seen or self.hosts) is not None:
+            raise UsageError(
+                "--mode exact-order: other hosts have another order, and a log has none"
+            )
+        unseeded = self.mode in ("at-most-once", "at-least-once") or self.risk is not None
+        if self.seen is not None and (unseeded or self.hosts is not None):
+            given = "--mode" if unseeded else "--hosts"
+            raise UsageError(f"{given} with --seen: a log says what was seen, on any host")
+
+
+FORMATS = Formats(
+    renderers={
+        "table": as_table("verbs.resume.view:resume_table"),
+        "json": as_json("verbs.resume.view:resume_document"),
+        "yaml": as_yaml("verbs.resume.view:resume_document"),
+        "csv": as_csv("verbs.resume.view:resume_rows"),
+        "python": as_code("verbs.resume.code:resume_python"),
+    }
+)
+# What --for asks for in place of them.
+SCRIPTS = Formats(renderers={"python": as_code("verbs.resume.training_script:training_script")})
+
+
+def resume(
+    source: DatasetOptions,
+    reading: OrderOptions,
+    out: OutputOptions,
+    stopped: ResumeOptions,
+    spec: SpecArgument = None,
+    plan: Text = None,
+    allow_version: AllowVersionOption = False,
+    prove: Flag = False,
+    every_row: AllOption = False,
+) -> None:
+    """Print the file instructions from which a pipeline resumes where it stopped.
+
+    Without a shuffle buffer the order continues exactly. FILE.yaml or FILE.json after --output is
+    the plan file that shardctl.tfds reads, FILE.py code to paste (--format python).
+
+    Options:
+      --plan FILE: Check a plan file against the dataset; - is stdin.
+      --prove: Read the plan to its end and count what is lost, repeated and moved; exit with 1 if
+        it breaks its promise.
+
+    Examples:
+      # Stopped after 5,000 examples: a plan file for the program that goes on; is nothing lost?
+      shardctl resume --consumed 5000 --shuffle-seed 32 -d imagenet2012 --prove -o plan.yaml
+      # Stopped at step 123: a Keras script that goes on there, later from its own checkpoints
+      shardctl resume --steps 123 --batch 256 --shuffle-seed 42 -d mnist --for keras -o train.py
+      # 8 hosts stopped, 6 go on
+      shardctl resume --consumed 5000 --hosts 8 --to-hosts 6 -d imagenet2012
+    """
+    out = _as_script(out) if stopped.framework is not None else out
+    if plan is not None:
+        dataset, made, log = _from_file(
+            plan, source, reading, stopped, spec, allow_version=allow_version, output=out.output
+        )
+    else:
+        refuse_allow_version(given=allow_version)
+        dataset, made, log = _from_options(source, reading, stopped, spec, output=out.output)
+    warn(made.warnings)
+    proof = None
+    if prove:
+        from shardctl.verbs.resume.proof import prove as read_and_compare
+
+        proof = read_and_compare(dataset, made, seen=log)
+    if out.output is not None and out.format in ("json", "yaml"):
+        _refuse_too_long(made.num_instructions, out.format)
+    if stopped.framework is not None:
+        SCRIPTS.write(out, made, proof, framework=stopped.framework)
+    else:
+        FORMATS.write(out, made, proof, every_row=every_row, plan_file=plan)
+    if out.output not in (None, "-"):
+        from shardctl.verbs.resume.view import plan_written, script_written
+
+        lines = plan_written(made, out.output, out.format or "", dataset_options(source))
+        if stopped.framework is not None:
+            lines = script_written(made, out.output, stopped.framework)
+        for line in lines:
+            say(line)
+    if proof is not None:
+        _judge(proof, out, every_row=every_row)
+
+
+def _judge(proof: "Proof", out: OutputOptions, *, every_row: bool) -> None:
+    """Say what a proof found where the answer does not, and exit with 1 where it fails."""
+    if out.format != "table" or out.output is not None:
+        from shardctl.draw.tables import Screen
+        from shardctl.verbs.resume.view import proof_lines
+
+        for line in proof_lines(proof, Screen(abridged=not every_row)):
+            say(line)
+    if not proof.holds:
+        raise typer.Exit(1)
+
+
+def _as_script(out: OutputOptions) -> OutputOptions:
+    """Return how a training script is written: as Python, unless another format is asked for."""
+    if out.format not in ("table", "python"):  # the table is what nobody has to ask for
+        raise UsageError(
+            f"--for is for code, and this is {out.format}; leave --format out, and give --output "
+            "a name that ends in .py"
+        )
+    return replace(out, format="python")
+
+
+def _from_options(
+    source: DatasetOptions,
+    reading: OrderOptions,
+    stopped: ResumeOptions,
+    spec: str | None,
+    *,
+    output: str | None,
+) -> "Made":
+    project = project_here(source, reading)
+    settings = reading.settings(project)
+    stopped.check(lambda: refuse_no_spec(spec, source))
+    chosen = dataset_and_refs(source, project)
+    dataset, refs = chosen.dataset, refs_to_keep(chosen, output, on_this_machine=True)
+    if stopped.seen is None:
+        return dataset, replace(_continued(dataset, spec, settings, stopped), refs=refs), None
+    from shardctl.saved.pinned_sources import resolved_reading
+    from shardctl.verbs.resume.seen import resume_unseen_of
+
+    resolved = resolved_reading(dataset, spec, settings)
+    log = _log(resolved, stopped.seen)
+    plan = resume_unseen_of(resolved, settings, seen=log, to_hosts=stopped.to_hosts)
+    return dataset, replace(plan, refs=refs), log
+
+
+def _continued(
+    dataset: "Dataset", spec: str | None, settings: "ReadSettings", stopped: ResumeOptions
+) -> "ResumePlan":
+    """Return the plan from a number of examples or steps, on the same hosts or on others."""
+    from shardctl.verbs.resume.answer import resume as plan_resume
+    from shardctl.verbs.resume.hosts import resume_on_hosts
+
+    consumed, steps = stopped.consumed, stopped.steps
+    # A script keeps its position in the exact order.
+    mode: Any = "exactly-once" if stopped.framework is None else "exact-order"
+    if stopped.mode is not None or stopped.hosts is not None:
+        mode = stopped.mode or "exactly-once"
+    if (stopped.hosts is None) != (stopped.to_hosts is None):
+        raise UsageError("--hosts N stopped and --to-hosts M continue: give both, or neither")
+    try:
+        if stopped.hosts is not None:
+            return resume_on_hosts(
+                dataset,
+                spec,
+                settings,
+                hosts=stopped.hosts,
+                to_hosts=stopped.to_hosts,
+                consumed=consumed,
+                steps=steps,
+                mode=mode,
+                risk=stopped.risk,
+            )
+        if consumed is not None and len(consumed) > 1:
+            raise UsageError(
+                f"--consumed names {len(consumed)} counts: one a host is for --hosts N --to-hosts M"
+            )
+        only = None if consumed is None else consumed[0]
+        return plan_resume(
+            dataset, spec, settings, consumed=only, steps=steps, mode=mode, risk=stopped.risk
+        )
+    except UnpredictableOrderError as error:
+        raise UnpredictableOrderError(
+            f"{error}; or plan from what was logged, with --seen FILE"
+        ) from error
+
+
+def _from_file(
+    path: str,
+    source: DatasetOptions,
+    reading: OrderOptions,
+    stopped: ResumeOptions,
+    spec: str | None,
+    *,
+    allow_version: bool,
+    output: str | None,
+) -> "Made":
+    others = stopped.given()
+    seen = others.pop("seen", None)  # what --prove reads besides the plan
+    others.pop("framework", None)
+    given = {**reading.given(), **others, "SPEC": spec}
+    dataset, plan = plan_of_file(path, source, given, allow_version=allow_version, output=output)
+    if seen is None:
+        return dataset, plan, None
+    from shardctl.saved.pinned_sources import resolved_reading
+
+    return dataset, plan, _log(resolved_reading(dataset, plan.spec, plan.settings), seen)
+
+
+def _log(resolved: "Resolved", path: str) -> "Int64s":
+    from shardctl.metadata.seen_file import read_seen
+    from shardctl.verbs.resume.seen import codes_of
+
+    log = read_seen(path, codes_of(resolved))
+    warn(log.warnings)
+    return log.codes
+
+
+def _refuse_too_long(count: int, form: str) -> None:
+    """Refuse a plan file that would not be read back."""
+    from shardctl.stores.file_text import MAX_VALUES
+
+    most = MAX_VALUES // (12 if form == "yaml" else 7)  # YAML's keys are values too
+    if count > most:
+        raise UsageError(
+            f"a plan file of {count:,} file instructions would not be read back: {most:,} are the "
+            f"most as {form}; plan in the program that reads, with shardctl.resume and "
+            "shardctl.tfds.read_config, or read fewer splits"
+        )

@@ -1,0 +1,598 @@
+"""Does a plan read what is left, no more, no less, and in the same order?
+
+The plan is taken as the list of instructions it is: an interleave of its own is built over it,
+read to the end, and compared with what the uninterrupted pipeline hands out, as `simulate` has it.
+All else that the plan says is compared with what it should say (`broken_promises`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import partial
+from itertools import chain
+
+import numpy as np
+
+from shardctl.base.arguments.checked import checked
+from shardctl.base.arrays import Int64s, Int64sLike
+from shardctl.base.phrase import refused
+from shardctl.base.progress import Progress
+from shardctl.base.text import printable
+from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
+from shardctl.errors import UsageError
+from shardctl.loaders.stop import LoaderCall
+from shardctl.order.epoch_reading import EpochReading
+from shardctl.order.order import Order
+from shardctl.order.plan_order import PlannedOrder, order_of
+from shardctl.order.reader_order import ReaderOrder
+from shardctl.saved.pinned_sources import resolved_reading
+from shardctl.saved.resume_plan import PlanOrPath, ResumePlan, TakeCall, as_plan
+from shardctl.settings.read_settings import ReadSettings, with_any_buffer_seed
+from shardctl.spec.reads import Reads
+from shardctl.spec.subsplit import Resolved
+from shardctl.tfdata.interleave import Interleave
+from shardctl.verbs.resume.answer import BufferMode, resume_order
+from shardctl.verbs.resume.apply_plan import applied
+from shardctl.verbs.resume.hosts import (
+    HostsMode,
+    OldHost,
+    left_by_example,
+    num_read_of,
+    old_orders,
+    resume_on_hosts,
+    stopped_hosts,
+    undropped,
+)
+from shardctl.verbs.resume.rest_of_epoch import order_to_resume
+from shardctl.verbs.resume.seen import resume_unseen_of
+
+_PIECE = 1 << 20
+MAX_COUNTED = 1 << 30  # examples of the splits, which are counted one by one in 4 bytes each
+
+Codes = Iterable[Int64s]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """What came out: how many of `compared` examples are lost, repeated, at another position.
+
+    `moved` is None where there is no order to compare with: other hosts, a log, or a buffer without
+    a seed. Of that one `lost` and `repeated` are the most that any seed comes to, and `allowed` is
+    what the plan says of these two; elsewhere nothing may be lost or repeated. `broken` are the
+    fields besides the instructions that say something else than the pipeline comes to; the
+    instructions are then read as if those fields were right. Of the further epochs a plan lists the
+    first `MAX_FURTHER_EPOCHS`, and no more are looked at. With `of_inputs` examples are counted as
+    the buffer is given them, not as it hands them out: the files repeat without end, so that there
+    is no rest to be read exactly once.
+    """
+
+    compared: int
+    lost: int
+    repeated: int
+    moved: int | None
+    exact: bool
+    broken: tuple[BrokenPromise, ...] = ()
+    allowed: tuple[int, int] | None = None
+    of_inputs: bool = field(default=False, repr=False)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the plan keeps its promises; one that is exactly-once may move examples."""
+        lost, repeated = self.allowed or (0, 0)
+        if self.lost > lost or self.repeated > repeated:
+            return False
+        return not (self.broken or (self.exact and self.moved))
+
+
+@checked
+def prove(
+    dataset: DatasetLike,
+    plan: PlanOrPath,
+    *,
+    seen: Int64sLike | None = None,
+    allow_version: bool = False,
+) -> Proof:
+    """Read a plan to resume to its end and compare it with the uninterrupted pipeline.
+
+    Args:
+        dataset: a reference, a path, a list of these, or a Dataset; the one that the plan was made
+            for.
+        plan: a ResumePlan, or the path of a plan file.
+        seen: int64[n], the log that a plan of the unseen was made from.
+        allow_version: take a plan of another version or config whose files are the same.
+
+    Returns:
+        A Proof: how many examples are lost, repeated or moved, and whether it `holds`.
+
+    Raises:
+        DatasetError: the dataset is not the one the plan was made for, or no reading of its files
+            is what the plan says.
+        UsageError: a plan of the unseen without `seen`, too many examples to count, or no pipeline
+            of these settings stops there.
+        UnpredictableOrderError: TensorFlow leaves the order open.
+
+    >>> import shardctl
+    >>> plan = shardctl.resume("mnist", "train", consumed=1000)
+    >>> shardctl.prove("mnist", plan)
+    Proof(compared=59000, lost=0, repeated=0, moved=0, exact=True, broken=(), allowed=None)
+    """
+    dataset = as_dataset(dataset)
+    plan = applied(as_plan(plan), dataset, allow_version=allow_version)
+    if plan.from_seen and seen is None:
+        raise refused("this plan was made from a log: give it again with {seen=CODES} to prove")
+    anew = planned_anew(dataset, plan, seen=seen)
+    proof = _read_to_its_end(dataset, with_reads_of(plan, anew), seen)
+    return replace(proof, broken=broken_promises(plan, anew))
+
+
+def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None) -> Proof:
+    if plan.from_seen:
+        # The share of a host, read in whatever order, each example of it once.
+        share = share_of(dataset, plan)
+        left = np.zeros(_num_counted(share), np.bool_)
+        for codes in share.chunks(0, share.num_examples):
+            left[codes] = True
+        known = np.asarray(seen, np.int64)
+        left[known[(known >= 0) & (known < len(left))]] = False
+        return _counted(plan, share, [np.flatnonzero(left)], _all_lists(plan, share))
+    if plan.from_consumed:
+        return _prove_other_hosts(dataset, plan)
+    resolved = resolved_reading(dataset, plan.spec, plan.settings)
+    if plan.stop is not None:
+        return _prove_loader(resolved, plan)
+    planned = order_of(resolved, with_any_buffer_seed(without_dropping(plan.settings)))
+    order, start, stop = planned.order, plan.consumed, plan.consumed + plan.remaining
+    if plan.continued_by == "shardctl.tfds":
+        # What is left by a pipeline built anew, and by the order from its start; of what has no
+        # end the next examples.
+        stop = stop if plan.has_end else start + _PIECE
+        again = order_of(resolved, plan.settings).order
+        whole = _looked_over(order, 0, stop)
+        return _in_same_order(
+            order, lambda: _behind(whole(), start), lambda: again.chunks(start, stop), stop - start
+        )
+    if plan.mode == "exact":
+        end = next((call.count for call in plan.after_read if isinstance(call, TakeCall)), None)
+        return _in_same_order(
+            order,
+            _looked_over(order, start, stop),
+            lambda: _cut(_in_order(order, plan), end),
+            plan.remaining,
+        )
+    reader = planned.of_reader
+    if plan.unseeded is not None:
+        # What is read, and what the buffer was to read from there on, whatever its seed is. What
+        # lists the rest of an endless stream is a little longer, and is cut by `after_read`.
+        end = plan.remaining if plan.is_one_stream else None
+        read = _cut(_in_order(order, plan), end)
+        return _counted(plan, order, inputs_of_plan(reader, plan), read)
+    if plan.mode == "exact-order":
+        # The buffer hands out the rest in order if it holds what it held, which is promised, and
+        # is given what it was to be given.
+        fed = _in_same_order(
+            order, lambda: _inputs_left(reader, plan), lambda: _in_order(order, plan), 0
+        )
+        return replace(fed, compared=plan.remaining)
+    return _prove_once(reader, plan)
+
+
+def _looked_over(order: Order, start: int, stop: int) -> Callable[[], Iterator[Int64s]]:
+    """Return what yields the codes at [start, stop), and reports how far that is."""
+    progress = Progress(None, "examples", stop - start, instead="prove fewer --epochs")
+    return lambda: progress.over(order.chunks(start, stop), len)
+
+
+def _in_same_order(
+    order: Order, expected: Callable[[], Codes], read: Callable[[], Codes], compared: int
+) -> Proof:
+    """Compare streams position by position; where any differ, each example is counted as well."""
+    moved = num_differing(expected(), read())
+    lost, repeated = left_and_excess(order, expected(), read()) if moved else (0, 0)
+    return Proof(compared=compared, lost=lost, repeated=repeated, moved=moved, exact=True)
+
+
+def _counted(plan: ResumePlan, order: Order, expected: Codes, read: Codes) -> Proof:
+    """Return the proof of a plan without an order of its own, of what is left and came too often.
+
+    Without a seed that is besides what the buffer loses and repeats at most.
+    """
+    lost, repeated = left_and_excess(order, expected, read)
+    buffer = plan.unseeded
+    allowed = (0, 0) if buffer is None else (buffer.most_lost, buffer.most_repeated)
+    return Proof(
+        compared=plan.remaining,
+        lost=allowed[0] + lost,
+        repeated=allowed[1] + repeated,
+        moved=None,
+        exact=False,
+        allowed=None if buffer is None else allowed,
+    )
+
+
+def _prove_once(order: ReaderOrder, plan: ResumePlan) -> Proof:
+    handed_out = _looked_over(order, plan.consumed, plan.consumed + plan.remaining)
+    expected, read = handed_out(), _in_order(order, plan)
+    if plan.is_one_stream and plan.remaining:
+        # The files never end, and the buffer has read beyond the order: all it was given counts.
+        reading = order.reading(0)
+        expected = _chunks(reading, reading.num_examples)
+        read = chain(order.chunks(0, plan.consumed), read)
+    found = _counted(plan, order, expected, read)
+    moved = num_differing(handed_out(), _cut(_in_order(order, plan), plan.remaining))
+    return replace(found, moved=moved, of_inputs=plan.is_one_stream)
+
+
+def _prove_loader(resolved: Resolved, plan: ResumePlan) -> Proof:
+    """Make the calls of a plan in a loader that begins anew, and compare what comes to the end.
+
+    What it lists of the epoch is compared with that as well.
+    """
+    order, count = order_of(resolved, plan.settings).order, plan.remaining_total
+    start, stop = plan.consumed, plan.consumed + count
+    expected = _looked_over(order, start, stop)
+    found = [_in_same_order(order, expected, lambda: _as_called(resolved, plan), count)]
+    if plan.lists_rest:
+        found.append(
+            _in_same_order(
+                order,
+                lambda: _of_epoch(order, start, plan.epoch),
+                lambda: _read(plan.instructions, order),
+                count,
+            )
+        )
+    return max(found, key=lambda proof: (proof.lost + proof.repeated, proof.moved))
+
+
+def _of_epoch(order: Order, start: int, epoch: int) -> Iterator[Int64s]:
+    """Yield the codes of an epoch from a position on, whatever comes between them."""
+    for begin in range(start, order.num_examples, _PIECE):
+        positions = np.arange(begin, min(begin + _PIECE, order.num_examples))
+        yield order.codes_at(positions[order.epoch_of(positions) == epoch])
+
+
+def _as_called(resolved: Resolved, plan: ResumePlan) -> Iterator[Int64s]:
+    """Yield what a loader hands out behind the calls of a plan: which epoch, and what to skip."""
+    told = Counter[str]()
+    for call in plan.after_read:
+        told.update(call.arguments if isinstance(call, LoaderCall) else {})
+    first, batches, start = told["epoch"] + told["count"], told["batches"], told["examples"]
+    order = order_of(resolved, replace(plan.settings, pass_index=first)).order
+    if batches:
+        at_end = batches == order.num_steps
+        start += order.num_examples if at_end else order.positions_in_step(batches).start
+    yield from order.chunks(start, min(start + plan.remaining_total, order.num_examples))
+
+
+def _prove_other_hosts(dataset: Dataset, plan: ResumePlan) -> Proof:
+    """Compare what the new hosts read with what the old ones, or their buffers, were to read."""
+    consumed, risk = plan.from_consumed, None if plan.unseeded is None else plan.unseeded.risk
+
+    def orders(settings: ReadSettings) -> list[PlannedOrder]:
+        mode = "exactly-once" if plan.unseeded is None else plan.mode
+        return old_orders(dataset, plan.spec, settings, len(consumed), mode=mode, risk=risk)
+
+    expected: Codes
+    if plan.unseeded is not None:
+        readers = [one.of_reader for one in orders(plan.settings)]
+        first: Order = readers[0]
+        old, _ = stopped_hosts(readers, consumed, mode=plan.mode, risk=risk)
+        expected = chain.from_iterable(_to_read(host, plan.epoch) for host in old)
+    else:
+        whole = [one.order for one in orders(undropped(plan.settings))]
+        stopped = [one.order for one in orders(plan.settings)]
+        first = whole[0]
+        if first.has_readings:
+            # Of a host that was done only what a dropped batch would have held was left.
+            expected = chain.from_iterable(
+                order.chunks(count, (plan.epoch + 1) * order.epoch_size)
+                for order, own, count in zip(whole, stopped, consumed, strict=True)
+                if count < own.num_examples
+            )
+        else:
+            expected = _read(left_by_example(stopped, whole, consumed).reads, first)
+    return _counted(plan, first, expected, _all_lists(plan, first))
+
+
+def _to_read(host: OldHost, last: int) -> Iterator[Int64s]:
+    """Yield what a host had not read of its epochs up to the last of a plan."""
+    for epoch in range(host.point.epoch, last + 1):
+        start = num_read_of(host, epoch)
+        if start < host.order.epoch_size:
+            reading = host.order.reading(epoch)
+            yield from _chunks(reading, reading.num_examples, start=start)
+    host.order.forget_readings()
+
+
+def inputs_of_plan(order: ReaderOrder, plan: ResumePlan) -> Iterator[Int64s]:
+    """Yield what the buffer of a plan without a seed reads of the epoch that the plan begins in."""
+    if plan.remaining:
+        reading = order.reading(order.stream_of(plan.epoch)[0])
+        stop = reading.num_examples
+        if plan.is_one_stream:
+            stop = order.stream_size + (order.num_buffered or 1) - 1
+        yield from _chunks(reading, stop, start=stop - plan.remaining)
+
+
+def _inputs_left(order: ReaderOrder, plan: ResumePlan) -> Iterator[Int64s]:
+    """Yield what the buffer is still to read, also what it reads beyond the end of the order."""
+    if plan.shuffle is not None and plan.remaining:
+        reading = order.reading(order.stream_of(plan.epoch)[0])
+        yield from _chunks(reading, plan.shuffle.num_elements, start=plan.shuffle.num_read)
+
+
+def _in_order(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
+    """Yield the codes in the order in which a host gets them from the instructions of its plan.
+
+    Where hosts share by `ds.shard`, what a buffer held is the host's own and read before.
+    """
+    settings, reads, num_held = plan.settings, plan.instructions, plan.num_pending_instructions
+    stride, phase = settings.host_mode.stride_and_phase(settings.host)
+    parts = [(reads, stride, phase)]
+    if stride > 1 and num_held:
+        held, rest = reads.select(slice(0, num_held)), reads.select(slice(num_held, None))
+        parts = [(held, 1, 0), (rest, stride, phase)]
+    for part, every, first in parts:
+        reading = EpochReading(
+            interleave=Interleave(
+                part.take, cycle_length=plan.cycle_length, block_length=settings.block
+            ),
+            row_codes=order.codes.first_codes(part),
+            stride=every,
+            phase=first,
+        )
+        yield from _chunks(reading, reading.num_examples)
+
+
+def _all_lists(plan: ResumePlan, order: Order) -> Iterator[Int64s]:
+    """Yield what all lists of a plan read, in whatever order."""
+    for reads in (plan.instructions, *(host.instructions for host in plan.hosts)):
+        yield from _read(reads, order)
+
+
+def _read(reads: Reads, order: Order) -> Iterator[Int64s]:
+    """Yield the codes that file instructions read one after the other."""
+    reading = EpochReading(
+        interleave=Interleave(reads.take, cycle_length=1, block_length=1),
+        row_codes=order.codes.first_codes(reads),
+    )
+    yield from _chunks(reading, reading.num_examples)
+
+
+# Streams of examples compared with each other: position by position, and by number.
+
+
+def _chunks(reading: EpochReading, stop: int, start: int = 0) -> Iterator[Int64s]:
+    for begin in range(start, stop, _PIECE):
+        yield reading.codes(begin, min(begin + _PIECE, stop))
+
+
+def _behind(chunks: Codes, start: int) -> Iterator[Int64s]:
+    """Yield what some chunks hold behind their first `start` codes."""
+    for chunk in chunks:
+        yield chunk[start:]
+        start = max(start - len(chunk), 0)
+
+
+def _cut(chunks: Codes, size: int | None) -> Iterator[Int64s]:
+    """Yield the first `size` codes of some chunks, None for all."""
+    for chunk in chunks:
+        yield chunk[:size]
+        size = None if size is None else size - len(chunk)
+        if size is not None and size <= 0:
+            return
+
+
+def num_differing(expected: Codes, actual: Codes) -> int:
+    """Return at how many positions two streams differ; what one has beyond the other differs."""
+    num_differing = 0
+    left = right = np.empty(0, np.int64)
+    ones, twos = filter(len, expected), filter(len, actual)  # an empty chunk is not the end
+    while True:
+        left = left if len(left) else next(ones, left)
+        right = right if len(right) else next(twos, right)
+        # The streams come in chunks of their own sizes; what both have by now is compared.
+        common = min(len(left), len(right))
+        if not common:
+            return num_differing + sum(map(len, (left, right, *ones, *twos)))
+        num_differing += int(np.count_nonzero(left[:common] != right[:common]))
+        left, right = left[common:], right[common:]
+
+
+def _num_counted(order: Order) -> int:
+    """Return how many examples there are to count, or refuse to."""
+    size = order.codes.num_codes
+    if size > MAX_COUNTED:
+        raise refused(
+            "{prove} counts every example of the splits; {:,} are more than {:,}",
+            size,
+            MAX_COUNTED,
+        )
+    return size
+
+
+def left_and_excess(order: Order, expected: Codes, read: Codes) -> tuple[int, int]:
+    """Return how many examples that are expected do not come, and how many come too often.
+
+    Raises:
+        UsageError: too many examples to count.
+    """
+    counts = np.zeros(_num_counted(order), np.int32)
+    for chunk in expected:
+        np.add.at(counts, chunk, 1)  # `+= 1` would count a repeated code once
+    for chunk in read:
+        np.subtract.at(counts, chunk, 1)
+    return int(counts[counts > 0].sum()), -int(counts[counts < 0].sum())
+
+
+# Does a plan say what the pipeline comes to? What it promises, field by field.
+#
+# All of a plan but its file instructions follows from where the pipeline stopped; it is planned
+# anew from that, and compared. The instructions are read to their end instead (`prove`).
+
+# Settings are what is planned anew with, instructions are read, and which dataset it may be is
+# known to `applied`; the others promise nothing.
+_NOT_COMPARED = frozenset(
+    {"dataset", "settings", "instructions", "given", "refs", "warnings", "assumptions", "advice"}
+)
+_NAMES = {"reader_state": "reader"}  # of fields that plan files call otherwise
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokenPromise:
+    """A field of a plan, by its name in a plan file, with what it says and what it should say."""
+
+    name: str
+    promised: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: the plan says {self.promised}, the pipeline comes to {self.found}"
+
+
+def planned_anew(
+    dataset: Dataset, plan: ResumePlan, *, seen: Int64sLike | None = None
+) -> ResumePlan:
+    """Return the plan that is made today of the pipeline and the place that a plan names.
+
+    Of a plan of the unseen `seen` is the log; without it, all that the instructions leave out.
+
+    Raises:
+        UsageError: no pipeline stops there: the place is past its end, or settings contradict; or
+            the plan is of a run that was shared anew.
+        UnpredictableOrderError: TensorFlow leaves the order open.
+    """
+    if plan.stretches:
+        raise UsageError(
+            "this plan is of one host of a run that was shared anew, and no proof of it is made: "
+            "what all hosts read is known from the states of all, with Position.set_states"
+        )
+    resolved = resolved_reading(dataset, plan.spec, plan.settings)
+    risk = None if plan.unseeded is None else plan.unseeded.risk
+    if plan.from_seen:
+        to_hosts = len(plan.hosts) or None
+        log = np.asarray(left_out(dataset, plan) if seen is None else seen, np.int64)
+        return resume_unseen_of(resolved, plan.settings, seen=log, to_hosts=to_hosts)
+    if plan.from_consumed:
+        return resume_on_hosts(
+            dataset,
+            plan.spec,
+            plan.settings,
+            hosts=len(plan.from_consumed),
+            to_hosts=max(len(plan.hosts), 1),
+            consumed=plan.from_consumed,
+            mode=mode_on_hosts(plan),
+            risk=risk,
+        )
+    # Under other rules than the plan's it may be a mode of another kind of order.
+    mode: BufferMode = "exactly-once" if plan.mode == "exact" else plan.mode
+    planned = order_to_resume(partial(order_of, resolved), plan.settings, mode, risk)
+    return resume_order(planned, consumed=plan.consumed, mode=mode, risk=risk)
+
+
+def mode_on_hosts(plan: ResumePlan) -> HostsMode:
+    """Return the mode with which a plan for other hosts is made; of no other there is such one."""
+    if plan.mode == "at-most-once" or plan.mode == "at-least-once":
+        return plan.mode
+    return "exactly-once"
+
+
+def broken_promises(plan: ResumePlan, anew: ResumePlan) -> tuple[BrokenPromise, ...]:
+    """Return where a plan says something else than the same plan made anew.
+
+    >>> from dataclasses import replace
+    >>> from shardctl.dataset.dataset import Split
+    >>> from shardctl.verbs.resume.answer import resume
+    >>> train = Split.even(name="train", num_examples=9, num_shards=3)
+    >>> plan = resume(Dataset(name="d", splits=(train,)), "train", consumed=4)
+    >>> print(*broken_promises(replace(plan, remaining=6), plan))
+    remaining: the plan says 6, the pipeline comes to 5
+    """
+    broken = tuple(
+        found
+        for one in fields(plan)
+        if one.name not in _NOT_COMPARED
+        for found in _differing(
+            getattr(plan, one.name), getattr(anew, one.name), _NAMES.get(one.name, one.name)
+        )
+    )
+    if anew.hosts and len(plan.instructions):
+        broken += (_broken("file_instructions", len(plan.instructions), 0),)  # nobody's own
+    if plan.lists_rest < anew.lists_rest and anew.read_config is None:
+        broken += (_broken("file_instructions", "too many", len(anew.instructions)),)
+    return broken
+
+
+def with_reads_of(plan: ResumePlan, anew: ResumePlan) -> ResumePlan:
+    """Return what a plan reads among the fields of the plan made anew."""
+    return replace(anew, instructions=plan.instructions, hosts=plan.hosts)
+
+
+def without_dropping(settings: ReadSettings) -> ReadSettings:
+    """Return settings whose order has all examples, those of a last batch that is dropped too.
+
+    The batches of either pipeline drop it. Other batches stay: for Keras they decide the seeds.
+    """
+    if not settings.drop_remainder:
+        return settings
+    return replace(settings, batch=None, drop_remainder=False)
+
+
+def share_of(dataset: Dataset, plan: ResumePlan) -> ReaderOrder:
+    """Return an order of all that a plan of the unseen may read: the share of its host."""
+    settings = ReadSettings(
+        host=plan.settings.host,
+        host_by=plan.settings.host_by,
+        reverse=plan.settings.reverse,
+        file_order=plan.settings.file_order,
+    )
+    # No order_of: a log has no order, so that one which TFDS leaves open is none here either.
+    resolved = resolved_reading(dataset, plan.spec, plan.settings)
+    return ReaderOrder(resolved.dataset, resolved.ranges, settings)
+
+
+def left_out(dataset: Dataset, plan: ResumePlan) -> Int64s:
+    """Return the codes of the share that no instruction of a plan of the unseen reads."""
+    order = share_of(dataset, plan)
+    read = [
+        np.arange(first, first + take)
+        for reads in (plan.instructions, *(host.instructions for host in plan.hosts))
+        for first, take in zip(
+            order.codes.first_codes(reads).tolist(), reads.take.tolist(), strict=True
+        )
+    ]
+    share = order.read(0, order.num_examples)
+    return np.setdiff1d(share, np.concatenate([np.empty(0, np.int64), *read]))
+
+
+def _differing(said: object, found: object, name: str) -> Iterator[BrokenPromise]:
+    """Yield the innermost parts of two values that differ; `name` is what they are parts of."""
+    pairs: dict[str, tuple[object, object]] = {}
+    if isinstance(said, Reads) and isinstance(found, Reads):
+        # Of a share only the size; all shares together are read.
+        said, found, name = said.num_examples, found.num_examples, f"{name[:-12]}num_examples"
+    elif type(said) is type(found) and is_dataclass(said) and is_dataclass(found):
+        names = [field.name for field in fields(said)]
+        pairs = {f"{name}.{one}": (getattr(said, one), getattr(found, one)) for one in names}
+    elif isinstance(said, tuple) and isinstance(found, tuple) and len(said) == len(found):
+        both = enumerate(zip(said, found, strict=True))
+        pairs = {f"{name}[{index}]": pair for index, pair in both}
+    for part, (one, other) in pairs.items():
+        yield from _differing(one, other, part)
+    if not pairs and (said != found or type(said) is not type(found)):
+        yield _broken(name, said, found)
+
+
+def _broken(name: str, said: object, found: object) -> BrokenPromise:
+    if isinstance(said, tuple) and isinstance(found, tuple):
+        said, found = f"{len(said):,} entries", f"{len(found):,}"
+    return BrokenPromise(name=name, promised=_shown(said), found=_shown(found))
+
+
+def _shown(value: object) -> str:
+    if value is None or value == ():
+        return "nothing"
+    if is_dataclass(value):
+        return f"{len(fields(value))} fields"
+    return printable(str(value), 80)

@@ -1,0 +1,394 @@
+"""A plan to resume: the plan file; for people where it stopped, what is left, how to read it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from shardctl.base.columns import RecordStream, picked
+from shardctl.base.text import counted
+from shardctl.dataset.dataset import Dataset
+from shardctl.draw.step_rows import heading, settings_words
+from shardctl.draw.tables import (
+    Look,
+    Screen,
+    columns,
+    left_out,
+    paragraph,
+    paragraphs,
+    table_pieces,
+)
+from shardctl.files.documents import Document
+from shardctl.saved.plan_file import instruction_rows, plan_document
+from shardctl.saved.resume_plan import ResumePlan, calls_chained
+from shardctl.saved.snapshot import Snapshot
+from shardctl.saved.unseeded_buffer import UnseededBuffer
+from shardctl.verbs.resume.proof import BrokenPromise, Proof
+
+_ROWS = 20  # file instructions, hosts or broken promises shown on a terminal
+
+_COLUMNS = columns("*filename=file skip take examples_in_shard=of")
+_HOST_COLUMNS = columns("host examples instructions *first_file *last_file")
+_SOURCE_COLUMNS = columns("<source consumed")
+
+
+def resume_table(
+    plan: ResumePlan, proof: Proof | None, screen: Screen, *, plan_file: str | None = None
+) -> Iterator[str]:
+    """Yield the state, the instructions and how to read them; `plan_file` is where they are."""
+    title, *state = _state(plan, every_count=not screen.abridged)
+    yield from heading(title, plan.assumptions, screen, "bold")
+    yield from paragraphs(screen, *state)
+    if plan.hosts:
+        yield from table_pieces(_HOST_COLUMNS, _host_rows(plan), screen, keep=_ROWS)
+    elif len(plan.sources) > 1:
+        of_sources = [(str(source), f"{source.consumed:,}") for source in plan.sources]
+        yield from table_pieces(_SOURCE_COLUMNS, of_sources, screen, keep=_ROWS)
+    elif _are_scattered(plan):
+        yield paragraph(
+            f"they are {plan.num_instructions:,} runs of neighbours; --format json lists them",
+            screen,
+        )
+    elif len(plan.instructions):
+        rows = plan.instructions.records([column.field for column in _COLUMNS])
+        yield from table_pieces(_COLUMNS, rows, screen, keep=_ROWS)
+    if plan.remaining:
+        yield from paragraphs(screen, *_how(plan, plan_file))
+    elif plan.unseeded is not None and plan.unseeded.emitted:
+        yield paragraph(_without_seed(plan.unseeded, len(plan.from_consumed) or 1), screen)
+    if proof is not None:
+        style: Look = "" if proof.holds else "error"
+        yield from paragraphs(screen, *proof_lines(proof, screen), style=style)
+
+
+def summary(plan: ResumePlan) -> Iterator[str]:
+    """Yield a few lines: what was read, where it stopped, what is left, and the promise."""
+    title, *state = _state(plan, every_count=False)
+    yield from (title, *(f"assumed: {text}" for text in plan.assumptions), *state)
+    if plan.remaining:
+        yield _promise(plan)
+
+
+def _state(plan: ResumePlan, *, every_count: bool) -> tuple[str, str, str]:
+    title = f"{plan.spec} of {plan.dataset.title}: {settings_words(plan.pipeline)}"
+    return title, _stopped(plan, every_count=every_count), _left(plan)
+
+
+def resume_document(plan: ResumePlan, proof: Proof | None) -> Document:
+    """Return the plan file, the proof last."""
+    return {**plan_document(plan), **_proof_field(proof)}
+
+
+def _are_scattered(plan: ResumePlan) -> bool:
+    """Whether a shuffle left more runs of neighbours than files, too many to show."""
+    if plan.stop is None:
+        return False
+    reads = plan.instructions
+    files = {*zip(reads.split.tolist(), reads.shard.tolist(), strict=True)}
+    return len(reads) > len(files)
+
+
+def resume_rows(plan: ResumePlan, proof: Proof | None = None) -> RecordStream:
+    """Return a CSV row for each file instruction; a proof has none."""
+    return instruction_rows(plan)
+
+
+def proof_lines(proof: Proof, screen: Screen) -> Iterator[str]:
+    """Yield a line for each broken promise, and the proof in the last."""
+    yield from promise_lines(proof.broken, _ROWS, screen)
+    yield proof_line(proof)
+
+
+def promise_lines(broken: Sequence[BrokenPromise], keep: int, screen: Screen) -> Iterator[str]:
+    """Yield a line for each broken promise; where the screen abridges, for the first of many."""
+    shown = broken[:keep] if screen.abridged else broken
+    for promise in shown:
+        yield f"broken promise: {promise}"
+    if len(shown) < len(broken):
+        yield left_out(len(broken) - len(shown), "broken promise", screen)
+
+
+def proof_line(proof: Proof) -> str:
+    """Return a proof in a line.
+
+    >>> proof_line(Proof(compared=1000, lost=0, repeated=0, moved=0, exact=True))
+    'proof: lost 0, repeated 0, moved 0 of 1,000 examples'
+    """
+    if proof.allowed is not None:
+        return (
+            f"proof: lost at most {proof.lost:,}, repeated at most {proof.repeated:,}, whatever "
+            f"the seed was; {_examples(proof.compared)} read"
+        )
+    moved = "" if proof.moved is None else f", moved {proof.moved:,}"
+    counts = f"lost {proof.lost:,}, repeated {proof.repeated:,}"
+    if proof.of_inputs:
+        return (
+            f"proof: {counts} of what the buffer is given, which has no end; of the next "
+            f"{_examples(proof.compared)} {proof.moved:,} are others, or elsewhere"
+        )
+    return f"proof: {counts}{moved} of {_examples(proof.compared)}"
+
+
+def _proof_field(proof: Proof | None) -> Document:
+    """Return the field of a proof in a plan file, no field where there is no proof."""
+    if proof is None:
+        return {}
+    found = picked(proof, "compared lost repeated moved")
+    if proof.allowed is not None:
+        found["allowed"] = dict(zip(("lost", "repeated"), proof.allowed, strict=True))
+    if proof.broken:
+        found["broken"] = list(map(asdict, proof.broken))
+    return {"proof": found}
+
+
+def _stopped(plan: ResumePlan, *, every_count: bool) -> str:
+    if plan.from_seen:
+        return f"seen: {_examples(plan.consumed)}"
+    if plan.from_consumed:
+        counts = [f"{count:,}" for count in dict.fromkeys(plan.from_consumed)]
+        few = counts if every_count or len(counts) == 1 else [counts[0], counts[-1]]
+        each = " .. ".join(few) if len(few) < 3 else ", ".join(few)
+        return f"stopped: {len(plan.from_consumed)} hosts, each after {each} examples"
+    place = f"stopped: after {_examples(plan.consumed)}"
+    if plan.continued_by == "shardctl.tfds":
+        return place if len(plan.sources) > 1 else f"{place}, in epoch {plan.epoch}"
+    if plan.unseeded is None or plan.unseeded.first_read < plan.unseeded.num_read:
+        place += f", in epoch {plan.epoch}"
+    whole, rest = _batches(plan)
+    if whole is not None:
+        place += f", {counted(whole, 'batch', 'batches')}"
+        place += f" and {_examples(rest)}" if rest else ""
+    where = plan.reader_state
+    if where is None or not plan.remaining:
+        return place
+    place += f"; {where.open_files:,} {'file' if where.open_files == 1 else 'files'} open, "
+    place += f"{where.next_file:,} of {where.num_files:,} opened"
+    if where.block_offset:
+        place += f", {where.block_offset:,} of a block of {plan.settings.block:,} read"
+    return place
+
+
+def _batches(plan: ResumePlan) -> tuple[int | None, int]:
+    """Return how many whole batches were handed out, None without any, and examples of the next."""
+    batch = plan.settings.batch
+    if plan.stop is not None:
+        return plan.stop.steps, plan.stop.in_batch
+    if batch is None:
+        return None, 0
+    whole, rest = divmod(plan.consumed, batch)
+    # The last batch of the order was not full.
+    return (whole, rest) if plan.remaining_total else (whole + bool(rest), 0)
+
+
+def _left(plan: ResumePlan) -> str:
+    if not plan.has_end:
+        return "left: the pipeline has no end"
+    if plan.continued_by == "shardctl.tfds" and plan.remaining:
+        return f"left: {_examples(plan.remaining)} of the pipeline"
+    if not plan.remaining:
+        if plan.unseeded is not None and plan.unseeded.most_lost:
+            return "left: nothing, the buffer had read the order to its end"
+        return "left: nothing, the order is at its end"
+    if plan.stop is not None:
+        left = f"left: {_examples(plan.remaining)} of epoch {plan.epoch}"
+        more = plan.remaining_total != plan.remaining
+        return f"{left}, {plan.remaining_total:,} in all" if more else left
+    of = " of the stream" if plan.is_one_stream else f" of epoch {plan.epoch}"
+    left = f"left: {_examples(plan.remaining)}{'' if plan.from_seen else of}"
+    left += f" in {counted(plan.num_instructions, 'file instruction')}"
+    further = plan.num_further_epochs
+    return f"{left}, then {counted(further, 'epoch')}" if further else left
+
+
+def _host_rows(plan: ResumePlan) -> Iterator[Sequence[str]]:
+    for host in plan.hosts:
+        reads = host.instructions
+        ends = (reads.filename(0), reads.filename(len(reads) - 1)) if len(reads) else ("", "")
+        yield (str(host.index), f"{host.num_examples:,}", f"{len(reads):,}", *ends)
+
+
+def _promise(plan: ResumePlan) -> str:
+    """Return what the plan promises."""
+    if plan.continued_by == "shardctl.tfds":
+        return "exact: shardctl.tfds rebuilds the stages and continues; file instructions do not."
+    if plan.mode == "exact":
+        return "exact: the order continues id by id."
+    if plan.unseeded is not None:
+        return _without_seed(plan.unseeded, len(plan.from_consumed) or 1)
+    held = len(plan.pending or ())
+    if plan.mode == "exact-order":
+        return (
+            f"exact order: shardctl.tfds replays the shuffle buffer with {_examples(held)} in it."
+        )
+    runs = counted(plan.num_pending_instructions, "instruction")
+    first = f" The first {runs} read the {_examples(held)} that the buffer held."
+    first = first if held and plan.num_pending_instructions else ""
+    if plan.is_one_stream:
+        other = f"the next {plan.remaining:,} may be another choice"
+        return f"not exactly once: a stream without end has no rest to read whole; {other}.{first}"
+    drops = plan.hosts and plan.settings.drop_remainder
+    dropped = ", but for what each new host drops of its last batch" if drops else ""
+    return f"exactly once: every example that is left, in another order{dropped}.{first}"
+
+
+def _how(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
+    """Yield what the plan promises, and what to read it with."""
+    yield _promise(plan)
+    if plan.continued_by == "shardctl.tfds":
+        file = "plan.yaml" if plan_file is None else plan_file
+        written = "" if plan_file else ", with the file that --output plan.yaml writes"
+        yield f"in Python: {resume_call(plan, file)}{written}"
+        call = f"shardctl.tfds.resume_like(ds, consumed={plan.consumed})"
+        yield f"or, with the script's own dataset: {call}"
+        return
+    if plan.read_config is None:
+        if plan.after_read:
+            yield f"go on with: {', then '.join(map(str, plan.after_read))}"
+        yield from (f"- {line}" for line in plan.advice)
+        if plan.stop is not None:
+            yield "in Python: --format python writes the code that reads what is left"
+        return
+    names = ("interleave_cycle_length", "interleave_block_length")
+    config = ", ".join(f"{name}={plan.read_config[name]}" for name in names)
+    calls = calls_chained(plan.after_read)
+    yield (
+        f"read with: tfds.ReadConfig({config}, experimental_interleave_sort_fn=..) that returns "
+        f"these instructions, shuffle_files=False{', then ' + calls if calls else ''}"
+    )
+    does_so = "shardctl.tfds does so from the plan file that --output plan.yaml writes"
+    yield f"in Python: {resume_call(plan, plan_file) if plan_file else does_so}"
+    if plan.further_epochs:
+        yield _further(plan)
+
+
+def _without_seed(buffer: UnseededBuffer, num_hosts: int = 1) -> str:
+    """Return what a buffer whose seed is not known loses and repeats, or those of several hosts.
+
+    >>> from shardctl.saved.unseeded_buffer import behind_buffer
+    >>> print(_without_seed(behind_buffer(
+    ...     buffer_size=9, emitted=50, num_elements=99, risk=None)))
+    at most once: the buffer had read 58 examples of its epoch. They are skipped: lost 8, \
+repeated 0, whatever the seed was.
+    """
+    mode = "at most once" if buffer.risk is None else "at least once"
+    one = num_hosts == 1
+    who = "the buffer" if one else f"the buffers of the {num_hosts} hosts"
+    if not buffer.emitted:
+        return f"{mode}: {who} held nothing yet, so that nothing is repeated or lost."
+    read = f"{mode}: {who} had read {_examples(buffer.num_read)}{' of its epoch' if one else ''}."
+    if not buffer.num_read_again:
+        lost = f"lost {buffer.most_lost:,}, repeated 0"
+        return f"{read} They are skipped: {lost}, whatever the seed was."
+    if not buffer.first_read:
+        repeated = f"lost 0, repeated {buffer.least_repeated:,}"
+        return f"{read} All of them are read again: {repeated}, whatever the seed was."
+    buffers = counted(buffer.buffers_again, "buffer") + (" of them" if one else " a host at most")
+    return (
+        f"{read} The last {buffer.num_read_again:,}, {buffers}, are read again: "
+        f"{buffer.least_repeated:,} to {buffer.most_repeated:,} are repeated; "
+        f"{buffer.expected_lost:.2g} are lost on the average of all seeds, which is below the risk "
+        f"of {buffer.risk:g}, and at most {buffer.most_lost:,} with any."
+    )
+
+
+def _further(plan: ResumePlan) -> str:
+    following, last = plan.further_epochs[0], plan.epoch + plan.num_further_epochs
+    epochs = f"epochs {following.epoch} to {last}"
+    which = f"epoch {last}" if plan.num_further_epochs == 1 else epochs
+    files = "files reshuffled" if following.file_seeds else "the same files"
+    if plan.hosts:
+        return f"then: {which}, each read whole by the new hosts, {files}"
+    mode = "" if plan.unseeded is None else f" --mode {plan.mode}"
+    command = f"resume --consumed {following.consumed}{mode}"
+    return f"then: {which}, {files}; {command} lists the first of them"
+
+
+def _examples(count: int) -> str:
+    return counted(count, "example")
+
+
+# What was written to a file, and what is done with it next: two lines for people.
+
+
+def resume_call(plan: ResumePlan, plan_file: str) -> str:
+    """Return the call of Python that goes on from a plan file.
+
+    >>> from shardctl.dataset.dataset import Dataset, Split
+    >>> from shardctl.verbs.resume.answer import resume
+    >>> train = Split.even(name="train", num_examples=9, num_shards=3)
+    >>> resume_call(resume(Dataset(name="d", splits=(train,)), consumed=2), "plan.yaml")
+    "shardctl.tfds.resume(builder, 'plan.yaml')"
+    """
+    host = ", host=i" if plan.hosts else ""
+    return f"shardctl.tfds.resume({_builder(plan.instructions.dataset)}, {plan_file!r}{host})"
+
+
+def _builder(dataset: Dataset) -> str:
+    """Return what stands for the builder; of files without metadata TFDS has none."""
+    if not dataset.is_counted:
+        return "builder"
+    references = [folder.reference for folder in (dataset.folders or (dataset,))]
+    named = references[0] if len(references) == 1 else None
+    return f"shardctl.tfds.record_files({'..' if named is None else repr(named)})"
+
+
+def plan_written(
+    plan: ResumePlan, path: str, form: str, dataset: Sequence[str] = ()
+) -> Iterator[str]:
+    """Yield what a file of a plan holds, and what goes on with it.
+
+    `dataset` are the options that named its dataset; without them it is found where it lay.
+
+    >>> from shardctl.dataset.dataset import Dataset, Split
+    >>> from shardctl.verbs.resume.answer import resume
+    >>> train = Split.even(name="train", num_examples=9, num_shards=3)
+    >>> plan = resume(Dataset(name="d", splits=(train,)), consumed=2)
+    >>> print(*plan_written(plan, "plan.yaml", "yaml"), sep="\\n")
+    wrote plan.yaml: 3 file instructions, 7 examples left, mode exact
+    next: shardctl.tfds.resume(builder, 'plan.yaml') in Python; shardctl resume --plan plan.yaml \
+--prove checks it
+    """
+    what = f"{counted(plan.num_instructions, 'file instruction')}, "
+    if plan.continued_by == "shardctl.tfds":
+        what = "the place in the stages, "
+    elif not plan.lists_rest:
+        what = "the calls that go on, "
+    what += f"{counted(plan.remaining, 'example')} left" if plan.has_end else "no end"
+    if plan.num_further_epochs:
+        what += f" and {counted(plan.num_further_epochs, 'epoch')} after that"
+    if plan.hosts:
+        what += f", for {len(plan.hosts):,} hosts"
+    if form == "python":
+        what = f"code for {what}"
+    yield f"wrote {path}: {what}, mode {plan.mode}"
+    if form in ("yaml", "json"):
+        words = ["--plan", path, *dataset]
+        # A proof of what a log left over needs the log.
+        words += [] if plan.from_seen else ["--prove"]
+        check = f"shardctl resume {shlex.join(words)}"
+        if plan.continued_by == "loader":
+            code = ", and --format python writes the code that goes on" if plan.stop else ""
+            yield f"next: {check} checks it{code}"
+        else:
+            yield f"next: {resume_call(plan, path)} in Python; {check} checks it"
+    elif form == "python" and plan.continued_by == "loader":
+        yield "next: paste it where the loader was made; it reads what is left"
+    elif form == "python":
+        yield "next: paste it where the pipeline was made; its ds goes on where that one stopped"
+
+
+def script_written(plan: ResumePlan, path: str, framework: str) -> Iterator[str]:
+    """Yield what a training script does, and what is left to do with it."""
+    yield f"wrote {path}: a training script ({framework}), from example {plan.consumed:,} on"
+    yield "next: edit prepare(), the model and the loss; rerun it after an interruption"
+
+
+def snapshot_written(snapshot: Snapshot, path: str, dataset: Sequence[str] = ()) -> Iterator[str]:
+    """Yield what a snapshot fixes, and what compares with it.
+
+    `dataset` are the options without which its dataset is not found again.
+    """
+    yield f"wrote {path}: the order of {snapshot.num_examples:,} examples of {snapshot.spec}"
+    compare = shlex.join(["shardctl", "diff", path, *dataset])
+    yield f"next: commit it; {compare} says whether the order is still that"

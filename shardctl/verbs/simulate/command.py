@@ -1,0 +1,96 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl simulate`: the order in which examples are read."""
+
+from typing import Annotated, Any
+
+from shardctl.cli.formats import (
+    Formats,
+    OutputOptions,
+    PictureOption,
+    as_code,
+    as_csv,
+    as_json,
+    as_svg,
+    as_table,
+    as_text,
+    as_yaml,
+)
+from shardctl.cli.options.dataset import chosen_dataset, project_here
+from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number
+from shardctl.cli.output import Chunk, exact_lines, warn, write
+
+_LINES = ("ids", "tfds-ids")
+_IN_PIECES = ("csv", "ids", "tfds-ids", "jsonl", "npy")  # 8 bytes or a line an example
+FORMATS = Formats(
+    renderers={
+        "table": as_table("verbs.simulate.view:simulate_table"),
+        "json": as_json("verbs.simulate.view:simulate_document"),
+        "yaml": as_yaml("verbs.simulate.view:simulate_document"),
+        "csv": as_csv("verbs.simulate.view:simulate_rows"),
+        "ids": as_text("verbs.simulate.view:id_lines"),
+        "tfds-ids": as_text("verbs.simulate.view:tfds_id_lines"),
+        "jsonl": as_text("verbs.simulate.view:simulate_lines"),
+        "npy": as_text("verbs.simulate.view:array_file"),
+        "python": as_code("verbs.simulate.code:simulate_python"),
+        "svg": as_svg,
+    }
+)
+
+
+def simulate(
+    source: DatasetOptions,
+    reading: OrderOptions,
+    out: OutputOptions,
+    spec: SpecArgument = None,
+    skip: Annotated[Any, number(minimum=0)] = 0,
+    take: Annotated[Any, number(minimum=-1)] = 20,
+    picture: PictureOption = None,
+) -> None:
+    """Print the order in which examples are read, exactly, without reading them.
+
+
+    Options:
+      --skip N: Begin after N examples of the whole order.
+      --take N: Show N examples, -1 for all.
+
+    Examples:
+      # The ids that TFDS reads first, and which slot reads which shard, drawn as strips
+      shardctl simulate --take 64 --picture -d imagenet2012
+      # The whole order behind a shuffle buffer, as an array
+      shardctl simulate --buffer 10000 --buffer-seed 1 --take -1 -d mnist -o order.npy
+      # The tfds_ids of the second batch of host 0 of 4
+      shardctl simulate --host 0/4 --skip 256 --take 256 -d mnist -f tfds-ids
+    """
+    from shardctl.base.progress import Progress
+    from shardctl.verbs.simulate.answer import simulate as simulate_order
+
+    to_file = out.output not in (None, "-")
+    project = project_here(source, reading)
+    settings = reading.settings(project)
+    simulation = simulate_order(
+        chosen_dataset(source, project, settings=settings),
+        spec,
+        settings,
+        skip=skip,
+        take=None if take == -1 else take,
+    )
+    warn(simulation.warnings)
+    # The table shows blocks by itself: a picture is for those who ask for it.
+    chunks = FORMATS.render(out, simulation, picture=picture is True)
+    if not to_file and out.format in _LINES:
+        chunks = exact_lines(chunks)
+    if to_file:  # a pipe ends when its reader has enough
+        progress = Progress(
+            None, "examples", simulation.take, instead="ask for fewer with --take N"
+        )
+        if out.format in _IN_PIECES:
+            chunks = progress.over(chunks, _num_examples)
+    write(chunks, out.output)
+
+
+def _num_examples(chunk: Chunk) -> int:
+    """Return about how many examples are in a chunk: 8 bytes or a line each."""
+    if isinstance(chunk, memoryview):
+        return len(chunk) // 8
+    return chunk.count("\n") if isinstance(chunk, str) else chunk.count(b"\n")

@@ -1,0 +1,117 @@
+"""A stretch of an order as blocks for people, as ids a line, as records, or as an array file."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import numpy as np
+
+from shardctl.base.arrays import Int64s
+from shardctl.base.columns import RecordStream, picked
+from shardctl.draw.step_rows import order_head, order_heading, order_rows, pipeline_record
+from shardctl.draw.tables import Screen, paragraph
+from shardctl.errors import UsageError
+from shardctl.files.documents import Chunks, Document, json_lines
+from shardctl.verbs.locate.answer import MATCH_FIELDS, match_columns
+from shardctl.verbs.simulate.answer import Simulation
+
+_PIECE = 1 << 14  # examples made into text at once
+
+
+def simulate_table(simulation: Simulation, screen: Screen) -> Iterator[str]:
+    """Yield the line that names the pipeline, and the ids, a row for each block of a shard."""
+    order = simulation.order
+    yield from order_heading(simulation.spec, order, screen, "bold")
+    total = "an endless order" if order.is_endless else f"{order.num_examples:,}"
+    if not simulation.take:
+        yield paragraph(
+            f"no positions of {total}" if order.is_endless else f"none of {total} positions", screen
+        )
+        return
+    last = simulation.skip + simulation.take - 1
+    yield paragraph(f"positions {simulation.skip:,} to {last:,} of {total}", screen)
+    if screen.pictures:
+        from shardctl.draw.drawers import picture_lines
+
+        yield from picture_lines(simulation, screen)
+        yield "\n"
+    yield from order_rows(order, simulation.chunks(), simulation.skip, screen)
+
+
+def simulate_document(simulation: Simulation) -> Document:
+    """Return the document of `simulate`."""
+    order = simulation.order
+    return {
+        **order_head("simulate", order),
+        "spec": simulation.spec,
+        "pipeline": pipeline_record(order),
+        "num_examples": None if order.is_endless else order.num_examples,
+        **picked(simulation, "skip take"),
+        "ids": Chunks(lambda: _ids(simulation)),
+    }
+
+
+def _ids(simulation: Simulation) -> Iterator[list[int] | list[str]]:
+    return (simulation.order.codes.ids(codes) for _, codes in _pieces(simulation))
+
+
+def id_lines(simulation: Simulation) -> Iterator[str]:
+    """Yield the ids, a line each."""
+    return ("".join(f"{name}\n" for name in ids) for ids in _ids(simulation))
+
+
+def tfds_id_lines(simulation: Simulation) -> Iterator[str]:
+    """Yield the tfds_ids, a line each."""
+    for _, codes in _pieces(simulation):
+        yield "".join(f"{name}\n" for name in simulation.order.codes.tfds_ids(codes))
+
+
+def simulate_lines(simulation: Simulation) -> Iterator[str]:
+    """Yield a JSON record for each example, a line each."""
+    return json_lines(simulate_rows(simulation))
+
+
+def simulate_rows(simulation: Simulation) -> RecordStream:
+    """Return the record of each example."""
+    return RecordStream(
+        MATCH_FIELDS,
+        lambda: (
+            (len(codes), match_columns(simulation.order, positions, codes))
+            for positions, codes in _pieces(simulation)
+        ),
+    )
+
+
+def _pieces(simulation: Simulation) -> Iterator[tuple[Int64s, Int64s]]:
+    """Yield the positions and the codes, int64[q] each, in pieces that become text at once."""
+    position = simulation.skip
+    for codes in simulation.chunks():
+        for begin in range(0, len(codes), _PIECE):
+            piece = codes[begin : begin + _PIECE]
+            yield np.arange(position, position + len(piece)), piece
+            position += len(piece)
+
+
+def array_file(simulation: Simulation) -> Iterator[bytes | memoryview]:
+    """Yield an .npy file of the ids, int64[take], chunk by chunk, as bytes.
+
+    Raises:
+        UsageError: the spec reads several splits, whose ids are not numbers.
+    """
+    if simulation.order.codes.several_splits:
+        raise UsageError(
+            f"--format npy holds numbers, and {simulation.spec} reads several splits, whose ids "
+            "are written split:id; choose ids, tfds-ids or jsonl"
+        )
+    yield _array_header(simulation)
+    for codes in simulation.chunks():
+        yield codes.astype("<i8", copy=False).data.cast("B")
+
+
+def _array_header(simulation: Simulation) -> bytes:
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<i8", "fortran_order": False, "shape": (simulation.take,)}
+    )
+    return header.getvalue()

@@ -1,0 +1,127 @@
+"""What fixes an order, and what would tell it from every other?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from shardctl.base.arguments.checked import checked
+from shardctl.base.phrase import refused
+from shardctl.base.progress import Progress, Watch
+from shardctl.base.text import counted, in_short
+from shardctl.base.tfds_rules import ORDER_RULES
+from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
+from shardctl.order.order import Order
+from shardctl.order.order_tree import NEWEST, HashTree, tree_of
+from shardctl.order.plan_order import PlannedOrder, plan_order
+from shardctl.saved.pinned_sources import pinned_sources, spec_as_given
+from shardctl.saved.snapshot import NUM_FIRST_IDS, Snapshot, pinned_layout, shortened
+from shardctl.settings.document import settings_in_force
+from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class TakenSnapshot:
+    """A snapshot, the order it was taken of, and what surprises about the spec."""
+
+    snapshot: Snapshot
+    live: PlannedOrder
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What surprises about the spec."""
+        return self.live.warnings
+
+    def __repr__(self) -> str:
+        return in_short(
+            self,
+            f"{self.snapshot.title} {self.snapshot.spec}",
+            counted(self.snapshot.num_examples, "example"),
+        )
+
+
+@checked
+def snapshot(
+    dataset: DatasetLike,
+    spec: str | None = None,
+    settings: SettingsLike | None = None,
+    *,
+    watch: Watch | None = None,
+) -> TakenSnapshot:
+    """Return a snapshot of the order in which a pipeline reads a spec: what fixes the order.
+
+    Args:
+        dataset: a reference as "mnist", a path, a list of these, or a Dataset.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: how it is read: a ReadSettings, or a dict of its values.
+        watch: is called as the work proceeds, with what is counted, how much is done, of how much.
+
+    Returns:
+        A TakenSnapshot, which `shardctl.diff` compares with another.
+
+    Raises:
+        UsageError: a bad spec, or settings that contradict each other or the dataset.
+            Or a pipeline without end.
+        UnpredictableOrderError: TensorFlow leaves the order open.
+
+    >>> import shardctl
+    >>> taken = shardctl.snapshot("mnist", "test")
+    >>> taken
+    <TakenSnapshot mnist:3.0.1 test: 10,000 examples>
+    >>> shardctl.diff(taken, shardctl.snapshot("mnist", "test")).equal
+    True
+    """
+    return snapshot_in(as_dataset(dataset), spec, as_settings(settings), watch=watch)
+
+
+def snapshot_in(
+    dataset: Dataset,
+    spec: str | None,
+    settings: ReadSettings,
+    *,
+    version: int = NEWEST,
+    watch: Watch | None = None,
+) -> TakenSnapshot:
+    """Return a snapshot whose digests are of a version, as of one that it is compared with.
+
+    Raises:
+        UsageError, UnpredictableOrderError: as for `snapshot`.
+    """
+    live = plan_order(dataset, spec, settings)
+    order = live.order
+    # As they were written, also where settings without stages say the same.
+    written = replace(settings, loader_version=order.settings.loader_version)
+    refuse_endless(order)
+    dataset = order.dataset
+    first = order.read(0, min(NUM_FIRST_IDS, order.num_examples))
+    pinned = Snapshot(
+        head=dataset.identity.without_folder(),
+        ordered=dataset.ordered,
+        splits=pinned_layout(dataset, live.splits.names),
+        spec=spec_as_given(live.resolved, order.settings),
+        pipeline=shortened(settings_in_force(written, ordered=dataset.ordered)),
+        first_ids=tuple(order.codes.ids(first)),
+        rules=ORDER_RULES,
+        tree=tree_in(version, live, watch),
+        sources=pinned_sources(live, written),
+        assumptions=live.assumptions,
+    )
+    return TakenSnapshot(snapshot=pinned, live=live)
+
+
+def refuse_endless(order: Order) -> None:
+    """Refuse an order without end, of which nothing can be a whole.
+
+    Raises:
+        UsageError: it has none; the text says how to cut it.
+    """
+    if order.is_endless:
+        raise refused(
+            "{stages} have no end, and a snapshot is of a whole order; pin its beginning by "
+            "a last stage, as in '.. | take(10000)'"
+        )
+
+
+def tree_in(version: int, live: PlannedOrder, watch: Watch | None = None) -> HashTree:
+    """Return the hash tree over an order, with digests of a version."""
+    progress = Progress(watch, "ids", live.order.num_examples)
+    return tree_of(live.order, live.splits, version=version, advance=progress.advance)

@@ -1,0 +1,226 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl verify`: the predicted order beside the one that TensorFlow reads; the files alone."""
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shardctl.base.phrase import option_name
+from shardctl.base.progress import watched_by, watching
+from shardctl.base.text import quoted
+from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
+from shardctl.cli.options.dataset import (
+    chosen_dataset,
+    plan_of_file,
+    project_here,
+    refuse_allow_version,
+)
+from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.shared import (
+    AllowVersionOption,
+    DatasetOptions,
+    Flag,
+    Number,
+    RunnerOption,
+    Splits,
+    Text,
+    chosen_runner,
+    number,
+)
+from shardctl.cli.output import ProgressBars, warn
+from shardctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from shardctl.dataset.dataset import Dataset
+    from shardctl.metadata.index.runner import Runner
+    from shardctl.saved.resume_plan import ResumePlan
+    from shardctl.verbs.verify.answer import Take, Verification
+    from shardctl.verbs.verify.verify_files import FilesVerification
+
+FORMATS = Formats(renderers=verb_formats("verbs.verify.view", "verify"))
+# A spec has colons in brackets alone.
+_FUNCTION = re.compile(r"[^\[\]]+:[A-Za-z_]\w*")
+_OF_FILES = Formats(renderers=verb_formats("verbs.verify.view", "verify_files"))
+
+
+def verify(
+    ctx: typer.Context,
+    source: DatasetOptions,
+    reading: OrderOptions,
+    out: OutputOptions,
+    specs: Splits = None,
+    files: Flag = False,
+    take: Annotated[Any, number(minimum=-1)] = None,
+    plan: Text = None,
+    jobs: Number = None,
+    runner: RunnerOption = "local",
+    allow_version: AllowVersionOption = False,
+    every_row: AllOption = False,
+) -> None:
+    """Read the order with the real TFDS and TensorFlow, and compare it with the prediction.
+
+    Of a longer order the beginning is compared. The files that are read are first counted and
+    checked whole, record by record. Without files, tf.data reads index ranges. Exits with 1 if
+    anything differs.
+
+    With --loader the installed Grain, PyTorch or Hugging Face Datasets reads, from the first
+    example on. A version that nobody has compared runs 100 random settings besides; if they are
+    equal, its orders are predicted here from then on.
+
+    Of MODULE:FUNCTION the dataset that it returns is iterated, the --pass-th time as by --loop, and
+    each element is compared with what the pipeline's own maps make of the predicted examples.
+
+    With --files nothing but the files is read: every record of every file is counted and checked,
+    and each file that is damaged, missing or too many is named. TensorFlow is not needed.
+
+    Arguments:
+      specs [SPEC]: What is read, as TFDS writes it [default: train]; with --files, splits [default:
+        all]. Or MODULE:FUNCTION, which makes a tf.data.Dataset, with its arguments after --.
+
+    Options:
+      --files: Read every record of the splits named, without TensorFlow, and compare no order.
+      --take N: Compare N examples, -1 for all [default: 100000 from files, 2000000 over index
+        ranges].
+      --plan FILE: Run a plan of shardctl resume instead; - is stdin.
+      --jobs N: With --files, read with N processes [default: one a processor].
+
+    Examples:
+      # Does the real reader hand out the order that is predicted?
+      shardctl verify 'train[:10%]' --shuffle-seed 32 -d ~/tensorflow_datasets/mnist/3.0.1
+      # Does the pipeline of a script hand out what is predicted of it?
+      shardctl verify train.py:make_dataset -- seed=7
+      # Is every record file whole? Without TensorFlow
+      shardctl verify --files -d ~/tensorflow_datasets/mnist/3.0.1
+    """
+    if take == 0:
+        raise UsageError("--take 0: at least 1 example has to be compared, or -1 for all")
+    words = specs or []
+    wanted: Take = "all" if take == -1 else take
+    others = {"plan": plan, "allow_version": allow_version or None}
+    found: Any
+    if files:
+        counting = chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
+        given = {**reading.given(), "take": take, **others}
+        with ProgressBars() as bars, watched_by(bars.show):
+            found = _files(source, words, given, jobs=jobs, runner=counting)
+        _OF_FILES.write(out, found, every_row=every_row)
+        raise typer.Exit(0 if found.equal else 1)
+    if runner != "local":
+        raise UsageError("--runner without --files: an order is read by TensorFlow, here")
+    if jobs is not None:
+        raise UsageError("--jobs without --files: TensorFlow reads an order, by threads of its own")
+    with ProgressBars() as bars, watched_by(bars.show):
+        found = _compared(source, reading, words, others, wanted)
+    warn(found.warnings)
+    FORMATS.write(out, found, every_row=every_row)
+    if not found.equal:
+        raise typer.Exit(1)
+
+
+def _compared(
+    source: DatasetOptions,
+    reading: OrderOptions,
+    words: list[str],
+    others: dict[str, Any],
+    take: "Take",
+) -> "Verification":
+    """Return the order of a function, a spec or a plan beside the one that is predicted."""
+    if words and _FUNCTION.fullmatch(words[0]):
+        return _function(source, {**reading.given(), **others}, words, take)
+    if len(words) > 1:
+        extra = quoted(" ".join(words[1:]))
+        raise UsageError(f"{extra} is more than verify takes; shardctl verify -h explains")
+    spec, plan, allow_version = words[0] if words else None, others["plan"], others["allow_version"]
+    if plan is None:
+        refuse_allow_version(given=bool(allow_version))
+        return _order(source, reading, spec, take)
+    given = {**reading.given(), "SPEC": spec}
+    dataset, made = plan_of_file(plan, source, given, allow_version=bool(allow_version))
+    return replace(_plan(dataset, made, take), plan=plan)
+
+
+def _function(
+    source: DatasetOptions, given: dict[str, Any], words: list[str], take: "Take"
+) -> "Verification":
+    for name, value in given.items():
+        if value is not None and name not in ("pass_index", "loop"):
+            raise UsageError(
+                f"{option_name(name)} with {quoted(words[0])}: the function says how it reads; "
+                "--pass and --loop say how it is iterated"
+            )
+    if source.dataset:
+        raise UsageError(f"--dataset with {quoted(words[0])}: the function says what it reads")
+    from shardctl.tfds.imports import quiet_tensorflow
+
+    with quiet_tensorflow(warn):
+        from shardctl.tfds.inspecting.script import ScriptFunction
+        from shardctl.tfds.verifying.verify_dataset import verify_script
+
+        return verify_script(
+            ScriptFunction.parsed(words[0], words[1:]),
+            pass_index=given.get("pass_index") or 0,
+            loop=given.get("loop") or "python",
+            take=take,
+        )
+
+
+def _files(
+    source: DatasetOptions,
+    splits: list[str],
+    given: dict[str, Any],
+    *,
+    jobs: int | None,
+    runner: "Runner | None",
+) -> "FilesVerification":
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(
+                f"{option_name(name)} with --files: the files are read whole, in no order"
+            )
+    from shardctl.metadata.index.bare import naming_damaged
+    from shardctl.verbs.verify.verify_files import verify_files
+
+    with naming_damaged():
+        dataset = chosen_dataset(source, project_here(source))
+    return verify_files(dataset, *splits, jobs=jobs, runner=runner, watch=watching())
+
+
+def _order(
+    source: DatasetOptions, reading: OrderOptions, spec: str | None, take: "Take"
+) -> "Verification":
+    from shardctl.order.plan_order import plan_order
+    from shardctl.tfds.imports import quiet_tensorflow
+
+    project = project_here(source, reading)
+    settings = reading.settings(project)
+    dataset = chosen_dataset(source, project, settings=settings)
+    if settings.reader.calls:  # which a process of its own runs
+        from shardctl.files.silence import silent_libraries
+
+        with silent_libraries():
+            from shardctl.live.verify import verify_loader
+
+            return verify_loader(dataset, spec, settings, take=take)
+    planned = plan_order(dataset, spec, settings)  # errors are said before TensorFlow is loaded
+    with quiet_tensorflow(warn):
+        from shardctl.tfds.verifying.verify import verify_order
+
+        return verify_order(planned, take=take)
+
+
+def _plan(dataset: "Dataset", plan: "ResumePlan", take: "Take") -> "Verification":
+    if plan.continued_by == "loader":
+        from shardctl.files.silence import silent_libraries
+
+        with silent_libraries():
+            from shardctl.live.verify import verify_loader_plan
+
+            return verify_loader_plan(dataset, plan, take=take)
+    from shardctl.tfds.imports import quiet_tensorflow
+
+    with quiet_tensorflow(warn):
+        from shardctl.tfds.verifying.verify import verify_plan
+
+        return verify_plan(dataset, plan, take=take)

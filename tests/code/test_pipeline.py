@@ -1,0 +1,229 @@
+"""Code of a pipeline, run by TFDS, reads in the order that is predicted."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.shard_files import ShardFiles
+from shardctl.errors import DatasetError, UsageError
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
+from shardctl.verbs.simulate.answer import simulate
+from shardctl.verbs.simulate.code import simulate_python
+from tests.cases import FUZZ, check_cases
+from tests.code.pasted import read, run
+from tests.order.order_cases import changed
+from tests.order.toy_pipelines import Case, Toys, cases, predicted, shuffled_paths
+from tests.tfds_datasets import build_dataset
+
+Drawn = tuple[Case, int, int, int]
+
+
+def code_of(dataset: Dataset, spec: str, settings: ReadSettings, **shown: int) -> str:
+    return "".join(simulate_python(simulate(dataset, spec, settings, **shown)))
+
+
+def check_code(toys: Toys, drawn: Drawn) -> int:
+    """Run the code of a pipeline, and compare what it reads in one of its passes."""
+    case, pass_index, skip, take = drawn
+    toy, settings = toys[case.toy], case.settings
+    if case.file_order is not None:
+        settings = changed(settings, file_order=tuple(shuffled_paths(toy, case.file_order)))
+    pass_index = 0 if settings.repeat_files else pass_index
+    order = predicted(toy, case, changed(settings, pass_index=pass_index))
+    if order is None:
+        return 0
+    total = order.num_examples
+    skip %= total + 1
+    shown = {"skip": skip, "take": take}
+    if settings.file_order and case.toy == "several":  # whose base names are no code
+        return 0
+    text = code_of(toy.dataset, case.spec, changed(settings, pass_index=pass_index), **shown)
+    expected = [name.rpartition("/")[2] for name in order.codes.tfds_ids(order.read(0, total))]
+    made = run([text])
+    for _ in range(pass_index):
+        read(made["ds"])
+    assert read(made["ds"]) == expected, text
+    last = text.splitlines()[-1]
+    if last.startswith("# ds."):  # what simulate shows, as the comment has it
+        made = run([text])
+        for _ in range(pass_index):
+            read(made["ds"])
+        shown_ids = read(eval(last.removeprefix("# "), made))
+        assert shown_ids == expected[skip : skip + take], text
+    return 1
+
+
+DRAWN = st.tuples(cases(), st.sampled_from([0, 0, 0, 1, 2]), st.integers(0, 50), st.integers(0, 30))
+
+
+def test_code_reads_in_the_order_that_is_predicted(toys: Toys) -> None:
+    assert check_cases(DRAWN, lambda drawn: check_code(toys, drawn), 3) >= 2
+
+
+@pytest.mark.fuzz
+def test_code_reads_in_the_order_that_is_predicted_fuzzed(toys: Toys) -> None:
+    check_cases(DRAWN, lambda drawn: check_code(toys, drawn), FUZZ // 4, fuzz=True)
+
+
+def test_the_calls_are_those_of_tfds_and_tf_data(toys: Toys) -> None:
+    settings = ReadSettings(
+        cycle=3,
+        block=2,
+        shuffle_seed=32,
+        reshuffle=False,
+        buffer=100,
+        buffer_seed=7,
+        buffer_reshuffle=True,
+        global_seed=5,
+        epochs=2,
+        batch=8,
+        drop_remainder=True,
+        host=Host(index=1, count=2),
+        host_by="examples",
+    )
+    dataset = replace(toys["plain"].dataset, data_dir="/data/toy/1.0.0")
+    text = code_of(dataset, "train", settings, skip=3, take=4)
+    assert text == (
+        "# train of toy:1.0.0: cycle 3, block 2, files shuffled with seed 32, the same each\n"
+        "# epoch, host 1/2 by examples, shuffle buffer 100 with seed 7, global seed 5, 2 epochs,\n"
+        "# batches of 8, last dropped\n"
+        "\n"
+        "import tensorflow as tf\n"
+        "import tensorflow_datasets as tfds\n"
+        "\n"
+        "# It counts when the dataset is made, so nothing that draws a seed may come between.\n"
+        "tf.random.set_seed(5)\n"
+        'builder = tfds.builder_from_directory("/data/toy/1.0.0")\n'
+        "\n"
+        "# Which of the hosts this is: 0 is the first.\n"
+        "host, num_hosts = 1, 2\n"
+        "read_config = tfds.ReadConfig(\n"
+        "    interleave_cycle_length=3,\n"
+        "    interleave_block_length=2,\n"
+        "    shuffle_seed=32,\n"
+        "    shuffle_reshuffle_each_iteration=False,\n"
+        ")\n"
+        'ds = builder.as_dataset(split="train", read_config=read_config, shuffle_files=True)\n'
+        "ds = ds.shard(num_shards=num_hosts, index=host)\n"
+        "ds = ds.shuffle(100, seed=7, reshuffle_each_iteration=True)\n"
+        "ds = ds.repeat(2)\n"
+        "ds = ds.batch(8, drop_remainder=True)\n"
+        "\n"
+        "# Positions 3 to 6 of the order, as simulate shows them:\n"
+        "# ds.unbatch().skip(3).take(4)\n"
+    )
+
+
+class Model:
+    """A Keras model that notes the examples that it is trained on, epoch by epoch."""
+
+    def __init__(self) -> None:
+        import keras
+        import tensorflow as tf
+
+        self.epochs: list[list[str]] = []
+        current: list[str] = []
+
+        class Noting(keras.Model):  # type: ignore[misc]
+            def train_step(self, batch: Any) -> dict[str, float]:
+                def note(ids: Any) -> None:
+                    current.extend(name.decode() for name in ids.numpy().ravel().tolist())
+
+                tf.py_function(note, [batch["tfds_id"]], [])
+                return {"loss": 0.0}
+
+        def end(epoch: int, logs: object = None) -> None:
+            self.epochs.append(current.copy())
+            current.clear()
+
+        self._model = Noting()
+        self._model.compile(run_eagerly=True)
+        self._note = keras.callbacks.LambdaCallback(on_epoch_end=end)
+
+    def fit(self, dataset: Any, epochs: int) -> None:
+        self._model.fit(dataset, epochs=epochs, verbose=0, callbacks=[self._note])
+
+
+def test_fit_is_called_for_as_many_epochs_as_the_order_is_after(toys: Toys) -> None:
+    for settings in (
+        ReadSettings(buffer=9, buffer_seed=3, loop="keras-fit", pass_index=2, batch=5),
+        ReadSettings(shuffle_seed=9, cycle=2, loop="keras-fit", pass_index=1, batch=25),
+    ):
+        simulation = simulate(toys["plain"].dataset, "train", settings, take=None)
+        model = Model()
+        run(simulate_python(simulation), {"model": model})
+        assert len(model.epochs) == settings.pass_index + 1
+        names = simulation.order.codes.tfds_ids(simulation.ids())
+        assert model.epochs[-1] == names
+
+
+def test_hostile_names_stay_names(tmp_path: Path) -> None:
+    folder = build_dataset(tmp_path / "a'b\"c); import os #", splits={"train": [2, 3]})
+    here = str(folder)
+    files = ShardFiles(data_dir=here, pattern="toy-train.tfrecord-\0-of-00002", num_shards=2)
+    train = Split(name="train", shard_lengths=(2, 3), files=(files,))
+    dataset = Dataset(name='t"oy\nimport os; os.x()', splits=(train,), data_dir=here)
+    order = ("toy-train.tfrecord-00001-of-00002", "toy-train.tfrecord-00000-of-00002")
+    settings = ReadSettings(file_order=order, cycle=1)
+    text = code_of(dataset, "train", settings)
+    made = run([text])
+    assert [name[-4:] for name in read(made["ds"])] == ["2__0", "2__1", "2__2", "2__0", "2__1"]
+    assert [type(node) for node in ast.walk(ast.parse(text))].count(ast.Import) == 1
+    nowhere = replace(dataset, data_dir=None, splits=(replace(train, files=()),))
+    names = [
+        node.value
+        for node in ast.walk(ast.parse(code_of(nowhere, "train", ReadSettings())))
+        if isinstance(node, ast.Constant)
+    ]
+    assert dataset.name in names
+
+
+def test_without_files_here_tfds_looks_the_name_up() -> None:
+    train = Split(name="train", shard_lengths=(2, 3))
+    dataset = Dataset(name="coco", config="2017", version="1.1.0", splits=(train,))
+    text = code_of(dataset, "train", ReadSettings(cycle="auto", cpus=48))
+    assert 'builder = tfds.builder("coco/2017:1.1.0")\n' in text
+    assert "# interleave_cycle_length=None comes to this on 48 CPUs.\n" in text
+    assert "interleave_cycle_length=16," in text
+
+
+@pytest.mark.parametrize(
+    ("spec", "settings", "said"),
+    [
+        ("train[3:3]", ReadSettings(), "'train[3:3]' reads no examples, and as_dataset refuses"),
+        ("train[:1]", ReadSettings(host=Host(index=1, count=2)), "'train[:1]': host 1/2 by even"),
+    ],
+)
+def test_what_reads_nothing_has_no_code(
+    toys: Toys, spec: str, settings: ReadSettings, said: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        code_of(toys["plain"].dataset, spec, settings)
+    assert str(refused.value).startswith(said)
+    # TFDS hands out nothing, and shares by examples, all the same.
+    nothing = ReadSettings(host=Host(index=1, count=2), host_by="examples")
+    assert read(run([code_of(toys["plain"].dataset, "train[:1]", nothing)])["ds"]) == []
+
+
+def test_what_as_dataset_does_not_read_has_no_code() -> None:
+    train = Split(name="train", shard_lengths=(2, 3))
+    dataset = Dataset(name="d", splits=(train,), file_format="array_record")
+    with pytest.raises(DatasetError, match="as_dataset does not read array_record"):
+        code_of(dataset, "train", ReadSettings())
+
+
+def test_a_list_of_many_files_is_no_code() -> None:
+    lengths = (1,) * 10_001
+    files = ShardFiles(pattern="d-\0", num_shards=len(lengths))
+    train = Split(name="train", shard_lengths=lengths, files=(files,))
+    dataset = Dataset(name="d", splits=(train,))
+    with pytest.raises(UsageError, match="10001 files, of which code holds 10000"):
+        code_of(dataset, "train", ReadSettings(file_order=tuple(files)))

@@ -1,0 +1,376 @@
+"""File names of shards, against TFDS's ShardedFileTemplate."""
+
+from __future__ import annotations
+
+import functools
+import os
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.base.tfds_rules import DEFAULT_TEMPLATE
+from shardctl.dataset import shard_files
+from shardctl.dataset.shard_files import ShardFiles
+from shardctl.errors import DatasetError
+from tests.cases import check_cases, counted
+from tests.strategies import error_line
+
+NAMES = {"dataset": "toy", "split": "train", "file_format": "tfrecord"}
+
+
+def resolved(template: str, num_shards: int = 2, **names: str) -> ShardFiles:
+    return ShardFiles.from_template(template, num_shards=num_shards, **{**NAMES, **names})
+
+
+def tfds_template(template: str, *, dataset: str, split: str, file_format: str) -> Any:
+    from tensorflow_datasets.core import naming
+
+    return naming.ShardedFileTemplate(
+        data_dir="/data",
+        template=template,
+        dataset_name=dataset,
+        split=split,
+        filetype_suffix=file_format,
+    )
+
+
+def tfds_paths(template: str, num_shards: int = 2, **names: str) -> list[str] | None:
+    """Return the paths TFDS makes of a template, relative to its folder; None if it refuses."""
+    sharded = tfds_template(template, **{**NAMES, **names})
+    try:
+        return [
+            sharded.relative_filepath(shard_index=index, num_shards=num_shards)
+            for index in range(num_shards)
+        ]
+    except (ValueError, IndexError, KeyError, AttributeError):
+        return None
+
+
+@pytest.mark.parametrize(
+    ("template", "last"),
+    [
+        (DEFAULT_TEMPLATE, "toy-train.tfrecord-00001-of-00002"),
+        ("{SPLIT}-{SHARD_X_OF_Y}.{FILEFORMAT}", "train-00001-of-00002.tfrecord"),
+        ("{DATASET}/{SPLIT}/{SHARD_INDEX}", "toy/train/00001"),
+        ("{SHARD_INDEX}/{SPLIT}.{NUM_SHARDS}", "00001/train.00002"),
+        ("{{{SPLIT}}}-{SHARD_INDEX}", "{train}-00001"),
+        ("{{SPLIT}}-{SHARD_INDEX}", "{SPLIT}-00001"),
+        ("}}{{{SHARD_INDEX}", "}{00001"),
+        ("100%-%d-%s-{SHARD_INDEX}", "100%-%d-%s-00001"),
+        ("[{SHARD_INDEX}]*?", "[00001]*?"),
+        ("{SHARD_INDEX}{SHARD_INDEX}", "0000100001"),
+        ("{SHARD_X_OF_Y}-{SHARD_INDEX}-of-{NUM_SHARDS}", "00001-of-00002-00001-of-00002"),
+        ("data.{FILEFORMAT}", "data.tfrecord"),  # one name for every shard
+        ("été {SHARD_INDEX}", "été 00001"),
+        ("a\\b{SHARD_INDEX}", "a\\b00001"),
+        ("{SHARD_INDEX}..{SPLIT}", "00001..train"),
+    ],
+)
+def test_a_template_names_the_files(template: str, last: str) -> None:
+    files = resolved(template)
+    assert list(files) == tfds_paths(template)
+    assert files[1] == last
+
+
+@pytest.mark.parametrize(
+    ("num_shards", "index", "name"),
+    [
+        (1, 0, "toy-train.tfrecord-00000-of-00001"),
+        (99_999, 7, "toy-train.tfrecord-00007-of-99999"),
+        (100_000, 7, "toy-train.tfrecord-000007-of-100000"),
+        (1_000_000, 999_999, "toy-train.tfrecord-0999999-of-1000000"),
+    ],
+)
+def test_an_index_has_five_digits_or_as_many_as_the_number_of_shards(
+    num_shards: int, index: int, name: str
+) -> None:
+    files = resolved(DEFAULT_TEMPLATE, num_shards)
+    assert len(files) == num_shards
+    assert files[index] == files.between(index, index + 1)[0] == name
+    sharded = tfds_template(DEFAULT_TEMPLATE, **NAMES)
+    assert sharded.relative_filepath(shard_index=index, num_shards=num_shards) == name
+
+
+# What TFDS makes a path of and we refuse: where the path leads out of the dataset's folder, where
+# it is no file, and whatever of Python's format language is more than a name.
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    why: str
+    template: str
+    tfds: str | None
+    says: str
+
+
+DIFFERENCES = [
+    Difference(
+        why="up",
+        template="../{SHARD_INDEX}",
+        tfds="../00000",
+        says="leaves the dataset's folder",
+    ),
+    Difference(
+        why="up further on",
+        template="{SPLIT}/../../{SHARD_INDEX}",
+        tfds="train/../../00000",
+        says="leaves the dataset's folder",
+    ),
+    Difference(
+        why="up on Windows",
+        template="..\\{SHARD_INDEX}",
+        tfds="..\\00000",
+        says="leaves the dataset's folder",
+    ),
+    Difference(
+        why="absolute",
+        template="/etc/{SHARD_INDEX}",
+        tfds="/etc/00000",
+        says="leaves the dataset's folder",
+    ),
+    Difference(
+        why="a drive",
+        template="C:{SHARD_INDEX}",
+        tfds="C:00000",
+        says="leaves the dataset's folder",
+    ),
+    Difference(
+        why="a folder",
+        template="{SHARD_INDEX}/",
+        tfds="00000/",
+        says="names no file",
+    ),
+    Difference(
+        why="a format specification",
+        template="{SPLIT:>9}{SHARD_INDEX}",
+        tfds="    train00000",
+        says="'{SPLIT:>9}' is not a variable; TFDS knows {DATASET}, {SPLIT}",
+    ),
+    Difference(
+        why="a conversion",
+        template="{SPLIT!r}{SHARD_INDEX}",
+        tfds="'train'00000",
+        says="'{SPLIT!r}' is not a variable",
+    ),
+    Difference(
+        why="an attribute",
+        template="{SPLIT.__class__}{SHARD_INDEX}",
+        tfds="<class 'str'>00000",
+        says="'{SPLIT.__class__}' is not a variable",
+    ),
+    Difference(
+        why="an item",
+        template="{SPLIT[0]}{SHARD_INDEX}",
+        tfds="t00000",
+        says="'{SPLIT[0]}' is not a variable",
+    ),
+    Difference(
+        why="an escape code",
+        template="\x1b[31m{SHARD_INDEX}",
+        tfds="\x1b[31m00000",
+        says=r"a control character in the file name template '\x1b[31m{SHARD_INDEX}'",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", DIFFERENCES, ids=lambda case: case.why)
+def test_where_we_refuse_a_template_of_tfds_on_purpose(case: Difference) -> None:
+    assert tfds_paths(case.template, 1) == [case.tfds]
+    line = error_line(lambda: resolved(case.template))
+    assert line is not None
+    assert case.says in line
+
+
+def test_a_name_that_leads_out_of_the_folder_is_refused() -> None:
+    assert "leaves" in str(error_line(lambda: resolved("{DATASET}/{SPLIT}", dataset="..")))
+    assert "leaves" in str(error_line(lambda: resolved("{DATASET}/{SPLIT}", dataset="/etc")))
+    assert "leaves" in str(error_line(lambda: resolved("{DATASET}/{SPLIT}", split="../x")))
+
+
+def test_a_format_specification_cannot_fill_the_memory() -> None:
+    assert error_line(lambda: resolved("{SPLIT:>9999999999}")) is not None
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{SPLIT",
+        "SPLIT}",
+        "{}",
+        "{0}",
+        "{NAME}",
+        "{split}",
+        "{ SPLIT}",
+        "{SPLIT:{}}",
+        "{{SPLIT}",
+        "{",
+    ],
+)
+def test_a_template_tfds_cannot_fill_is_refused(template: str) -> None:
+    assert tfds_paths(template) is None
+    assert error_line(lambda: resolved(template)) is not None
+
+
+def is_outside_or_no_file(path: str) -> bool:
+    parts = path.split("/")
+    return path.startswith("/") or ".." in parts or parts[-1] in ("", ".")
+
+
+def test_random_templates_name_what_tfds_names() -> None:
+    num_named = 0
+
+    def check(case: tuple[list[str], int, str, str]) -> None:
+        nonlocal num_named
+        pieces, num_shards, dataset, split = case
+        template = "".join(pieces)
+        expected = tfds_paths(template, num_shards, dataset=dataset, split=split)
+        build = functools.partial(resolved, template, num_shards, dataset=dataset, split=split)
+        if error_line(build) is not None:
+            assert expected is None or all(map(is_outside_or_no_file, expected)), template
+            return
+        files = build()
+        num_named += 1
+        assert list(files) == expected
+        assert [files[index] for index in range(num_shards)] == expected
+        assert files[:] == tuple(expected)
+
+    variables = ["DATASET", "SPLIT", "FILEFORMAT", "SHARD_INDEX", "NUM_SHARDS", "SHARD_X_OF_Y"]
+    text = ["{{", "}}", "-", ".", "/", "%", "%d", "x", "é", "{{x}}", "{", "}", "..", "{X}", " "]
+    piece = st.sampled_from([f"{{{name}}}" for name in variables]) | st.sampled_from(text)
+    cases = st.tuples(
+        st.lists(piece, min_size=1, max_size=6),
+        st.integers(1, 4),
+        st.sampled_from(["toy", "x%dy", "a{b}"]),
+        st.sampled_from(["train", "a-b", "{SPLIT}"]),
+    )
+    check_cases(cases, check, 300)
+    assert num_named > 180
+
+
+def test_a_part_of_the_names_is_that_slice_of_them() -> None:
+    def check(case: tuple[str, int, int, int]) -> None:
+        template, num_shards, start, stop = case
+        by_pattern = resolved(template, num_shards)
+        names = tuple(by_pattern)
+        listed = ShardFiles(names=names, num_shards=num_shards)
+        stop = min(stop, num_shards)
+        for files in (by_pattern, listed):
+            assert list(files) == list(names)
+            assert list(files.between(start, stop)) == list(names[start:stop])
+            assert files[start:stop] == names[start:stop]
+            assert files[::-2] == names[::-2]
+            assert [files[i] for i in range(-num_shards, 0)] == list(names)
+
+    templates = st.sampled_from(
+        [DEFAULT_TEMPLATE, "%s{SHARD_INDEX}%", "{SHARD_INDEX}/{SHARD_INDEX}"]
+    )
+    numbers = st.integers(0, 12)
+    cases = st.tuples(templates, numbers, numbers, numbers)
+    check_cases(cases, check, 200)
+
+
+def test_there_is_one_name_a_shard() -> None:
+    files = resolved(DEFAULT_TEMPLATE, 2)
+    for index in (2, -3):
+        with pytest.raises(IndexError):
+            files[index]
+    with pytest.raises(DatasetError, match="1 file names for 2 shards"):
+        ShardFiles(names=("a",), num_shards=2)
+    assert list(resolved(DEFAULT_TEMPLATE, 0)) == []
+
+
+@pytest.mark.parametrize("pattern", ["d-\0-of-3", "\0/d-\0", "a%d\0"])
+def test_a_path_has_the_index_that_it_was_made_of(pattern: str) -> None:
+    files = ShardFiles(pattern=pattern, num_shards=3)
+    assert [files.index_of(path) for path in files] == [0, 1, 2]
+    assert files.at([2, 0, 2]) == [files[2], files[0], files[2]]
+    for path in ("", "d-2", "d-00003-of-3", f"{files[1]}x", files[1][:-1], files[1].upper() + "-"):
+        assert files.index_of(path) is None
+
+
+def test_named_files_have_the_index_of_their_name() -> None:
+    files = ShardFiles(names=("a", "b"), num_shards=2)
+    assert (files.index_of("b"), files.index_of("c"), files.at([1])) == (1, None, ["b"])
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("x" * 251 + "{SHARD_INDEX}", "has 256 bytes; a file system takes at most 255"),
+        ("é" * 126 + "{SHARD_INDEX}", "has 257 bytes; a file system takes at most 255"),
+        ("a/" + "{SHARD_INDEX}" * 52 + "/b", "has 260 bytes; a file system takes at most 255"),
+        ("ab/" * 1500 + "{SHARD_INDEX}", "makes a path of more than 4095 bytes"),
+        ("ab/" * 1364 + "{SHARD_INDEX}", "has 4097 bytes; a file system takes at most 4095"),
+        ("{SHARD_X_OF_Y}" * 7000, "makes a path of more than 4095 bytes"),
+        ("{DATASET}" * 1_000_000, "makes a path of more than 4095 bytes"),
+    ],
+)
+def test_a_name_that_no_file_system_takes_is_refused(template: str, said: str) -> None:
+    for num_shards in (1, 10_000):
+        assert said in str(error_line(lambda n=num_shards: resolved(template, n)))  # type: ignore[misc]
+
+
+def test_the_longest_names_that_file_systems_take(tmp_path: Path) -> None:
+    """What is refused is what the file system refuses."""
+    for length in (255, 256):
+        template = "x" * (length - 5) + "{SHARD_INDEX}"
+        try:
+            (tmp_path / template.replace("{SHARD_INDEX}", "00000")).touch()
+        except OSError:
+            taken = False
+        else:
+            taken = True
+        assert (error_line(lambda text=template: resolved(text)) is None) == taken  # type: ignore[misc]
+
+
+def test_listed_names_and_the_folder_count_too() -> None:
+    said = str(error_line(lambda: ShardFiles(names=("a", "é" * 128), num_shards=2)))
+    assert said == f"file name '{'é' * 59}…' has 256 bytes; a file system takes at most 255"
+    said = str(error_line(lambda: ShardFiles(data_dir="/x" * 2046, pattern="d-\0", num_shards=9)))
+    assert said.endswith("has 4100 bytes; a file system takes at most 4095")
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800", "d/\udfff.x"])
+def test_a_name_that_cannot_be_opened_is_refused(name: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011  # of a path that no system call takes
+        os.stat(name)
+    assert "file name" in str(error_line(lambda: ShardFiles(names=("b", name), num_shards=2)))
+    assert "file name" in str(error_line(lambda: ShardFiles(data_dir=name, names=(), num_shards=0)))
+
+
+def test_a_name_of_bytes_that_are_no_text_is_a_name() -> None:
+    name = os.fsdecode(b"a\xff")
+    assert list(ShardFiles(names=(name,), num_shards=1)) == [name]
+
+
+@pytest.mark.long
+def test_indices_of_names_are_those_of_a_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shard_files, "_PIECE", 3)
+    for seed in counted(range(60)):
+        draw = random.Random(seed)
+        pattern = draw.choice(("d-\0", "a/d-\0-of-00012.x", "\0", "é-\0", "a\0b/c", "d-\0-\0"))
+        files = ShardFiles(pattern=pattern, num_shards=draw.choice((1, 12, 100_001)))
+        known = [path.rpartition("/")[2] for path in files]
+        names = [draw.choice(known) for _ in range(draw.randrange(9))]
+        if names and draw.random() < 0.5:
+            at = draw.randrange(len(names))
+            whole = names[at]
+            place = draw.randrange(len(whole))
+            other = draw.choice(("", "0", "9", "٣", "x", "00", "\n"))
+            names[at] = whole[:place] + other + whole[place + 1 :]
+        found = files.indices_of(names)
+        assert (found is None) == (pattern not in ("d-\0", "a/d-\0-of-00012.x", "\0"))
+        if found is not None:
+            meant = [known.index(name) if name in known else -1 for name in names]
+            assert found.tolist() == meant, f"seed {seed}"
+
+
+@pytest.mark.parametrize("pattern", ["a-\0-of-x", "\0", "a%s/é\0.rec", "\0-\0", "one"])
+@pytest.mark.parametrize("num_shards", [999, 1000, 5432, 123_456])
+def test_names_side_by_side_are_those_one_by_one(pattern: str, num_shards: int) -> None:
+    files = ShardFiles(pattern=pattern, num_shards=num_shards)
+    bounds = ((0, 999), (0, 1000), (1, 1001), (998, 2500), (4321, 5432), (0, 0))
+    for start, stop in (bound for bound in bounds if bound[1] <= num_shards):
+        assert list(files.between(start, stop)) == [files[i] for i in range(start, stop)]

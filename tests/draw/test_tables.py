@@ -1,0 +1,315 @@
+"""Tables: every character is there, on any screen, and none that a terminal would act on."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.base.columns import Cell as RowsCell
+from shardctl.base.columns import Records
+from shardctl.base.on_demand import OnDemand
+from shardctl.draw.tables import (
+    PLAIN,
+    Cell,
+    Column,
+    Screen,
+    paragraph,
+    table,
+)
+from tests.cases import check_cases, few_or_many
+from tests.columns import some_cells
+
+FILE_AND_TAKE = [Column(heading="file", align="left"), Column(heading="take")]
+
+
+def columns_of(line: str) -> int:
+    """Return the columns a line takes on a terminal."""
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        for char in line
+    )
+
+
+def test_text_lines_up_on_the_left_and_numbers_on_the_right() -> None:
+    assert table(FILE_AND_TAKE, [["a", "12"], ["long-name", "7"]], PLAIN) == (
+        "file       take\na            12\nlong-name     7\n"
+    )
+
+
+def test_wide_characters_take_two_columns() -> None:
+    assert table(FILE_AND_TAKE, [["名前", "1"], ["abcd", "2"], ["e\u0301tes", "3"]], PLAIN) == (
+        "file  take\n名前     1\nabcd     2\ne\u0301tes     3\n"
+    )
+
+
+def test_a_table_without_rows_is_its_headings() -> None:
+    assert table(FILE_AND_TAKE, [], PLAIN) == "file  take\n"
+
+
+def test_the_left_column_folds_and_numbers_do_not() -> None:
+    assert table(FILE_AND_TAKE, [["abcdefghijklmnopqrst", "1234"]], Screen(width=20)) == (
+        "file            take\nabcdefghijklmn  1234\nopqrst\n"
+    )
+
+
+def test_the_widest_of_several_left_columns_folds_first() -> None:
+    columns = [Column(heading="a", align="left"), Column(heading="b", align="left")]
+    assert table(columns, [["x" * 12, "y" * 20]], Screen(width=28)) == (
+        f"a             b\n{'x' * 12}  {'y' * 14}\n{'':14}{'y' * 6}\n"
+    )
+
+
+def test_a_wide_character_that_would_cross_the_edge_starts_the_next_line() -> None:
+    assert table(FILE_AND_TAKE, [["a" + "名" * 8, "1"]], Screen(width=20)) == (
+        f"file            take\na{'名' * 6}      1\n名名\n"
+    )
+
+
+def test_a_screen_too_narrow_for_columns_gets_records() -> None:
+    rows = [["imagenet2012-train", "12"], ["… 3 more", ""]]
+    assert table(FILE_AND_TAKE, rows, Screen(width=14)) == (
+        "file:\nimagenet2012-t\nrain\ntake: 12\n\nfile: … 3 more\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "cell", ["[v1]", "[red]x[/red]", ":smile:", "\\[x]", "{x}", "%s", "https://x.y", "'a' 1.5 True"]
+)
+def test_markup_is_text(cell: str) -> None:
+    for screen in (PLAIN, Screen(width=80), Screen(width=80, color=True)):
+        assert cell in table(FILE_AND_TAKE, [[cell, "1"]], screen)
+        assert cell in paragraph(f"so {cell}", screen)
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("a\nb\tc", r"a\nb\tc"),
+        ("\x9b2J", r"\x9b2J"),
+        ("a\u202eb", r"a\u202eb"),
+        ("\0", r"\x00"),
+    ],
+)
+def test_no_escape_code_reaches_the_terminal(cell: str, shown: str) -> None:
+    for screen in (PLAIN, Screen(width=80), Screen(width=80, color=True)):
+        assert shown in table(FILE_AND_TAKE, [[cell, "1"]], screen)
+        assert shown in paragraph(cell, screen)
+
+
+def test_colour_is_bold_headings_and_nothing_where_there_is_none() -> None:
+    coloured = table(FILE_AND_TAKE, [["a", "1"]], Screen(width=80, color=True))
+    assert coloured == "\x1b[1mfile  take\x1b[0m\na        1\n"
+    assert paragraph("x", Screen(color=True), style="bold") == "\x1b[1mx\x1b[0m\n"
+    assert paragraph("x", PLAIN, style="bold") == "x\n"
+
+
+@pytest.mark.parametrize("variable", ["COLUMNS", "FORCE_COLOR", "TERM", "TTY_COMPATIBLE"])
+def test_the_environment_has_no_say(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [["x" * 100, "1"]]
+    before = table(FILE_AND_TAKE, rows, PLAIN)
+    monkeypatch.setenv(variable, "1")
+    assert table(FILE_AND_TAKE, rows, PLAIN) == before
+
+
+def test_a_pipe_is_never_folded() -> None:
+    name = "x" * 5_000
+    assert table(FILE_AND_TAKE, [[name, "1"]], PLAIN).splitlines()[1] == f"{name}     1"
+    assert paragraph("word " * 5_000, PLAIN) == f"{('word ' * 5_000).rstrip()}\n"
+
+
+# No blanks, no colons and no signs of the headings, so that every character can be counted.
+character = st.characters(
+    max_codepoint=0x24F, exclude_categories=["Zs"], exclude_characters=":¶¤"
+) | st.sampled_from("ab[]名前\x1b\u0301\u202e")
+word = st.text(character, max_size=40) | st.just("x" * 300)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[list[Column], list[list[str]], int]:
+    aligns = draw(st.lists(st.sampled_from(["left", "right"]), min_size=1, max_size=5))
+    columns = [
+        Column(heading=draw(st.sampled_from(["", "¶¶", "¤¤¤"])), align=align)  # type: ignore[arg-type]
+        for align in aligns
+    ]
+    row = st.lists(word, min_size=len(columns), max_size=len(columns))
+    return columns, draw(st.lists(row, max_size=4)), draw(st.integers(1, 120))
+
+
+def shown(cell: str) -> str:
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in cell
+    )
+
+
+@few_or_many(80, 150)
+def test_a_table_of_any_width_loses_no_character(num_cases: int) -> None:
+    def check(case: tuple[list[Column], list[list[str]], int]) -> None:
+        columns, rows, width = case
+        text = table(columns, rows, Screen(width=width))
+        written = [char for row in rows for cell in row for char in shown(cell)]
+        assert sorted(char for char in text if char not in " \n:¶¤") == sorted(written)
+        if ":" not in text and (written or not rows):  # columns, not records
+            assert sorted(char for char in text if char in "¶¤") == sorted(
+                char for column in columns for char in column.heading
+            )
+        for line in text.splitlines():
+            assert line == line.rstrip()
+            assert columns_of(line) <= max(width, 2)
+
+    check_cases(tables(), check, num_cases)
+
+
+def test_folded_lines_join_to_the_cells() -> None:
+    def check(case: tuple[str, str, int]) -> None:
+        name, number, width = case
+        text = table(FILE_AND_TAKE, [[name, number]], Screen(width=width))
+        lines = text.splitlines()
+        if lines[0].startswith("file:"):
+            joined = "".join(lines).replace(" ", "")
+            assert joined == f"file:{name}take:{number}"
+        else:
+            first, *rest = lines[1:]
+            assert first.removesuffix(number).rstrip() + "".join(rest) == name
+            assert first.endswith(number)
+
+    names = st.text("abcdefghij-.名", min_size=1, max_size=60)
+    cases = st.tuples(names, st.integers(0, 10**12).map(str), st.integers(8, 60))
+    check_cases(cases, check, 300)
+
+
+@few_or_many(80, 150)
+def test_a_paragraph_breaks_between_words_and_keeps_them_all(num_cases: int) -> None:
+    def check(case: tuple[list[str], int]) -> None:
+        words, width = case
+        lines = paragraph(" ".join(words), Screen(width=width)).splitlines()
+        assert "".join(lines).replace(" ", "") == "".join(shown(word) for word in words)
+        for line in lines:
+            assert line == line.rstrip()
+            assert columns_of(line) <= max(width, 2)
+        if all(columns_of(shown(word)) <= width for word in words):
+            assert " ".join(lines).split() == [shown(word) for word in words if word]
+
+    cases = st.tuples(st.lists(word, max_size=8), st.integers(1, 60))
+    check_cases(cases, check, num_cases)
+
+
+@pytest.mark.parametrize(
+    ("count", "keep", "expected"),
+    [
+        (5, None, ["0", "1", "2", "3", "4"]),
+        (5, 5, ["0", "1", "2", "3", "4"]),
+        (5, 4, ["0", "1", "2", "3", "4"]),  # one row is as short as the line that would count it
+        (6, 4, ["0", "1", "… 2 more rows; --all shows them", "4", "5"]),
+        (6, 3, ["0", "1", "… 3 more rows; --all shows them", "5"]),
+        (2_000, 2, ["0", "… 1,998 more rows; --all shows them", "1999"]),
+        (0, 3, []),
+    ],
+)
+def test_rows_left_out_are_counted(count: int, keep: int | None, expected: list[str]) -> None:
+    columns = [Column(heading="number", align="left")]
+    rows = [[str(number)] for number in range(count)]
+    for given in (rows, iter(rows), OnDemand(count, rows.__getitem__)):
+        found = table(columns, given, Screen(width=80, abridged=True), keep=keep)
+        assert found.splitlines()[1:] == expected
+
+
+def test_in_records_the_line_that_counts_is_between_two() -> None:
+    columns = [Column(heading="a" * 20), Column(heading="b" * 20)]
+    screen = Screen(width=35, abridged=True)
+    found = table(columns, [[str(number), "x"] for number in range(4)], screen, keep=2)
+    assert found.split("\n\n") == [
+        f"{'a' * 20}: 0\n{'b' * 20}: x",
+        "… 2 more rows; --all shows them",
+        f"{'a' * 20}: 3\n{'b' * 20}: x\n",
+    ]
+
+
+NAMES = [Column(heading="file", align="left", names_files=True), Column(heading="take")]
+
+
+def test_the_name_of_a_file_loses_its_middle_and_keeps_the_number_of_its_shard() -> None:
+    rows = [[f"imagenet2012-train.tfrecord-{i:05}-of-01024", "1251"] for i in (450, 451)]
+    assert table(NAMES, rows, Screen(width=37)) == (
+        "file                             take\n"
+        "imagenet2012-tra…00450-of-01024  1251\n"
+        "imagenet2012-tra…00451-of-01024  1251\n"
+    )
+    assert "…" not in table(NAMES, rows, PLAIN)
+
+
+def test_names_that_would_look_alike_or_lose_their_number_are_folded() -> None:
+    alike = [["toy-train_a-00000-of-00001", "1"], ["toy-train_b-00000-of-00001", "2"]]
+    lone = [["toy-train-00000-of-00001", "1"]]  # 15 columns would leave it no first letter
+    for rows, width in ((alike, 24), (alike, 20), (lone, 21)):
+        shown = table(NAMES, rows, Screen(width=width))
+        assert "…" not in shown
+        folded = "".join(line[: width - 6].rstrip() for line in shown.splitlines()[1:])
+        assert "".join(name for name, _ in rows) in folded
+    assert "…" in table(NAMES, lone, Screen(width=22))
+    assert "…" not in table(NAMES, [["名" * 12, "1"]], Screen(width=22))
+
+
+@few_or_many(60, 150)
+def test_no_two_names_are_shown_alike(num_cases: int) -> None:
+    names = st.from_regex(r"[ab]{1,9}-[ab]{1,9}(-0000[0-3]-of-00004)?", fullmatch=True)
+
+    def check(case: tuple[set[str], int]) -> None:
+        files, width = case
+        rows = [[name, "1"] for name in sorted(files)]
+        lines = table(NAMES, rows, Screen(width=width)).splitlines()
+        assert max(map(len, lines)) <= width
+        if any("…" in line for line in lines):
+            assert len(set(lines[1:])) == len(files)
+            for name, line in zip(sorted(files), lines[1:], strict=True):
+                head, _, tail = line.split()[0].partition("…")
+                assert name == head if not tail else name.startswith(head) and name.endswith(tail)
+                assert "-of-" not in name or line.split()[0].endswith(name[-14:])
+
+    check_cases(
+        st.tuples(st.sets(names, min_size=1, max_size=6), st.integers(20, 45)), check, num_cases
+    )
+
+
+def test_a_cell_looks_like_what_it_means_where_colour_is_shown_and_its_padding_does_not() -> None:
+    columns = [Column(heading="file", align="left", names_files=True), Column(heading="holds")]
+    rows = [[Cell("a", "error"), "3"], ["long-name", Cell("4", "warning")]]
+    assert table(columns, rows, Screen(color=True)) == (
+        "\x1b[1mfile       holds\x1b[0m\n"
+        "\x1b[1;91ma\x1b[0m              3\n"
+        "long-name      \x1b[1;95m4\x1b[0m\n"
+    )
+    assert table(columns, rows, PLAIN) == "file       holds\na              3\nlong-name      4\n"
+    elided_and_red = [[Cell("d-" + "x" * 30 + "-00001-of-00002", "error"), "3"]]
+    shown = table(columns, elided_and_red, Screen(width=30, color=True))
+    assert "\x1b[1;91md-xxxxxx…00001-of-00002\x1b[0m      3\n" in shown
+    records = table(columns, [[Cell("a", "error"), "3"]], Screen(width=10, color=True))
+    assert records == "\x1b[1;91mfile: a\x1b[0m\nholds: 3\n"
+
+
+def test_text_in_a_pipe_is_whole_however_long_it_is() -> None:
+    text = "x" * 250_000
+    assert paragraph(text, PLAIN) == f"{text}\n"
+    assert table(FILE_AND_TAKE, [[text, "1"]], PLAIN).count("x") == len(text)
+
+
+def test_rows_made_of_columns_are_the_table_of_the_same_rows() -> None:
+    def law(case: tuple[int, list[RowsCell]]) -> None:
+        count, cells = case
+        rows = Records(
+            count,
+            list(map(str, range(len(cells)))),
+            lambda start, stop: [c[start:stop] if isinstance(c, list) else c for c in cells],
+        )
+        columns = [
+            Column(heading="a%", align="right" if number % 2 else "left")
+            for number in range(len(cells))
+        ]
+        for screen in (PLAIN, Screen(width=40)):
+            one_by_one = [[str(cell) for cell in row] for row in rows.rows()]
+            by_columns = table(columns, rows, screen)  # type: ignore[arg-type]
+            assert by_columns == table(columns, one_by_one, screen)
+
+    check_cases(st.booleans().flatmap(lambda plain: some_cells(plain=plain)), law, 100)

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.hosts import resume_on_hosts
+from shardctl.verbs.resume.seen import resume_unseen
+from shardctl.verbs.resume.view import plan_written, snapshot_written
+from shardctl.verbs.snapshot.answer import snapshot
+from tests.verbs.resume.resume_cases import TOY
+
+
+def test_of_a_plan_it_is_said_how_much_is_left_and_what_reads_it() -> None:
+    plan = resume_on_hosts(
+        TOY,
+        "train",
+        ReadSettings(buffer=2, epochs=3),
+        hosts=2,
+        to_hosts=3,
+        consumed=2,
+        mode="at-most-once",
+    )
+    assert list(plan_written(plan, "my plan.yaml", "yaml")) == [
+        "wrote my plan.yaml: 4 file instructions, 5 examples left and 2 epochs after that, "
+        "for 3 hosts, mode at-most-once",
+        "next: shardctl.tfds.resume(builder, 'my plan.yaml', host=i) in Python; "
+        "shardctl resume --plan 'my plan.yaml' --prove checks it",
+    ]
+    one = resume(TOY, "train", ReadSettings(cycle=1, epochs=2), consumed=10)
+    assert next(plan_written(one, "p.json", "json")) == (
+        "wrote p.json: 1 file instruction, 1 example left and 1 epoch after that, mode exact"
+    )
+    options = ["-d", "a b", "--data-dir", "c"]
+    assert list(plan_written(one, "p.json", "json", options))[-1].endswith(
+        "; shardctl resume --plan p.json -d 'a b' --data-dir c --prove checks it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("form", "last"),
+    [
+        ("python", "next: paste it where the pipeline was made; its ds goes on where that one"),
+        ("yaml", "next: shardctl.tfds.resume(builder, 'f') in Python; shardctl resume --plan f ch"),
+        ("csv", "wrote f: 3 file instructions, 9 examples left, mode exactly-once"),
+    ],
+)
+def test_what_comes_next_depends_on_what_was_written(form: str, last: str) -> None:
+    plan = resume_unseen(TOY, "train", seen=[0, 1])
+    assert list(plan_written(plan, "f", form))[-1].startswith(last)
+
+
+def test_of_a_snapshot_it_is_said_what_compares_with_it() -> None:
+    taken = snapshot(TOY, "train").snapshot
+    assert list(snapshot_written(taken, "a b.yaml")) == [
+        "wrote a b.yaml: the order of 11 examples of train",
+        "next: commit it; shardctl diff 'a b.yaml' says whether the order is still that",
+    ]

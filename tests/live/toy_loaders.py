@@ -1,0 +1,100 @@
+"""Loaders without a library, for a DataLoader that shuffles nothing: right, wrong, and broken."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from shardctl.base.arrays import Int64s
+from shardctl.errors import MissingDependencyError, UsageError
+from shardctl.loaders.library import LoaderLibrary, Source
+from shardctl.loaders.loader_config import LoaderConfig
+
+HERE = __name__
+
+
+class InOrder(LoaderLibrary):
+    """Each example once an epoch, in order, in batches that end with it."""
+
+    def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
+        size = asked.batch or 1
+        for _ in range(asked.epochs):
+            for start in range(0, len(source), size):
+                stop = min(start + size, len(source))
+                if stop - start == size or not asked.drop_remainder:
+                    yield np.array([source[index] for index in range(start, stop)])
+
+
+class Swapped(LoaderLibrary):
+    """The examples 2 and 3 are swapped."""
+
+    def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
+        order = np.arange(len(source))
+        order[2:4] = order[2:4][::-1]
+        yield order
+
+
+class InOnes(LoaderLibrary):
+    """Batches of one, whatever is asked."""
+
+    def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
+        yield from np.arange(len(source)).reshape(-1, 1)
+
+
+class Endless(LoaderLibrary):
+    """Begins anew, without end."""
+
+    def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
+        while True:
+            yield from InOrder(self.loader).batches(asked, source)
+
+
+class Raises(LoaderLibrary):
+    """Stops after three examples with an error of its own."""
+
+    def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
+        yield np.arange(3)
+        raise RuntimeError("\nno more\nof this")
+
+
+class Refuses(LoaderLibrary):
+    """Takes no settings at all."""
+
+    def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
+        raise UsageError("the library refuses these settings")
+
+
+class Dies(LoaderLibrary):
+    """Its process is gone, without a word."""
+
+    def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
+        print("noise of a library")
+        yield np.arange(3)
+        os._exit(7)
+
+
+class WithWorker(LoaderLibrary):
+    """Starts a process, says in a file which, and waits."""
+
+    def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
+        worker = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        path = Path(os.environ["WORKER_FILE"])
+        path.with_suffix(".new").write_text(f"{os.getpid()} {worker.pid}")
+        path.with_suffix(".new").replace(path)
+        yield np.arange(min(len(source), 5000))
+        time.sleep(600)
+
+
+class WithoutWorkers(InOrder):
+    """Its worker processes are those of a library that is not there."""
+
+    def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
+        if asked.workers:
+            raise MissingDependencyError("PyTorch is needed for this")
+        yield from super().batches(asked, source)

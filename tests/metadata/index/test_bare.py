@@ -1,0 +1,399 @@
+"""Record files without metadata as datasets: what references mean, and that nothing is mistaken."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+import shardctl
+from shardctl.base.progress import watched_by
+from shardctl.dataset.dataset import Dataset
+from shardctl.errors import DatasetError, ShardctlError
+from shardctl.metadata.index.bare import Counting, means_record_files, read_bare
+from shardctl.metadata.project_file import read_project
+from shardctl.metadata.reference import (
+    ChosenDataset,
+    choose_dataset,
+    read_dataset,
+    ref_from,
+    refs_found_again,
+)
+from shardctl.settings.read_settings import ReadSettings
+from tests.cases import FUZZ, check_cases
+from tests.record_files import framed
+from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
+
+
+def read(*refs: str | Path, cwd: Path, cache: bool = True) -> Dataset:
+    """Return the dataset of references from a folder."""
+    return read_dataset(refs, env={"HOME": "/none"}, cwd=cwd, cache=cache)
+
+
+def refusal(*refs: str | Path, cwd: Path) -> str:
+    """Return what is said of references that lead nowhere."""
+    with pytest.raises(DatasetError) as error:
+        read(*refs, cwd=cwd)
+    return str(error.value)
+
+
+def write(folder: Path, lengths: dict[str, int]) -> Path:
+    """Write TFRecord files with so many records each."""
+    for name, length in lengths.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(framed(*(b"example" for _ in range(length))))
+    return folder
+
+
+def splits_of(dataset: Dataset) -> dict[str, tuple[int, ...]]:
+    """Return the lengths of the shards of each split."""
+    return {split.name: tuple(split.shard_lengths) for split in dataset.splits}
+
+
+NAMES = {
+    "train-00000-of-00003.tfrecord": 3,
+    "train-00001-of-00003.tfrecord": 1,
+    "train-00002-of-00003.tfrecord": 2,
+    "test-00000-of-00001.tfrecord": 4,
+}
+TRAIN, TEST = (3, 1, 2), (4,)
+
+
+class TestReferences:
+    @pytest.mark.parametrize(
+        ("refs", "expected"),
+        [
+            (["data"], {"train": TRAIN, "test": TEST}),
+            (["data/"], {"train": TRAIN, "test": TEST}),
+            (["./data"], {"train": TRAIN, "test": TEST}),
+            (["data/train-*"], {"train": TRAIN}),
+            (["data/*.tfrecord"], {"train": TRAIN, "test": TEST}),
+            (["data/train-0000?-of-00003.tfrecord"], {"train": TRAIN}),
+            (["data/train@3.tfrecord"], {"train": TRAIN}),
+            (["data/train@3"], {"train": TRAIN}),
+            (["data/train@*.tfrecord"], {"train": TRAIN}),
+            (["data/train-{00000..00002}-of-00003.tfrecord"], {"train": TRAIN}),
+            (["data/test-00000-of-00001.tfrecord"], {"test": TEST}),
+            (["data/train-*", "data/test-*"], {"train": TRAIN, "test": TEST}),
+            (["data/test-*", "data/train-*"], {"test": TEST, "train": TRAIN}),
+        ],
+    )
+    def test_files_folders_and_patterns(
+        self, tmp_path: Path, refs: list[str], expected: dict[str, tuple[int, ...]]
+    ) -> None:
+        write(tmp_path / "data", NAMES)
+        found = read(*refs, cwd=tmp_path)
+        assert splits_of(found) == expected
+        assert list(splits_of(found)) == list(expected)
+        assert found.is_counted
+        assert found.data_dir == str(tmp_path / "data")
+        assert found.file_format == "tfrecord"
+        # A path is whole, so that it means the same from everywhere.
+        assert splits_of(read(*(tmp_path / ref for ref in refs), cwd=Path("/"))) == expected
+
+    def test_shards_are_in_the_order_of_their_numbers(self, tmp_path: Path) -> None:
+        write(tmp_path, {f"train-{number}.tfrecord": number for number in range(12)})
+        found = read("train-*.tfrecord", cwd=tmp_path)
+        assert splits_of(found) == {"train": tuple(range(12))}
+        assert found.splits[0].filename(10) == "train-10.tfrecord"
+
+    def test_what_two_references_mean_is_one_dataset(self, tmp_path: Path) -> None:
+        write(tmp_path, {"a/train-0.tfrecord": 2, "b/train-0.tfrecord": 3})
+        assert splits_of(read("b", "a", cwd=tmp_path)) == {"train": (3, 2)}
+        assert "train-0.tfrecord' is there twice" in refusal("a", "a/*", cwd=tmp_path)
+
+    def test_references_to_files_of_several_kinds_are_refused(self, tmp_path: Path) -> None:
+        import gzip
+
+        write(tmp_path, {"a/train-0.tfrecord": 2})
+        packed = write(tmp_path, {"b/train-0.tfrecord": 3}) / "b" / "train-0.tfrecord"
+        packed.write_bytes(gzip.compress(packed.read_bytes()))
+        assert splits_of(read("b", cwd=tmp_path)) == {"train": (3,)}
+        assert read("b", cwd=tmp_path).compression == "GZIP"
+        said = refusal("a", "b", cwd=tmp_path)
+        assert "have no compression and GZIP; tf.data reads files of one compression" in said
+
+    def test_a_layout_that_index_wrote_is_the_same_dataset(self, tmp_path: Path) -> None:
+        from shardctl.cli.main import main
+
+        write(tmp_path / "data", NAMES)
+        layout = tmp_path / "layout.yaml"
+        with pytest.raises(SystemExit) as end:
+            main(["index", str(tmp_path / "data"), "-o", str(layout)])
+        assert end.value.code == 0
+        found, bare = read("layout.yaml", cwd=tmp_path), read("data", cwd=tmp_path)
+        assert found.fingerprint == bare.fingerprint
+        assert splits_of(found) == splits_of(bare)
+        assert found.is_counted
+        assert found.reference == str(layout)
+        assert bare.reference == str(tmp_path / "data")
+
+    def test_python_takes_them_as_every_reference(self, tmp_path: Path) -> None:
+        write(tmp_path / "data", NAMES)
+        pattern = str(tmp_path / "data" / "train-*.tfrecord")
+        plans = shardctl.plan(pattern, "train[2:5]")
+        (plan,) = plans.plans
+        rows = [(one.filename, one.skip, one.take) for one in plan.file_instructions]
+        names = list(NAMES)
+        assert rows == [(names[0], 2, 1), (names[1], 0, 1), (names[2], 0, 1)]
+        assert shardctl.simulate([pattern], take=-1).ids().tolist() == list(range(6))
+
+    def test_the_environment_and_a_project_name_them(self, tmp_path: Path) -> None:
+        write(tmp_path / "work" / "data", NAMES)
+
+        def chosen(cwd: Path, **env: str) -> ChosenDataset:
+            project = tmp_path / "work" / "shardctl.yaml"
+            return choose_dataset(
+                [],
+                project=read_project(project),
+                data_dir=None,
+                env={"HOME": "/none", **env},
+                cwd=cwd,
+            )
+
+        (tmp_path / "work" / "shardctl.yaml").write_text("dataset: 'data/train-*.tfrecord'\n")
+        inside = tmp_path / "work" / "inside"
+        inside.mkdir()
+        found = chosen(inside)
+        assert (splits_of(found.dataset), found.by) == ({"train": TRAIN}, "file")
+        found = chosen(tmp_path / "work", SHARDCTL_DATASET="data/test@1.tfrecord")
+        assert (splits_of(found.dataset), found.by) == ({"test": TEST}, "environment")
+
+
+class TestTraps:
+    """Datasets that look like another one."""
+
+    def test_metadata_of_tfds_speaks_for_its_folder(self, tmp_path: Path) -> None:
+        folder = build_dataset(tmp_path, "toy", {"train": [3, 2]})
+        write(folder, {"toy-train.tfrecord-00002-of-00003": 9})
+        found = read(folder, cwd=tmp_path)
+        assert (found.origin, splits_of(found)) == ("dataset_info.json", {"train": (3, 2)})
+        assert splits_of(read(folder / "toy-train.tfrecord@2", cwd=tmp_path)) == {"train": (3, 2)}
+
+    def test_metadata_of_hugging_face_is_not_of_tfds(self, tmp_path: Path) -> None:
+        datasets = pytest.importorskip("datasets")
+        whole = datasets.Dataset.from_dict({"a": list(range(5))})
+        whole.save_to_disk(str(tmp_path / "saved"))
+        found = read("saved", cwd=tmp_path)
+        assert (found.file_format, sum(found.splits[0].shard_lengths)) == ("arrow", 5)
+        assert found.is_counted
+
+    def test_a_folder_of_files_wins_over_a_name_of_the_catalog(self, tmp_path: Path) -> None:
+        write(tmp_path / "mnist", {"train-0.tfrecord": 2})
+        assert splits_of(read("mnist", cwd=tmp_path)) == {"train": (2,)}
+        write(tmp_path / "other", {"mnist/notes.txt": 0})
+        assert read("mnist", cwd=tmp_path / "other").title == "mnist:3.0.1"
+
+    def test_files_beside_folders_of_tfds_are_not_passed_by(self, tmp_path: Path) -> None:
+        build_dataset(tmp_path / "data", "toy", {"train": [1]}, with_files=False)
+        assert read("data", cwd=tmp_path).title == "toy:1.0.0"
+        write(tmp_path / "data", {"train-0.tfrecord": 2})
+        said = refusal("data", cwd=tmp_path)
+        assert said.startswith(
+            "'data' holds record files, and below it are datasets with dataset_i"
+        )
+        assert "toy/1.0.0; name one of these, or the files by a pattern as 'data/*'" in said
+        assert splits_of(read("data/*", cwd=tmp_path)) == {"train": (2,)}
+
+    def test_files_of_several_datasets_are_refused(self, tmp_path: Path) -> None:
+        write(
+            tmp_path / "data",
+            {"cats-train.tfrecord-00000-of-00001": 1, "dogs-train.tfrecord-00000-of-00001": 2},
+        )
+        assert "cats" in refusal("data", cwd=tmp_path)
+        assert splits_of(read("data/dogs-*", cwd=tmp_path)) == {"train": (2,)}
+
+    @pytest.mark.parametrize(
+        ("spoil", "said"),
+        [
+            (lambda path: path.write_bytes(path.read_bytes()[:-3]), "train-00001-of-00003.tfreco"),
+            (lambda path: path.unlink(), "train: shard 1 of 3 is missing (train-00001-of-0"),
+        ],
+    )
+    def test_what_is_wrong_is_named_with_the_way_out(
+        self, tmp_path: Path, spoil: Callable[[Path], Any], said: str
+    ) -> None:
+        folder = write(tmp_path / "data", NAMES)
+        spoil(folder / "train-00001-of-00003.tfrecord")
+        line = refusal("data", cwd=tmp_path)
+        assert said in line
+        assert line.endswith(f"; `shardctl index {folder} --keep-going -o layout.yaml` describes "
+                             "the others")  # fmt: skip
+
+    def test_files_that_no_format_knows_are_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "data.bin").write_bytes(b"no records at all")
+        said = "neither a layout file, whose name ends in .yaml, .yml, .json, nor a file of records"
+        assert said in refusal("data.bin", cwd=tmp_path)
+        write(tmp_path, {"data.bin": 3})
+        assert sum(read("data.bin", cwd=tmp_path).splits[0].shard_lengths) == 3
+
+
+def num_counted(path: Path, *, cache: bool = True) -> int:
+    """Return how many files of a folder are counted anew."""
+    return shardctl.index(path, cache=cache).num_counted
+
+
+class TestCounts:
+    def test_counts_are_kept_until_a_file_changes(self, tmp_path: Path) -> None:
+        folder = write(tmp_path / "data", NAMES)
+        assert splits_of(read("data", cwd=tmp_path))["train"] == TRAIN
+        assert num_counted(folder) == 0
+        changed = folder / "train-00001-of-00003.tfrecord"
+        status = changed.stat()
+        changed.write_bytes(framed(b"abc", b"")[: status.st_size])
+        os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns + 5_000_000_000))
+        write(folder, {changed.name: 2})
+        os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns - 5_000_000_000))
+        assert splits_of(read("data", cwd=tmp_path))["train"] == (3, 2, 2)
+
+    def test_without_the_cache_nothing_is_kept(self, tmp_path: Path) -> None:
+        folder = write(tmp_path / "data", NAMES)
+        read("data", cwd=tmp_path, cache=False)
+        assert num_counted(folder) == 4
+        assert num_counted(folder) == 0
+        assert num_counted(folder, cache=False) == 4
+
+    def test_whoever_watches_sees_the_files_counted(self, tmp_path: Path) -> None:
+        write(tmp_path / "data", NAMES)
+        reports: list[tuple[str, int, int]] = []
+        with watched_by(lambda *report: reports.append(report)):
+            read("data", cwd=tmp_path)
+        assert ("files", 4, 4) in reports
+
+    def test_a_tab_counts_nothing(self, tmp_path: Path) -> None:
+        folder = write(tmp_path / "data", NAMES)
+        (folder / "train-00001-of-00003.tfrecord").write_bytes(b"no record")
+        found = read_bare(str(folder), Counting(names_only=True))
+        assert [split.name for split in found.splits] == ["train", "test"]
+
+
+class TestKeptReferences:
+    @pytest.mark.parametrize("ref", ["data/train-*.tfrecord", "data/train@3.tfrecord", "data"])
+    def test_a_file_keeps_them_as_from_its_folder(self, tmp_path: Path, ref: str) -> None:
+        write(tmp_path / "data", NAMES)
+        (tmp_path / "runs").mkdir()
+        kept = refs_found_again([ref], cwd=tmp_path, folder=tmp_path / "runs")
+        assert kept == (f"../{ref}",)
+        whole = read(ref, cwd=tmp_path)
+        assert read(*kept, cwd=tmp_path / "runs").fingerprint == whole.fingerprint
+        assert ref_from("train-*", cwd=tmp_path, folder=tmp_path) == "train-*"
+        assert refs_found_again(["mnist:3.*.*"], cwd=tmp_path, folder=tmp_path) == ()
+
+    def test_a_plan_file_finds_its_files_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from shardctl.cli.main import main
+
+        write(tmp_path / "data", NAMES)
+        (tmp_path / "runs").mkdir()
+        monkeypatch.chdir(tmp_path)
+        words = ["resume", "--consumed", "2", "-d", "data/train-*", "-o", "runs/plan.yaml"]
+        for command in (words, ["resume", "--plan", "runs/plan.yaml", "--prove"]):
+            with pytest.raises(SystemExit) as end:
+                main(command)
+            assert end.value.code == 0
+
+    def test_names_and_specs_are_no_patterns(self) -> None:
+        refs = ["mnist", "mnist:3.*.*", "coco/2017:*.*.*", "data/train.tfrecord", "gs://b/x"]
+        assert not any(map(means_record_files, refs))
+        assert all(
+            map(means_record_files, ["a*", "a?", "[ab]", "a@3", "a@*", "a-{0..3}", "a@3.gz"])
+        )
+
+
+def compare(root: Path, rng: random.Random) -> int:
+    """Compare a dataset that TFDS wrote with its files alone; return how many answers were."""
+    shutil.rmtree(root, ignore_errors=True)  # of a case that failed
+    file_format = rng.choice(WRITABLE_FORMATS)
+    longest = 40 if file_format == "parquet" else 9  # TFDS writes Parquet files of 100 rows whole
+    count = rng.randint(1, 8)
+    splits = {name: [rng.randrange(longest) for _ in range(count)] for name in _some_splits(rng)}
+    for lengths in splits.values():
+        lengths[rng.randrange(count)] += 1
+    name = rng.choice(["toy", "my_data2", "a"])
+    folder = build_dataset(root / "tfds", name, splits, file_format)
+    bare = root / "bare"
+    shutil.copytree(folder, bare)
+    (bare / "dataset_info.json").unlink()
+    if rng.random() < 0.5:
+        (bare / "features.json").unlink()
+    told, found = (read(path, cwd=root, cache=rng.random() < 0.5) for path in (folder, bare))
+    assert found.fingerprint == told.fingerprint
+    assert (found.name, found.file_format) == (told.name, told.file_format)
+    spec = _some_spec(rng, list(splits))
+    settings = ReadSettings(
+        cycle=rng.randint(1, 5), block=rng.randint(1, 4), shuffle_seed=rng.choice([None, 7])
+    )
+    hosts = rng.choice([None, 2])
+    for ask in (_rows_of(spec, hosts), _ids_of(spec, settings)):
+        assert _answer(ask, found) == _answer(ask, told)
+    return 2
+
+
+def _some_splits(rng: random.Random) -> Sequence[str]:
+    return rng.choice([["train"], ["train", "test"], ["train", "validation", "test"], ["test"]])
+
+
+def _some_spec(rng: random.Random, names: list[str]) -> str:
+    parts = ["{}", "{}[:50%]", "{}[1:]", "{}[:1shard]", "{}[-2:]"]
+    return "+".join(
+        rng.choice(parts).format(name) for name in rng.sample(names, rng.randint(1, len(names)))
+    )
+
+
+def _rows_of(spec: str, hosts: int | None) -> Callable[[Dataset], Any]:
+    def rows(dataset: Dataset) -> Any:
+        return [
+            [(one.filename, one.skip, one.take, one.first_id) for one in plan.file_instructions]
+            for plan in shardctl.plan(dataset, spec, hosts=hosts).plans
+        ]
+
+    return rows
+
+
+def _ids_of(spec: str, settings: ReadSettings) -> Callable[[Dataset], Any]:
+    def ids(dataset: Dataset) -> Any:
+        order = shardctl.plan_order(dataset, spec, settings).order
+        codes = order.read(0, order.num_examples)
+        return [*order.codes.ids(codes), *order.codes.tfds_ids(codes)]
+
+    return ids
+
+
+def _answer(ask: Callable[[Dataset], Any], dataset: Dataset) -> Any:
+    """Return an answer, or what is wrong with the question."""
+    try:
+        return ask(dataset)
+    except ShardctlError as error:
+        return str(error)
+
+
+def test_files_alone_answer_as_with_the_metadata_of_tfds(tmp_path: Path) -> None:
+    check_cases(st.randoms(use_true_random=False), lambda rng: compare(tmp_path / "case", rng), 12)
+
+
+@pytest.mark.fuzz
+def test_random_datasets_of_tfds_without_their_metadata(tmp_path: Path) -> None:
+    def check(rng: random.Random) -> int:
+        return compare(tmp_path / "case", rng)
+
+    check_cases(st.randoms(use_true_random=True), check, FUZZ // 4, fuzz=True)
+
+
+def test_a_snapshot_of_files_alone_is_that_of_the_dataset(tmp_path: Path) -> None:
+    folder = build_dataset(tmp_path, "toy", {"train": [5, 3], "test": [2]})
+    bare = tmp_path / "bare"
+    shutil.copytree(folder, bare)
+    (bare / "dataset_info.json").unlink()
+    settings = {"shuffle_seed": 3}
+    taken = [shardctl.snapshot(str(path), "train", settings) for path in (folder, bare)]
+    assert shardctl.diff(*taken).equal
+    plans = [shardctl.resume(str(path), "train", settings, consumed=3) for path in (folder, bare)]
+    assert plans[0].dataset.fingerprint == plans[1].dataset.fingerprint

@@ -1,0 +1,346 @@
+"""Record files without metadata as a dataset: what is in them, and what is wrong with them."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardctl
+from shardctl.errors import DatasetError, MissingDependencyError, UsageError
+from shardctl.files.documents import to_yaml
+from shardctl.metadata.index.answer import Index
+from shardctl.metadata.index.counting.local_runner import LocalRunner
+from shardctl.metadata.index.document import index_document
+from shardctl.metadata.index.index import index
+from shardctl.metadata.index.runner import CountedFile, FileToCount, count_one
+from shardctl.metadata.tfds_metadata import read_tfds_folder
+from shardctl.stores.stores import LocalStore
+from tests.record_files import framed
+from tests.tfds_datasets import build_dataset
+
+LENGTHS = (3, 0, 5, 1)
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each file is opened."""
+    found: Counter[str] = Counter()
+    real = LocalStore.open
+
+    def noting(self: LocalStore, file: Any) -> Any:
+        found[os.path.basename(file.path)] += 1
+        return real(self, file)
+
+    monkeypatch.setattr(LocalStore, "open", noting)
+    return found
+
+
+def written(folder: Path, lengths: tuple[int, ...] = LENGTHS, split: str = "train") -> list[Path]:
+    """Write a split of TFRecord files whose time of change is long ago."""
+    folder.mkdir(exist_ok=True)
+    files = []
+    for shard, length in enumerate(lengths):
+        path = folder / f"toy-{split}.tfrecord-{shard:05}-of-{len(lengths):05}"
+        path.write_bytes(framed(*[b"record"] * length))
+        files.append(aged(path))
+    return files
+
+
+def aged(path: Path) -> Path:
+    ago = time.time_ns() - 10**12
+    os.utime(path, ns=(ago, ago))
+    return path
+
+
+def lengths(found: Index) -> dict[str, tuple[int, ...]]:
+    return {part.split.name: tuple(part.split.shard_lengths) for part in found.splits}
+
+
+def test_a_folder_becomes_the_dataset_that_tfds_describes(tmp_path: Path) -> None:
+    folder = build_dataset(tmp_path, splits={"train": [3, 0, 5], "test": [2]})
+    described = read_tfds_folder(folder)
+    (folder / "dataset_info.json").unlink()
+    found = index(folder)
+    assert found.whole
+    for split in described.splits:
+        same = found.dataset.split(split.name)
+        assert (same.shard_lengths, same.filenames) == (split.shard_lengths, split.filenames)
+        assert same.template == split.template
+    assert found.dataset.data_dir == str(folder)
+    assert found.dataset.name == described.name
+
+
+def test_files_that_are_counted_once_are_not_opened_again(
+    tmp_path: Path, opened: Counter[str]
+) -> None:
+    files = written(tmp_path / "data")
+    first = index(tmp_path / "data")
+    assert (first.num_counted, first.num_known) == (4, 0)
+    assert sum(opened.values()) == 4
+    opened.clear()
+    again = index(tmp_path / "data")
+    assert not opened
+    assert (again.num_counted, again.num_known) == (0, 4)
+    assert lengths(again) == lengths(first) == {"train": LENGTHS}
+    files[2].write_bytes(framed(b"now", b"of two"))
+    aged(files[2])
+    changed = index(tmp_path / "data")
+    assert list(opened) == [files[2].name]
+    assert lengths(changed) == {"train": (3, 0, 2, 1)}
+    opened.clear()
+    assert lengths(index(tmp_path / "data", cache=False)) == {"train": (3, 0, 2, 1)}
+    assert sum(opened.values()) == 4
+
+
+@pytest.mark.long
+def test_a_file_that_changes_and_keeps_size_and_time_is_counted_when_its_time_is_over(
+    tmp_path: Path, opened: Counter[str]
+) -> None:
+    (file,) = written(tmp_path / "data", (2,))
+    # As of a file system with times of whole seconds: what is written now may be written again
+    # within the same second.
+    now = time.time_ns() // 10**9 * 10**9
+    file.write_bytes(framed(b"a" * 16, b"b" * 16))
+    os.utime(file, ns=(now, now))
+    begin = time.time_ns()
+    first = index(tmp_path / "data")
+    assert time.time_ns() >= now + 2 * 10**9
+    assert time.time_ns() - begin < 4 * 10**9
+    assert first.splits[0].versions[0] == f"mtime:{now}"
+    assert first.num_counted == 1
+    assert index(tmp_path / "data").num_known == 1
+
+
+def test_a_time_of_the_future_says_nothing(tmp_path: Path) -> None:
+    (file,) = written(tmp_path / "data", (2,))
+    ahead = time.time_ns() + 10**13
+    os.utime(file, ns=(ahead, ahead))
+    begin = time.monotonic()
+    for _ in range(2):
+        found = index(tmp_path / "data")
+        assert list(found.splits[0].versions) == [""]
+        assert found.num_counted == 1
+    assert time.monotonic() - begin < 1
+
+
+def test_the_first_broken_file_in_shard_order_is_named_whatever_is_done_first(
+    tmp_path: Path,
+) -> None:
+    files = written(tmp_path / "data", (1,) * 50)
+    for shard in (7, 20, 30):
+        aged_cut(files[shard])
+
+    class Backwards:
+        def count(self, files: Iterable[FileToCount]) -> Iterator[CountedFile]:
+            yield from map(count_one, reversed(list(files)))
+
+    for runner in (None, Backwards()):
+        found = index(tmp_path / "data", runner=runner, cache=False)
+        (broken,) = found.broken
+        assert broken.path == files[7].name
+        assert (broken.finding.kind, broken.finding.record, broken.finding.byte) == ("cut", 0, 0)
+        assert found.splits == ()
+        with pytest.raises(DatasetError, match=r"toy-train.tfrecord-00007-of-00050': cut off in"):
+            _ = found.dataset
+    going = index(tmp_path / "data", keep_going=True)
+    assert [file.path for file in going.broken] == [files[shard].name for shard in (7, 20, 30)]
+    assert going.dataset.split("train").num_shards == 47
+    names = going.dataset.split("train").filenames
+    assert list(names) == [
+        file.name for shard, file in enumerate(files) if shard not in (7, 20, 30)
+    ]
+
+
+def aged_cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-1])
+    aged(file)
+
+
+def test_files_behind_a_broken_one_are_not_read(tmp_path: Path, opened: Counter[str]) -> None:
+    files = written(tmp_path / "data", (1,) * 9)
+    aged_cut(files[2])
+    index(tmp_path / "data")
+    assert sum(opened.values()) == 3
+
+
+def test_a_gap_is_refused_before_anything_is_read(tmp_path: Path, opened: Counter[str]) -> None:
+    files = written(tmp_path / "data")
+    files[1].unlink()
+    found = index(tmp_path / "data")
+    assert not opened
+    (problem,) = found.problems
+    assert (problem.kind, problem.split) == ("gap", "train")
+    with pytest.raises(DatasetError, match="00001-of-00004"):
+        _ = found.dataset
+    going = index(tmp_path / "data", keep_going=True)
+    assert going.problems == found.problems
+    assert lengths(going) == {"train": (3, 5, 1)}
+
+
+def test_files_beside_them_are_compared(tmp_path: Path) -> None:
+    folder = build_dataset(tmp_path, splits={"train": [3, 2]})
+    (file,) = folder.glob("*train*-00001-*")
+    file.write_bytes(framed(b"one"))
+    found = index(folder)
+    text = "'toy-train.tfrecord-00001-of-00002': holds 1 example, and dataset_info.json says 2"
+    assert [problem.text for problem in found.problems] == [text]
+    assert lengths(index(folder, keep_going=True)) == {"train": (3, 1)}
+
+
+def test_compressed_files_are_of_one_kind(tmp_path: Path) -> None:
+    files = written(tmp_path / "data")
+    for file in files:
+        file.write_bytes(gzip.compress(file.read_bytes()))
+    found = index(tmp_path / "data")
+    assert found.compression == found.dataset.compression == "GZIP"
+    assert lengths(found) == {"train": LENGTHS}
+    files[2].write_bytes(framed(b"plain"))
+    (broken,) = index(tmp_path / "data").broken
+    assert broken.finding.reason == (
+        f"is not compressed, and '{files[0].name}' is compressed with GZIP; tf.data reads one kind"
+    )
+    assert lengths(index(tmp_path / "data", keep_going=True)) == {"train": (3, 0, 1)}
+
+
+@pytest.mark.parametrize("place", [0, 2])
+def test_a_file_without_bytes_is_of_any_compression(tmp_path: Path, place: int) -> None:
+    files = written(tmp_path / "toy", (1, 2, 3))
+    plain = [file.read_bytes() for file in files]
+    for file in files:
+        aged(file).write_bytes(gzip.compress(file.read_bytes()))
+    files[place].write_bytes(b"")
+    aged(files[place])
+    found = index(tmp_path / "toy")
+    lengths = tuple(0 if shard == place else shard + 1 for shard in range(3))
+    assert found.dataset.splits[0].shard_lengths == lengths
+    assert found.compression == "GZIP"
+    layout = tmp_path / "layout.yaml"
+    layout.write_text("".join(to_yaml(index_document(found, str(tmp_path)))))
+    for file, data in zip(files, plain, strict=True):
+        if file != files[place]:
+            file.write_bytes(data)
+    again = index(tmp_path / "toy", cache=False, earlier=layout)
+    assert (again.num_known, again.compression) == (1, None)
+    assert again.dataset.splits[0].shard_lengths == lengths
+
+
+def test_a_broken_compressed_file_is_named_by_what_is_inside(tmp_path: Path) -> None:
+    files = written(tmp_path / "data")
+    for file in files:
+        file.write_bytes(gzip.compress(file.read_bytes()))
+    files[0].write_bytes(files[0].read_bytes()[:-9])
+    (broken,) = index(tmp_path / "data").broken
+    assert broken.finding.kind == "cut"
+    assert "of what is inside GZIP: the file ends before its GZIP data do" in str(
+        broken.finding.reason
+    )
+
+
+def test_contents_are_read_where_they_are_asked_for(tmp_path: Path) -> None:
+    (file,) = written(tmp_path / "data", (3,))
+    data = bytearray(file.read_bytes())
+    data[13] ^= 1
+    file.write_bytes(data)
+    aged(file)
+    assert index(tmp_path / "data").whole
+    (broken,) = index(tmp_path / "data", checksums=True).broken
+    assert (broken.finding.kind, broken.finding.byte) == ("data", 0)
+
+
+def test_a_layout_that_is_there_is_a_source_of_counts(tmp_path: Path, opened: Counter[str]) -> None:
+    files = written(tmp_path / "data")
+    first = index(tmp_path / "data", cache=False)
+    layout = tmp_path / "layout.yaml"
+    layout.write_text("".join(to_yaml(index_document(first, str(tmp_path)))))
+    opened.clear()
+    again = index(tmp_path / "data", cache=False, earlier=layout)
+    assert (again.num_known, not opened) == (4, True)
+    assert lengths(again) == lengths(first)
+    files[0].write_bytes(framed())
+    aged(files[0])
+    assert index(tmp_path / "data", cache=False, earlier=layout).num_known == 3
+    # Who wants contents checked is not served with counts.
+    checked = index(tmp_path / "data", cache=False, earlier=layout, checksums=True)
+    assert checked.num_known == 0
+    layout.write_text("something else")
+    assert index(tmp_path / "data", cache=False, earlier=layout).num_known == 0
+
+
+def test_what_happens_is_told(tmp_path: Path) -> None:
+    written(tmp_path / "data")
+    told: list[tuple[str, int, int]] = []
+    index(tmp_path / "data", watch=lambda *report: told.append(report))
+    assert told[-2:] == [("files", 4, 4), ("bytes", 9 * 22, 9 * 22)]
+
+
+def test_no_cache_folder_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path / "data")
+    monkeypatch.setenv("SHARDCTL_CACHE_DIR", "/dev/null/cache")
+    (said,) = index(tmp_path / "data").warnings
+    assert said == "counts are not kept in '/dev/null/cache/counts': Not a directory"
+
+
+def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
+    written(tmp_path / "data")
+    with pytest.raises(UsageError, match="--jobs '0': at least 1 process has to count"):
+        index(tmp_path / "data", jobs=0)
+    with pytest.raises(UsageError, match="--format-of-files 'zip': zip files are not read"):
+        index(tmp_path / "data", file_format="zip")
+    with pytest.raises(DatasetError, match="no path"):
+        index()
+    with pytest.raises(DatasetError):
+        index(tmp_path / "nowhere")
+
+
+def test_a_missing_package_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(MissingDependencyError, match="pip install"):
+        index(tmp_path)
+
+
+def test_the_answer_is_a_dataset_for_every_verb(tmp_path: Path) -> None:
+    written(tmp_path / "data")
+    found = shardctl.index(tmp_path / "data")
+    assert repr(found) == "<Index toy: 9 examples, 4 files>"
+    assert shardctl.plan_order(found.dataset, "train").order.num_examples == 9
+    assert found.to_pandas()["num_examples"].tolist() == list(LENGTHS)
+
+
+def test_a_compressed_file_without_examples_leaves_the_format_to_the_next(tmp_path: Path) -> None:
+    for shard, records in enumerate([[], [], [b"a", b"b"]]):
+        path = tmp_path / f"train-{shard:05}-of-00003"
+        path.write_bytes(gzip.compress(framed(*records)))
+        aged(path)
+    found = index(tmp_path)
+    assert (found.dataset.file_format, found.compression) == ("tfrecord", "GZIP")
+    assert found.dataset.splits[0].shard_lengths == (0, 0, 2)
+
+
+def test_a_glob_of_a_split_may_be_a_path(tmp_path: Path) -> None:
+    written(tmp_path / "data")
+    found = index(tmp_path / "data", split={"some": Path("toy-*")}, cache=False)
+    assert [split.split.name for split in found.splits] == ["some"]
+    with pytest.raises(UsageError, match=r"^split=.*: a text or a path is needed at 'some'$"):
+        index(tmp_path / "data", split={"some": ["toy-*"]})  # type: ignore[dict-item]
+
+
+def test_what_has_a_dataset_is_none(tmp_path: Path) -> None:
+    written(tmp_path / "data")
+    found = index(tmp_path / "data", cache=False)
+    with pytest.raises(UsageError, match=r"^dataset=Index: a Dataset is needed, which this has"):
+        shardctl.plan(found)  # type: ignore[arg-type]
+
+
+def test_a_runner_knows_how_many_workers_it_has(tmp_path: Path) -> None:
+    written(tmp_path / "data")
+    said = "^--jobs '2' with --runner: it knows itself how many workers"
+    with pytest.raises(UsageError, match=said):
+        index(tmp_path / "data", jobs=2, runner=LocalRunner(jobs=1))

@@ -1,0 +1,384 @@
+from __future__ import annotations
+
+import itertools
+import random
+import re
+import string
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from shardctl.errors import DatasetError
+from shardctl.metadata.index.answer import Arrangement
+from shardctl.metadata.index.names import arrange
+from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
+from tests.named_files import ROOT, listing_of, tfds_names
+
+Namer = Callable[[str, int, int, random.Random], str]
+
+
+def below(arranged: Arrangement) -> dict[str, list[str]]:
+    """Return the names of the files of each split."""
+    root = f"{arranged.root}/"
+    return {
+        split.name: [file.path.removeprefix(root) for file in split.files]
+        for split in arranged.splits
+    }
+
+
+@dataclass(frozen=True)
+class Convention:
+    """How names are made: of split, index and number of shards; whether they say the number."""
+
+    name: Namer
+    file_format: str | None
+    says_total: bool = False
+    digits: int = 5
+
+
+def _hex(rng: random.Random, size: int) -> str:
+    return "".join(rng.choice("0123456789abcdef") for _ in range(size))
+
+
+_JOB = str(uuid.UUID(int=0x3F2504E04F8911D39A0C0305E82C3301))
+_CONVENTIONS = [
+    Convention(lambda s, i, n, _: f"ds-{s}.tfrecord-{i:05d}-of-{n:05d}", "tfrecord", True),
+    Convention(lambda s, i, n, _: f"ds-{s}.array_record-{i:05d}-of-{n:05d}", "array_record", True),
+    Convention(lambda s, i, n, _: f"{s}-{i:05d}-of-{n:05d}.parquet", "parquet", True),
+    Convention(lambda s, i, n, _: f"my_{s}_{i:05d}-of-{n:05d}.tfrecord.gz", "tfrecord", True),
+    Convention(lambda s, i, n, _: f"{s}-{i}-of-{n}.tfrecord", "tfrecord", True, 1),
+    Convention(lambda s, i, n, _: f"{s}-{i:05d}-of-{n:05d}", None, True),
+    Convention(lambda s, i, n, r: f"{s}-{i:05d}-of-{n:05d}-{_hex(r, 16)}.parquet", "parquet", True),
+    Convention(lambda s, i, n, _: f"{s}/data-{i:05d}-of-{n:05d}.arrow", "arrow", True),
+    Convention(lambda s, i, _, r: f"{s}-{i}.tar", "webdataset", digits=1),
+    Convention(lambda s, i, _, r: f"cc3m-{s}-{i:06d}.tar", "webdataset", digits=6),
+    Convention(lambda s, i, _, r: f"{s}/shard.{i:05d}.mds", "mds"),
+    Convention(lambda s, i, _, r: f"{s}/part-{i:05d}-{_JOB}.c000.snappy.parquet", "parquet"),
+    Convention(lambda s, i, _, r: f"r50-256x256-2019/{s}_{i:03d}.tfrecord", "tfrecord", digits=3),
+    Convention(lambda s, i, _, r: f"v2-{s}-512-{i}.record", "tfrecord", digits=1),
+    Convention(lambda s, i, _, r: f"split={s}/{i:04d}_0.parquet", "parquet", digits=4),
+]  # fmt: skip
+
+
+def _missing_by_hand(kept: list[int], total: int | None) -> list[int]:
+    """Return the shards that have to be missed: of all that are said, or between others."""
+    if total is not None:
+        first = 1 if 0 not in kept and total in kept else 0
+        return sorted({*range(first, first + total)} - {*kept})
+    span = range(min(kept), max(kept) + 1)
+    missing = [index for index in span if index not in kept]
+    steps = {b - a for a, b in itertools.pairwise(kept)}
+    if 2 * len(kept) < len(span) or (len(kept) >= 4 and len(steps) == 1):
+        return []
+    return missing
+
+
+def _gap(text: str, split: str) -> tuple[int, list[int]]:
+    """Return how many shards a message misses, and those that it names."""
+    assert text.startswith(f"{split}: ")
+    one = re.match(r"shard (\d+) (of [\d,]+ )?is missing", text.removeprefix(f"{split}: "))
+    if one is not None:
+        return 1, [int(one[1])]
+    many = re.search(
+        r"([\d,]+) (?:of [\d,]+ )?shards are missing(?: between .*?)?: ([\d, -]+)", text
+    )
+    assert many is not None
+    named: list[int] = []
+    for piece in many[2].strip(" ,").split(", "):
+        first, _, last = piece.partition("-")
+        named += range(int(first), int(last or first) + 1)
+    return int(many[1].replace(",", "")), named
+
+
+def _check_one(rng: random.Random) -> None:
+    convention = rng.choice(_CONVENTIONS)
+    splits = rng.sample(["train", "validation", "test", "dev", "extra"], rng.randint(1, 3))
+    if splits == ["extra"]:
+        splits = ["train"]
+    names: list[str] = []
+    order: dict[str, list[str]] = {}
+    missing: dict[str, list[int]] = {}
+    copies: dict[str, int] = {}
+    for split in splits:
+        total = rng.choice([1, 2, 3, 5, 11, 12, 101])
+        first = rng.choice([0, 0, 1])
+        # One file alone, without a number of shards, says nothing of what it is a part of.
+        total += total == 1 and not convention.says_total
+        made = {at: convention.name(split, at + first, total, rng) for at in range(total)}
+        for at in rng.sample(range(total), rng.choice([0, 0, 1, min(3, total - 1)])):
+            if len(made) > 2:
+                del made[at]
+        kept = [at + first for at in made]
+        missing[split] = _missing_by_hand(kept, total if convention.says_total else None)
+        order[split] = list(made.values())
+        copies[split] = 0
+        if not rng.randrange(4) and not order[split][0].endswith(".gz"):
+            at = rng.randrange(len(order[split]))
+            order[split].insert(at + 1, f"{order[split][at]}.gz")
+            copies[split] = 1
+        names += order[split]
+    rng.shuffle(names)
+    arranged = arrange(listing_of(names))
+    found = below(arranged)
+    assert found == order, (found, order)
+    assert arranged.file_format == convention.file_format
+    kinds = [(problem.kind, problem.split) for problem in arranged.problems]
+    gaps = {problem.split: problem for problem in arranged.problems if problem.kind == "gap"}
+    for split in splits:
+        assert kinds.count(("duplicate", split)) == copies[split]
+        if not missing[split]:
+            assert split not in gaps
+            continue
+        count, named = _gap(gaps[split].text, split)
+        assert count == len(missing[split])
+        assert named == missing[split][: len(named)]
+        assert convention.name(split, named[0], 10**9, random.Random(0))[:6] in gaps[split].text
+    assert {kind for kind, _ in kinds} <= {"gap", "duplicate"}
+    add_cases()
+
+
+@pytest.mark.long
+def test_names_by_many_conventions() -> None:
+    rng = random.Random(1)
+    for _ in range(400):
+        _check_one(rng)
+
+
+@pytest.mark.fuzz
+def test_names_by_many_conventions_fuzz() -> None:
+    rng = random_of_a_fuzz_run()
+    for _ in range(FUZZ * 5):
+        _check_one(rng)
+
+
+def test_plain_numbers_count_and_text_does_not() -> None:
+    arranged = arrange(listing_of(f"shard-{at}.tar" for at in range(12)))
+    assert below(arranged) == {"train": [f"shard-{at}.tar" for at in range(12)]}
+    (note,) = arranged.notes
+    assert "'shard-9.tar' comes before 'shard-10.tar', by their numbers" in note
+    assert arrange(listing_of(f"shard-{at:02d}.tar" for at in range(12))).notes == ()
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [f"train-256x256-2019-{at}.tfrecord" for at in range(11)],
+        [f"train-{at}-2019-256x256.tfrecord" for at in range(11)],
+        [f"train2019_{at}_of.tfrecord" for at in range(11)],
+        [f"train-{at}-{1000 + at * 7 % 13}examples.tfrecord" for at in range(11)],
+    ],
+)
+def test_the_number_that_varies_counts(names: list[str]) -> None:
+    rng = random.Random(2)
+    shuffled = rng.sample(names, len(names))
+    arranged = arrange(listing_of(shuffled))
+    assert list(below(arranged).values()) == [names]
+    assert not arranged.problems
+
+
+def test_names_without_numbers_are_in_the_order_of_their_bytes() -> None:
+    names = ["alice.tfrecord", "Bob.tfrecord", "zoë.tfrecord", "zz.tfrecord"]
+    assert below(arrange(listing_of(names))) == {"train": sorted(names, key=str.encode)}
+
+
+def test_several_numbers_that_vary_are_left_in_the_order_of_names() -> None:
+    names = [f"run-{a}-{b}.tar" for a, b in [(3, 700), (20, 5), (4, 61), (5, 8)]]
+    arranged = arrange(listing_of(names))
+    assert below(arranged) == {"train": sorted(names)}
+    assert "several numbers vary in the names" in arranged.notes[0]
+
+
+WORDS = ["".join(word) for word in itertools.product("mnop", repeat=7)]  # 16,384
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (
+            [f"img-{size}-{at}.tar" for size in (256, 512) for at in range(3)],
+            r"2 kinds of files, their names tell no splits: img-256-\*.tar \(3 files\), img-512-\*",
+        ),
+        (["a-0.tar", "a-1.tar", "b-0.tar", "b-1.tar"], "2 kinds of files, their names tell no spl"),
+        (tfds_names("a", "train", 2) + tfds_names("b", "test", 2), "files of 2 datasets: a, b;"),
+        (
+            [f"{v}/{name}" for v in ("1.0.0", "1.0.1") for name in tfds_names("a", "x", 2)],
+            "files of 2 folders of one dataset: 1.0.0/, 1.0.1/",
+        ),
+        (["en/train-0.tar", "de/train-0.tar"], "2 kinds of files, all of split 'train'"),
+        (["train-0.tar", "train-1.tar", "misc_5.tar"], "beside train there are files of no split"),
+        (["train-0.parquet", "train-0.tfrecord"], "files of 2 formats: parquet .*, tfrecord"),
+        (["train/a-0.tar", "train/a-1.tar", "train/b-0.tar"], "2 kinds of files, all of spl"),
+        ([f"{name}.tar" for name in WORDS], "more than 10,000 kinds of names"),
+    ],
+)  # fmt: skip
+def test_what_is_not_certain_is_refused(names: list[str], said: str) -> None:
+    with pytest.raises(DatasetError, match=said) as error:
+        arrange(listing_of(names))
+    assert "split" in str(error.value)
+    if "formats" in said or "10,000" in said:
+        return
+    by_hand = arrange(listing_of(names), splits={"all": "*"})
+    assert sorted(below(by_hand)["all"]) == sorted(names)
+
+
+@pytest.mark.parametrize(
+    ("names", "kind", "said"),
+    [
+        (
+            [name for name in tfds_names("a", "train", 8) if "-00003-" not in name],
+            "gap",
+            "train: shard 3 of 8 is missing (a-train.tfrecord-00003-of-00008)",
+        ),
+        (
+            [f"train-{at:05d}-of-01024.tar" for at in range(1024) if at not in (3, 7, 8, 9, 12)],
+            "gap",
+            "train: 5 of 1,024 shards are missing: 3, 7-9, 12 (the first is "
+            "train-00003-of-01024.tar)",
+        ),
+        (
+            [f"shard-{at}.tar" for at in range(8) if at not in (2, 5)],
+            "gap",
+            "train: 2 shards are missing between 0 and 7: 2, 5 (the first is shard-2.tar)",
+        ),
+        (
+            [*tfds_names("a", "train", 3), "a-train.tfrecord-00001-of-00003.gz"],
+            "duplicate",
+            "train: shard 1 is there twice: a-train.tfrecord-00001-of-00003, "
+            "a-train.tfrecord-00001-of-00003.gz",
+        ),
+        (
+            ["shard-7.tar", "shard-8.tar", "shard-07.tar"],
+            "duplicate",
+            "train: shard 7 is there twice: shard-07.tar, shard-7.tar",
+        ),
+        (
+            ["shard-7.tar", "shard-07.tar"],
+            "duplicate",
+            "train: shard 7 is there twice: shard-07.tar, shard-7.tar",
+        ),
+        (
+            ["a.tfrecord", "a.tfrecord.gz"],
+            "duplicate",
+            "train: 1 file is there more than once: a.tfrecord, a.tfrecord.gz",
+        ),
+        (
+            tfds_names("a", "train", 3)[:2] + tfds_names("a", "train", 2)[1:],
+            "wrong-count",
+            "train: names of several numbers of shards: 2 files of 3 shards "
+            "(a-train.tfrecord-00000-of-00003), 1 file of 2 shards "
+            "(a-train.tfrecord-00001-of-00002)",
+        ),
+        (
+            [*tfds_names("a", "train", 2), "a-train.tfrecord-00005-of-00002"],
+            "wrong-count",
+            "train: 1 shard beyond the 2 that the names say: a-train.tfrecord-00005-of-00002",
+        ),
+    ],
+)  # fmt: skip
+def test_problems_are_named(names: list[str], kind: str, said: str) -> None:
+    arranged = arrange(listing_of(names))
+    assert [(problem.kind, problem.text) for problem in arranged.problems] == [(kind, said)]
+
+
+def test_numbers_that_count_something_else_have_no_gaps() -> None:
+    apart = arrange(listing_of(f"t-{at}.tar" for at in range(0, 5000, 1000)))
+    assert not apart.problems
+    assert "their numbers are 1,000 apart" in apart.notes[0]
+    sparse = arrange(listing_of(f"t-{at}.tar" for at in (1690000007, 1690000123, 1690009999)))
+    assert not sparse.problems
+    assert "do not follow each other" in sparse.notes[0]
+    later = arrange(listing_of(f"t-{at}.tar" for at in (5, 6, 7)))
+    assert not later.problems
+    assert later.notes == ("train: the first number is 5",)
+
+
+def test_each_write_of_spark_counts_from_0() -> None:
+    words = ["3f2504e0-4f89-11d3-9a0c-0305e82c3301", "9f2504e0-4f89-11d3-9a0c-0305e82c3301"]
+    names = [f"part-{at:05d}-{word}.c000.parquet" for word in words for at in range(3)]
+    arranged = arrange(listing_of(names))
+    assert below(arranged) == {"train": sorted(names)}
+    assert not arranged.problems
+    assert "numbers repeat" in arranged.notes[0]
+
+
+def test_splits_by_hand_choose_and_name() -> None:
+    names = [f"img-{size}-{at}.tar" for size in (256, 512) for at in range(11)] + ["odd.tar"]
+    arranged = arrange(listing_of(names), splits={"small": "img-256-*", "big": "digits/img-512-*"})
+    assert below(arranged) == {"small": names[:11], "big": names[11:22]}
+    assert arranged.notes[0] == f"1 file in no split, left out: '{ROOT}/odd.tar'"
+    both = arrange(listing_of(reversed(names)), splits={"all": "img*"})
+    assert below(both) == {"all": names[:22]}
+    assert any("2 kinds of files, one after the other" in note for note in both.notes)
+    with pytest.raises(DatasetError, match=r"odd.tar' is in two splits, 'a' and 'b'"):
+        arrange(listing_of(names), splits={"a": "*.tar", "b": "odd*"})
+
+
+@pytest.mark.parametrize(
+    ("folder", "names", "name", "version"),
+    [
+        ("/d/mnist/3.0.1", tfds_names("mnist", "train", 2), "mnist", "3.0.1"),
+        ("/d/c4/en/3.0.1", tfds_names("c4", "train", 2), "c4", "3.0.1"),
+        ("/d/My Data", ["train-0.tar", "train-1.tar"], "my_data", None),
+        ("/d/ImageNet-1k/train", ["a.tar"], "image_net_1k", None),
+        ("gs://bucket/2012", ["a.tar"], "d_2012", None),
+    ],
+)
+def test_dataset_and_version(folder: str, names: list[str], name: str, version: str | None) -> None:
+    arranged = arrange(listing_of(names, folder))
+    assert (arranged.name, arranged.version) == (name, version)
+    assert arrange(listing_of(names, folder), name="other").name == "other"
+
+
+def test_the_folder_itself_may_be_a_split() -> None:
+    assert list(below(arrange(listing_of(["0.tar", "1.tar"], "/d/val")))) == ["val"]
+    assert list(below(arrange(listing_of(["0.tar", "1.tar"], "/d/cats")))) == ["train"]
+
+
+def test_names_are_read_as_tfds_reads_them() -> None:
+    naming = pytest.importorskip("tensorflow_datasets.core.naming")
+    rng = random.Random(4)
+    letters = string.ascii_lowercase + "_"
+    for _ in range(100):
+        dataset = rng.choice(letters[:-1]) + "".join(rng.choices(letters + "0123456789", k=6))
+        splits = rng.sample(["train", "test", "validation", "unlabeled", "train-clean", "b_2"], 3)
+        file_format = rng.choice(["tfrecord", "array_record", "parquet"])
+        sizes = [rng.choice([1, 3, 12]) for _ in splits]
+        template = rng.choice(
+            [
+                "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}",
+                "{SPLIT}-{SHARD_X_OF_Y}.{FILEFORMAT}",
+                "{SPLIT}/{SHARD_INDEX}.{FILEFORMAT}",
+                "{DATASET}_{SPLIT}_{SHARD_INDEX}.{FILEFORMAT}",
+            ]
+        )
+        if template != "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}":
+            splits = ["train", "test", "validation"]
+        written = {
+            split: [
+                naming.ShardedFileTemplate(
+                    data_dir="/d",
+                    template=template,
+                    dataset_name=dataset,
+                    split=split,
+                    filetype_suffix=file_format,
+                ).relative_filepath(shard_index=at, num_shards=size)
+                for at in range(size)
+            ]
+            for split, size in zip(splits, sizes, strict=True)
+        }
+        names = [name for names in written.values() for name in names]
+        rng.shuffle(names)
+        arranged = arrange(listing_of(names, "/d"))
+        assert below(arranged) == written
+        assert not arranged.problems
+        assert arranged.file_format == file_format
+        if template.startswith("{DATASET}-"):
+            assert arranged.name == dataset
+            for split in arranged.splits:
+                for at, file in enumerate(split.files):
+                    info = naming.FilenameInfo.from_str(file.path)
+                    assert (info.split, info.shard_index) == (split.name, at)
+        add_cases()

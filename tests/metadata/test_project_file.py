@@ -1,0 +1,188 @@
+"""shardctl.yaml is found from any folder below it, and no typo in it passes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.errors import DatasetError
+from shardctl.metadata.project_file import PROJECT_KEYS, Project, find_project, project_files
+from tests.cases import check_cases, few_or_many
+from tests.strategies import damaged, documents, error_line
+
+TEXT = b"dataset: mnist\ndata_dir: data\nread: {cycle: 4}\nlint: {ignore: [SC001]}\n"
+
+
+def test_the_nearest_file_is_taken(tmp_path: Path) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    (tmp_path / "shardctl.yaml").write_bytes(TEXT)
+    project = find_project(inner)
+    assert project.path == tmp_path / "shardctl.yaml"
+    assert project.dataset == ("mnist",)
+    assert project.data_dir == str(tmp_path / "data")
+    assert dict(project.read) == {"cycle": 4}
+    assert dict(project.lint) == {"ignore": ["SC001"]}
+    (tmp_path / "a" / "shardctl.yaml").write_text("dataset: [x, ../y]")
+    nearer = find_project(inner)
+    assert nearer.dataset == ("x", "../y")
+    assert nearer.path == tmp_path / "a" / "shardctl.yaml"
+
+
+def test_stages_may_be_beside_the_settings_or_among_them(tmp_path: Path) -> None:
+    path = tmp_path / "shardctl.yaml"
+    path.write_text("read: {cycle: 4}\nstages: [cache, take: 3]\n")
+    assert find_project(tmp_path).read == {"cycle": 4, "stages": ["cache", {"take": 3}]}
+    assert find_project(tmp_path).setting_lines() == {"cycle": 1, "stages": 2}
+    path.write_text("read:\n  cycle: 4\n  stages: cache | take(3)\n")
+    assert find_project(tmp_path).read == {"cycle": 4, "stages": "cache | take(3)"}
+    assert find_project(tmp_path).setting_lines() == {"cycle": 2, "stages": 3}
+    path.write_text("stages:\nread: {stages: cache}\n")
+    assert find_project(tmp_path).read == {"stages": "cache"}
+    path.write_text("stages: cache\nread: {stages: cache}\n")
+    with pytest.raises(DatasetError, match=r"stages and read\.stages are one setting; keep one"):
+        find_project(tmp_path)
+
+
+def test_without_a_file_a_project_says_nothing(tmp_path: Path) -> None:
+    project = find_project(tmp_path / "not" / "there")
+    assert project == Project(path=None, dataset=(), data_dir=None, read={}, lint={})
+    assert project.setting_lines() == {}
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "{}", "dataset:\nread:\n"])
+def test_an_empty_file_has_no_settings(tmp_path: Path, text: str) -> None:
+    (tmp_path / "shardctl.yaml").write_text(text)
+    project = find_project(tmp_path)
+    assert project.path == tmp_path / "shardctl.yaml"
+    assert (project.dataset, project.data_dir, project.read, project.lint) == ((), None, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("dataset: 7", "dataset must be text or a list of texts, not 7"),
+        ("dataset: [a, [b]]", "dataset must be text or a list of texts, not a list"),
+        ("dataset: ['']", "dataset must be text or a list of texts, not ''"),
+        ("data_dir: 7", "data_dir must be the path of a folder, not 7"),
+        ("read: 7", "read must be a mapping, not 7"),
+        ("lint: {1: 2}", "lint: key 1 is not text; put it in quotes"),
+        ("- a", "the file must be a mapping, not a list"),
+        ("a: [", "line 2 is not YAML"),
+    ],
+)
+def test_a_broken_file_is_refused_by_name_and_rule(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "shardctl.yaml").write_text(text)
+    line = error_line(lambda: find_project(tmp_path))
+    assert line is not None
+    assert line.startswith(f"{tmp_path}/shardctl.yaml: {said}")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("# a\ndatasets: mnist", ":2: unknown key 'datasets'; did you mean dataset? the file may "),
+        ("dataset: x\nwarp: 9", ":2: unknown key 'warp'; the file may have: dataset, data_dir, "),
+        (
+            "read:\nshuffle-seed: 7",
+            ":2: unknown key 'shuffle-seed'; it belongs under read:, as ",
+        ),
+        ("{data-dir: x}", ":1: unknown key 'data-dir'; did you mean data_dir? "),
+    ],
+)
+def test_a_key_that_means_nothing_is_named_with_its_line_and_what_was_meant(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "shardctl.yaml").write_text(text)
+    line = error_line(lambda: find_project(tmp_path))
+    assert line is not None
+    assert line.startswith(f"{tmp_path}/shardctl.yaml{said}")
+
+
+def test_files_farther_up_are_found_and_not_read(tmp_path: Path) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    for folder in (tmp_path, inner):
+        (folder / "shardctl.yaml").write_text("dataset: mnist")
+    found = list(project_files(inner))
+    assert found[:2] == [inner / "shardctl.yaml", tmp_path / "shardctl.yaml"]
+    assert find_project(inner).path == found[0]
+
+
+def test_a_folder_of_that_name_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "shardctl.yaml").mkdir()
+    with pytest.raises(DatasetError, match="is a folder; a file is needed here"):
+        find_project(tmp_path)
+
+
+@few_or_many(80, 400)
+def test_nonsense_gives_settings_or_one_line_of_error(tmp_path: Path, num_cases: int) -> None:
+    import yaml
+
+    def check(data: bytes) -> None:
+        (tmp_path / "shardctl.yaml").write_bytes(data)
+        error_line(lambda: find_project(tmp_path))
+
+    values = documents(PROJECT_KEYS).map(lambda value: yaml.safe_dump(hex_free(value)).encode())
+    check_cases(values | damaged(TEXT) | st.binary(), check, num_cases)
+
+
+def hex_free(value: object) -> object:
+    """The value without the ints that Python refuses to write in decimal."""
+    if isinstance(value, dict):
+        return {key: hex_free(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [hex_free(item) for item in value]
+    return 10**40 if isinstance(value, int) and abs(value) > 10**40 else value
+
+
+LINES = """\
+# how this project reads
+dataset: mnist
+read:
+  epochs: 3   # all of them
+
+  shuffle-seed: 1
+lint: {eval: test,
+       hosts: 8}
+"""
+
+
+def test_a_setting_is_at_the_line_of_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "shardctl.yaml"
+    path.write_text(LINES)
+    lines = find_project(tmp_path).setting_lines()
+    assert lines == {"epochs": 4, "shuffle_seed": 6, "eval": 7, "hosts": 8}
+    assert find_project(tmp_path).lines() == {
+        "dataset": 2,
+        "read": 3,
+        "read.epochs": 4,
+        "read.shuffle_seed": 6,
+        "lint": 7,
+        "lint.eval": 7,
+        "lint.hosts": 8,
+    }
+    shown = LINES.splitlines()
+    assert all(name.replace("_", "-") in shown[line - 1] for name, line in lines.items())
+
+
+def test_a_setting_under_an_alias_is_there_under_both_names(tmp_path: Path) -> None:
+    path = tmp_path / "shardctl.yaml"
+    path.write_text("read:\n  interleave-cycle-length: 4\n  batch_size: 8\nlint: {take: 3}\n")
+    lines = find_project(tmp_path).setting_lines()
+    assert lines == {
+        "interleave_cycle_length": 2,
+        "cycle": 2,
+        "batch_size": 3,
+        "batch": 3,
+        "take": 4,
+    }
+
+
+@pytest.mark.parametrize("text", ["", "# nothing", "dataset: mnist", "read:\nlint:"])
+def test_a_file_without_settings_has_no_lines(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "shardctl.yaml"
+    path.write_text(text)
+    assert find_project(tmp_path).setting_lines() == {}

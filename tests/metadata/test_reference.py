@@ -1,0 +1,519 @@
+"""A reference leads to one dataset, by the rules of TFDS where TFDS has any."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.dataset.dataset import Dataset
+from shardctl.errors import DatasetError
+from shardctl.metadata.project_file import Project, find_project
+from shardctl.metadata.reference import (
+    ChosenDataset,
+    Fallback,
+    choose_dataset,
+    read_dataset,
+    refs_found_again,
+)
+from shardctl.metadata.tfds_metadata import dataset_in
+from shardctl.stores.remote_path import RemotePath
+from tests.cases import FUZZ, check_cases
+from tests.remote_copies import in_memory
+from tests.strategies import error_line
+from tests.tfds_datasets import build_dataset
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home folder whose data dir holds toy 1.0.0, 1.2.0 and 1.10.0, and other/plain."""
+    root = tmp_path / "home" / "tensorflow_datasets"
+    for version in ("1.0.0", "1.2.0", "1.10.0"):
+        build_dataset(root, version=version, with_files=False)
+    build_dataset(root, name="other", config="plain", with_files=False)
+    return tmp_path / "home"
+
+
+def read(*refs: str, home: Path, cwd: Path | None = None, **env: str) -> Dataset:
+    return read_dataset(refs, env={"HOME": str(home), **env}, cwd=cwd or home)
+
+
+def choose(
+    *refs: str, home: Path, cwd: Path | None = None, data_dir: Path | None = None, **env: str
+) -> ChosenDataset:
+    env, cwd = {"HOME": str(home), **env}, cwd or home
+    project = find_project(cwd)
+    return choose_dataset(refs, project=project, data_dir=data_dir, env=env, cwd=cwd)
+
+
+def refusal(*refs: str, home: Path, cwd: Path | None = None, **env: str) -> str:
+    line = error_line(lambda: read(*refs, home=home, cwd=cwd, **env))
+    assert line is not None
+    return line
+
+
+REFS = ["toy", "Toy", "toy/a", "toy/b", "toy/c", "toy:1.0.0", "toy:1.*.*", "toy:*.*.*"]
+REFS += ["toy/a:2.0.0", "toy/b:1.*.0", "toy:3.0.0", "toy/a:1.2.*", "tay"]
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        ("ref", "title"),
+        [
+            ("toy", "toy:1.10.0"),
+            ("Toy", "toy:1.10.0"),
+            ("toy:1.2.0", "toy:1.2.0"),
+            ("toy:1.*.*", "toy:1.10.0"),
+            ("toy:1.2.*", "toy:1.2.0"),
+            ("toy:*.*.0", "toy:1.10.0"),
+            ("toy/1.0.0", "toy:1.0.0"),
+            ("other/plain", "other/plain:1.0.0"),
+            ("other/plain:1.0.0", "other/plain:1.0.0"),
+            ("other/plain/1.0.0", "other/plain:1.0.0"),
+        ],
+    )
+    def test_a_name_finds_the_newest_version_that_matches(
+        self, home: Path, ref: str, title: str
+    ) -> None:
+        dataset = read(ref, home=home)
+        assert dataset.title == title
+        assert dataset.data_dir is not None
+        assert dataset.data_dir.startswith(str(home))
+
+    def test_data_dirs_are_searched_in_order(self, home: Path, tmp_path: Path) -> None:
+        build_dataset(tmp_path / "env", splits={"env": [1]}, with_files=False)
+        build_dataset(tmp_path / "option", splits={"option": [1]}, with_files=False)
+        env = {"HOME": str(home), "TFDS_DATA_DIR": str(tmp_path / "env")}
+        option = str(tmp_path / "option")
+        found = read_dataset(["toy"], data_dir=option, env=env, cwd=home)
+        assert [split.name for split in found.splits] == ["option"]
+        found = read_dataset(["toy"], env=env, cwd=home)
+        assert [split.name for split in found.splits] == ["env"]
+        found = read_dataset(["toy:1.2.0"], data_dir=option, env=env, cwd=home)
+        assert found.data_dir == str(home / "tensorflow_datasets" / "toy" / "1.2.0")
+
+    def test_the_catalog_is_asked_last(self, home: Path) -> None:
+        assert read("mnist", home=home).origin == "built-in catalog"
+        assert read("MNIST:3.*.*", home=home).title == "mnist:3.0.1"
+        assert read("mnist/3.0.1", home=home).title == "mnist:3.0.1"
+        build_dataset(home / "tensorflow_datasets", name="mnist", with_files=False)
+        assert read("mnist", home=home).title == "mnist:1.0.0"
+        assert read("mnist:3.0.1", home=home).origin == "built-in catalog"
+
+    def test_several_configs_without_a_default_are_the_choices(self, home: Path) -> None:
+        build_dataset(home / "tensorflow_datasets", name="other", config="big", with_files=False)
+        line = refusal("other", home=home)
+        assert line.endswith(
+            "'other' has configs, none of them the default; choose one: other/big, other/plain"
+        )
+
+    def test_the_default_config_is_the_one_tfds_wrote_down(self, home: Path) -> None:
+        folder = home / "tensorflow_datasets" / "other" / ".config"
+        folder.mkdir()
+        (folder / "metadata.json").write_text('{"default_config_name": "plain"}')
+        assert read("other", home=home).title == "other/plain:1.0.0"
+
+    def test_names_are_found_as_tfds_finds_them(self, tmp_path: Path) -> None:
+        """Against builder_from_files, in data dirs of every mix of configs and versions."""
+        check_cases(prepared_names, name_check(tmp_path), 15)
+
+    @pytest.mark.fuzz
+    def test_any_name_is_found_as_tfds_finds_it(self, tmp_path: Path) -> None:
+        check_cases(prepared_names, name_check(tmp_path), FUZZ // 4, fuzz=True)
+
+    def test_an_unknown_name_says_where_it_looked_and_what_is_close(self, home: Path) -> None:
+        assert refusal("tog", home=home) == (
+            f"no dataset 'tog' in {home}/tensorflow_datasets or the built-in catalog; "
+            "close names: toy"
+        )
+        assert "close names: mnist" in refusal("minst", home=home)
+
+    def test_an_unknown_version_says_which_there_are(self, home: Path) -> None:
+        line = refusal("toy:2.*.*", home=home)
+        assert line.endswith("; there is: toy:1.0.0, toy:1.2.0, toy:1.10.0")
+        assert refusal("mnist:9.9.9", home=home).endswith("; there is: mnist:3.0.1")
+
+
+prepared_names = st.tuples(
+    st.lists(
+        st.tuples(
+            st.sampled_from([None, "a", "b"]),
+            st.sampled_from(["1.0.0", "1.2.0", "1.10.0", "2.0.0"]),
+        ),
+        max_size=5,
+    ),
+    st.sampled_from([None, "a", "b"]),
+    st.sampled_from(REFS),
+)
+
+
+def name_check(tmp_path: Path) -> Any:
+    roots = itertools.count()
+
+    def check(case: tuple[list[tuple[str | None, str]], str | None, str]) -> None:
+        """Case: the (config, version) prepared, the default config written down, the name."""
+        import tensorflow_datasets as tfds
+
+        prepared, default, ref = case
+        root = tmp_path / str(next(roots))
+        for config, version in prepared:
+            build_dataset(root, config=config, version=version, with_files=False)
+        if default is not None:
+            (root / "toy" / ".config").mkdir(parents=True)
+            text = f'{{"default_config_name": "{default}"}}'
+            (root / "toy" / ".config" / "metadata.json").write_text(text)
+        builder: Any
+        try:
+            builder = tfds.core.read_only_builder.builder_from_files(ref, data_dir=str(root))
+        except tfds.core.registered.DatasetNotFoundError:
+            builder = None
+        try:
+            ours = read_dataset([ref], data_dir=root, env={"HOME": "/none"}, cwd=tmp_path)
+        except DatasetError:
+            assert builder is None
+        else:
+            assert builder is not None
+            assert ours.data_dir == str(builder.data_dir)
+
+    return check
+
+
+class TestPaths:
+    def test_a_folder_is_read_and_so_is_one_above_it(self, home: Path) -> None:
+        root = home / "tensorflow_datasets"
+        assert read("tensorflow_datasets/other", home=home).title == "other/plain:1.0.0"
+        assert read(str(root / "toy" / "1.2.0"), home=home).title == "toy:1.2.0"
+        assert read("~/tensorflow_datasets/toy/1.2.0", home=home).title == "toy:1.2.0"
+        assert read(".", home=home, cwd=root / "toy" / "1.2.0").title == "toy:1.2.0"
+        info = str(root / "toy" / "1.2.0" / "dataset_info.json")
+        assert read(info, home=home).title == "toy:1.2.0"
+
+    def test_a_folder_wins_over_a_name_where_it_holds_a_dataset(
+        self, home: Path, tmp_path: Path
+    ) -> None:
+        cwd = tmp_path / "work"
+        (cwd / "toy").mkdir(parents=True)
+        assert read("toy", home=home, cwd=cwd).title == "toy:1.10.0"
+        build_dataset(cwd, splits={"here": [1]}, with_files=False)
+        assert [split.name for split in read("toy", home=home, cwd=cwd).splits] == ["here"]
+
+    def test_a_layout_file_is_read(self, home: Path, tmp_path: Path) -> None:
+        for name in ("a.yaml", "b.yml", "c.json"):
+            (tmp_path / name).write_text('{"splits": {"train": {"shard_lengths": [1]}}}')
+            assert read(name, home=home, cwd=tmp_path).title == name[0]
+
+    @pytest.mark.parametrize(
+        ("ref", "said"),
+        [
+            ("no://bucket/toy", "nobody knows the scheme no://; there are gs, s3, hf, http, https"),
+            ("memory://bucket/toy", "no file or folder 'memory://bucket/toy'"),
+            ("memory://bucket/toy.yaml", "cannot read 'memory://bucket/toy.yaml': no such file"),
+            (
+                "gs:/bucket/toy",
+                "no file or folder 'gs:/bucket/toy'; a URL has two slashes",
+            ),
+            ("x/toy-train.tfrecord@1024", "x/toy-train.tfrecord@1024'; there is no folder"),
+            ("x/toy-train.tfrecord@*", "no file matches"),
+            ("x/*.tfrecord*", "no file matches"),
+            ("train[:10%]", "'train[:10%]' is a spec, which says what is read of a dataset; name"),
+            ("train[3shard:]+test", "'train[3shard:]+test' is a spec"),
+            (
+                "notes.txt",
+                "'notes.txt' is neither a layout file, whose name ends in .yaml, .yml, .json, nor",
+            ),
+            ("no.yaml", "no file or folder 'no.yaml'"),
+            ("./no", "no file or folder './no'"),
+            ("/no/where", "no file or folder '/no/where'"),
+            ("~/no", "no file or folder '~/no'"),
+            ("empty", "holds no dataset_info.json, nor does a folder below it"),
+            ("./empty", "holds no dataset_info.json, nor does a folder below it"),
+            (
+                "a b",
+                "no dataset 'a b'; a dataset is a folder with dataset_info.json, a layout.yaml",
+            ),
+            (
+                "kaggle:toy",
+                "no dataset 'kaggle:toy'; a version is three numbers or *, as in mnist:3",
+            ),
+            ("toy:1.*", "no dataset 'toy:1.*'; a version is three numbers or *, as in mnist:3.*.*"),
+            ("toy:", "no dataset 'toy:'; a version is three numbers or *"),
+            ("toy/x=1", "no dataset 'toy/x=1'; a dataset is"),
+            ("", "no dataset ''; a dataset is a folder with dataset_info.json"),
+            ("a\0b", "no dataset 'a\\x00b'"),
+            ("\x1b[31m", "\\x1b[31m'; its folder has"),
+            ("x" * 5000, "no dataset 'xxxxx"),
+            ("x/" * 5000, "no file or folder 'x/x/"),
+            ("../" * 5000, "'../../../"),
+        ],
+    )
+    def test_what_leads_nowhere_says_what_would(
+        self, home: Path, tmp_path: Path, ref: str, said: str
+    ) -> None:
+        (tmp_path / "empty").mkdir()
+        (tmp_path / "notes.txt").touch()
+        line = refusal(ref, home=home, cwd=tmp_path)
+        assert said in line
+        assert len(line) < 1500
+
+    def test_any_text_gives_a_dataset_or_one_line_of_error(self, home: Path) -> None:
+        check_cases(ref_texts, ref_check(home), 60)
+
+    @pytest.mark.fuzz
+    def test_very_many_texts_give_a_dataset_or_one_line_of_error(self, home: Path) -> None:
+        check_cases(ref_texts, ref_check(home), FUZZ, fuzz=True)
+
+
+class TestRemote:
+    """What lies behind a URL is read as its copy on a disk is."""
+
+    def test_a_folder_is_one_dataset_with_the_fingerprint_of_its_copy(
+        self, home: Path, tmp_path: Path
+    ) -> None:
+        here = build_dataset(tmp_path / "tfds", with_files=False)
+        there = in_memory(tmp_path / "tfds")
+        local = read(str(here), home=home)
+        for ref in ("toy/1.0.0", "toy/1.0.0/", "toy", "", "toy/1.0.0/dataset_info.json"):
+            found = read(f"{there}/{ref}", home=home)
+            assert found.fingerprint == local.fingerprint
+            assert found.data_dir == f"{there}/toy/1.0.0"
+            assert found.title == "toy:1.0.0"
+            assert found.example_size == local.example_size is not None
+            assert found.splits[0].location(0) == (
+                f"{there}/toy/1.0.0",
+                "toy-train.tfrecord-00000-of-00003",
+            )
+
+    def test_several_versions_below_are_the_choices(self, home: Path) -> None:
+        there = in_memory(home / "tensorflow_datasets")
+        said = f"'{there}/toy' holds 3 datasets; choose one: 1.0.0, 1.10.0, 1.2.0"
+        assert said in refusal(f"{there}/toy", home=home)
+        assert "choose one: other/plain/1.0.0, toy/1.0.0" in refusal(there, home=home)
+
+    def test_a_name_is_looked_up_in_a_remote_data_dir_as_in_a_local_one(
+        self, home: Path, tmp_path: Path
+    ) -> None:
+        root = tmp_path / "root"
+        for version, config in (("1.0.0", None), ("1.2.0", None), ("2.0.0", "a"), ("1.0.0", "b")):
+            build_dataset(root, version=version, config=config, with_files=False)
+        (root / "toy" / "3.0.0.incompleteX").mkdir()
+        (root / "toy" / "3.0.0.incompleteX" / "dataset_info.json").touch()
+        there = in_memory(root)
+
+        def answer(ref: str, place: str) -> str:
+            try:
+                found = read_dataset([ref], data_dir=place, env={"HOME": "/nobody"}, cwd=home)
+            except DatasetError as error:
+                return str(error).replace(place, "")
+            return f"{found.title} in {str(found.data_dir).replace(place, '')}"
+
+        for ref in REFS:
+            assert answer(ref, there) == answer(ref, str(root))
+
+    def test_the_default_config_is_that_of_the_metadata(self, home: Path, tmp_path: Path) -> None:
+        for config in ("a", "b"):
+            build_dataset(tmp_path / "root", config=config, with_files=False)
+        settings = tmp_path / "root" / "toy" / ".config"
+        settings.mkdir()
+        (settings / "metadata.json").write_text('{"default_config_name": "b"}')
+        there = in_memory(tmp_path / "root")
+        assert read("toy", home=tmp_path, TFDS_DATA_DIR=there).title == "toy/b:1.0.0"
+
+    def test_environment_project_and_folders_may_name_urls(
+        self, home: Path, tmp_path: Path
+    ) -> None:
+        build_dataset(tmp_path / "tfds", with_files=False)
+        there = in_memory(tmp_path / "tfds")
+        chosen = choose(home=home, SHARDCTL_DATASET=f"{there}/toy")
+        assert (chosen.dataset.data_dir, chosen.by) == (f"{there}/toy/1.0.0", "environment")
+        project = tmp_path / "project"
+        project.mkdir()
+        (project / "shardctl.yaml").write_text(f"data_dir: {there}\ndataset: toy\n")
+        chosen = choose(home=tmp_path, cwd=project)
+        assert (chosen.dataset.data_dir, chosen.by) == (f"{there}/toy/1.0.0", "file")
+        (project / "shardctl.yaml").write_text(f"dataset: {there}/toy\n")
+        assert choose(home=tmp_path, cwd=project).refs == (f"{there}/toy",)
+
+    def test_local_and_remote_folders_are_read_as_one(self, home: Path, tmp_path: Path) -> None:
+        here = build_dataset(tmp_path / "tfds", with_files=False)
+        there = f"{in_memory(tmp_path / 'tfds')}/toy/1.0.0"
+        found = read(there, str(here), there, home=home)
+        assert [part.data_dir for part in found.splits[0].files] == [there, str(here)]
+        twice = read(str(here), str(tmp_path / "tfds/toy"), home=home)
+        assert found.fingerprint == twice.fingerprint
+
+    def test_metadata_of_hugging_face_is_none_of_tfds(self, home: Path, tmp_path: Path) -> None:
+        datasets = pytest.importorskip("datasets")
+        folder = tmp_path / "saved"
+        datasets.Dataset.from_dict({"x": list(range(7))}).save_to_disk(str(folder))
+        there = in_memory(folder)
+        found, local = read(there, home=home), read(str(folder), home=home)
+        assert found.fingerprint == local.fingerprint
+        assert found.splits[0].shard_lengths == (7,)
+        assert found.data_dir == there
+        with pytest.raises(DatasetError, match="is that of Hugging Face Datasets, not of TFDS"):
+            dataset_in(RemotePath(there))
+
+    def test_the_data_of_a_remote_layout_file_lie_where_it_says(self, tmp_path: Path) -> None:
+        (tmp_path / "bucket").mkdir()
+        for name, data_dir in (("below", "files"), ("above", "../x"), ("there", "gs://b/c/")):
+            text = f"{{data_dir: '{data_dir}', splits: {{train: {{shard_lengths: [1]}}}}}}"
+            (tmp_path / "bucket" / f"{name}.yaml").write_text(text)
+        there = in_memory(tmp_path / "bucket")
+        assert read(f"{there}/below.yaml", home=tmp_path).data_dir == f"{there}/files"
+        above = there.removesuffix("bucket") + "x"
+        assert read(f"{there}/above.yaml", home=tmp_path).data_dir == above
+        assert read(f"{there}/there.yaml", home=tmp_path).data_dir == "gs://b/c"
+        assert read(f"{there}/there.yaml", home=tmp_path).name == "there"
+
+    def test_nothing_is_asked_of_a_network_where_disks_alone_may_be(self, home: Path) -> None:
+        there = in_memory(home / "tensorflow_datasets")
+        for refs, env in (([f"{there}/toy/1.0.0"], {}), (["other"], {"TFDS_DATA_DIR": there})):
+            with pytest.raises(DatasetError):
+                choose_dataset(
+                    refs,
+                    project=Project(),
+                    data_dir=None,
+                    env={"HOME": "/nobody", **env},
+                    cwd=home,
+                    on_disk=True,
+                )
+
+    @pytest.mark.parametrize("cwd", ["/work", "/elsewhere/deep"])
+    def test_a_url_is_kept_as_it_is_but_for_what_is_secret(self, cwd: str) -> None:
+        for ref, kept in (
+            ("gs://bucket/toy/1.0.0", "gs://bucket/toy/1.0.0"),
+            ("https://me:pw@reference.org/toy?sig=1", "https://reference.org/toy"),
+        ):
+            found = refs_found_again([ref], cwd=Path(cwd), folder=Path("/work"))
+            assert found == (kept,)
+        assert refs_found_again(["gs://b", "/here"], cwd=Path(cwd), folder=Path("/work")) == ()
+
+
+ref_texts = st.text(max_size=30) | st.lists(
+    st.sampled_from(["toy", "mnist", "/", ":", "1.0.0", "*", "@", ".", "..", "~", "//", "\0", "["]),
+    max_size=8,
+).map("".join)
+
+
+def ref_check(home: Path) -> Any:
+    def check(ref: str) -> None:
+        if not ref.strip("./~") or ".." in ref:  # whole disks are no test data
+            return
+        error_line(lambda: read(ref, home=home))
+
+    return check
+
+
+class TestSeveral:
+    def test_the_first_one_gives_name_version_and_folder(self, home: Path, tmp_path: Path) -> None:
+        build_dataset(tmp_path, name="second", splits={"train": [7], "new": [1]}, with_files=False)
+        dataset = read("toy:1.2.0", str(tmp_path / "second"), home=home)
+        assert (dataset.name, dataset.version) == ("toy", "1.2.0")
+        assert dataset.title == "toy:1.2.0 + second:1.0.0"
+        assert dataset.data_dir == str(home / "tensorflow_datasets" / "toy" / "1.2.0")
+        assert dataset.split("train").shard_lengths == (3, 0, 5, 7)
+        assert dataset.split("train").location(3)[0] == str(tmp_path / "second" / "1.0.0")
+        assert [split.name for split in dataset.splits] == ["train", "new"]
+
+    def test_the_same_reference_twice_is_read_once(self, home: Path) -> None:
+        """`builder_from_directories` keys its folders by their text."""
+        assert read("toy", "toy", home=home) == read("toy", home=home)
+
+    def test_two_file_formats_are_refused(self, home: Path, tmp_path: Path) -> None:
+        build_dataset(tmp_path, name="second", file_format="parquet", with_files=False)
+        line = refusal("toy", str(tmp_path / "second"), home=home)
+        assert "datasets read as one must have one file format" in line
+
+    def test_unknown_sizes_stay_unknown_and_known_ones_add_up(
+        self, home: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "a.yaml").write_text("splits: {train: {shard_lengths: [1]}}")
+        (tmp_path / "b.yaml").write_text("splits: {train: {shard_lengths: [1], num_bytes: 5}}")
+        for refs, num_bytes in ((["a.yaml", "a.yaml"], None), (["a.yaml", "b.yaml"], 5)):
+            found = read(*refs, home=home, cwd=tmp_path)
+            assert found.split("train").num_bytes == num_bytes
+
+
+class TestChoice:
+    def test_each_source_wins_over_the_next(self, home: Path, tmp_path: Path) -> None:
+        work = build_dataset(tmp_path, name="folder", with_files=False)
+        config = work / "shardctl.yaml"
+        config.write_text("dataset: toy:1.2.0")
+        ref = "other/plain"
+        chosen = choose("toy", home=home, cwd=work, SHARDCTL_DATASET=ref)
+        assert chosen.dataset.title == "toy:1.10.0"
+        chosen = choose(home=home, cwd=work, SHARDCTL_DATASET=ref)
+        assert chosen.dataset.title == "other/plain:1.0.0"
+        assert choose(home=home, cwd=work).dataset.title == "toy:1.2.0"
+        config.unlink()
+        assert choose(home=home, cwd=work, SHARDCTL_DATASET="").dataset.title == "folder:1.0.0"
+        chosen = choose(home=home, cwd=work.parent)
+        assert chosen.dataset.title == "imagenet2012:5.1.0"
+        assert chosen.note == (
+            "no dataset chosen: using the built-in imagenet2012 layout; choose one with --dataset"
+        )
+
+    def test_only_the_default_has_a_note(self, home: Path) -> None:
+        assert choose("toy", home=home).note is None
+        assert choose(home=home, SHARDCTL_DATASET="toy").note is None
+
+    def test_paths_in_a_config_start_from_its_folder(self, home: Path, tmp_path: Path) -> None:
+        project = tmp_path / "project"
+        (project / "deep" / "er").mkdir(parents=True)
+        build_dataset(project / "data", name="mine", with_files=False)
+        build_dataset(project / "data", name="yours", splits={"more": [1]}, with_files=False)
+        (project / "shardctl.yaml").write_text("dataset: [data/mine, yours]\ndata_dir: data")
+        chosen = choose(home=home, cwd=project / "deep" / "er")
+        assert [split.name for split in chosen.dataset.splits] == ["train", "more"]
+
+    def test_a_fallback_replaces_the_default_alone(self, home: Path) -> None:
+        named = Fallback(refs=["toy:1.2.0"], folder=home, said_by="order.yaml")
+        env = {"HOME": str(home)}
+
+        def title(*refs: str, project: Project) -> tuple[str, str | None]:
+            chosen = choose_dataset(
+                refs, project=project, data_dir=None, env=env, cwd=home, fallback=named
+            )
+            return chosen.dataset.title, chosen.note
+
+        assert title(project=Project()) == ("toy:1.2.0", None)
+        assert title("toy:1.0.0", project=Project()) == ("toy:1.0.0", None)
+        there = Project(path=home / "shardctl.yaml", dataset=("other/plain",))
+        assert title(project=there) == ("other/plain:1.0.0", None)
+
+    def test_errors_say_where_the_reference_came_from(self, home: Path, tmp_path: Path) -> None:
+        line = error_line(lambda: choose(home=home, SHARDCTL_DATASET="nix"))
+        assert line is not None
+        assert line.startswith("SHARDCTL_DATASET: no dataset 'nix'")
+        (tmp_path / "shardctl.yaml").write_text("dataset: nix")
+        line = error_line(lambda: choose(home=home, cwd=tmp_path))
+        assert line is not None
+        assert line.startswith(f"{tmp_path}/shardctl.yaml: no dataset 'nix'")
+
+
+@pytest.mark.parametrize(
+    ("refs", "folder", "kept"),
+    [
+        ([], "", ()),
+        (["mnist"], "", ()),  # the dataset's own name finds it
+        (["mnist", "cifar10"], "", ("mnist", "cifar10")),
+        (["x.yaml"], "", ("x.yaml",)),
+        (["./x.yaml", "mnist", "x.yaml"], "", ("x.yaml", "mnist", "x.yaml")),
+        (["x.yaml"], "a/b", ("../../x.yaml",)),
+        (["a/../x.yaml"], "a", ("../x.yaml",)),
+        (["a"], "", ("./a",)),
+        (["/x.yaml"], "", ()),
+        (["~/x.yaml"], "", ()),
+        (["x.yaml", "/y.yaml"], "", ()),
+    ],
+)
+def test_references_are_kept_as_another_machine_finds_them(
+    tmp_path: Path, refs: list[str], folder: str, kept: tuple[str, ...]
+) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    build_dataset(tmp_path / "a", name="toy", with_files=False)
+    (tmp_path / "x.yaml").write_text("splits: {train: {shard_lengths: [1]}}")
+    assert refs_found_again(refs, cwd=tmp_path, folder=Path(folder)) == kept

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.errors import DatasetError, UsageError
+from shardctl.metadata.seen_file import read_kept, read_seen
+from shardctl.order.plan_order import resolved_spec
+from shardctl.verbs.resume.seen import codes_of
+from tests.cases import check_cases
+from tests.verbs.resume.resume_cases import TOY
+
+CODES = codes_of(resolved_spec(TOY, "train+test"))
+IDS = [
+    f"toy-{name}-{shard:05}__{index}"
+    for name, lengths in (("train", (3, 5, 3)), ("test", (4,)))
+    for shard, length in enumerate(lengths)
+    for index in range(length)
+]
+
+
+def seen(tmp_path: Path, data: bytes) -> list[int]:
+    path = tmp_path / "seen"
+    path.write_bytes(data)
+    return [int(code) for code in read_seen(path, CODES).codes]
+
+
+def test_ids_come_in_any_order_and_any_number_of_times(tmp_path: Path) -> None:
+    lines = [IDS[14], IDS[3], IDS[0], IDS[3]]
+    assert seen(tmp_path, "\n".join([*lines, ""]).encode()) == [0, 3, 14]
+
+
+def test_blank_lines_and_other_line_ends_are_passed_over(tmp_path: Path) -> None:
+    assert seen(tmp_path, f"\n  \r\n{IDS[2]}\r\n \n{IDS[1]} \n\n".encode()) == [1, 2]
+    assert seen(tmp_path, b"") == []
+
+
+def test_gzip_is_read_whatever_its_name(tmp_path: Path) -> None:
+    assert seen(tmp_path, gzip.compress(f"{IDS[5]}\n".encode())) == [5]
+
+
+def test_a_last_line_without_an_end_is_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "seen"
+    path.write_text(f"{IDS[3]}\n{IDS[4]}")
+    log = read_seen(path, CODES)
+    assert log.codes.tolist() == [3, 4]
+    assert "line 2 of" in log.warnings[0]
+    assert "may be cut off" in log.warnings[0]
+    path.write_text(f"{IDS[3]}\n{IDS[4]}\n")
+    assert read_seen(path, CODES).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("toy-train-00001__5", "line 3: tfds_id .* the file has 5 examples"),
+        ("toy-train-00009__0", "line 3: tfds_id .* 'toy-train-00009' is not read here"),
+        ("17", "line 3: tfds_id '17': file__index is needed"),
+        ("toy-train-00001__", "line 3: .* file__index is needed"),
+        ("toy-train-00001__-1", "line 3: .* file__index is needed"),
+        ("toy-train-00001__1_0", "line 3: .* file__index is needed"),
+        ("toy-train-00001__٣", "line 3: .* ends in no ASCII number"),
+        ("toy-train-00001__" + "9" * 30, "line 3: .* file__index is needed"),
+        ("b'toy-train-00001__1'", "line 3: .* file__index is needed"),
+    ],
+)
+def test_a_line_that_is_not_an_id_is_named(tmp_path: Path, line: str, text: str) -> None:
+    with pytest.raises(DatasetError, match=text):
+        seen(tmp_path, f"{IDS[0]}\n\n{line}\n{IDS[1]}\n".encode())
+
+
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="line 2 is not UTF-8 text"):
+        seen(tmp_path, f"{IDS[0]}\n".encode() + b"\xff\n")
+    with pytest.raises(DatasetError, match="a line of more than"):
+        seen(tmp_path, b"x" * (1 << 24))
+    with pytest.raises(DatasetError, match="gzip file that was cut off"):
+        seen(tmp_path, gzip.compress("\n".join(IDS * 99).encode())[:-20])
+    with pytest.raises(DatasetError, match=r"cannot read .*: no such file"):
+        read_seen(tmp_path / "none", CODES)
+    with pytest.raises(DatasetError, match=r"cannot read .*: is a directory"):
+        read_seen(tmp_path, CODES)
+
+
+def test_long_logs_are_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(drawn: tuple[list[int], int, bool]) -> None:
+        picks, size, zipped = drawn
+        monkeypatch.setattr("shardctl.metadata.seen_file._PIECE", size)
+        data = "".join(f"{IDS[pick]}\n" for pick in picks).encode()
+        assert seen(tmp_path, gzip.compress(data) if zipped else data) == sorted(set(picks))
+
+    picks = st.lists(st.integers(0, len(IDS) - 1), max_size=30)
+    cases = st.tuples(picks, st.integers(1, 200), st.booleans())
+    check_cases(cases, check, 100)
+
+
+def kept(path: Path) -> list[int]:
+    passes = read_kept(path, CODES)
+    return np.flatnonzero(passes(np.arange(15))).tolist()
+
+
+@pytest.mark.parametrize("lines", [[IDS[14], IDS[3], IDS[3]], ["test:3", "", "train:3"]])
+def test_what_passes_a_filter_is_a_log_or_a_list_of_ids(tmp_path: Path, lines: list[str]) -> None:
+    path = tmp_path / "kept.txt"
+    path.write_text("\n".join(lines) + "\n")
+    names = [CODES.names([code])[0] for code in kept(path)]
+    assert sorted(names) == ["test:3", "train:3"]
+
+
+def test_nothing_passes_a_filter_whose_list_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "kept.txt").write_text("\n")
+    assert kept(tmp_path / "kept.txt") == []
+
+
+def test_a_list_that_names_no_example_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "kept.txt").write_text("train:3\nvalidation:1\n")
+    with pytest.raises(DatasetError, match=r"line 2: .* split 'validation' is not read"):
+        kept(tmp_path / "kept.txt")
+    np.save(tmp_path / "kept.npy", np.ones(15, bool))
+    with pytest.raises(UsageError, match="a mask is by id, and several splits are read"):
+        kept(tmp_path / "kept.npy")
+    with pytest.raises(DatasetError, match="cannot read"):
+        kept(tmp_path / "none.txt")
+
+
+def test_a_mask_has_one_for_each_example(tmp_path: Path) -> None:
+    codes = codes_of(resolved_spec(TOY, "train"))
+    np.save(tmp_path / "kept.npy", np.arange(11) > 8)
+    assert read_kept(tmp_path / "kept.npy", codes)(np.array([8, 9])).tolist() == [False, True]
+    for wrong in (np.ones(4, bool), np.ones(11, np.int64)):
+        np.save(tmp_path / "wrong.npy", wrong)
+        with pytest.raises(DatasetError, match=r"bool\[11\] is needed"):
+            read_kept(tmp_path / "wrong.npy", codes)

@@ -1,0 +1,392 @@
+"""dataset_info.json reads as TFDS reads it; the places where we differ from TFDS are one table."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.base.tfds_rules import TEMPLATE_VARIABLES
+from shardctl.dataset.dataset import Dataset
+from shardctl.errors import DatasetError
+from shardctl.metadata.tfds_metadata import dataset_from_info, find_tfds_folder, read_tfds_folder
+from tests.cases import FUZZ, check_cases
+from tests.strategies import Recipe, documents, error_line, recipes
+from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
+
+INFO: dict[str, Any] = {
+    "name": "toy",
+    "version": "1.0.0",
+    "fileFormat": "tfrecord",
+    "moduleName": "toy",
+    "splits": [
+        {
+            "name": "train",
+            "shardLengths": ["3", "0", "5"],
+            "numBytes": "120",
+            "filepathTemplate": "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}",
+        },
+        {"name": "test", "shardLengths": ["2"]},
+    ],
+}
+KEYS = (
+    "name",
+    "version",
+    "configName",
+    "config_name",
+    "fileFormat",
+    "disableShuffling",
+    "splits",
+    "shardLengths",
+    "shard_lengths",
+    "numBytes",
+    "numShards",
+    "filepathTemplate",
+)
+
+
+def changed(**fields_: Any) -> dict[str, Any]:
+    """INFO with fields replaced; None takes one away."""
+    info = copy.deepcopy(INFO) | fields_
+    return {key: value for key, value in info.items() if value is not None}
+
+
+def with_split(**fields_: Any) -> dict[str, Any]:
+    """INFO with fields of its first split replaced; None takes one away."""
+    info = copy.deepcopy(INFO)
+    split = info["splits"][0] | fields_
+    info["splits"][0] = {key: value for key, value in split.items() if value is not None}
+    return info
+
+
+def summary_of(dataset: Dataset) -> dict[str, Any]:
+    return {
+        "name": dataset.name,
+        "config": dataset.config,
+        "file_format": dataset.file_format,
+        "ordered": dataset.ordered,
+        "splits": [
+            (
+                split.name,
+                list(split.shard_lengths),
+                split.num_bytes or 0,
+                [str(Path(*map(str, split.location(i)))) for i in range(split.num_shards)],
+            )
+            for split in dataset.splits
+        ],
+    }
+
+
+def summary_by_tfds(folder: Path) -> dict[str, Any]:
+    import tensorflow_datasets as tfds
+
+    info = tfds.builder_from_directory(folder).info
+    return {
+        "name": info.name,
+        "config": info.config_name or None,
+        "file_format": info.file_format.value,
+        "ordered": info.disable_shuffling,
+        "splits": [
+            (name, split.shard_lengths, int(split.num_bytes), [str(p) for p in split.filepaths])
+            for name, split in info.splits.items()
+        ],
+    }
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_dataset(tmp_path_factory.mktemp("toy"), with_files=False)
+
+
+def put(toy: Path, info: dict[str, Any] | str) -> Path:
+    """Give the toy dataset another dataset_info.json."""
+    text = info if isinstance(info, str) else json.dumps(info)
+    (toy / "dataset_info.json").write_text(text, encoding="utf-8")
+    return toy
+
+
+def accepts(read: Any, folder: Path) -> bool:
+    try:
+        read(folder)
+    except Exception:
+        return False
+    return True
+
+
+class TestAgainstTfds:
+    @pytest.mark.parametrize("file_format", WRITABLE_FORMATS)
+    def test_a_dataset_tfds_wrote_reads_as_tfds_reads_it(
+        self, tmp_path: Path, file_format: str
+    ) -> None:
+        check_cases(recipes((file_format,)), built_check(tmp_path), 15)
+
+    @pytest.mark.fuzz
+    def test_any_dataset_tfds_wrote_reads_as_tfds_reads_it(self, tmp_path: Path) -> None:
+        strategy = recipes(WRITABLE_FORMATS)
+        check_cases(strategy, built_check(tmp_path), FUZZ // 4, fuzz=True)
+
+    @pytest.mark.parametrize("num_shards", [1, 99_999, 100_000, 1_234_567])
+    def test_file_names_have_the_digits_tfds_gives_them(self, num_shards: int) -> None:
+        from tensorflow_datasets.core import naming
+
+        split = dataset_from_info(with_split(shardLengths=[1] * num_shards), data_dir=None).splits[
+            0
+        ]
+        template = naming.ShardedFileTemplate(
+            data_dir=Path(), dataset_name="toy", split="train", filetype_suffix="tfrecord"
+        )
+        for index in (0, num_shards // 2, num_shards - 1):
+            assert split.filename(index) == template.relative_filepath(
+                shard_index=index, num_shards=num_shards
+            )
+
+    @pytest.mark.parametrize(
+        "info",
+        [
+            changed(fileFormat=None),
+            changed(fileFormat=""),
+            changed(fileFormat="riegeli"),
+            changed(fileFormat=None, file_format="array_record"),
+            changed(configName="plain"),
+            changed(config_name="plain"),
+            changed(configName=""),
+            changed(disableShuffling=True),
+            changed(disable_shuffling=False),
+            changed(alternativeFileFormats=["parquet"]),
+            changed(releaseNotes={"1.0.0": "x"}, downloadSize="12"),
+            changed(name="Foo Bar"),
+            with_split(shardLengths=[3, 0, 5]),
+            with_split(shardLengths=["1000", 2.0, "1_0", "007", "+1", "٣", 0, -0.0]),
+            with_split(shardLengths=None, shard_lengths=["4"]),
+            with_split(shard_lengths=["9"]),
+            with_split(shardLengths=None),
+            with_split(shardLengths=[]),
+            with_split(shardLengths=["0", "0"], numBytes="0"),
+            with_split(numShards="7"),
+            with_split(numBytes=None, num_bytes=7.0),
+            with_split(filepathTemplate=""),
+            with_split(filepathTemplate=None),
+            with_split(filepathTemplate="{SPLIT}.x"),
+            with_split(name="a b/[x]"),
+            with_split(name="train[:10]"),
+            with_split(statistics={"numExamples": "8"}),
+        ],
+    )
+    def test_unusual_metadata_reads_as_tfds_reads_it(self, toy: Path, info: dict[str, Any]) -> None:
+        folder = put(toy, info)
+        assert summary_of(read_tfds_folder(folder)) == summary_by_tfds(folder)
+
+    @pytest.mark.parametrize(
+        "info",
+        [
+            changed(name=None),
+            changed(name=""),
+            changed(name=7),
+            changed(fileFormat="zip"),
+            changed(fileFormat="TFRECORD"),
+            changed(disableShuffling="true"),
+            changed(disableShuffling=1),
+            changed(splits={}),
+            changed(splits=["train"]),
+            with_split(name=None),
+            with_split(name="---"),
+            with_split(shardLengths="3"),
+            with_split(shardLengths=["1.5"]),
+            with_split(shardLengths=[" 1"]),
+            with_split(shardLengths=[True]),
+            with_split(shardLengths=[None]),
+            with_split(shardLengths=[["1"]]),
+            with_split(shardLengths=["0x1"]),
+            with_split(shardLengths=["9223372036854775808"]),
+            with_split(shardLengths=[1e300]),
+            with_split(numBytes="many"),
+            with_split(filepathTemplate=7),
+            with_split(filepathTemplate="{}-{SHARD_INDEX}"),
+            with_split(filepathTemplate="{0}-{SHARD_INDEX}"),
+            with_split(filepathTemplate="{WHAT}-{SHARD_INDEX}"),
+            with_split(filepathTemplate="{SPLIT"),
+            with_split(filepathTemplate="SPLIT}"),
+            with_split(filepathTemplate="{{SPLIT}"),
+        ],
+    )
+    def test_what_tfds_refuses_is_refused(self, toy: Path, info: dict[str, Any]) -> None:
+        folder = put(toy, info)
+        assert not accepts(summary_by_tfds, folder)
+        assert error_line(lambda: read_tfds_folder(folder)) is not None
+
+    @pytest.mark.parametrize(
+        ("why", "info", "tfds_accepts"),
+        [
+            ("fields of a later TFDS do not matter to a plan", changed(newField=1), False),
+            ("editors write it", "\ufeff" + json.dumps(INFO), False),
+            ("a plan needs no version", changed(version=None), False),
+            ("a plan needs no version", changed(version="1.0"), False),
+            ("one of the two would be lost", changed(splits=[INFO["splits"][0]] * 2), True),
+            ("there is nothing to plan", changed(splits=None), True),
+            ("the plan would be silently empty", with_split(shardLengths=[], numShards="3"), True),
+            ("no shard has -3 examples", with_split(shardLengths=["-3"]), True),
+            ("ids are int64", with_split(shardLengths=["9223372036854775807"] * 2), True),
+            ("no file has -3 bytes", with_split(numBytes="-3"), True),
+            ("leaves the folder", with_split(filepathTemplate="/x/{SHARD_INDEX}"), True),
+            ("leaves the folder", with_split(filepathTemplate="a/../{SHARD_INDEX}"), True),
+            ("names no file", with_split(filepathTemplate="{SHARD_INDEX}/"), True),
+            ("reaches into objects", with_split(filepathTemplate="{SPLIT!r}{SHARD_INDEX}"), True),
+            ("fills the memory", with_split(filepathTemplate="{SPLIT:>9}{SHARD_INDEX}"), True),
+            ("would reach the screen", changed(name="toy\x1b[31m"), True),
+            ("would reach the screen", changed(configName="toy\u202e"), True),
+            ("would reach the screen", with_split(name="train\n"), True),
+            ("would reach the screen", with_split(filepathTemplate="\x07{SHARD_INDEX}"), True),
+            ("no file can have the name", changed(name="x" * 5000), True),
+            ("no file can have the name", with_split(name="x" * 5000), True),
+        ],
+    )
+    def test_where_we_differ_from_tfds_and_why(
+        self, toy: Path, why: str, info: dict[str, Any] | str, tfds_accepts: bool
+    ) -> None:
+        folder = put(toy, info)
+        assert accepts(summary_by_tfds, folder) is tfds_accepts, why
+        assert (error_line(lambda: read_tfds_folder(folder)) is None) is not tfds_accepts, why
+
+    def test_templates_resolve_as_tfds_resolves_them(self, toy: Path) -> None:
+        check = template_check(toy)
+        check_cases(template_texts, check, 60)
+
+    @pytest.mark.fuzz
+    def test_many_templates_resolve_as_tfds_resolves_them(self, toy: Path) -> None:
+        check = template_check(toy)
+        check_cases(template_texts, check, FUZZ // 2, fuzz=True)
+
+
+def built_check(root: Path) -> Any:
+    """The check that a dataset built by a recipe reads as TFDS reads it."""
+    numbers = itertools.count()
+
+    def check(recipe: Recipe) -> None:
+        folder = build_dataset(root / str(next(numbers)), **recipe.arguments())
+        dataset = read_tfds_folder(folder)
+        assert summary_of(dataset) == summary_by_tfds(folder)
+        assert dataset.version == recipe.version
+
+    return check
+
+
+template_texts = st.lists(
+    st.sampled_from(
+        [f"{{{variable}}}" for variable in TEMPLATE_VARIABLES]
+        + ["{{", "}}", "{", "}", "/", ".", "-", "%", "%2F", "x", " ", "[red]", "é", "$", "\\d"]
+    ),
+    min_size=1,
+    max_size=8,
+).map("".join)
+
+
+def template_check(toy: Path) -> Any:
+    def check(template: str) -> None:
+        folder = put(toy, with_split(filepathTemplate=template))
+        line = error_line(lambda: read_tfds_folder(folder))
+        if line is None:
+            assert summary_of(read_tfds_folder(folder)) == summary_by_tfds(folder)
+        elif "leaves the dataset's folder" not in line and "names no file" not in line:
+            assert not accepts(summary_by_tfds, folder)
+
+    return check
+
+
+class TestBadInput:
+    def test_nonsense_gives_a_dataset_or_one_line_of_error(self) -> None:
+        check_cases(nonsense, check_nonsense, 50)
+
+    @pytest.mark.fuzz
+    def test_any_nonsense_gives_a_dataset_or_one_line_of_error(self) -> None:
+        check_cases(nonsense, check_nonsense, FUZZ, fuzz=True)
+
+    @pytest.mark.parametrize(
+        ("info", "said"),
+        [
+            (with_split(shardLengths=["3", "x"]), "length of shard 1 must be a whole number"),
+            (with_split(shardLengths=["3", "-1"]), "length of shard 1 -1 is negative"),
+            (with_split(shardLengths=[3, 2**63]), "length of shard 1 9223372036854775808 is more"),
+            (with_split(shardLengths={"a": 1}), "shardLengths must be a list, not a mapping"),
+            (changed(fileFormat="zip"), "unknown file format 'zip'; TFDS has: tfrecord, riegeli"),
+            (changed(splits=[]), "dataset 'toy' has no splits; was it ever prepared?"),
+            (changed(splits=INFO["splits"] * 2), "dataset 'toy' has split 'train' twice"),
+            (changed(name=None), "dataset name is empty"),
+        ],
+    )
+    def test_an_error_names_the_split_the_shard_and_the_rule(
+        self, info: dict[str, Any], said: str
+    ) -> None:
+        line = error_line(lambda: dataset_from_info(info, data_dir=None))
+        assert line is not None
+        assert said in line
+
+    def test_an_error_names_the_file(self, toy: Path) -> None:
+        folder = put(toy, changed(name=None))
+        line = error_line(lambda: read_tfds_folder(folder))
+        assert line == f"{folder}/dataset_info.json: dataset name is empty"
+
+
+nonsense = documents(KEYS) | st.builds(
+    lambda info, key, value: info | {key: value},
+    st.just(INFO),
+    st.sampled_from(KEYS),
+    documents(KEYS),
+)
+nonsense |= st.builds(
+    lambda key, value: with_split(**{key: value}), st.sampled_from(KEYS), documents(KEYS)
+)
+
+
+def check_nonsense(value: Any) -> None:
+    try:
+        dataset = dataset_from_info(value, data_dir=None)
+    except DatasetError as error:
+        line = str(error)
+    else:
+        assert dataset.title.isprintable()
+        assert all(split.name.isprintable() for split in dataset.splits)
+        return
+    assert line.isprintable()
+
+
+class TestFolders:
+    def test_a_folder_above_stands_for_the_one_version_inside(self, tmp_path: Path) -> None:
+        folder = build_dataset(tmp_path, config="plain", with_files=False)
+        (tmp_path / "toy" / "plain" / "2.0.0.incompleteABC").mkdir()
+        (tmp_path / "toy" / "plain" / "2.0.0.incompleteABC" / "dataset_info.json").touch()
+        (tmp_path / "toy" / ".config").mkdir()
+        for above in (folder, folder.parent, folder.parent.parent, tmp_path):
+            assert find_tfds_folder(above) == folder
+
+    def test_several_versions_are_the_choices(self, tmp_path: Path) -> None:
+        for version in ("1.0.0", "2.0.0"):
+            build_dataset(tmp_path, version=version, with_files=False)
+        with pytest.raises(DatasetError, match=r"2 datasets; choose one: 1\.0\.0, 2\.0\.0$"):
+            find_tfds_folder(tmp_path / "toy")
+
+    def test_a_folder_without_a_dataset_says_so(self, tmp_path: Path) -> None:
+        with pytest.raises(DatasetError, match=r"holds no dataset_info\.json, nor does a folder"):
+            find_tfds_folder(tmp_path)
+
+    def test_no_folder_says_so(self, tmp_path: Path) -> None:
+        with pytest.raises(DatasetError, match="no such folder"):
+            find_tfds_folder(tmp_path / "nothing")
+
+    def test_data_dir_is_absolute(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        folder = build_dataset(tmp_path, with_files=False)
+        monkeypatch.chdir(tmp_path)
+        assert read_tfds_folder(Path("toy")).data_dir == str(folder)
+
+
+@pytest.mark.slow
+def test_a_million_shards_load(tmp_path: Path) -> None:
+    lengths = [str(1000 + index % 7) for index in range(1_000_000)]
+    info = with_split(shardLengths=lengths)
+    (tmp_path / "dataset_info.json").write_text(json.dumps(info, indent=2))
+    dataset = read_tfds_folder(tmp_path)
+    assert dataset.splits[0].num_examples == sum(map(int, lengths))

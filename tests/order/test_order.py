@@ -1,0 +1,269 @@
+"""Orders: what tf.data hands out over ranges in place of files, at any position, in any pass."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.errors import UsageError
+from shardctl.order import order as order_module
+from shardctl.order.order import CHUNK_SIZE, Order
+from shardctl.order.reader_order import ReaderOrder
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
+from shardctl.spec.split_range import SplitRange
+from shardctl.tfdata.shuffle_buffer import shuffle_permutation
+from tests.cases import FUZZ, check_cases
+from tests.order.order_cases import Case, cases, changed, elements, tensorflow_dataset
+
+NUM_PASSES = 3
+
+
+def whole(order: Order) -> list[int]:
+    codes: list[int] = order.read(0, order.num_examples).tolist()
+    return codes
+
+
+def of_shards(*lengths: int, **settings: object) -> ReaderOrder:
+    """Return the order of a split of shards of these lengths."""
+    split = Split(name="train", shard_lengths=lengths)
+    ranges = [SplitRange(split=split, start=0, stop=split.num_examples)]
+    dataset = Dataset(name="d", splits=(split,))
+    return ReaderOrder(dataset, ranges, ReadSettings(**settings))  # type: ignore[arg-type]
+
+
+def agrees_with_tensorflow(case: Case) -> None:
+    import tensorflow as tf
+
+    dataset = tensorflow_dataset(tf, case)
+    for index in range(1 if case.settings.repeat_files else NUM_PASSES):
+        assert whole(case.order(index)) == elements(dataset), (case, index)
+    tf.random.set_seed(None)
+
+
+def test_files_without_examples_fill_no_buffer_however_often() -> None:
+    order = of_shards(0, 0, repeat_files=True, buffer=10, buffer_seed=3, epochs=5)
+    assert order.replay(0).num_elements == order.reading(0).num_examples == 0
+
+
+def test_positions_of_all_hosts_are_counted_where_files_repeat() -> None:
+    settings = {"repeat_files": True, "host_by": "examples", "host": Host(index=1, count=1000)}
+    most = (2**63 - 1) // 1000
+    assert of_shards(5, 3, epochs=most, **settings).codes_at([2]).tolist() == [2001 % 8]
+    with pytest.raises(UsageError, match="of 1000 examples: positions go up to"):
+        of_shards(5, 3, epochs=most + 1, **settings)
+
+
+def test_every_pass_is_what_tensorflow_hands_out() -> None:
+    check_cases(cases(), agrees_with_tensorflow, 8)
+
+
+@pytest.mark.fuzz
+def test_every_pass_is_what_tensorflow_hands_out_fuzzed() -> None:
+    check_cases(cases(), agrees_with_tensorflow, FUZZ, fuzz=True)
+
+
+@pytest.mark.parametrize("reshuffle", [True, False])
+def test_skip_and_take_of_tensorflow_are_a_slice(reshuffle: bool) -> None:
+    import tensorflow as tf
+
+    settings = ReadSettings(
+        cycle=3, block=2, shuffle_seed=5, buffer=7, buffer_seed=2, epochs=2, reshuffle=reshuffle
+    )
+    case = Case(lengths=(3, 0, 9, 20), slices=((0, 32),), settings=settings)
+    for start, count in ((0, 64), (1, 13), (5, 0), (30, 1), (30, 34), (64, 13)):
+        dataset = tensorflow_dataset(tf, case).skip(start).take(count)
+        stop = min(start + count, 64)
+        assert case.order().read(start, stop).tolist() == elements(dataset)
+
+
+def test_slices_and_random_positions_agree_with_the_whole() -> None:
+    def law(case: Case) -> None:
+        order, expected = case.order(), whole(case.order())
+        total = order.num_examples
+        for start, stop in [(0, 0), (total, total), (total // 3, total // 2), (total // 2, total)]:
+            # A fresh order each time, which builds no more than this stretch needs.
+            assert case.order().read(start, stop).tolist() == expected[start:stop]
+        anywhere = np.random.default_rng(total).integers(0, max(total, 1), min(total, 20))
+        assert case.order().codes_at(anywhere).tolist() == [expected[i] for i in anywhere]
+        assert order.codes_at(np.arange(total)).tolist() == expected
+
+    check_cases(cases(), law, 30)
+
+
+def test_an_example_is_found_at_every_position_it_has() -> None:
+    def law(case: Case) -> None:
+        order, expected = case.order(), whole(case.order())
+        codes = np.arange(sum(case.lengths))[::-1]
+        query, positions = order.positions_of(codes)
+        found = list(zip(codes[query].tolist(), positions.tolist(), strict=True))
+        assert found == [
+            (code, position)
+            for code in codes.tolist()
+            for position, other in enumerate(expected)
+            if code == other
+        ]
+
+    check_cases(cases(), law, 30)
+
+
+def test_each_epoch_reads_every_example_of_the_host_once() -> None:
+    def law(case: Case) -> None:
+        if case.settings.repeat_files or case.settings.drop_remainder:
+            return
+        order = case.order()
+        ids = [i for start, count in _instructions(order) for i in range(start, start + count)]
+        if case.settings.host is None or case.settings.host_by == "files":
+            assert order.epoch_size == len(ids)
+        for epoch in range(case.settings.epochs):
+            start = epoch * order.epoch_size
+            read = order.read(start, start + order.epoch_size).tolist()
+            if order.epoch_size == len(ids):
+                assert Counter(read) == Counter(ids)
+            else:
+                assert not Counter(read) - Counter(ids)
+            assert set(order.epoch_of(np.arange(start, start + len(read))).tolist()) <= {epoch}
+
+    check_cases(cases(), law, 30)
+
+
+def _instructions(order: Order) -> list[tuple[int, int]]:
+    return list(zip(order.reads.first.tolist(), order.reads.take.tolist(), strict=True))
+
+
+def test_hosts_share_the_examples_among_them() -> None:
+    def law(case: Case) -> None:
+        host = case.settings.host
+        if host is None or case.settings.repeat_files or case.settings.drop_remainder:
+            return
+        shares = []
+        for index in range(host.count):
+            settings = changed(case.settings, host=Host(index=index, count=host.count))
+            shares.append(Counter(whole(Case(**{**vars(case), "settings": settings}).order())))
+        alone = changed(
+            case.settings, host=None, buffer=None, buffer_seed=None, buffer_reshuffle=None
+        )
+        together = Counter(whole(Case(**{**vars(case), "settings": alone}).order()))
+        assert sum(shares, Counter()) == together
+
+    check_cases(cases(), law, 30)
+
+
+def test_repeated_files_of_more_epochs_begin_the_same() -> None:
+    settings = {"repeat_files": True, "shuffle_seed": 7, "cycle": 3, "block": 2}
+    for buffer in ({}, {"buffer": 5, "buffer_seed": 1}):
+        orders = [of_shards(3, 0, 7, 2, epochs=n, **settings, **buffer) for n in (1, 2, 5, 11)]
+        for shorter, longer in pairwise(whole(order) for order in orders):
+            assert longer[: len(shorter)] == shorter
+
+
+def test_repeated_files_are_listed_as_far_as_they_are_asked_about() -> None:
+    far = of_shards(5, 3, shuffle_seed=1, repeat_files=True, epochs=2**50)
+    near = of_shards(5, 3, shuffle_seed=1, repeat_files=True, epochs=9)
+    assert far.read(60, 72).tolist() == near.read(60, 72).tolist()
+    # 16 files are read at a time, each in one visit: the files of eight epochs, one by one.
+    codes = near.read(0, 64)
+    openings = [shuffle_permutation(2, 2, near.seeds.of_files(epoch)) for epoch in range(8)]
+    files = {0: [0, 1, 2, 3, 4], 1: [5, 6, 7]}
+    assert codes.tolist() == [
+        code for rows in openings for row in rows.tolist() for code in files[row]
+    ]
+    with pytest.raises(UsageError, match="more than 8388608; ask for fewer --epochs"):
+        far.codes_at([2**40])
+
+
+def test_chunks_are_bounded_and_make_up_the_whole() -> None:
+    for settings in ({}, {"host": Host(index=1, count=3), "host_by": "examples"}):
+        order = of_shards(*[400_000] * 8, block=5, **settings)
+        sizes = [len(chunk) for chunk in order.chunks(0, order.num_examples)]
+        assert sum(sizes) == order.num_examples
+        assert max(sizes) <= CHUNK_SIZE
+
+
+def test_alike_epochs_are_not_replayed_one_by_one() -> None:
+    order = of_shards(2, 2, epochs=10**15, cycle=2, block=1)
+    assert order.num_examples == 4 * 10**15
+    assert order.codes_at([4 * 10**15 - 1, 5]).tolist() == [3, 2]
+    assert order.read(4 * 10**15 - 3, 4 * 10**15).tolist() == [2, 1, 3]
+    _, positions = of_shards(2, 2, epochs=100_000, cycle=2, block=1).positions_of([1])
+    assert positions.tolist() == list(range(2, 400_000, 4))
+
+
+def test_the_slot_and_the_offset_of_each_visit() -> None:
+    order = of_shards(3, 2, 4, cycle=2, block=2)
+    assert whole(order) == [0, 1, 3, 4, 2, 5, 6, 7, 8]
+    slots, offsets = order.blocks_at(np.arange(9))
+    # Shard 1 ends with a visit that yields nothing, so that slot 0 is free when shard 2 opens.
+    assert slots.tolist() == [0, 0, 1, 1, 0, 0, 0, 0, 0]
+    assert offsets.tolist() == [0, 1, 0, 1, 2, 0, 1, 2, 3]
+    with pytest.raises(UsageError, match="buffer"):
+        of_shards(3, buffer=2, buffer_seed=1).blocks_at([0])
+
+
+def test_an_order_of_no_examples() -> None:
+    for settings in ({}, {"epochs": 3, "repeat_files": True}, {"buffer": -2, "buffer_seed": 1}):
+        order = of_shards(0, 0, shuffle_seed=3, **settings)
+        assert (order.num_examples, whole(order)) == (0, [])
+        assert [array.tolist() for array in order.positions_of([0, 5])] == [[], []]
+        assert order.codes_at([]).tolist() == []
+
+
+def test_dropped_remainders_are_those_of_all_epochs_together() -> None:
+    assert of_shards(7, batch=4, drop_remainder=True, epochs=3).num_examples == 20
+    assert of_shards(7, batch=4, epochs=3).num_examples == 21
+    assert of_shards(3, batch=4, drop_remainder=True).num_examples == 0
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (lambda order: order.read(2, 8), "start=2 and stop=8: the order has 7 examples"),
+        (lambda order: order.read(-1, 3), "the order has 7 examples"),
+        (lambda order: order.read(5, 4), "the order has 7 examples"),
+        (lambda order: order.codes_at([7]), "position 7: the order has 7 examples"),
+        (lambda order: order.codes_at([-1]), "position -1"),
+    ],
+)
+def test_positions_outside_the_order_are_refused(read: object, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        read(of_shards(3, 4))  # type: ignore[operator]
+
+
+def test_more_positions_than_an_int64_counts_are_refused() -> None:
+    with pytest.raises(UsageError, match="positions go up to"):
+        of_shards(3, 4, epochs=2**61)
+
+
+def test_more_positions_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order_module, "MAX_POSITIONS", 6)
+    assert of_shards(5, 3, epochs=3).positions_of([0, 7])[1].tolist() == [0, 8, 16, 7, 15, 23]
+    with pytest.raises(UsageError, match="2 examples in 4 epochs have more than 6 positions; ask"):
+        of_shards(5, 3, epochs=4).positions_of([0, 7])
+
+
+def test_fewer_files_than_hosts_are_refused_as_tfds_refuses_them() -> None:
+    host = Host(index=0, count=3)
+    with pytest.raises(UsageError, match=r"2 file instructions for 3 hosts.*--host-by even"):
+        of_shards(3, 0, 4, host=host, host_by="files")
+    assert whole(of_shards(3, 0, 4, host=Host(index=0, count=1), host_by="files"))
+
+
+def test_orders_that_open_files_alike_share_how_and_none_can_change_it() -> None:
+    train = Split(name="train", shard_lengths=(3,) * 40)
+    whole = [SplitRange(split=train, start=0, stop=120)]
+    data = Dataset(name="d", splits=(train,))
+    one, other, third = (
+        ReaderOrder(data, whole, ReadSettings(shuffle_seed=seed, cycle=cycle, epochs=2))
+        for seed, cycle in ((1, 4), (1, 7), (2, 4))
+    )
+    rows = [order.reading(0).opened for order in (one, other, third)]
+    assert rows[0] is rows[1]
+    assert rows[0].tolist() != rows[2].tolist()
+    assert sorted(rows[2].tolist()) == list(range(40))
+    assert one.reading(1).opened.tolist() != rows[0].tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        rows[0][0] = 5

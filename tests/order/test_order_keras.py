@@ -1,0 +1,111 @@
+"""Orders as Keras reads them: `fit` takes two iterators an epoch where it knows the length."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardctl.errors import UnpredictableOrderError
+from shardctl.metadata.tfds_metadata import read_tfds_folder
+from shardctl.order.order import Order
+from shardctl.order.reader_order import ReaderOrder
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
+from shardctl.spec.subsplit import resolve_subsplit
+from tests.order.order_cases import behind_the_reader, changed
+from tests.tfds_datasets import build_dataset
+
+NUM_PASSES = 3
+LENGTHS = [2, 3, 4, 2, 5]
+FILES = {"shuffle_seed": 3, "cycle": 2, "block": 2, "batch": 5}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_dataset(tmp_path_factory.mktemp("keras"), splits={"train": LENGTHS})
+
+
+def order_of(folder: Path, settings: ReadSettings, pass_index: int = 0) -> Order:
+    dataset = read_tfds_folder(folder)
+    ranges = resolve_subsplit("train", dataset).ranges
+    return ReaderOrder(dataset, ranges, changed(settings, pass_index=pass_index, loop="keras-fit"))
+
+
+def fitted(dataset: Any) -> list[list[int]]:
+    """Return the examples that each epoch of `fit` trains on."""
+    import keras
+    import tensorflow as tf
+
+    epochs: list[list[int]] = []
+
+    class Recorder(keras.Model):  # type: ignore[misc]
+        def train_step(self, batch: Any) -> dict[str, float]:
+            tf.py_function(lambda b: epochs[-1].extend(b.numpy().tolist()), [batch], [])
+            return {"loss": 0.0}
+
+    class EachEpoch(keras.callbacks.Callback):  # type: ignore[misc]
+        def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
+            epochs.append([])
+
+    model = Recorder()
+    model.compile(run_eagerly=True)
+    model.fit(dataset, shuffle=False, epochs=NUM_PASSES, verbose=0, callbacks=[EachEpoch()])
+    return epochs
+
+
+def read_by_tfds(folder: Path, settings: ReadSettings) -> Any:
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    config = tfds.ReadConfig(
+        shuffle_seed=settings.shuffle_seed,
+        shuffle_reshuffle_each_iteration=settings.reshuffle,
+        interleave_cycle_length=settings.cycle,
+        interleave_block_length=settings.block,
+    )
+    if settings.host is not None and settings.host_by == "files":
+        config.input_context = tf.distribute.InputContext(settings.host.count, settings.host.index)
+    dataset = tfds.builder_from_directory(folder).as_dataset(
+        split="train", read_config=config, shuffle_files=settings.shuffles_files
+    )
+    epoch_size = order_of(folder, settings).epoch_size
+    return behind_the_reader(dataset.map(lambda example: example["id"]), settings, epoch_size)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        FILES,
+        {**FILES, "reshuffle": False},
+        {**FILES, "buffer": 5, "buffer_seed": 1},
+        {**FILES, "buffer": -2, "buffer_seed": 1, "epochs": 2},
+        {**FILES, "buffer": 4, "buffer_seed": 1, "buffer_reshuffle": False},
+        # A pass of 32 examples leaves a partial batch of 2, one of 16 leaves one of 1.
+        {**FILES, "epochs": 2},
+        {**FILES, "host": Host(index=1, count=2), "host_by": "files"},
+        {**FILES, "host": Host(index=0, count=1), "host_by": "files"},
+        {**FILES, "host": Host(index=1, count=2), "host_by": "examples"},
+        {**FILES, "host": Host(index=0, count=2), "host_by": "files", "buffer": 3}
+        | {"buffer_seed": 8},
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")  # its length is unknown
+def test_every_epoch_of_fit(folder: Path, settings: dict[str, Any]) -> None:
+    read = ReadSettings(**settings)
+    found = []
+    for index in range(NUM_PASSES):
+        order = order_of(folder, read, index)
+        found.append(order.read(0, order.num_examples).tolist())
+    assert found == fitted(read_by_tfds(folder, read))
+
+
+@pytest.mark.parametrize("rest", [{"batch": 4}, {"batch": 5, "drop_remainder": True}])
+def test_a_later_fit_epoch_over_a_repeat_without_a_partial_batch_is_open(
+    folder: Path, rest: dict[str, Any]
+) -> None:
+    settings = ReadSettings(**{**FILES, "epochs": 2, **rest})
+    assert order_of(folder, settings, 0).read(0, 1).tolist()
+    with pytest.raises(UnpredictableOrderError, match="timing"):
+        order_of(folder, settings, 1).read(0, 1)

@@ -1,0 +1,226 @@
+"""Whatever is in the place of a record file ends in an answer, at once."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from shardctl.base.tfds_rules import FILE_FORMATS
+from shardctl.errors import DatasetError, MissingDependencyError
+from shardctl.records.contents import FileContents
+from shardctl.records.read_file import (
+    FORMATS,
+    count_file,
+    format_of,
+    read_record_file,
+    why_not_read,
+)
+from shardctl.stores.store import StoredFile
+from shardctl.stores.stores import store_of
+from tests.record_files import framed
+from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
+
+
+@pytest.mark.parametrize("file_format", WRITABLE_FORMATS)
+@pytest.mark.parametrize("checksums", [True, False])
+def test_each_format_holds_what_was_written(
+    tmp_path: Path, file_format: str, checksums: bool
+) -> None:
+    # More than 100 examples in a shard TFDS would write as fewer rows of Parquet.
+    lengths = [0, 1, 40, 100]
+    folder = build_dataset(tmp_path, splits={"train": lengths}, file_format=file_format)
+    files = sorted(folder.glob("toy-train*"))
+    found = [read_record_file(str(file), file_format, checksums=checksums) for file in files]
+    assert [(contents.num_records, contents.damage) for contents in found] == [
+        (length, None) for length in lengths
+    ]
+    files[3].write_bytes(files[3].read_bytes()[:-9])
+    cut = read_record_file(str(files[3]), file_format, checksums=checksums)
+    assert cut.damage is not None
+    assert cut.num_records == (99 if file_format == "tfrecord" else None)
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_what_is_no_file_is_not_opened(tmp_path: Path, file_format: str) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "nowhere").symlink_to("gone")
+    (tmp_path / "round").symlink_to("round")
+    (tmp_path / "device").symlink_to("/dev/zero")
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(tmp_path / "socket"))
+        found = {
+            name: read_record_file(str(tmp_path / name), file_format).damage
+            for name in ("fifo", "folder", "nowhere", "round", "device", "socket", "none")
+        }
+    assert {name: damage and (damage.kind, damage.text) for name, damage in found.items()} == {
+        "fifo": ("not-a-file", "a FIFO or a device, not a file"),
+        "folder": ("not-a-file", "a folder, not a file"),
+        "nowhere": ("not-a-file", "a link to 'gone', which is not there"),
+        "round": ("unreadable", "Too many levels of symbolic links"),
+        "device": ("not-a-file", "a FIFO or a device, not a file"),
+        "socket": ("not-a-file", "a FIFO or a device, not a file"),
+        "none": ("missing", "missing"),
+    }
+
+
+def test_a_fifo_that_takes_the_place_of_a_file_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "records"
+    path.write_bytes(framed(b"a"))
+    status = os.stat(path)
+    path.unlink()
+    os.mkfifo(path)
+    monkeypatch.setattr(os, "stat", lambda name: status)
+    damage = read_record_file(str(path), "tfrecord").damage
+    assert damage is not None
+    assert damage.kind == "not-a-file"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
+def test_a_file_without_permission(tmp_path: Path) -> None:
+    path = tmp_path / "records"
+    path.write_bytes(framed(b"a"))
+    path.chmod(0)
+    damage = read_record_file(str(path), "tfrecord").damage
+    assert damage is not None
+    assert (damage.kind, damage.text) == ("unreadable", "Permission denied")
+
+
+def test_a_file_that_the_system_cannot_open_or_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object) -> int:
+        raise OSError(5, "Input/output error")
+
+    path = tmp_path / "records"
+    path.write_bytes(framed(b"a"))
+    monkeypatch.setattr(os, "open", refuse)
+    damage = read_record_file(str(path), "tfrecord").damage
+    assert damage is not None
+    assert (damage.kind, damage.text) == ("unreadable", "Input/output error")
+    damage = read_record_file("a\0b", "tfrecord").damage
+    assert damage is not None
+    assert damage.kind == "unreadable"
+
+
+def stored(path: Path) -> StoredFile:
+    found = store_of(str(path)).status(str(path))
+    assert found is not None
+    return found
+
+
+def test_a_file_that_changed_since_it_was_listed_is_not_counted(tmp_path: Path) -> None:
+    path = tmp_path / "records"
+    path.write_bytes(framed(b"a"))
+    listed = stored(path)
+    assert count_file(listed, "tfrecord").num_records == 1
+    path.write_bytes(framed(b"a") * 2)
+    for file_format in ("tfrecord", "array_record", "parquet"):
+        found = count_file(listed, file_format)
+        assert found.num_records is None
+        assert found.damage is not None
+        assert found.damage.kind == "unreadable"
+        assert found.damage.text.endswith("changed while it was read")
+    path.unlink()
+    damage = count_file(listed, "tfrecord").damage
+    assert damage is not None
+    assert damage.kind == "missing"
+    os.mkfifo(path)
+    damage = count_file(listed, "tfrecord").damage
+    assert damage is not None
+    assert (damage.kind, damage.text) == ("not-a-file", "a FIFO or a device, not a file")
+
+
+def test_what_ends_the_reading_is_passed_on(tmp_path: Path) -> None:
+    class EndedError(Exception):
+        pass
+
+    def told(count: int) -> None:
+        raise EndedError
+
+    (tmp_path / "records").write_bytes(framed(b"a"))
+    with pytest.raises(EndedError):
+        count_file(stored(tmp_path / "records"), "tfrecord", told=told)
+
+
+def test_what_a_format_did_not_expect_is_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object, **options: object) -> FileContents:
+        raise RuntimeError("the library\nsays so")
+
+    monkeypatch.setattr(FORMATS["tfrecord"], "count", fail)
+    (tmp_path / "records").write_bytes(framed(b"a"))
+    damage = count_file(stored(tmp_path / "records"), "tfrecord").damage
+    assert damage is not None
+    assert damage.kind == "unreadable"
+    assert damage.text.startswith("the library")
+    assert "\n" not in damage.text
+
+
+def test_a_missing_package_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "records").write_bytes(b"PAR1")
+    with pytest.raises(MissingDependencyError, match="pip install"):
+        count_file(stored(tmp_path / "records"), "parquet", checksums=True)
+
+
+def test_the_format_is_told_by_the_name_and_else_by_the_first_bytes(tmp_path: Path) -> None:
+    contents = {
+        "toy-train.tfrecord-00000-of-00001": b"",
+        "part-00000": framed(b"a"),
+        "part-00001": gzip.compress(framed(b"a")),
+        "part-00002": b"some text of which nobody knows the format",
+        "part-00003": b"",
+        "a.tfrecord.parquet": b"",
+        "b.parquet": framed(b"a"),
+        "parquet-of-00001": b"PAR1....",
+        "c.TFRecords": b"",
+        "d.tfrecordings": b"",
+    }
+    found = {}
+    for name, data in contents.items():
+        (tmp_path / name).write_bytes(data)
+        found[name] = format_of(stored(tmp_path / name))
+    assert found == {
+        "toy-train.tfrecord-00000-of-00001": "tfrecord",
+        "part-00000": "tfrecord",
+        "part-00001": "tfrecord",
+        "part-00002": None,
+        "part-00003": None,
+        "a.tfrecord.parquet": "parquet",
+        "b.parquet": "parquet",
+        "parquet-of-00001": "parquet",
+        "c.TFRecords": "tfrecord",
+        "d.tfrecordings": None,
+    }
+
+
+def test_formats_that_are_not_read_say_why(tmp_path: Path) -> None:
+    assert {name for name in FILE_FORMATS if why_not_read(name) is None} == {*WRITABLE_FORMATS}
+    assert "convert_format" in str(why_not_read("riegeli"))
+    assert "no format of TFDS" in str(why_not_read("bagz"))
+    with pytest.raises(ValueError, match="bagz"):
+        read_record_file(str(tmp_path), "bagz")
+
+
+def test_the_way_out_of_a_failure_is_said_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = f"cannot read '{'a' * 120}' in parts: {'the server ignores ranges; ' * 4}copy the file"
+
+    def refused(*_: object, **__: object) -> FileContents:
+        raise DatasetError(said)
+
+    monkeypatch.setattr(FORMATS["tfrecord"], "count", refused)
+    (tmp_path / "a").write_bytes(b"a")
+    damage = read_record_file(str(tmp_path / "a"), "tfrecord").damage
+    assert damage is not None
+    assert damage.text == said

@@ -1,0 +1,459 @@
+"""Subsplits against TFDS: the same file instructions, or both refuse."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.errors import UsageError
+from shardctl.spec.file_instruction import file_instructions
+from shardctl.spec.subsplit import (
+    Slice,
+    default_spec,
+    parse_subsplit,
+    resolve_subsplit,
+)
+from tests.cases import FUZZ, add_cases, check_cases, counted, random_of_a_fuzz_run
+from tests.spec.tfds_splits import (
+    Layout,
+    Read,
+    ids_read,
+    random_layout,
+    random_spec,
+    reads,
+    tfds_reads,
+    tfds_runs_backwards,
+    tfds_splits,
+    toy_dataset,
+)
+from tests.strategies import error_line, shard_lengths
+
+NUM_CASES = 10_000
+
+# Seven shards of 10 examples, two without any, and a short one: 63 in all.
+TOY: Layout = {"train": (10, 10, 0, 10, 10, 0, 10, 10, 3), "test": (5,)}
+SEVEN: Layout = {"train": (2,) * 7}
+
+
+def our_reads(dataset: Dataset, spec: str) -> list[Read] | None:
+    """Return what we read for a spec, None where we refuse it with one printable line."""
+    if error_line(lambda: resolve_subsplit(spec, dataset)) is not None:
+        return None
+    return reads(file_instructions(resolve_subsplit(spec, dataset).ranges))
+
+
+# --------------------------------------------------------------------------- named cases
+
+
+@pytest.mark.parametrize(
+    ("spec", "start", "stop"),
+    [
+        ("train", 0, 63),
+        ("train[5:12]", 5, 12),
+        ("train[:12]", 0, 12),
+        ("train[60:]", 60, 63),
+        ("train[-3:]", 60, 63),
+        ("train[-63:]", 0, 63),  # as far back as there are examples
+        ("train[:-3]", 0, 60),
+        ("train[-10:-3]", 53, 60),
+        ("train[:-0]", 0, 0),  # as in Python
+        ("train[7:7]", 7, 7),
+        ("train[:1_0]", 0, 10),  # underscores as in Python's int
+        ("train[:٣]", 0, 3),  # and its digits
+        ("train[:50%]", 0, 32),  # 31.5 is rounded to the even 32
+        ("train[50%:]", 32, 63),
+        ("train[:12.7%]", 0, 8),  # 8.001
+        ("train[-10%:]", 57, 63),  # -6.3 is rounded to -6
+        ("train[0%:100%]", 0, 63),
+        ("train[1_0%:2_0%]", 6, 13),
+        ("train[2shard]", 20, 20),  # an empty shard
+        ("train[8shard]", 60, 63),
+        ("train[-1shard]", 60, 63),
+        ("train[-2shard]", 50, 60),
+        ("train[:3shard]", 0, 20),
+        ("train[-2shard:]", 50, 63),
+        ("train[:-1shard]", 0, 60),
+        ("train[:-9shard]", 0, 0),
+        ("train\n", 0, 63),  # the pattern's $ stands before a line break at the end too
+    ],
+)
+def test_a_slice_selects(spec: str, start: int, stop: int) -> None:
+    resolved = resolve_subsplit(spec, toy_dataset(TOY))
+    assert [(piece.start, piece.stop) for piece in resolved.ranges] == [(start, stop)]
+    assert resolved.num_examples == stop - start
+    surprises = [text for text in resolved.warnings if "selects no examples" not in text]
+    assert not surprises
+
+
+@pytest.mark.parametrize(
+    ("spec", "start", "stop", "says"),
+    [
+        ("train[:0shard]", 0, 14, "'train[:0shard]': TFDS reads a stop of 0 shards as the end"),
+        ("train[3:50%]", 0, 7, "'train[3:50%]': a unit on one bound counts for both"),
+        ("train[1shard:4]", 2, 8, "both are read as shards"),
+        ("train[50%:6shard]", None, None, "runs backwards"),
+        ("train[2%:50shard]", 0, 7, "the unit of the first counts for both"),
+        ("train[:9shard]", 0, 14, "train has 7 shards; a bound beyond that is clamped"),
+        ("train[9shard]", 14, 14, "a bound beyond that is clamped"),
+        ("train[-9shard:]", 0, 14, "a bound beyond that is clamped"),
+        # 7 - 9 = -2, and shards[:-2] are the first five.
+        ("train[:-9shard]", 0, 10, "from the end once more, and reads up to shard 4"),
+        ("train[-9shard]", 0, 12, "from the end once more, and reads up to shard 5"),
+        ("train[:-14shard]", 0, 0, "selects no examples"),
+        ("train[5:5]", 5, 5, "'train[5:5]' selects no examples; TFDS refuses to read it"),
+    ],
+)
+def test_a_surprising_reading_is_said(
+    spec: str, start: int | None, stop: int | None, says: str
+) -> None:
+    dataset = toy_dataset(SEVEN)
+    if start is None:
+        assert says in str(error_line(lambda: resolve_subsplit(spec, dataset)))
+        return
+    resolved = resolve_subsplit(spec, dataset)
+    assert [(piece.start, piece.stop) for piece in resolved.ranges] == [(start, stop)]
+    assert any(says in warning for warning in resolved.warnings), resolved.warnings
+    assert tfds_reads(tfds_splits(SEVEN), spec) == reads(file_instructions(resolved.ranges))
+
+
+def test_a_sum_reads_its_parts_in_the_order_named() -> None:
+    resolved = resolve_subsplit("test[1:3] + train[:2]+test[:1]", toy_dataset(TOY))
+    read = [(piece.split.name, piece.start, piece.stop) for piece in resolved.ranges]
+    assert read == [("test", 1, 3), ("train", 0, 2), ("test", 0, 1)]
+    assert resolved.num_examples == 5
+    assert resolved.warnings == ()
+
+
+def test_all_is_every_split_in_the_order_of_the_metadata() -> None:
+    ranges = resolve_subsplit("all", toy_dataset(TOY)).ranges
+    assert [(piece.split.name, piece.num_examples) for piece in ranges] == [
+        ("train", 63),
+        ("test", 5),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "count"),
+    [
+        ("train[:5]+train[3:8]", "2 examples of train"),
+        ("train[:5]+train[:5]+train[:5]", "5 examples of train"),
+        ("train[:5]+train[4:8]+train[7:9]", "2 examples of train"),
+        ("train[:9]+train[2:4]+train[3:5]", "3 examples of train"),
+        ("all+test[:1]", "1 example of test"),
+    ],
+)
+def test_a_sum_that_reads_examples_twice_says_how_many(spec: str, count: str) -> None:
+    (warning,) = resolve_subsplit(spec, toy_dataset(TOY)).warnings
+    assert f"reads {count} more than once" in warning
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ("trian", "no split 'trian' in toy; it has: train, test"),
+        ("train[5]", "'train[5]': one bound selects a shard only, as in train[3shard]"),
+        ("train[5%]", "one bound selects a shard only"),
+        ("train[64:]", "'train[64:]': bound '64' is outside train, which has 63 examples"),
+        ("train[:-64]", "bounds are -63 to 63"),
+        ("train[:101%]", "'train[:101%]': '101' is outside -100 to 100"),
+        ("train[:1e1]", "'train[:1e1]' is not a subsplit; forms: train, train[40:]"),
+        ("train[:1.5]", "'train[:1.5]' is not a subsplit"),
+        ("test+train[", "'train[' in 'test+train[' is not a subsplit"),
+        ("all[:5]", "'all' takes no slice"),
+        ("train[10:5]", "'train[10:5]' runs backwards, from 10 to 5"),
+        ("", "'' is not a subsplit"),
+        ("train[\x1b[31m:]", "'train[\\x1b[31m:]' is not a subsplit"),
+    ],
+)
+def test_a_refusal_names_the_value_and_the_rule(spec: str, says: str) -> None:
+    line = error_line(lambda: resolve_subsplit(spec, toy_dataset(TOY)))
+    assert line is not None
+    assert says in line
+
+
+def test_blanks_round_a_plus_cost_linear_time() -> None:
+    spec = f"train{' ' * 200_000}x"  # \s*\+ tries each blank, and from each runs on to the x
+    assert error_line(lambda: resolve_subsplit(spec, toy_dataset(TOY))) is not None
+
+
+@pytest.mark.parametrize(
+    ("names", "spec"),
+    [(["test", "train"], "train"), (["test"], "test"), (["test", "validation"], None)],
+)
+def test_without_a_spec_train_is_read_or_the_only_split(names: list[str], spec: str | None) -> None:
+    dataset = toy_dataset(dict.fromkeys(names, (1,)))
+    if spec is None:
+        assert "it has: test, validation" in str(error_line(lambda: default_spec(dataset)))
+    else:
+        assert default_spec(dataset) == spec
+
+
+# --------------------------------------------------------------------------- real TFDS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """Where we differ from TFDS on purpose; None stands for a refusal."""
+
+    why: str
+    spec: str
+    layout: Layout
+    tfds: list[Read] | None
+    ours: list[Read] | None
+
+
+def file(split: str, skip: int, take: int, of: int = 10) -> Read:
+    return (f"toy-{split}.tfrecord-00000-of-00001", skip, take, of)
+
+
+TEN: Layout = {"train": (10,)}
+DIFFERENCES = [
+    Difference(
+        why="a backwards slice in one shard is a negative take, which reads to the shard's end",
+        spec="train[6:3]",
+        layout=TEN,
+        tfds=[file("train", 6, -3)],
+        ours=None,
+    ),
+    Difference(
+        why="backwards by one is -1, TFDS's mark for a whole shard",
+        spec="train[6:5]",
+        layout=TEN,
+        tfds=[file("train", 6, 4)],
+        ours=None,
+    ),
+    Difference(
+        why="a backwards slice over several shards is silently nothing",
+        spec="train[15:5]",
+        layout={"train": (10, 10)},
+        tfds=[],
+        ours=None,
+    ),
+    Difference(
+        why="and so is one of shards",
+        spec="train[2shard:1shard]",
+        layout={"train": (10, 10, 10)},
+        tfds=[],
+        ours=None,
+    ),
+    Difference(
+        why="a split named all: TFDS looks it up within itself without end (RecursionError)",
+        spec="all",
+        layout={"train": (10,), "all": (3,)},
+        tfds=None,
+        ours=[file("train", 0, 10), file("all", 0, 3, of=3)],
+    ),
+    Difference(
+        why="'all' with a name that is no word: TFDS builds a spec of the names and cannot read it",
+        spec="all",
+        layout={"train": (10,), "a b": (3,)},
+        tfds=None,
+        ours=[file("train", 0, 10), file("a b", 0, 3, of=3)],
+    ),
+    Difference(
+        why="'all' with a name that reads as a sum: TFDS reads the summands twice",
+        spec="all",
+        layout={"x": (10,), "x+x": (3,)},
+        tfds=[file("x", 0, 10)] * 3,
+        ours=[file("x", 0, 10), file("x+x", 0, 3, of=3)],
+    ),
+    Difference(
+        why="a split whose name is a slice: TFDS finds the name and then cannot read it",
+        spec="train[:5]",
+        layout={"train": (10,), "train[:5]": (3,)},
+        tfds=None,
+        ours=[file("train", 0, 5)],
+    ),
+]
+
+
+@pytest.mark.parametrize("case", DIFFERENCES, ids=lambda case: f"{case.spec}: {case.why}")
+def test_where_we_differ_from_tfds_on_purpose(case: Difference) -> None:
+    assert tfds_reads(tfds_splits(case.layout), case.spec) == case.tfds
+    assert our_reads(toy_dataset(case.layout), case.spec) == case.ours
+
+
+def test_an_empty_result_is_a_warning_here_and_an_error_when_tfds_reads_it() -> None:
+    import tensorflow_datasets as tfds
+    from tensorflow_datasets.core import reader
+
+    assert tfds_reads(tfds_splits(TEN), "train[5:5]") == []
+    resolved = resolve_subsplit("train[5:5]", toy_dataset(TEN))
+    assert file_instructions(resolved.ranges) == ()
+    assert len(resolved.warnings) == 1
+    with pytest.raises(ValueError, match="corresponds to no data"):
+        reader.Reader({}).read_files(
+            [], read_config=tfds.ReadConfig(), shuffle_files=False, disable_shuffling=False
+        )
+
+
+def compare_with_tfds(rng: random.Random, num_cases: int) -> dict[str, int]:
+    """Compare random pairs of layout and spec; return how many pairs of each kind there were."""
+    kinds = {"read": 0, "empty": 0, "refused": 0, "backwards": 0}
+    for number in counted(range(num_cases)):
+        if number % 5 == 0:
+            layout = random_layout(rng)
+            splits, dataset = tfds_splits(layout), toy_dataset(layout)
+        spec = random_spec(rng, layout)
+        expected, actual = tfds_reads(splits, spec), our_reads(dataset, spec)
+        if tfds_runs_backwards(splits, spec):
+            kinds["backwards"] += 1
+            assert actual is None, (layout, spec)
+            continue
+        kinds["refused" if expected is None else "read" if expected else "empty"] += 1
+        assert actual == expected, (layout, spec)
+    return kinds
+
+
+def test_random_specs_over_random_layouts_read_what_tfds_reads() -> None:
+    kinds = compare_with_tfds(random.Random(0), NUM_CASES)
+    # Of each kind enough to mean something.
+    assert kinds["read"] > NUM_CASES / 4
+    assert min(kinds.values()) > NUM_CASES / 50
+
+
+@pytest.mark.fuzz
+def test_many_random_specs_read_what_tfds_reads() -> None:
+    compare_with_tfds(random_of_a_fuzz_run(), 10 * FUZZ)
+
+
+def test_splits_in_several_folders_read_what_tfds_reads() -> None:
+    from tensorflow_datasets.core import splits as splits_lib
+
+    rng = random.Random(1)
+    num_cases = num_read = 0
+    for _ in range(300):
+        layouts = [
+            {"train": random_layout(rng).popitem()[1], "test": (3,) * rng.randrange(3)}
+            for _ in range(rng.randint(1, 3))
+        ]
+        splits = splits_lib.SplitDict.merge_multiple(
+            [tfds_splits(layout, f"/{i}", f"d{i}") for i, layout in enumerate(layouts)]
+        )
+        parts = [toy_dataset(layout, f"/{i}", f"d{i}") for i, layout in enumerate(layouts)]
+        merged = Dataset(
+            name="d0",
+            splits=tuple(
+                Split(
+                    name=name,
+                    shard_lengths=sum(
+                        (tuple(part.split(name).shard_lengths) for part in parts), ()
+                    ),
+                    files=sum((part.split(name).files for part in parts), ()),
+                )
+                for name in ("train", "test")
+            ),
+        )
+        for name in ("train", "test"):
+            split = merged.split(name)
+            located = [split.location(index) for index in range(split.num_shards)]
+            paths = [f"{data_dir}/{relative}" for data_dir, relative in located]
+            assert paths == [str(path) for path in splits[name].filepaths]
+            assert list(split.filenames) == splits[name].filenames
+        layout = {split.name: tuple(split.shard_lengths) for split in merged.splits}
+        for _ in range(4):
+            spec = random_spec(rng, layout)
+            if spec.startswith("all") or "+all" in spec or tfds_runs_backwards(splits, spec):
+                continue  # merge_multiple keeps the splits in a set, so `all` has no order
+            expected = tfds_reads(splits, spec)
+            assert our_reads(merged, spec) == expected, (layouts, spec)
+            num_cases += 1
+            num_read += bool(expected)
+    add_cases(num_cases)
+    assert num_read > num_cases / 4
+
+
+# --------------------------------------------------------------------------- laws
+
+
+slices = st.one_of(
+    st.builds(Slice, split=st.sampled_from(["train", "a-b", "é"])),
+    *(
+        st.builds(
+            Slice, split=st.just("train"), start=bound, stop=bound, unit=st.just(unit)
+        ).filter(lambda part: part.start is not None or part.stop is not None)
+        for unit, bound in {
+            "abs": st.none() | st.integers(),
+            "shard": st.none() | st.integers(),
+            "%": st.none() | st.floats(-100, 100) | st.sampled_from([1e-9, -0.0, 1 / 3, 100.0]),
+        }.items()
+    ),
+)
+
+
+def test_a_slice_reads_back_from_its_text() -> None:
+    def check(part: Slice) -> None:
+        assert parse_subsplit(str(part)) == (part,)
+
+    check_cases(slices, check, 150)
+
+
+def test_a_written_spec_reads_back_from_the_text_of_its_parts() -> None:
+    rng = random.Random(2)
+    num_cases = 0
+    for _ in range(2000):
+        try:
+            parts = parse_subsplit(random_spec(rng, random_layout(rng)))
+        except UsageError:
+            continue
+        num_cases += 1
+        assert parse_subsplit("+".join(map(str, parts))) == parts
+    assert num_cases > 1000
+    add_cases(num_cases)
+
+
+BOUND = st.none() | st.integers(-12, 12)
+
+
+def test_the_reads_of_a_slice_are_that_slice_of_the_ids() -> None:
+    def check(case: tuple[tuple[int, ...], int | None, int | None]) -> None:
+        lengths, start, stop = case
+        layout = {"train": lengths}
+        ids = [("train", i) for i in range(sum(lengths))]
+        if start is None and stop is None:
+            return
+        written = [("" if bound is None else str(bound)) for bound in (start, stop)]
+        if any(abs(bound or 0) > len(ids) for bound in (start, stop)):
+            assert our_reads(toy_dataset(layout), f"train[{':'.join(written)}]") is None
+            return
+        first, last, _ = slice(start, stop).indices(len(ids))
+        if first > last:
+            assert our_reads(toy_dataset(layout), f"train[{':'.join(written)}]") is None
+            return
+        resolved = resolve_subsplit(f"train[{':'.join(written)}]", toy_dataset(layout))
+        instructions = file_instructions(resolved.ranges)
+        assert ids_read(instructions, layout) == ids[start:stop]
+        first_ids = [i.first_id for i in instructions]
+        assert first_ids == [ids_read([i], layout)[0][1] for i in instructions]
+
+    cases = st.tuples(shard_lengths(), BOUND, BOUND)
+    check_cases(cases, check, 100)
+
+
+def test_the_reads_of_a_shard_slice_are_the_shards_of_that_slice() -> None:
+    def check(case: tuple[tuple[int, ...], int | None, int | None]) -> None:
+        lengths, start, stop = case
+        layout = {"train": lengths}
+        count = len(lengths)
+        # Below: where TFDS does not do what Python does.
+        if (start is None and stop is None) or stop == 0 or (stop is not None and stop < -count):
+            return
+        written = ["" if bound is None else f"{bound}shard" for bound in (start, stop)]
+        first, last, _ = slice(start, stop).indices(count)
+        if first > last and any(lengths[last:first]):
+            assert our_reads(toy_dataset(layout), f"train[{':'.join(written)}]") is None
+            return
+        resolved = resolve_subsplit(f"train[{':'.join(written)}]", toy_dataset(layout))
+        files = [i.filename for i in file_instructions(resolved.ranges)]
+        assert files == [
+            f"toy-train.tfrecord-{shard:05}-of-{count:05}"
+            for shard in range(count)[start:stop]
+            if lengths[shard]
+        ]
+
+    cases = st.tuples(shard_lengths(), BOUND, BOUND)
+    check_cases(cases, check, 100)

@@ -1,0 +1,181 @@
+"""A stage and a source that nobody knew: one class, one call and one node each, and every verb."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shardctl
+from shardctl.base.arrays import Int64s
+from shardctl.dataset.dataset import Dataset, as_dataset
+from shardctl.iteration.build import NODES, Builder
+from shardctl.iteration.iteration import Derived, Node
+from shardctl.iteration.repeat import Concatenate
+from shardctl.settings.read_settings import as_settings
+from shardctl.stages.calls import CALLS, Call
+from shardctl.stages.document import document_of, pipeline_of
+from shardctl.stages.part import Count, Source, Stage, value
+from shardctl.stages.stages import Pipeline
+from shardctl.stages.text import parse_stages, text_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReversePairs(Stage):
+    """Hands out every second element before its neighbour; a last one alone stays where it is."""
+
+    name = "reverse_pairs"
+    weight = 2.2
+
+    @property
+    def effect(self) -> str:
+        """What it swaps."""
+        return "swaps neighbours"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LastFirst(Source):
+    """Hands out its inputs one after the other, the last one first."""
+
+    name = "last_first"
+    parameters = (value("inputs", takes="pipelines"),)
+    inputs: tuple[Pipeline, ...]
+
+    @property
+    def never_ends(self) -> bool:
+        """Whether an input does not end."""
+        return any(one.never_ends for one in self.inputs)
+
+    def length(self, others: Sequence[Count]) -> Count:
+        """Return the sum of the inputs."""
+        return None if None in others else sum(one or 0 for one in others)
+
+
+class Swapped(Node):
+    """The dataset object of `reverse_pairs`."""
+
+    def __init__(self, child: Node) -> None:
+        self.inputs, self.shape = (child,), child.shape
+
+    def iterate(self) -> SwappedIteration:
+        return SwappedIteration(self.child.iterate())
+
+
+class SwappedIteration(Derived):
+    """An iterator, which reads whole pairs."""
+
+    def _advance(self, count: int) -> int:
+        wanted = self.pulled + count
+        self._child.pull(wanted + wanted % 2 - self._child.pulled)
+        return min(wanted, self._child.pulled) - self.pulled
+
+    def _inputs_of(self, elements: Int64s) -> Int64s:
+        partners: Int64s = elements ^ 1
+        return np.where(partners < self._child.pulled, partners, elements)
+
+    def _outputs_of(self, inputs: Int64s) -> Int64s:
+        return self._inputs_of(inputs)
+
+
+@pytest.fixture(autouse=True)
+def _known(monkeypatch: pytest.MonkeyPatch) -> None:
+    for part in (ReversePairs, LastFirst):
+        monkeypatch.setitem(CALLS, part.name, Call.of_part(part))
+    monkeypatch.setitem(NODES, ReversePairs, lambda self, stage, node: Swapped(node))
+
+    def node_of(self: Builder, source: LastFirst) -> Node:
+        return reduce(Concatenate, map(self.node_of, source.inputs[::-1]))
+
+    monkeypatch.setitem(NODES, LastFirst, node_of)
+
+
+TEXT = "last_first([train | shuffle(5, seed=3), test]) | reverse_pairs | batch(4)"
+LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [8, 5, 10]}, test: {shard_lengths: [4, 2]}}"
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Dataset:
+    """A layout whose files have names."""
+    path = tmp_path / "toy.layout.yaml"
+    path.write_text(LAYOUT)
+    return as_dataset(str(path))
+
+
+SETTINGS = {"cycle": 2, "block": 3, "stages": TEXT}
+
+
+def _ids(toy: Dataset, spec: str, **settings: object) -> list[str]:
+    order = shardctl.plan_order(toy, spec, {"cycle": 2, "block": 3, **settings}).order
+    return [f"{spec}:{code}" for code in order.read(0, order.num_examples).tolist()]
+
+
+def _expected(toy: Dataset) -> list[str]:
+    """Return what the parts are worth, put together by hand."""
+    row = _ids(toy, "test") + _ids(toy, "train", buffer=5, buffer_seed=3)
+    pairs = [row[i : i + 2][::-1] for i in range(0, len(row), 2)]
+    return [one for pair in pairs for one in pair]
+
+
+def test_text_and_document_come_from_the_class() -> None:
+    pipeline = parse_stages(TEXT)
+    assert text_of(pipeline) == TEXT
+    assert pipeline_of(document_of(pipeline)) == pipeline
+    assert as_settings({"stages": TEXT}).stages == pipeline
+
+
+def test_simulate_and_locate_know_the_order(toy: Dataset) -> None:
+    simulation = shardctl.simulate(toy, None, SETTINGS, take=-1)
+    codes = simulation.order.codes
+    assert codes.names(simulation.ids()) == _expected(toy)
+    order = simulation.order
+    every = np.arange(order.num_examples)
+    assert order.codes_at(every[::-1]).tolist() == simulation.ids()[::-1].tolist()
+    for position in (0, 7, 28):
+        (match,) = shardctl.locate(toy, None, SETTINGS, id=_expected(toy)[position]).matches
+        assert match.position == position
+    found = shardctl.locate(toy, None, SETTINGS, step=7).matches
+    assert [match.position for match in found] == [28]
+
+
+def test_resume_goes_on_where_it_stopped(toy: Dataset) -> None:
+    plan = shardctl.resume(toy, None, SETTINGS, steps=3)
+    assert plan.consumed == 12
+    assert plan.remaining == 29 - 12
+
+
+def test_quality_lint_and_report_look_at_it(toy: Dataset) -> None:
+    found = shardctl.quality(toy, None, SETTINGS, what_if=False)
+    assert found.num_examples == 29
+    assert found.window == 4
+    rules = [one.rule.name for one in shardctl.lint(toy, None, SETTINGS).findings]
+    assert "nothing-left" not in rules
+    in_an_input = {**SETTINGS, "stages": TEXT.replace("shuffle(5", "shuffle(1")}
+    rules = [one.rule.name for one in shardctl.lint(toy, None, in_an_input).findings]
+    assert "buffer-of-one" in rules
+    emptied = {**SETTINGS, "stages": f"{TEXT} | skip(8)"}  # 29 examples are 8 batches
+    assert "nothing-left" in [one.rule.name for one in shardctl.lint(toy, None, emptied).findings]
+    assert "reverse_pairs" in shardctl.report(toy, None, SETTINGS).to_html()
+
+
+def test_a_snapshot_pins_it_and_diff_names_it(toy: Dataset) -> None:
+    first = shardctl.snapshot(toy, None, SETTINGS)
+    again = shardctl.snapshot(toy, None, SETTINGS)
+    assert shardctl.diff(first, again).equal
+    without = {**SETTINGS, "stages": TEXT.replace(" | reverse_pairs", "")}
+    found = shardctl.diff(first, shardctl.snapshot(toy, None, without))
+    assert not found.equal
+    assert list(_stages(found)) == [("reverse_pairs", "was left out")]
+    seeded = {**SETTINGS, "stages": TEXT.replace("seed=3", "seed=4")}
+    found = shardctl.diff(first, shardctl.snapshot(toy, None, seeded))
+    assert list(_stages(found)) == [("shuffle", "seed 3 became 4")]
+
+
+def _stages(found: Any) -> Iterator[tuple[str, str]]:
+    for cause in found.changes:
+        if cause.stage is not None:
+            yield cause.stage.name, cause.stage.words

@@ -1,0 +1,72 @@
+"""Places are asked with what is secret of a URL, and answer without it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shardctl.base import secrets
+from shardctl.base.secrets import public_url
+from shardctl.errors import DatasetError
+from shardctl.stores.stores import store_of
+from tests.remote_copies import in_memory
+from tests.stores.fault_server import Faults
+
+
+@pytest.mark.parametrize("known_before", [True, False])
+def test_no_path_that_comes_out_has_a_password(tmp_path: Path, known_before: bool) -> None:
+    (tmp_path / "data" / "sub").mkdir(parents=True)
+    (tmp_path / "data" / "a").write_bytes(b"abc")
+    (tmp_path / "data" / "sub" / "b").write_bytes(b"")
+    secret = in_memory(tmp_path / "data", user="me:pw@")
+    folder = public_url(secret) if known_before else secret
+    store = store_of(folder)
+    assert store.is_folder(folder)
+    assert store.subfolders(folder) == ["sub"]
+    assert store.read(f"{folder}/a", max_num_bytes=3) == b"abc"
+    (file,) = store.scan(folder)
+    assert file == store.status(f"{folder}/a")
+    assert file.path == f"{public_url(secret)}/a"
+    with store.open(file) as source:
+        assert source.read(1, 3) == b"bc"
+    assert store.status(f"{folder}/no") is None
+
+
+def test_a_web_server_gets_user_password_and_signature(faults: Faults) -> None:
+    faults.put("data/a.json", b"{}")
+    url = public_url(faults.url("data?sig=1").replace("://", "://me:pw@"))
+    assert url == faults.url("data")
+    assert store_of(url).read(f"{url}/a.json", max_num_bytes=10) == b"{}"
+    assert faults.requests[-1].startswith("GET /data/a.json?sig=1")
+    assert faults.logins[-1] == "Basic bWU6cHc="
+
+
+def test_what_fails_says_nothing_secret(faults: Faults) -> None:
+    faults.fail, faults.status = 1, 403
+    url = public_url(faults.url("data?sig=SECRET").replace("://", "://me:SECRET@"))
+    with pytest.raises(DatasetError) as error:
+        store_of(url).read(f"{url}/a.json", max_num_bytes=10)
+    assert "SECRET" not in str(error.value)
+    assert "403" in str(error.value)
+
+
+def test_what_a_query_chooses_is_a_version_of_its_own(
+    faults: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults.put("get", b"0123456789")
+    found = []
+    for query in ("file=1", "file=2", "signature=1", "signature=2"):
+        monkeypatch.setattr(secrets, "_KEPT", {})  # as in another run
+        monkeypatch.setattr(secrets, "_IMPLIED", {})
+        url = faults.url(f"get?{query}")
+        file = store_of(url).status(url)
+        assert file is not None
+        assert file.path == faults.url("get")
+        assert query not in file.version
+        with store_of(file.path).open(file) as source:
+            assert source.read(2, 4) == b"23"
+        assert f"?{query}" in faults.requests[-1]
+        found.append(file.version)
+    assert len(set(found)) == 3
+    assert found[2] == found[3]

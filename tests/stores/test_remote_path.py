@@ -1,0 +1,121 @@
+"""Paths behind a URL are as those of POSIX, and nothing takes them for paths of a disk."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path, PurePosixPath
+
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.stores.remote_path import (
+    AnyPath,
+    RemotePath,
+    file_in,
+    name_of,
+    path_of,
+    way_below,
+)
+from tests.cases import check_cases
+
+_PARTS = st.lists(st.sampled_from(["a", "b.c", ".", "", "1.0.0", "x.tar.gz", "..b"]), max_size=6)
+
+
+def test_what_is_behind_the_bucket_goes_by_the_rules_of_posix_paths() -> None:
+    def law(parts: tuple[list[str], list[str]]) -> None:
+        before, behind = ("/".join(some).lstrip("/") for some in parts)
+        place, posix = RemotePath(f"gs://bucket/{before}"), PurePosixPath("/", before)
+        if behind:
+            place, posix = place / behind, posix / behind
+        assert str(place) == f"gs://bucket{posix}".rstrip("/")
+        assert (place.name, place.stem, place.suffix) == (posix.name, posix.stem, posix.suffix)
+        assert str(place.parent) == f"gs://bucket{posix.parent}".rstrip("/")
+        assert RemotePath(str(place)) == place
+        assert hash(RemotePath(str(place))) == hash(place)
+
+    check_cases(st.tuples(_PARTS, _PARTS), law, 300)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("gs://bucket", "gs://bucket"),
+        ("GS://Bucket/A/", "gs://Bucket/A"),
+        ("gs://bucket/../../a/../b", "gs://bucket/b"),
+        ("hf://datasets/me/toy@main", "hf://datasets/me/toy@main"),
+        ("memory:///a", "memory:///a"),
+        ("memory://", "memory:///"),
+        ("https://host:8080/a?x=1#y", "https://host:8080/a"),
+        ("gs://bucket/what?", "gs://bucket/what?"),
+    ],
+)
+def test_a_url_is_written_one_way(url: str, shown: str) -> None:
+    assert str(RemotePath(url)) == shown
+    assert str(RemotePath(shown)) == shown
+
+
+def test_two_dots_do_not_leave_the_bucket() -> None:
+    assert str(RemotePath("s3://bucket/a") / "../../../other") == "s3://bucket/other"
+    assert RemotePath("s3://bucket").parent == RemotePath("s3://bucket")
+
+
+def test_an_address_of_the_web_writes_names_as_urls_do() -> None:
+    place = RemotePath("https://host/data") / "a b%c?.json"
+    assert str(place) == "https://host/data/a%20b%25c%3F.json"
+    assert (place.name, place.suffix) == ("a b%c?.json", ".json")
+    assert way_below(RemotePath("https://host/data"), place) == "a b%c?.json"
+
+
+def test_it_is_no_path_of_a_disk() -> None:
+    with pytest.raises(TypeError):
+        os.stat(RemotePath("gs://bucket/a"))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no URL"):
+        RemotePath("/data")
+
+
+def test_paths_are_sorted_by_their_text_and_equal_to_no_other_kind() -> None:
+    two = [RemotePath("gs://b/b"), RemotePath("gs://b/a")]
+    assert sorted(two) == two[::-1]
+    assert RemotePath("gs://b") != "gs://b"
+
+
+@pytest.mark.parametrize(
+    ("text", "folder", "path"),
+    [
+        ("a", None, Path("a")),
+        ("a", Path("/data"), Path("/data/a")),
+        ("/a", Path("/data"), Path("/a")),
+        ("gs://b/a", Path("/data"), RemotePath("gs://b/a")),
+        ("../a", RemotePath("gs://b/c/d"), RemotePath("gs://b/c/a")),
+        ("/a", RemotePath("gs://b/c"), Path("/a")),
+        ("s3://x", RemotePath("gs://b/c"), RemotePath("s3://x")),
+        ("file:///data/a", RemotePath("gs://b/c"), Path("/data/a")),
+    ],
+)
+def test_a_text_is_a_path_of_either_kind(text: str, folder: AnyPath | None, path: AnyPath) -> None:
+    assert path_of(text, folder) == path
+
+
+def test_a_file_of_a_folder_has_no_more_to_show_than_the_folder() -> None:
+    folder = path_of("https://me:pw@remote-path.org/data?sig=1")
+    assert str(folder) == "https://remote-path.org/data"
+    file = file_in("https://me:pw@remote-path.org/data", "x/a b")
+    assert file == "https://remote-path.org/data/x/a%20b"
+    assert name_of(file) == "a b"
+    assert file_in("/data", "x/a b") == os.path.join("/data", "x/a b")
+
+
+@pytest.mark.parametrize(
+    ("folder", "path", "way"),
+    [
+        ("s3://b/tfds", "s3://b/tfds/mnist/3.0.1", "mnist/3.0.1"),
+        ("/tfds", "/tfds/mnist/3.0.1", "mnist/3.0.1"),
+    ],
+)
+def test_the_way_from_a_folder(folder: str, path: str, way: str) -> None:
+    assert way_below(path_of(folder), path_of(path)) == way
+
+
+def test_there_is_no_way_from_another_bucket() -> None:
+    with pytest.raises(ValueError, match="is not below"):
+        way_below(RemotePath("s3://a"), RemotePath("s3://b/x"))

@@ -1,0 +1,174 @@
+"""S3: long listings, conditions, faults, logins."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from shardctl.errors import DatasetError
+from shardctl.stores import failures as attempts
+from shardctl.stores.fsspec_store import FsspecStore
+from shardctl.stores.store import StoredFile
+from tests.cases import FUZZ
+from tests.stores.fault_server import Faults
+from tests.stores.servers import S3Server, lead_to
+
+pytestmark = pytest.mark.long
+
+DATA = bytes(range(256)) * 400
+
+
+@pytest.fixture
+def broken(s3: S3Server, faults: Faults, monkeypatch: pytest.MonkeyPatch) -> Faults:
+    """A server that fails in front of moto; `s3://` leads to it."""
+    monkeypatch.setattr(attempts, "_FIRST_WAIT", 0.01)
+    faults.behind = s3.endpoint
+    limits = {"SHARDCTL_REMOTE_PATIENCE": "30", "SHARDCTL_REMOTE_TIMEOUT": "1"}
+    lead_to(monkeypatch, s3.variables() | limits | {"AWS_ENDPOINT_URL": faults.base})
+    s3.put("faults/a.bin", DATA)
+    return faults
+
+
+@pytest.fixture
+def impatient(broken: Faults, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make what fails again and again end soon."""
+    monkeypatch.setenv("SHARDCTL_REMOTE_PATIENCE", "0.3")
+
+
+def listed(s3: S3Server) -> StoredFile:
+    file = FsspecStore("s3").status(s3.url("faults/a.bin"))
+    assert file is not None
+    return file
+
+
+def read(file: StoredFile, start: int = 100, stop: int = 60_000) -> bytes:
+    with FsspecStore("s3").open(file) as source:
+        return source.read(start, stop)
+
+
+@pytest.mark.fuzz
+def test_very_many_keys_of_moto(s3: S3Server) -> None:
+    from moto.core import DEFAULT_ACCOUNT_ID
+    from moto.s3.models import s3_backends
+
+    # Put into moto's memory: 10,000 requests would take a minute.
+    backend = s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
+    count = 5 * FUZZ
+    for number in range(count):
+        backend.put_object("bucket", f"many/train-{number:05d}-of-10000", b"x")
+    names = [file.path.rpartition("/")[2] for file in FsspecStore("s3").scan(s3.url("many"))]
+    assert names == [f"train-{number:05d}-of-10000" for number in range(count)]
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_what_may_pass_is_tried_again(s3: S3Server, broken: Faults, status: int) -> None:
+    file = listed(s3)
+    broken.requests.clear()
+    broken.fail, broken.status = 2, status
+    assert read(file) == DATA[100:60_000]
+    assert len(broken.requests) == 4  # none by botocore or s3fs; the last looks at the version
+
+
+@pytest.mark.usefixtures("impatient")
+def test_slow_down_is_tried_again_and_ends(s3: S3Server, broken: Faults) -> None:
+    file = listed(s3)
+    broken.body = b"<Error><Code>SlowDown</Code><Message>key=PLANTED</Message></Error>"
+    broken.fail = 10_000
+    with pytest.raises(DatasetError, match=r"the server answers 503 SlowDown \(after"):
+        read(file)
+
+
+def test_bodies_that_end_early_are_read_again(
+    s3: S3Server, broken: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = listed(s3)
+    broken.truncate = 2
+    assert read(file) == DATA[100:60_000]
+    monkeypatch.setenv("SHARDCTL_REMOTE_PATIENCE", "0.3")
+    broken.truncate = 10_000
+    with pytest.raises(DatasetError, match=r"truncated|the connection broke"):
+        read(file)
+
+
+def test_connections_that_are_reset_are_made_again(s3: S3Server, broken: Faults) -> None:
+    file = listed(s3)
+    broken.reset = 2
+    assert read(file) == DATA[100:60_000]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_silent_endpoint_is_given_up(s3: S3Server, broken: Faults) -> None:
+    file = listed(s3)
+    broken.delay = 4
+    begun = time.monotonic()
+    with pytest.raises(DatasetError, match="no answer in time"):
+        read(file)
+    assert time.monotonic() - begun < 3.5
+
+
+def test_a_server_that_ignores_range_is_refused(s3: S3Server, broken: Faults) -> None:
+    file = listed(s3)
+    broken.fail, broken.status, broken.body = 1, 200, DATA
+    with pytest.raises(DatasetError, match="the server ignores Range requests"):
+        read(file)
+
+
+def test_no_bucket_is_one_line(s3: S3Server) -> None:
+    with pytest.raises(DatasetError, match="'s3://nobucket/a': there is no bucket of this name"):
+        list(FsspecStore("s3").scan("s3://nobucket/a"))
+    with pytest.raises(DatasetError, match="ParamValidationError"):
+        FsspecStore("s3").status("s3://no bucket!/a")
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("AccessDenied", r"the account has no permission to read it \(403 AccessDenied\): log in"),
+        ("ExpiredToken", r"the AWS credentials are refused, .* \(ExpiredToken\): log in"),
+        ("InvalidObjectState", r"\(403 InvalidObjectState\)"),
+        ("OtherCode", r"\(403 OtherCode\)"),
+        ("InvalidAccessKeyId", r"\(InvalidAccessKeyId\): log in \(`aws configure`"),
+    ],
+)
+def test_a_refusal_says_the_way_out(s3: S3Server, broken: Faults, code: str, said: str) -> None:
+    secret = "secret-of-the-tests"
+    body = f"<Error><Code>{code}</Code><Message>{secret} AKIATESTTESTTEST</Message></Error>"
+    broken.fail, broken.status, broken.body = 10, 403, body.encode()
+    with pytest.raises(DatasetError, match=said) as refused:
+        list(FsspecStore("s3").scan(s3.url("faults")))
+    assert secret not in str(refused.value)
+    assert "AKIATEST" not in str(refused.value)
+
+
+def test_without_credentials_buckets_are_read_as_by_everybody(
+    s3: S3Server, broken: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    s3.client.put_object(Bucket="bucket", Key="faults/a.bin", Body=DATA, ACL="public-read")
+    assert read(listed(s3)) == DATA[100:60_000]
+    assert set(broken.logins) == {""}
+    broken.fail, broken.status = 10, 403
+    broken.body = b"<Error><Code>AccessDenied</Code></Error>"
+    with pytest.raises(DatasetError, match="there are no AWS credentials: log in"):
+        list(FsspecStore("s3").scan(s3.url("faults")))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIATESTTESTTEST")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    broken.fail = 0
+    assert listed(s3)  # a login is noticed
+    assert broken.logins[-1].startswith("AWS4-HMAC-SHA256")
+
+
+def test_a_profile_that_is_not_there_is_one_line(
+    s3: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    with pytest.raises(DatasetError, match=r"AWS credentials are refused.*AWS_PROFILE"):
+        FsspecStore("s3").status(s3.url("a"))
+
+
+def test_a_refusal_of_head_has_no_code_and_gets_advice(s3: S3Server, broken: Faults) -> None:
+    broken.fail, broken.status, broken.body = 10, 400, b""
+    with pytest.raises(DatasetError, match="the server answers 400"):
+        listed(s3)

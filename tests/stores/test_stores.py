@@ -1,0 +1,107 @@
+"""Which store has the files of a path, and what is imported for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from shardctl.errors import DatasetError, MissingDependencyError
+from shardctl.stores.fsspec_store import FsspecStore
+from shardctl.stores.remote_path import RemotePath
+from shardctl.stores.stores import LocalStore, PublicStore, is_remote, store_of
+from shardctl.stores.web_server import WebServerStore
+
+
+def test_a_scheme_makes_a_path_remote() -> None:
+    assert is_remote("hf://datasets/u/d")
+    assert not is_remote("./gs:/bucket")
+    assert isinstance(store_of("/data/mnist"), LocalStore)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("gs://b/a", FsspecStore),
+        ("gcs://b/a", FsspecStore),
+        ("s3://b/a", FsspecStore),
+        ("HTTPS://h/a", WebServerStore),
+        ("hf://datasets/u/d", FsspecStore),
+        ("memory://a", FsspecStore),
+    ],
+)
+def test_each_scheme_has_its_store(path: str, kind: type) -> None:
+    found = store_of(path)
+    assert isinstance(found, PublicStore)
+    assert isinstance(found.place, kind)
+
+
+def test_chained_urls_are_refused_without_their_password() -> None:
+    url = "simplecache::http://me:planted@host/a"
+    assert is_remote(url)
+    for ask in (store_of, RemotePath):
+        with pytest.raises(DatasetError, match="chains by :: are not read") as refused:
+            ask(url)
+        assert "planted" not in str(refused.value)
+
+
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("module", "path", "extra"),
+    [
+        ("gcsfs", "gs://b/a", "gcs"),
+        ("s3fs", "s3://b/a", "s3"),
+        ("huggingface_hub", "hf://datasets/u/d/a", "hf"),
+        ("requests", "http://127.0.0.1:1/a", "http"),
+    ],
+)
+def test_a_missing_package_says_which_extra_has_it(module: str, path: str, extra: str) -> None:
+    code = f"""
+import sys; sys.modules[{module!r}] = None
+from shardctl.errors import DatasetError, MissingDependencyError
+from shardctl.stores.remote_path import RemotePath
+from shardctl.stores.stores import store_of
+try: store_of({path!r}).status({path!r})
+except MissingDependencyError as error: print(error)
+"""
+    done = run_python(code)
+    assert f"needs a package: pip install 'shardctl[{extra}]'" in done.stdout, done.stderr
+    assert done.stdout.count("\n") == 1
+
+
+def test_local_paths_import_nothing_of_networks() -> None:
+    code = """
+import sys
+from shardctl.stores.remote_path import RemotePath
+from shardctl.stores.stores import is_remote, store_of
+assert list(store_of("/").scan("/proc/self/net")) is not None and not is_remote("/data")
+names = ("fsspec", "requests", "urllib3", "asyncio", "s3fs")
+print([name for name in names if name in sys.modules])
+"""
+    done = run_python(code)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.long
+def test_a_name_imports_nothing_of_places_far_away() -> None:
+    """Every command that takes a name pays for it: 8 ms of 200 that `shardctl plan` takes."""
+    code = """
+import sys
+import shardctl
+shardctl.plan("imagenet2012")
+far = ("fsspec", "sqlite3", "queue", "multiprocessing")
+rooms = ("shardctl.stores.f", "shardctl.stores.ranges", "shardctl.metadata.index.n")
+print([name for name in sys.modules if name in far or name.startswith(rooms)])
+"""
+    done = run_python(code)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_missing_dependencies_are_errors_of_shardctl() -> None:
+    assert MissingDependencyError.exit_code == 2

@@ -1,0 +1,385 @@
+"""`shardctl diff`: exit codes, what "today" means, and files that are written anew."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cases import add_cases
+from tests.children import write_program, write_shardctl
+from tests.cli.conftest import Shardctl
+from tests.forked_scripts import forking_commands
+from tests.tfds_datasets import write_dataset
+
+LAYOUT = "name: toy\nversion: 1.0.0\nsplits: {train: {shard_lengths: [30, 40, 50]}}\n"
+README = Path(__file__).parents[3] / "README.md"
+GUIDE = README.parent / "shardctl" / "guide" / "snapshots-in-ci.md"
+
+
+@pytest.fixture(autouse=True)
+def pinned(shardctl: Shardctl) -> Path:
+    """A dataset that shardctl.yaml names, and a snapshot of its order."""
+    Path("toy.yaml").write_text(LAYOUT)
+    Path("shardctl.yaml").write_text("dataset: toy.yaml\n")
+    assert shardctl("snapshot", "--block", 2, "-o", "order.yaml").exit_code == 0
+    return Path("order.yaml")
+
+
+def test_the_same_order_exits_with_0(shardctl: Shardctl) -> None:
+    outcome = shardctl("diff", "order.yaml")
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert outcome.stdout == "order.yaml and today: the same, the order of 120 examples\n"
+
+
+def test_a_different_order_exits_with_1_and_says_where_and_why(shardctl: Shardctl) -> None:
+    outcome = shardctl("diff", "order.yaml", "--block", 3)
+    assert (outcome.exit_code, outcome.stderr) == (1, "")
+    assert outcome.stdout.startswith("order.yaml and today first differ at position 2 of 120\n")
+    assert "block: 2 became 3" in outcome.stdout
+    assert outcome.stdout.endswith(
+        "if this is meant, the same command with --update writes it to order.yaml\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["none.yaml"], "no such file"),
+        (["toy.yaml"], "no kind"),
+        (["order.yaml", "--cycle", "0"], "--cycle"),
+        (["order.yaml", "-f", "csv"], "choose from table, json, yaml, github"),
+        (["order.yaml", "order.yaml", "--cycle", "3"], "about the current order"),
+        (["order.yaml", "order.yaml", "--spec", "train"], "about the current order"),
+        (["order.yaml", "order.yaml", "--update"], "leave out B"),
+        (["order.yaml", "--spec", "nosplit"], "nosplit"),
+        (["order.yaml", "-d", "nodataset"], "nodataset"),
+    ],
+)
+def test_trouble_exits_with_2_and_one_line(
+    arguments: list[str], words: str, shardctl: Shardctl
+) -> None:
+    outcome = shardctl("diff", *arguments)
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert outcome.stderr.startswith("error: ")
+    assert outcome.stderr.count("\n") == 1
+    assert words in outcome.stderr
+
+
+def test_settings_that_nobody_names_today_are_those_of_the_snapshot(shardctl: Shardctl) -> None:
+    assert shardctl("diff", "order.yaml", "--cycle", 16).exit_code == 0
+    assert shardctl("diff", "order.yaml", "--spec", "train[:100%]").exit_code == 0
+    assert shardctl("diff", "order.yaml", "--spec", "train[1:]").exit_code == 1
+
+
+def test_shardctl_yaml_names_settings_of_today_and_options_overrule_it(shardctl: Shardctl) -> None:
+    Path("shardctl.yaml").write_text("dataset: toy.yaml\nread: {block: 5}\n")
+    changed = shardctl("diff", "order.yaml")
+    assert changed.exit_code == 1
+    assert "block: 2 became 5" in changed.stdout
+    assert shardctl("diff", "order.yaml", "--block", 2).exit_code == 0
+
+
+def test_a_dataset_that_grew_is_said_shard_by_shard(shardctl: Shardctl) -> None:
+    Path("toy.yaml").write_text(LAYOUT.replace("40", "41"))
+    outcome = shardctl("diff", "order.yaml")
+    assert outcome.exit_code == 1
+    line = "train: 1 shard changed length: toy-train.tfrecord-00001-of-00003 (40 became 41)"
+    assert line in outcome.stdout
+
+
+def test_a_dataset_that_nobody_names_is_the_one_that_is_pinned(shardctl: Shardctl) -> None:
+    Path("shardctl.yaml").unlink()
+    assert shardctl("snapshot", "-d", "mnist", "-o", "mnist.yaml").exit_code == 0
+    outcome = shardctl("diff", "mnist.yaml")
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert shardctl("diff", "order.yaml").exit_code == 0  # as shardctl.yaml named it then
+    Path("toy.yaml").unlink()
+    missing = shardctl("diff", "order.yaml")
+    assert missing.exit_code == 2
+    assert "toy" in missing.stderr
+
+
+def test_two_files_are_compared_without_any_dataset(shardctl: Shardctl) -> None:
+    shardctl("snapshot", "--block", 4, "-o", "other.yaml")
+    Path("toy.yaml").unlink()
+    assert shardctl("diff", "order.yaml", "order.yaml").exit_code == 0
+    outcome = shardctl("diff", "order.yaml", "other.yaml", "-f", "json")
+    assert outcome.exit_code == 1
+    document = json.loads(outcome.stdout)
+    assert document["first_difference"]["position"] == 2
+    assert (document["expected"], document["actual"]) == ("order.yaml", "other.yaml")
+
+
+def test_kinds_are_not_mixed_and_both_are_named(shardctl: Shardctl) -> None:
+    Path("plan.json").write_text(shardctl("plan", "train", "-f", "json").stdout)
+    outcome = shardctl("diff", "order.yaml", "plan.json")
+    assert outcome.exit_code == 2
+    assert "'order.yaml' is a snapshot and 'plan.json' a plan" in outcome.stderr
+    assert "name a second one" in shardctl("diff", "plan.json").stderr
+
+
+def test_two_plans_are_compared(shardctl: Shardctl) -> None:
+    for name, spec in (("a.json", "train"), ("b.json", "train[5:]")):
+        Path(name).write_text(shardctl("plan", spec, "-f", "json").stdout)
+    assert shardctl("diff", "a.json", "a.json").exit_code == 0
+    outcome = shardctl("diff", "a.json", "b.json")
+    assert outcome.exit_code == 1
+    assert "0 to 29" in outcome.stdout
+    assert "5 to 29" in outcome.stdout
+    for output_format in ("json", "yaml", "github"):
+        found = shardctl("diff", "a.json", "b.json", "-f", output_format)
+        assert found.exit_code == 1
+        assert found.stdout
+
+
+def test_update_writes_todays_order_says_so_and_exits_with_0(shardctl: Shardctl) -> None:
+    os.chmod("order.yaml", 0o640)
+    outcome = shardctl("diff", "order.yaml", "--block", 3, "--update")
+    assert outcome.exit_code == 0
+    assert outcome.stderr == "order.yaml now holds the current order\n"
+    assert "block: 2 became 3" in outcome.stdout
+    assert stat.S_IMODE(Path("order.yaml").stat().st_mode) == 0o640
+    assert shardctl("diff", "order.yaml").exit_code == 0
+    assert yaml.safe_load(Path("order.yaml").read_text())["pipeline"]["block"] == 3
+
+
+def test_update_leaves_a_file_alone_that_says_the_same(shardctl: Shardctl) -> None:
+    def written() -> tuple[int, int, int, bytes]:
+        found = Path("order.yaml").stat()
+        return found.st_ino, found.st_mtime_ns, found.st_size, Path("order.yaml").read_bytes()
+
+    before = written()
+    outcome = shardctl("diff", "order.yaml", "--update")
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert written() == before
+
+
+def test_update_of_a_json_file_stays_json(shardctl: Shardctl) -> None:
+    shardctl("snapshot", "--block", 2, "-f", "json", "-o", "order.json")
+    assert shardctl("diff", "order.json", "--block", 3, "--update").exit_code == 0
+    assert json.loads(Path("order.json").read_text())["pipeline"]["block"] == 3
+
+
+def test_update_does_not_touch_a_file_that_was_edited(shardctl: Shardctl) -> None:
+    edited = Path("order.yaml").read_text().replace("block: 2", "block: 7")
+    Path("order.yaml").write_text(edited)
+    outcome = shardctl("diff", "order.yaml", "--update")
+    assert outcome.exit_code == 2
+    assert "edited" in outcome.stderr
+    assert Path("order.yaml").read_text() == edited
+
+
+# Children update the file, each killed at a later call of the write than the one before; a line for
+# each says what order.yaml holds then, and what the temporary file beside it, if there is one.
+_KILLED_UPDATES = """
+import json, os, signal, sys
+from pathlib import Path
+from shardctl.cli.main import main
+from shardctl.files import atomic
+
+def update():
+    try:
+        main(["diff", "order.yaml", "--block", "3", "--update", "-o", "/dev/null"])
+    except SystemExit as end:
+        return end.code or 0
+
+def kill_at_call(number):
+    calls = 0
+
+    def count(frame, event, called):
+        nonlocal calls
+        if event == "c_call" and frame.f_code.co_filename == atomic.__file__:
+            calls += 1
+            if calls == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    def begin(target, begun=atomic.temporary_file):
+        sys.setprofile(count)
+        return begun(target)
+
+    atomic.temporary_file = begin
+
+before = Path("order.yaml").read_bytes()
+assert update() == 0  # now all that it imports is loaded
+number, status = 0, None
+while status != 0 and number < 500:
+    number += 1
+    Path("order.yaml").write_bytes(before)
+    child = os.fork()
+    if not child:
+        kill_at_call(number)
+        os._exit(update())
+    status = os.waitpid(child, 0)[1]
+    beside = [file.read_text() for file in Path().glob(".order.yaml.*")]
+    print(json.dumps([status, Path("order.yaml").read_text(), beside]))
+"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no kill -9 here")
+def test_an_update_killed_at_any_moment_of_the_write_leaves_the_old_file_or_the_new_one(
+    shardctl: Shardctl,
+) -> None:
+    old, new = (shardctl("snapshot", "--block", block).stdout for block in (2, 3))
+    (ran,) = forking_commands().run([["-c", _KILLED_UPDATES]], Path.cwd())
+    assert ran.code == 0, ran.errors
+    *killed, (status, found, beside) = map(json.loads, ran.out.splitlines())
+    assert (status, found, beside) == (0, new, [])
+    assert {status for status, _, _ in killed} == {signal.SIGKILL}
+    assert {found for _, found, _ in killed} == {old, new}
+    # The kills hit the write: while the new file is empty, while it is whole and not in its place.
+    moments = [(found == new, beside) for _, found, beside in killed]
+    assert (False, []) in moments
+    assert (True, []) in moments
+    assert min(moments.count((False, [text])) for text in ("", new)) > 3, moments
+    add_cases(len(killed))
+
+
+def recipe() -> str:
+    """Return what the job of the README's recipe runs."""
+    (block, same) = re.findall(
+        r"```yaml\n(order:\n[^`]*- run: [^`]*)```",
+        README.read_text() + GUIDE.read_text(),
+        re.DOTALL,
+    )
+    assert block == same
+    assert block.count("\n") == 5  # the README says: five lines
+    (command,) = (s["run"] for s in yaml.safe_load(block)["order"]["steps"] if "run" in s)
+    assert isinstance(command, str)
+    return command
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.name == "nt", reason="the job runs in bash")
+def test_the_recipe_of_the_readme_guards_a_repository(tmp_path: Path) -> None:
+    repository, programs = tmp_path / "repository", tmp_path / "bin"
+    repository.mkdir()
+    programs.mkdir()
+    write_program(programs / "pip", "exit 0")
+    write_shardctl(programs / "shardctl")
+    environment = {
+        **os.environ,
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "GIT_CONFIG_NOSYSTEM": "1",
+    }
+
+    def run(command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-e", "-c", command],
+            cwd=repository,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    git = "git -c user.name=n -c user.email=e@example.org"
+    (repository / "toy.yaml").write_text(LAYOUT)
+    (repository / "shardctl.yaml").write_text("dataset: toy.yaml\nread: {shuffle_seed: 42}\n")
+    assert run("shardctl snapshot train -o order.yaml").returncode == 0
+    assert run(f"git init -q && git add . && {git} commit -qm pinned").returncode == 0
+    passed = run(recipe())
+    assert (passed.returncode, passed.stdout) == (0, "")
+
+    (repository / "shardctl.yaml").write_text("dataset: toy.yaml\nread: {shuffle_seed: 43}\n")
+    failed = run(recipe())
+    assert failed.returncode == 1
+    assert failed.stdout.startswith(
+        "::error file=shardctl.yaml,line=2,title=order.yaml and today first"
+    )
+    assert "shuffle_seed: 42 became 43 (shardctl.yaml:2)" in failed.stdout
+    assert failed.stdout.endswith("%0Aif this is meant: shardctl diff order.yaml --update\n")
+    assert run("git status --porcelain").stdout == " M shardctl.yaml\n"
+
+    assert run("shardctl diff order.yaml --update").returncode == 0
+    review = run("git diff -U0 order.yaml").stdout
+    assert "-  shuffle_seed: 42\n+  shuffle_seed: 43\n" in review
+    assert run(f"{git} commit -qam meant").returncode == 0
+    assert run(recipe()).returncode == 0
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    """Two folders of one shape."""
+    a, b = (
+        write_dataset(tmp_path / name, splits={"train": [4, 3]}, with_files=False)
+        for name in ("first", "second")
+    )
+    return a, b
+
+
+def test_folders_in_the_other_order_are_another_order(
+    shardctl: Shardctl, folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """The ids are the same and the examples not."""
+    a, b = folders
+    shardctl("snapshot", "-d", a, "-d", b, "-o", "ab.yaml")
+    shardctl("snapshot", "-d", b, "-d", a, "-f", "json", "-o", "ba.json")
+    assert str(tmp_path) not in Path("ab.yaml").read_text()
+    words = "train: folders first/toy/1.0.0 and second/toy/1.0.0 are read in the other order"
+    for arguments in (("ab.yaml", "ba.json"), ("ab.yaml", "-d", b, "-d", a)):
+        ran = shardctl("diff", *arguments)
+        assert (ran.exit_code, ran.stderr) == (1, "")
+        assert ran.stdout.partition("\n")[0].endswith("not the same examples, though the same ids")
+        assert words in " ".join(ran.stdout.split())
+        document = json.loads(shardctl("diff", *arguments, "-f", "json").stdout)
+        assert (document["equal"], document["first_difference"]) == (False, None)
+        [cause] = document["causes"]
+        assert (cause["kind"], cause["name"]) == ("folders", "train")
+        assert cause["expected"] == cause["actual"][::-1]
+        assert cause["text"].startswith(words)
+        assert "::error" in shardctl("diff", *arguments, "-f", "github").stdout
+    assert shardctl("diff", "ab.yaml", "-d", a, "-d", b).exit_code == 0
+    # Both were moved; then the snapshot is accepted as it is now.
+    moved = [tmp_path / "new" / name for name in ("first", "second")]
+    for folder, place in zip(folders, moved, strict=True):
+        shutil.copytree(folder.parent.parent, place)
+    assert shardctl("diff", "ab.yaml", "-d", moved[0], "-d", moved[1]).exit_code == 0
+    assert shardctl("diff", "ab.yaml", "-d", moved[1], "-d", moved[0]).exit_code == 1
+    before = Path("ab.yaml").read_bytes()
+    assert shardctl("snapshot", "-d", moved[0], "-d", moved[1], "-o", "c.yaml").exit_code == 0
+    assert Path("c.yaml").read_bytes() == before
+    assert shardctl("diff", "ab.yaml", "-d", b, "-d", a, "--update").exit_code == 0
+    assert shardctl("diff", "ab.yaml", "-d", b, "-d", a).exit_code == 0
+
+
+def test_a_snapshot_of_before_does_not_know_the_order_of_folders(
+    shardctl: Shardctl, folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    from shardctl.saved.snapshot import checksum
+
+    a, b = folders
+    longer = write_dataset(tmp_path / "third", splits={"train": [4, 4]}, with_files=False)
+    for second, code in ((b, 1), (longer, 0)):
+        shardctl("snapshot", "-d", a, "-d", second, "-f", "json", "-o", "old.json")
+        document = json.loads(Path("old.json").read_text())
+        del document["dataset"]["folders"], document["checksum"]
+        document["checksum"] = checksum(document)
+        Path("old.json").write_text(json.dumps(document))
+        ran = shardctl("diff", "old.json", "-d", a, "-d", second)
+        assert ran.exit_code == code
+        assert ("were read is not known" in " ".join(ran.stdout.split())) is bool(code)
+        assert ("and whether of the same examples cannot be told" in ran.stdout) is bool(code)
+
+
+def test_plans_of_folders_in_the_other_order_do_not_read_the_same(
+    shardctl: Shardctl, folders: tuple[Path, Path]
+) -> None:
+    a, b = folders
+    for command in (("plan", "train"), ("resume", "train", "--consumed", 2)):
+        shardctl(*command, "-d", a, "-d", b, "-f", "json", "-o", "ab.json")
+        shardctl(*command, "-d", b, "-d", a, "-f", "json", "-o", "ba.json")
+        ran = shardctl("diff", "ab.json", "ba.json")
+        assert ran.exit_code == 1
+        assert "are read in the other order" in " ".join(ran.stdout.split())
+        assert shardctl("diff", "ab.json", "ab.json").exit_code == 0

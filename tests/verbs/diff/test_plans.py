@@ -1,0 +1,141 @@
+"""Where two plans differ: which files and ranges are read otherwise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.errors import UsageError
+from shardctl.files.documents import to_json, to_yaml
+from shardctl.saved.comparable_file import read_comparable
+from shardctl.saved.plan_file import plan_json
+from shardctl.saved.resume_plan import ListedPlan, PlanListing
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.verbs.diff.plans import diff_plans
+from shardctl.verbs.diff.view import plans_document
+from shardctl.verbs.plan.answer import plan
+from shardctl.verbs.plan.view import plan_document
+from shardctl.verbs.resume.answer import resume
+from tests.cases import check_cases
+from tests.spec.reads_cases import named_reads
+from tests.strategies import error_line
+from tests.verbs.diff.diff_cases import dataset_of
+
+TOY = dataset_of({"train": (10, 10, 10), "test": (4,)})
+LABELS = ("a.json", "b.json")
+
+
+def listing(*reads: tuple[str, int, int], title: str = "train") -> PlanListing:
+    return PlanListing(
+        kind="plan",
+        dataset=TOY.identity,
+        plans=(ListedPlan(title=title, reads=named_reads(*reads)),),
+    )
+
+
+def test_plans_part_where_their_lists_do() -> None:
+    read = st.tuples(st.sampled_from("ab"), st.integers(0, 1), st.integers(0, 2))
+    reads = st.lists(read, max_size=4)
+
+    def check(case: tuple[list[tuple[str, int, int]], list[tuple[str, int, int]]]) -> None:
+        before, after = case
+        found = diff_plans(listing(*before), listing(*after), labels=LABELS)
+        assert found.equal == (before == after)
+        longest = max(len(before), len(after))
+        differing = [i for i in range(longest) if before[i : i + 1] != after[i : i + 1]]
+        assert ([found.first.position] if found.first else []) == differing[:1]
+        changed = {name for name, _, _ in (Counter(before) - Counter(after)).elements()}
+        changed |= {name for name, _, _ in (Counter(after) - Counter(before)).elements()}
+        assert {file.filename for file in found.files} == changed
+        assert found.only_order == (bool(differing) and not changed)
+
+    check_cases(st.tuples(reads, reads), check, 120)
+
+
+def test_a_file_that_is_read_otherwise_is_said_with_its_ranges() -> None:
+    before, after = listing(("a", 0, 5), ("b", 0, 9)), listing(("a", 2, 3), ("c", 0, 9))
+    found = diff_plans(before, after, labels=LABELS)
+    assert [(f.filename, f.expected, f.actual) for f in found.files] == [
+        ("a", ((0, 5),), ((2, 5),)),
+        ("b", ((0, 9),), ()),
+        ("c", (), ((0, 9),)),
+    ]
+
+
+def test_another_spec_for_the_same_reads_is_a_difference() -> None:
+    found = diff_plans(listing(), listing(title="test"), labels=LABELS)
+    assert not found.equal
+    assert [(c.kind, c.expected, c.actual) for c in found.changes] == [("plan", "train", "test")]
+
+
+def written(path: Path, text: str) -> PlanListing:
+    path.write_text(text)
+    found = read_comparable(path)
+    assert isinstance(found, PlanListing)
+    return found
+
+
+def test_plan_documents_are_compared_plan_by_plan(tmp_path: Path) -> None:
+    one = written(tmp_path / "a.json", "".join(to_json(plan_document(plan(TOY, "train", hosts=2)))))
+    other = written(
+        tmp_path / "b.yaml", "".join(to_yaml(plan_document(plan(TOY, "train[3:]", hosts=2))))
+    )
+    assert diff_plans(one, one, labels=LABELS).equal
+    found = diff_plans(one, other, labels=LABELS)
+    # 30 examples for two: [0, 15) and [15, 30); 27 of them: [3, 17) and [17, 30).
+    assert [(f.plan, f.filename[-14:], f.expected, f.actual) for f in found.files] == [
+        ("train, host 0 of 2", "00000-of-00003", ((0, 10),), ((3, 10),)),
+        ("train, host 0 of 2", "00001-of-00003", ((0, 5),), ((0, 7),)),
+        ("train, host 1 of 2", "00001-of-00003", ((5, 10),), ((7, 10),)),
+    ]
+
+
+def resumed(path: Path, consumed: int, **settings: int) -> PlanListing:
+    found = resume(TOY, "train", ReadSettings(**settings), consumed=consumed)  # type: ignore[arg-type]
+    return written(path, "".join(plan_json(found)))
+
+
+def test_resume_files_are_compared_with_the_settings_they_resume_with(tmp_path: Path) -> None:
+    one = resumed(tmp_path / "a.json", 5, cycle=2)
+    assert diff_plans(one, one, labels=LABELS).equal
+    later = diff_plans(one, resumed(tmp_path / "b.json", 12, cycle=2), labels=LABELS)
+    assert not later.equal
+    assert ("state", "consumed", 5, 12) in [
+        (c.kind, c.name, c.expected, c.actual) for c in later.changes
+    ]
+    other = diff_plans(one, resumed(tmp_path / "c.json", 5, cycle=2, batch=4), labels=LABELS)
+    assert not other.equal
+    assert (other.changes[0].kind, other.changes[0].name) == ("setting", "batch")
+    "".join(to_json(plans_document(other)))
+
+
+def test_a_resume_file_that_was_cut_off_is_refused(tmp_path: Path) -> None:
+    resumed(tmp_path / "a.json", 5)
+    text = (tmp_path / "a.json").read_text().replace('"take": 10', '"take": 9')
+    (tmp_path / "a.json").write_text(text)
+    assert "digest" in (error_line(lambda: read_comparable(tmp_path / "a.json")) or "")
+
+
+def test_plans_of_two_kinds_are_not_compared(tmp_path: Path) -> None:
+    one = resumed(tmp_path / "a.json", 5)
+    with pytest.raises(UsageError, match=r"'a\.json' is a resume and 'b\.json' a plan"):
+        diff_plans(one, listing(), labels=LABELS)
+
+
+@pytest.mark.parametrize(
+    ("plans", "words"),
+    [
+        ("3", "plans must be a list"),
+        ("[{}]", "file_instructions must be a list"),
+        ("[{file_instructions: [3]}]", "a file instruction must be a mapping"),
+        ("[{file_instructions: [{split: a, filename: b, skip: -1, take: 1}]}]", "are needed"),
+        ("[{file_instructions: [{split: '', filename: a, skip: 1, take: 1}]}]", "empty"),
+    ],
+)
+def test_ill_formed_plans_are_refused(plans: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "plan.yaml"
+    path.write_text(f"format_version: 1\nkind: plan\ndataset: {{name: d}}\nplans: {plans}\n")
+    assert words in (error_line(lambda: read_comparable(path)) or "")

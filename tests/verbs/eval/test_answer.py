@@ -1,0 +1,213 @@
+"""Evaluations: the figures of Flax's page, the batches of tf.data, hosts played in lockstep.
+
+The page is "Processing the entire Dataset" of the Flax documentation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.errors import UsageError
+from shardctl.settings.read_settings import ReadSettings, as_settings
+from shardctl.verbs.eval.advice import advice, problems
+from shardctl.verbs.eval.answer import REMAINDERS, Hang, evaluate, of_training
+from tests.cases import add_cases, check_cases
+from tests.verbs.eval.eval_cases import EvalCase, batches_by_hand, eval_cases, hang_by_hand, toy
+
+MNIST = Dataset(
+    name="mnist",
+    splits=(
+        Split(name="train", shard_lengths=(60_000,)),
+        Split(name="test", shard_lengths=(10_000,)),
+    ),
+)
+
+
+# The figures of the page
+
+
+def test_mnist_in_batches_of_512_is_19_and_one_of_272() -> None:
+    alone = evaluate(MNIST, batch=512)
+    assert (alone.spec, alone.num_batches.tolist(), alone.remainders.tolist()) == (
+        "test",
+        [19 + 1],
+        [272],
+    )
+    assert [alone.distinct_shapes(way) for way in REMAINDERS] == [2, 1, 1]
+
+
+@pytest.mark.parametrize("num_devices", [1, 8])
+def test_dropping_batches_of_a_device_keeps_9728(num_devices: int) -> None:
+    evaluation = evaluate(MNIST, batch=512, devices=num_devices)
+    assert 10_000 - evaluation.dropped_by_device_batch == 9728
+
+
+def test_dropping_batches_of_8_devices_loses_more() -> None:
+    # 10,000 is 2 batches of 8 x 512 and 1,808 more.
+    assert evaluate(MNIST, batch=512, devices=8).dropped_by_host_batch == 1808
+
+
+def test_six_hosts_get_1667_or_1666() -> None:
+    evaluation = evaluate(MNIST, batch=512, hosts=6)
+    assert Counter(evaluation.num_examples.tolist()) == {1667: 4, 1666: 2}
+    assert evaluation.hang("ragged") is None
+    assert evaluation.differing_step == 3  # 1667 is 3 batches and 131, 1666 is 3 and 130
+
+
+def test_4097_examples_at_512_a_host_are_two_batches_against_one() -> None:
+    evaluation = evaluate(toy(4097), batch=64, devices=8, hosts=8)
+    assert evaluation.num_batches.tolist() == [2, *[1] * 7]
+    assert evaluation.hang("ragged") == Hang(step=1, waiting=1, first_waiting=0, finished=7)
+    assert evaluation.padding.tolist() == [511, *[0] * 7]
+    assert evaluation.padding_batches.tolist() == [0, *[1] * 7]
+    assert evaluation.hang("pad") is None
+    assert len(problems(evaluation)) == 1
+
+
+def test_4097_examples_at_the_pages_128_a_device_do_not_hang() -> None:
+    # The page says d=8, b=128 and d*b=512; 8 x 128 is 1024, which holds what any host has.
+    evaluation = evaluate(toy(4097), batch=128, devices=8, hosts=8)
+    assert evaluation.host_batch == 1024
+    assert evaluation.num_batches.tolist() == [1] * 8
+    assert evaluation.hang("ragged") is None
+    assert problems(evaluation) == ()
+
+
+# tf.data, and hosts in lockstep
+
+
+def check_by_hand(case: EvalCase) -> None:
+    found, shares = case.evaluation(), case.shares()
+    size = case.num_devices * case.batch
+    batches = [batches_by_hand(share, size) for share in shares]
+    most = max(map(len, batches))
+    assert found.num_examples.tolist() == list(map(len, shares))
+    assert found.num_batches.tolist() == list(map(len, batches))
+    for host, sizes in enumerate(batches):
+        partial = [n for n in sizes if n < size]
+        assert found.remainders[host] == sum(partial)
+        assert found.padding[host] == sum(size - n for n in partial)
+        assert found.padding_batches[host] == most - len(sizes)
+    full = [[n for n in sizes if n == size] for sizes in batches]
+    assert found.distinct_shapes("ragged") == len({n for sizes in batches for n in sizes})
+    assert found.distinct_shapes("drop") == len({n for sizes in full for n in sizes})
+    assert found.distinct_shapes("pad") == (1 if most else 0)
+    assert found.dropped_by_host_batch == sum(map(len, shares)) - sum(map(sum, full))
+    by_device = [n for share in shares for n in batches_by_hand(share, case.batch)]
+    assert found.dropped_by_device_batch == sum(n for n in by_device if n < case.batch)
+    assert found.hang("ragged") == hang_by_hand(list(map(len, batches)))
+    assert found.hang("drop") == hang_by_hand(list(map(len, full)))
+    assert found.hang("pad") is None
+    hangs = {"ragged": found.hang("ragged"), "drop": found.hang("drop"), "pad": None}
+    lost = found.dropped_by_host_batch if case.remainder == "drop" else 0
+    assert bool(problems(found)) == (hangs[case.remainder] is not None or lost > 0)
+    differing = [
+        step
+        for step in range(min(map(len, batches)))  # a step that not all make is a hang
+        if len({sizes[step] for sizes in batches}) > 1
+    ]
+    if case.remainder == "ragged":
+        assert found.differing_step == (min(differing) if differing else None)
+    assert advice(found) or hangs[case.remainder] is None
+
+
+@pytest.mark.long
+def test_figures_are_those_of_hosts_played_in_lockstep() -> None:
+    check_cases(eval_cases, check_by_hand, 250)
+
+
+def test_shapes_and_losses_are_those_of_tf_data() -> None:
+    tf = pytest.importorskip("tensorflow")
+    num_cases = 0
+    for lengths, num_hosts, num_devices, batch in [
+        ((10, 11, 12), 2, 2, 4),
+        ((40,), 6, 3, 1),
+        ((17, 3, 0, 25), 3, 1, 5),
+        ((5, 5), 4, 4, 2),
+    ]:
+        found = evaluate(toy(*lengths), batch=batch, hosts=num_hosts, devices=num_devices)
+        size, shapes, device_kept, host_kept = batch * num_devices, set(), 0, 0
+        for count in found.num_examples.tolist():
+            examples = tf.data.Dataset.range(count)
+            shapes |= {tuple(b.shape) for b in examples.batch(size)}
+            host_kept += sum(len(b) for b in examples.batch(size, drop_remainder=True))
+            per_device = examples.batch(batch, drop_remainder=True).batch(num_devices)
+            device_kept += sum(int(tf.size(b)) for b in per_device)
+            num_cases += 1
+        assert found.distinct_shapes("ragged") == len(shapes)
+        assert found.dropped_by_host_batch == sum(lengths) - host_kept
+        assert found.dropped_by_device_batch == sum(lengths) - device_kept
+    add_cases(num_cases)
+
+
+# What is asked
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("train", "validation", "test"), "test"),
+        (("train", "validation"), "validation"),
+        (("train", "dev"), "train"),
+        (("dev",), "dev"),
+    ],
+)
+def test_the_split_that_is_evaluated_by_default(names: tuple[str, ...], expected: str) -> None:
+    splits = tuple(Split(name=name, shard_lengths=(4,)) for name in names)
+    assert evaluate(Dataset(name="toy", splits=splits), batch=2).spec == expected
+
+
+@pytest.mark.parametrize(
+    ("batch", "num_hosts", "num_devices", "option"),
+    [(0, 1, 1, "--batch '0'"), (1, 0, 1, "--hosts '0'"), (1, 1, -1, "--devices '-1'")],
+)
+def test_numbers_out_of_range_are_refused(
+    batch: int, num_hosts: int, num_devices: int, option: str
+) -> None:
+    with pytest.raises(UsageError, match=option):
+        evaluate(toy(4), batch=batch, hosts=num_hosts, devices=num_devices)
+
+
+def test_a_batch_is_a_number_of_32_bits() -> None:
+    assert evaluate(toy(4), batch=2_147_483_647).num_batches.tolist() == [1]
+    with pytest.raises(UsageError, match="a number from 1 to 2147483647 is needed"):
+        evaluate(toy(4), batch=2_147_483_648)
+
+
+def test_what_tfds_refuses_to_deal_is_a_warning() -> None:
+    assert "without examples" in evaluate(toy(3), batch=1, hosts=4).warnings[0]
+    by_files = evaluate(toy(3), batch=1, hosts=4, settings=ReadSettings(host_by="files"))
+    assert "fewer files than hosts" in by_files.warnings[0]
+
+
+def test_an_evaluation_of_nothing_says_so() -> None:
+    nothing = evaluate(toy(4), "test[:0]", batch=2, hosts=2)
+    assert nothing.warnings
+    assert advice(nothing) == ("there is nothing to evaluate",)
+    assert [nothing.distinct_shapes(way) for way in REMAINDERS] == [0, 0, 0]
+
+
+def test_stages_epochs_and_endless_files_of_training_are_left_out() -> None:
+    training = as_settings({"stages": "shuffle(9, seed=1) | repeat | batch(4)"})
+    settings, said = of_training(training)
+    assert settings == ReadSettings()
+    assert "stages are left out" in said[0]
+    assert of_training(training, {"stages"}) == (training, ())
+    assert of_training(ReadSettings(epochs=3, repeat_files=True)) == (ReadSettings(), ())
+
+
+def test_of_several_epochs_one_is_counted() -> None:
+    once, twice = (evaluate(MNIST, settings={"epochs": n}, batch=512, hosts=3) for n in (1, 2))
+    assert twice.num_examples.tolist() == once.num_examples.tolist() == [3334, 3333, 3333]
+    assert advice(twice) == (
+        *advice(once),
+        "of --epochs one is counted, as if each were iterated by itself; others may differ",
+    )
+
+
+def test_files_that_repeat_without_end_are_no_evaluation() -> None:
+    with pytest.raises(UsageError, match="--repeat-files has no end"):
+        evaluate(MNIST, settings={"repeat_files": True}, batch=512)

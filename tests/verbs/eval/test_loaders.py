@@ -1,0 +1,180 @@
+"""Evaluations with other loaders, against their orders batch by batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.loaders.loader import LOADERS
+from shardctl.order.plan_order import plan_order
+from shardctl.verbs.eval.advice import advice
+from shardctl.verbs.eval.answer import Remainder, evaluate
+from shardctl.verbs.hosts import sharing
+
+TOY = Dataset(name="toy", splits=(Split(name="test", shard_lengths=(3, 4, 0, 6)),))
+
+
+def orders(loader: str, hosts: int, batch: int, *, drop: bool, more: dict[str, Any]) -> list[Any]:
+    settings = {"loader": loader, "batch": batch, "drop_remainder": drop, **more}
+    return [
+        plan_order(
+            TOY, "test", {**settings, **({"host": f"{i}/{hosts}"} if hosts > 1 else {})}
+        ).order
+        for i in range(hosts)
+    ]
+
+
+@pytest.mark.parametrize("hosts", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("loader", "more"),
+    [*((name, {}) for name in LOADERS), ("grain", {"workers": 2}), ("hf", {"streaming": True})],
+)
+def test_the_figures_are_those_of_the_orders(
+    loader: str, more: dict[str, Any], hosts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharing, "CHUNK_SIZE", 3)  # so that a batch of 4 is in several pieces
+    found = evaluate(
+        TOY, "test", {"loader": loader, **more}, batch=2, hosts=hosts, devices=2, remainder="drop"
+    )
+    ragged = orders(loader, hosts, 4, drop=False, more=more)
+    dropped = orders(loader, hosts, 4, drop=True, more=more)
+    assert found.num_examples.tolist() == [order.num_examples for order in ragged]
+    assert found.num_steps("ragged").tolist() == [order.num_steps for order in ragged]
+    assert found.num_steps("drop").tolist() == [order.num_steps for order in dropped]
+    sizes = {len(o.positions_in_step(step)) for o in ragged for step in range(o.num_steps)}
+    assert found.distinct_shapes("ragged") == len(sizes)
+    seen = {one for order in ragged for one in order.read(0, order.num_examples).tolist()}
+    kept = {one for order in dropped for one in order.read(0, order.num_examples).tolist()}
+    assert found.num_left_out == 13 - len(seen)
+    assert found.dropped_by_host_batch == len(seen) - len(kept)
+    by_device = orders(loader, hosts, 2, drop=True, more=more)
+    whole = {one for order in by_device for one in order.read(0, order.num_examples).tolist()}
+    assert found.dropped_by_device_batch == len(seen) - len(whole)
+    assert found.num_lost == 13 - len(kept)
+    steps = [order.num_steps for order in dropped]
+    hang = found.hang("drop")
+    assert (hang is not None) == (min(steps) != max(steps))
+    assert hang is None or hang.step == min(steps)
+
+
+def test_the_padding_of_a_distributed_sampler_is_counted_twice() -> None:
+    found = evaluate(TOY, "test", {"loader": "torch"}, batch=2, hosts=3)
+    assert (found.num_repeated, found.num_left_out, found.hang("ragged")) == (2, 0, None)
+
+
+@pytest.mark.parametrize("loader", ["torch", "accelerate"])
+def test_padding_that_goes_with_the_remainder_is_not_counted_twice(loader: str) -> None:
+    """Of 13 examples 3 hosts of torch 2.13.0 and accelerate 1.15.0 read 0 to 11, in 6 batches."""
+    found = evaluate(TOY, "test", {"loader": loader}, batch=2, hosts=3, remainder="drop")
+    assert (found.num_repeated, found.num_lost) == (0, 1)
+    assert advice(found) == ("1 of 13 examples is lost (7.692%)",)
+
+
+def test_the_shapes_of_batches_are_counted_by_what_becomes_of_the_last() -> None:
+    # Each of three hosts has 5 examples in batches of two, two and one.
+    found = evaluate(TOY, "test", {"loader": "torch"}, batch=2, hosts=3)
+    assert [found.distinct_shapes(way) for way in ("ragged", "drop", "pad")] == [2, 1, 1]
+    few = Dataset(name="few", splits=(Split(name="test", shard_lengths=(2,)),))
+    nothing = evaluate(few, "test", {"loader": "grain"}, batch=2, hosts=3)
+    assert [nothing.distinct_shapes(way) for way in ("ragged", "drop", "pad")] == [0, 0, 0]
+
+
+def test_what_grain_leaves_out_is_lost() -> None:
+    found = evaluate(TOY, "test", {"loader": "grain"}, batch=2, hosts=3)
+    assert found.num_lost == 1
+
+
+LOST = "1 of 13 examples is lost (7.692%)"
+AGAIN = (
+    "2 examples come again by DistributedSampler, and a metric counts them twice; gather the "
+    "predictions and keep the first 13"
+)
+
+
+# 13 examples on 3 hosts in batches of 2: ShardOptions gives each 4, DistributedSampler 5, of which
+# 2 are there twice, or 4, and split_dataset_by_node 5, 4 and 4.
+@pytest.mark.parametrize(
+    ("settings", "remainder", "said"),
+    [
+        (
+            {"loader": "grain"},
+            "ragged",
+            (LOST, "1 example left out by ShardOptions; take hosts that divide"),
+        ),
+        (
+            {"loader": "torch", "drop_shard_remainder": True},
+            "pad",
+            (
+                LOST,
+                "1 example left out by DistributedSampler; leave out --drop-shard-remainder",
+            ),
+        ),
+        (
+            {"loader": "torch"},
+            "ragged",
+            (AGAIN, "batches have 2 sizes, each of which a compiler makes a program of"),
+        ),
+        ({"loader": "torch"}, "pad", (AGAIN,)),
+        (
+            {"loader": "hf"},
+            "ragged",
+            (
+                "hangs at step 2, counted from 0: host 0 waits there for 2 hosts that are done "
+                "after 2 steps",
+                "cure: end every host after 2 steps, or pad until all have made as many",
+                "batches have 2 sizes, each of which a compiler makes a program of",
+            ),
+        ),
+        ({"loader": "hf"}, "drop", (LOST,)),
+        (
+            {"loader": "hf"},
+            "pad",
+            ("every example is seen once, and every host makes the same number of steps",),
+        ),
+    ],
+)
+def test_advice_says_what_a_loader_loses_and_repeats_and_what_cures_it(
+    settings: dict[str, Any], remainder: Remainder, said: tuple[str, ...]
+) -> None:
+    assert advice(evaluate(TOY, "test", settings, batch=2, hosts=3, remainder=remainder)) == said
+
+
+def test_streams_of_unequal_length_hang() -> None:
+    found = evaluate(TOY, "test", {"loader": "hf"}, batch=2, hosts=3)
+    hang = found.hang("ragged")
+    assert hang is not None
+    assert (hang.step, hang.first_waiting, hang.finished) == (2, 0, 2)
+
+
+def test_whose_sharing_of_a_stream_is_meant_is_said() -> None:
+    proven = LOADERS["hf"].proven[-1]  # else it is assumed where none is installed
+    streamed = {"loader": "hf", "streaming": True, "loader_version": proven}
+    (said,) = evaluate(TOY, "test", streamed, batch=2, hosts=3).warnings
+    assert said.startswith("assumed: hosts share the stream by split_dataset_by_node; a Trainer or")
+    assert evaluate(TOY, "test", streamed, batch=2, hosts=1).warnings == ()
+
+
+def test_all_is_well_where_it_is() -> None:
+    found = evaluate("mnist", "test", {"loader": "torch"}, batch=8, hosts=2)
+    assert advice(found) == (
+        "every example is seen once, and every host makes the same number of steps",
+    )
+
+
+@pytest.mark.parametrize("hosts", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("loader", "more"),
+    [
+        *((name, {}) for name in LOADERS),
+        ("hf", {"streaming": True, "shuffle_seed": 3, "arrow": True}),
+    ],
+)
+def test_of_several_epochs_one_is_counted_and_that_is_said(
+    loader: str, more: dict[str, Any], hosts: int
+) -> None:
+    found = evaluate(TOY, "test", {"loader": loader, "epochs": 3, **more}, batch=2, hosts=hosts)
+    once = evaluate(TOY, "test", {"loader": loader, **more}, batch=2, hosts=hosts)
+    assert found.num_steps("ragged").tolist() == once.num_steps("ragged").tolist()
+    assert advice(found)[-1].startswith("of --epochs one is counted")

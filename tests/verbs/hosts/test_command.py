@@ -1,0 +1,176 @@
+"""`shardctl hosts`, from the command line to what it writes."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from shardctl.draw.tables import display_width
+from tests.children import run_on_a_terminal
+from tests.cli.conftest import Shardctl
+from tests.tfds_datasets import write_dataset
+
+
+def test_imagenet_on_64_hosts(shardctl: Shardctl) -> None:
+    ran = shardctl("hosts", "--hosts", 64, "--batch", 256, "-d", "imagenet2012")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("train in imagenet2012:5.1.0, 64 hosts, batches of 256\n")
+    assert "serves best: files, 79 batches on every host, 1.00 times read" in ran.stdout
+    assert "examples reads 64.00 times" in ran.stdout
+
+
+def test_bytes_are_those_of_the_files(shardctl: Shardctl, tmp_path: Path) -> None:
+    folder = write_dataset(tmp_path / "data", splits={"train": [4, 4, 2]})
+    ran = shardctl("hosts", "--hosts", 2, "-d", folder, "-f", "json")
+    sizes = [path.stat().st_size for path in sorted(folder.glob("toy-train*"))]
+    even, files, examples = json.loads(ran.stdout)["strategies"]
+    assert [host["num_bytes"] for host in files["hosts"]] == [sizes[0] + sizes[2], sizes[1]]
+    assert [host["num_bytes"] for host in examples["hosts"]] == [sum(sizes)] * 2
+    # Host 0 takes the first of the four examples in file 1, host 1 all four of them.
+    quarter = round(sizes[1] / 4)
+    assert [host["num_bytes"] for host in even["hosts"]] == [
+        sizes[0] + quarter,
+        sizes[1] + sizes[2],
+    ]
+    assert even["hosts"][0]["num_batches"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [("1-4", [1, 2, 3, 4]), ("8,16,32", [8, 16, 32]), ("4,1-2", [4, 1, 2]), ("3-3", [3])],
+)
+def test_a_sweep_has_a_line_for_each_number(
+    shardctl: Shardctl, text: str, counts: list[int]
+) -> None:
+    ran = shardctl("hosts", "--hosts", text, "-d", "imagenet2012")
+    lines = ran.stdout.splitlines()[2:]
+    assert [int(line.split()[0]) for line in lines[: len(counts)]] == counts
+    swept = shardctl("hosts", "--hosts", text, "-d", "imagenet2012", "-f", "json")
+    assert [entry["num_hosts"] for entry in json.loads(swept.stdout)["sweep"]] == counts
+    rows = shardctl("hosts", "--hosts", text, "-d", "imagenet2012", "-f", "csv").stdout.splitlines()
+    assert len(rows) == 1 + 3 * len(counts)
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        (("--hosts", 64, "--batch", 256), []),
+        (("--hosts", 60, "--batch", 256, "--host-by", "files"), ["84 to 88 batches"]),
+        (("--hosts", 64, "--host-by", "examples"), ["read amplification 64 is over 1.1"]),
+        (("--hosts", 64, "--host-by", "examples", "--max-amplification", 64), []),
+        (("--hosts", 1025, "--host-by", "files"), ["TFDS refuses", "1 idle"]),
+        (("--hosts", "64,60", "--batch", 256, "--host-by", "files"), ["60 hosts, files: 84 to 88"]),
+    ],
+)
+def test_check_exits_with_1_and_names_what_it_found(
+    shardctl: Shardctl, options: tuple[object, ...], found: list[str]
+) -> None:
+    ran = shardctl("hosts", "train", "-d", "imagenet2012", *options, "--check")
+    assert ran.exit_code == (1 if found else 0)
+    lines = ran.stderr.splitlines()
+    assert len(lines) == len(found)
+    for line, part in zip(lines, found, strict=True):
+        assert line.startswith("check: ")
+        assert part in line
+    assert ran.stdout
+
+
+def test_settings_of_a_project_take_part(shardctl: Shardctl) -> None:
+    Path("shardctl.yaml").write_text(
+        "dataset: imagenet2012\nread: {batch: 256, host: 0/8, host_by: files, shuffle_seed: 1}\n"
+    )
+    ran = shardctl("hosts", "--hosts", 60, "--check")
+    assert (ran.exit_code, ran.stderr) == (1, "check: 60 hosts, files: 84 to 88 batches\n")
+    assert "same shuffle" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "how many hosts? give --hosts N"),
+        (("--hosts", 0), "--hosts '0': a whole number from 1 to 1000000 is needed"),
+        (("--hosts", "8-4"), "--hosts '8-4': the range runs backwards; write 4-8"),
+        (("--hosts", "8,"), "--hosts '8,': a whole number from 1"),
+        (("--hosts", "x"), "--hosts 'x': a whole number from 1"),
+        (("--hosts", "1-20000"), "a sweep has at most 10000 numbers"),
+        (("--hosts", "1-1000000,5"), "a sweep has at most 10000 numbers"),
+        (("--hosts=-4",), "--hosts '-4': a whole number from 1"),
+        (("--hosts", 4, "--host", "0/4"), "--host names one host"),
+        (("--hosts", 4, "--max-amplification", "nan"), "--max-amplification 'nan': a number"),
+        (("--hosts", 4, "--max-amplification", 0.5), "--max-amplification '0.5': a number"),
+        (("--hosts", 4, "-f", "npy"), "no format 'npy'"),
+        (("--hosts", 4, "--drop-remainder"), "--drop-remainder needs --batch N"),
+        (("trian", "--hosts", 4), "no split 'trian'"),
+    ],
+)
+def test_bad_input_is_one_line(shardctl: Shardctl, options: tuple[object, ...], said: str) -> None:
+    ran = shardctl("hosts", "-d", "imagenet2012", *options)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("error: ")
+    assert ran.stderr.count("\n") == 1
+    assert said in ran.stderr
+
+
+def test_an_empty_spec_is_a_warning(shardctl: Shardctl) -> None:
+    ran = shardctl("hosts", "train[:0]", "--hosts", 4, "-d", "imagenet2012", "-f", "json")
+    assert ran.exit_code == 0
+    assert "selects no examples" in ran.stderr
+    document = json.loads(ran.stdout)
+    assert document["recommended"] is None
+    assert [s["read_amplification"] for s in document["strategies"]] == [None] * 3
+
+
+@pytest.mark.long
+def test_ten_thousand_hosts_share_a_hundred_thousand_shards(shardctl: Shardctl) -> None:
+    layout = Path("big.yaml")
+    layout.write_text("splits: {train: {num_examples: 1000000123, num_shards: 100000}}")
+    ran = shardctl("hosts", "--hosts", 10_000, "-d", layout, "--batch", 64, "-f", "json")
+    strategies = json.loads(ran.stdout)["strategies"]
+    assert [len(strategy["hosts"]) for strategy in strategies] == [10_000] * 3
+    assert sum(host["num_examples"] for host in strategies[0]["hosts"]) == 1_000_000_123
+
+
+def test_a_pipe_gets_bars_where_they_are_asked_for(shardctl: Shardctl) -> None:
+    words = ("hosts", "--hosts", 60, "-d", "imagenet2012")
+    table = shardctl(*words).stdout
+    assert "█" not in table
+    shown = shardctl(*words, "--picture").stdout
+    assert shown.startswith(table)
+    picture = shown.removeprefix(table)
+    assert "host 44 has the most: 2.4 GiB (+2.7% over the mean)" in picture
+    assert "2 hosts (0, 3) have the most: 22,521 examples (+5.5% over the mean)" in picture
+    assert max(map(display_width, picture.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(("columns", "counts"), [(40, "12"), (80, "12"), (120, "12"), (40, "8,60")])
+def test_a_terminal_gets_bars_that_fit(columns: int, counts: str) -> None:
+    words = ("hosts", "--hosts", counts, "--batch", "256", "-d", "imagenet2012")
+    shown, _ = run_on_a_terminal(*words, columns=columns)
+    table, to_see, picture = shown.partition("To see: ")
+    assert to_see
+    assert "█" in picture
+    plain = re.sub(r"\x1b\[[\d;]*m", "", picture)
+    assert max(map(display_width, plain.splitlines())) <= min(columns, 80)
+    without, _ = run_on_a_terminal(*words, "--no-picture", columns=columns)
+    assert f"{without}\n" == table
+
+
+def test_a_terminal_of_a_screen_reader_gets_none() -> None:
+    shown, _ = run_on_a_terminal("hosts", "--hosts", "12", "-d", "imagenet2012", TERM="dumb")
+    assert "█" not in shown
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("counts", "titles"), [(7, 4), ("7-9", 1), (100_000, 4)])
+def test_pictures_alone_are_one_svg(shardctl: Shardctl, counts: int | str, titles: int) -> None:
+    ran = shardctl("hosts", "--hosts", counts, "-d", "imagenet2012", "-o", "hosts.svg")
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "", "")
+    root = ElementTree.parse("hosts.svg").getroot()
+    texts = [element.text or "" for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    ends = ("read train", "hosts reads", "numbers of hosts")
+    assert sum(text.endswith(ends) for text in texts) == titles
+    assert Path("hosts.svg").stat().st_size < 4 * 40 * 1024

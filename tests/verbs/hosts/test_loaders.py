@@ -1,0 +1,164 @@
+"""What hosts read under the sharding of another loader, against their orders example by example."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.errors import UsageError
+from shardctl.loaders.loader import LOADERS
+from shardctl.order.plan_order import plan_order
+from shardctl.settings.read_settings import as_settings
+from shardctl.verbs.hosts import sharing
+from shardctl.verbs.hosts.advice import advice, problems
+from shardctl.verbs.hosts.answer import hosts
+from shardctl.verbs.hosts.sharing import call_of_hosts
+
+TOY = Dataset(
+    name="toy",
+    splits=(Split(name="train", shard_lengths=(3, 4, 0, 6), shard_bytes=(30, 80, 0, 60)),),
+)
+STOPS = (3, 7, 7, 13)
+BYTES = (10, 20, 0, 10)  # of an example
+
+
+def file_of(index: int) -> int:
+    return next(i for i, stop in enumerate(STOPS) if index < stop)
+
+
+@pytest.mark.parametrize("num_hosts", [1, 2, 3, 5])
+@pytest.mark.parametrize("loader", LOADERS)
+def test_the_figures_are_those_of_the_orders(
+    loader: str, num_hosts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharing, "CHUNK_SIZE", 3)
+    settings: dict[str, Any] = {"loader": loader, "batch": 2, "epochs": 2}
+    if loader != "stateful" or num_hosts > 1:
+        settings["shuffle_seed"] = 5
+    plan = hosts(TOY, "train", settings, hosts=num_hosts)
+    (own,) = plan.comparisons[0].strategies
+    seen: Counter[int] = Counter()
+    assert own.columns is not None
+    assert own.batches is not None
+    for index in range(num_hosts):
+        host = {"host": f"{index}/{num_hosts}"} if num_hosts > 1 else {}
+        whole = plan_order(TOY, "train", {**settings, **host}).order
+        order = plan_order(TOY, "train", {**settings, **host, "epochs": 1}).order
+        ids = order.read(0, order.num_examples).tolist()
+        seen.update(ids)
+        assert own.columns.num_examples[index] == len(ids)
+        assert own.columns.num_files[index] == len({file_of(one) for one in ids})
+        assert own.columns.num_bytes is not None
+        assert own.columns.num_bytes[index] == sum(BYTES[file_of(one)] for one in ids)
+        assert own.batches[index] == whole.num_steps
+    assert own.columns.num_bytes is not None
+    assert own.num_bytes is not None
+    assert own.num_bytes.total == own.columns.num_bytes.sum()
+    assert plan.comparisons[0].num_repeated == seen.total() - len(seen)
+    assert plan.comparisons[0].num_left_out == 13 - len(seen)
+    assert own.read_amplification == pytest.approx(seen.total() / 13)
+    assert plan.settings.loader_version
+
+
+def test_the_remainder_that_grain_loses_and_the_padding_of_torch() -> None:
+    """359 examples over 2 hosts: Grain 0.2.18 reads 179 each, DistributedSampler 180."""
+    data = Dataset(name="d", splits=(Split(name="train", shard_lengths=(359,)),))
+    grain = hosts(data, "train", {"loader": "grain"}, hosts=2).comparisons[0]
+    torch = hosts(data, "train", {"loader": "torch"}, hosts=2).comparisons[0]
+    assert (grain.strategies[0].num_examples.max, grain.num_left_out) == (179, 1)
+    assert (torch.strategies[0].num_examples.min, torch.num_repeated) == (180, 1)
+    assert advice(grain, as_settings({"loader": "grain"})) == (
+        "1 example is handed out by no host in an epoch",
+    )
+    (said,) = advice(torch, as_settings({"loader": "torch"}))
+    assert said == (
+        "DistributedSampler hands out 1 example again in each epoch, so that every host has as "
+        "many; --drop-shard-remainder leaves out what is over"
+    )
+
+
+def test_accelerate_drops_a_partial_batch_before_its_processes_share() -> None:
+    """Of 13 examples in batches of 2, `prepare_data_loader` of 1.15.0 gave each of 3 two."""
+    settings = {"loader": "accelerate", "batch": 2, "drop_remainder": True}
+    found = hosts(TOY, "train", settings, hosts=3).comparisons[0]
+    (own,) = found.strategies
+    assert own.columns is not None
+    assert own.batches is not None
+    assert (own.columns.num_examples.tolist(), own.batches.tolist()) == ([4, 4, 4], [2, 2, 2])
+    assert (found.num_repeated, found.num_left_out) == (0, 1)
+    assert advice(found, as_settings(settings)) == (
+        "1 example is handed out by no host in an epoch",
+    )
+
+
+def test_accelerate_fills_up_the_last_batches_and_cannot_leave_them_out() -> None:
+    # 13 examples are 7 batches of 2, so each of 3 processes is dealt 3, of 18 examples in all.
+    settings = {"loader": "accelerate", "batch": 2}
+    found = hosts(TOY, "train", settings, hosts=3).comparisons[0]
+    assert advice(found, as_settings(settings)) == (
+        "Accelerator hands out 5 examples again in each epoch, so that every host has as many",
+    )
+
+
+def test_unequal_streams_are_a_problem() -> None:
+    plan = hosts(TOY, "train", {"loader": "hf", "batch": 2}, hosts=3)
+    assert problems(plan.comparisons[0], plan.judged) == (
+        "3 hosts, split_dataset_by_node: 2 to 3 batches",
+    )
+
+
+def test_hosts_that_stream_all_shards_read_everything() -> None:
+    settings = {"loader": "hf", "streaming": True}
+    uneven = hosts(TOY, "train", settings, hosts=3).comparisons[0].strategies[0]
+    assert uneven.read_amplification == 3
+    even = hosts(TOY, "train", settings, hosts=2).comparisons[0].strategies[0]
+    assert even.read_amplification == 1
+
+
+def test_a_sweep_keeps_no_hosts() -> None:
+    plan = hosts(TOY, "train", {"loader": "torch"}, hosts=[2, 4])
+    assert [one.num_repeated for one in plan.comparisons] == [1, 3]
+    assert all(one.strategies[0].columns is None for one in plan.comparisons)
+
+
+def test_the_strategy_has_the_name_of_the_call() -> None:
+    for name in LOADERS:
+        assert call_of_hosts(as_settings({"loader": name})).isidentifier()
+
+
+def test_hosts_share_nothing_where_there_is_nothing() -> None:
+    nothing = Dataset(name="d", splits=(Split(name="train", shard_lengths=(0,)),))
+    (own,) = hosts(nothing, "train", {"loader": "torch"}, hosts=2).comparisons[0].strategies
+    assert (own.read_amplification, own.refusal) == (None, "there are no examples")
+    assert own.idle_hosts == 2
+
+
+@pytest.mark.parametrize(
+    ("num_examples", "num_files", "num_hosts"),
+    # A byte an example, and 8 numbers of 8 bytes a file of each host: 2 GiB at most of either.
+    [(1 << 31, 1, 1), (1 << 20, 1 << 15, 1 << 10)],
+)
+def test_what_would_take_too_much_memory_is_refused(
+    num_examples: int, num_files: int, num_hosts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class BegunError(Exception):
+        pass
+
+    def begin(*_: object, **__: object) -> None:
+        raise BegunError
+
+    monkeypatch.setattr(sharing, "Progress", begin)
+
+    def looked_at(num_examples: int, num_hosts: int) -> None:
+        split = Split.even(name="train", num_examples=num_examples, num_shards=num_files)
+        hosts(Dataset(name="d", splits=(split,)), "train", {"loader": "torch"}, hosts=num_hosts)
+
+    with pytest.raises(BegunError):
+        looked_at(num_examples, num_hosts)
+    more = (num_examples, num_hosts + 1) if num_files > 1 else (num_examples + 1, num_hosts)
+    said = f"^--hosts {more[1]} of {more[0]:,} examples in {num_files:,} files each are too many"
+    with pytest.raises(UsageError, match=said):
+        looked_at(*more)

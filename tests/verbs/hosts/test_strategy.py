@@ -1,0 +1,156 @@
+"""What one way of sharing comes to: figures by brute force, batches and permutations by tf.data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.verbs.hosts.answer import hosts
+from shardctl.verbs.hosts.sharing import Strategy
+from tests.cases import add_cases, check_cases
+from tests.spec.hosts.host_cases import HostCase, host_cases
+from tests.verbs.hosts.comparisons import batches_by_hand, compared, toy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batched:
+    case: HostCase
+    batch: int
+    epochs: int
+    drop: bool
+
+    def strategy(self) -> Strategy:
+        settings = ReadSettings(
+            batch=self.batch,
+            epochs=self.epochs,
+            drop_remainder=self.drop,
+            reverse=self.case.reverse,
+        )
+        spec = "+".join(
+            f"{self.case.dataset.splits[split].name}[{start}:{stop}]"
+            for split, start, stop in self.case.slices
+        )
+        plan = hosts(self.case.dataset, spec, settings, hosts=self.case.num_hosts)
+        return plan.comparisons[0].strategy(self.case.strategy)
+
+
+def check_figures(batched: Batched) -> None:
+    case, found = batched.case, batched.strategy()
+    reads = case.reads()
+    shares = [[example for instruction in host for example in instruction] for host in reads]
+    if case.strategy == "examples":
+        shares = [shares[0][i :: case.num_hosts] for i in range(case.num_hosts)]
+    counts = list(map(len, shares))
+    total = sum(map(len, case.parts()))
+    # One after the other, so that nobody relies on how much TFDS would read ahead.
+    taken = sum(instruction[-1][2] + 1 for host in reads for instruction in host)
+    assert found.read_amplification == (float(Fraction(taken, total)) if total else None)
+    assert found.idle_hosts == counts.count(0)
+    assert found.imbalance == (
+        pytest.approx(max(counts) / (total / case.num_hosts)) if total else None
+    )
+    straggler = found.num_examples.straggler
+    assert (counts[straggler], counts.index(max(counts))) == (max(counts), straggler)
+    batches = [batches_by_hand(n, batched.epochs, batched.batch, batched.drop) for n in counts]
+    assert found.batches is not None
+    assert found.batches.tolist() == batches
+    assert found.is_uneven == (len(set(batches)) > 1)
+
+
+@pytest.mark.long
+def test_figures_are_those_of_a_brute_force_count() -> None:
+    cases = st.builds(
+        Batched,
+        case=host_cases(),
+        batch=st.integers(1, 20),
+        epochs=st.integers(1, 3),
+        drop=st.booleans(),
+    )
+    check_cases(cases, check_figures, 120)
+
+
+def test_batches_are_as_many_as_those_of_tf_data() -> None:
+    tf = pytest.importorskip("tensorflow")
+    num_cases = 0
+    for epochs, batch, drop in [(1, 7, False), (1, 7, True), (3, 7, False), (2, 16, True)]:
+        strategy = compared(
+            toy(20, 31, 4), 4, batch=batch, epochs=epochs, drop_remainder=drop
+        ).strategy("files")
+        assert strategy.columns is not None
+        assert strategy.batches is not None
+        for num_examples, found in zip(
+            strategy.columns.num_examples.tolist(), strategy.batches.tolist(), strict=True
+        ):
+            read = tf.data.Dataset.range(num_examples).repeat(epochs)
+            assert sum(1 for _ in read.batch(batch, drop_remainder=drop)) == found
+            num_cases += 1
+    add_cases(num_cases)
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+@pytest.mark.parametrize(("num_files", "num_hosts"), [(12, 3), (13, 3), (20, 4), (9, 4), (5, 4)])
+def test_hosts_with_equally_many_files_share_a_permutation(
+    seed: int, num_files: int, num_hosts: int
+) -> None:
+    tf = pytest.importorskip("tensorflow")
+    permutations = set()
+    for host in range(num_hosts):
+        # TFDS core/reader.py: shard, then shuffle with a buffer as long as the whole list.
+        files = tf.data.Dataset.range(num_files).shard(num_hosts, host)
+        shuffled = files.shuffle(num_files, seed=seed).as_numpy_iterator()
+        permutations.add(tuple((int(file) - host) // num_hosts for file in shuffled))
+    comparison = compared(toy(*[6] * num_files), num_hosts, shuffle_seed=seed)
+    assert comparison.strategy("files").same_permutation == (len(permutations) == 1)
+
+
+def test_a_permutation_is_one_only_where_a_seed_fixes_it() -> None:
+    dataset = toy(*[6] * 12)
+    assert [s.same_permutation for s in compared(dataset, 4).strategies] == [None] * 3
+    open_order = compared(dataset, 4, shuffle_files=True)
+    assert [s.same_permutation for s in open_order.strategies] == [None] * 3
+    fixed = compared(dataset, 7, shuffle_seed=1)
+    # 12 files of 6 for 7 hosts: ids 0 to 10 lie in 2 files, 11 to 21 in 3; whole files are 2 or 1.
+    assert [s.same_permutation for s in fixed.strategies] == [False, False, True]
+
+
+def test_more_hosts_than_files_is_impossible_with_the_reason() -> None:
+    files = compared(toy(5, 0, 5, 5), 4).strategy("files")
+    assert files.refusal == "TFDS refuses an InputContext with fewer files than hosts: 3 for 4"
+    assert files.idle_hosts == 1
+    assert compared(toy(5, 0, 5, 5), 3).strategy("files").refusal is None
+    # TFDS core/reader.py: one input pipeline is never refused.
+    assert compared(toy(5), 1).strategy("files").refusal is None
+
+
+def test_hosts_without_examples_are_refused_under_even_and_idle_under_examples() -> None:
+    comparison = compared(toy(5), 7)
+    even, _, examples = comparison.strategies
+    assert even.refusal is not None
+    assert "2 hosts" in even.refusal
+    assert (even.idle_hosts, examples.idle_hosts, examples.refusal) == (2, 2, None)
+
+
+def test_file_shares_follow_the_order_of_the_files() -> None:
+    dataset = toy(1, 2, 4, 8, 16)
+    there, back = (
+        compared(dataset, 2, reverse=reverse).strategy("files") for reverse in (False, True)
+    )
+    assert there.columns is not None
+    assert back.columns is not None
+    assert there.columns.num_examples.tolist() == [1 + 4 + 16, 2 + 8]
+    assert back.columns.num_examples.tolist() == [16 + 4 + 1, 8 + 2]
+    odd = compared(toy(1, 2, 4, 8), 2, reverse=True).strategy("files").columns
+    assert odd is not None
+    assert odd.num_examples.tolist() == [8 + 2, 4 + 1]
+
+
+def test_epochs_count_in_batches_alone() -> None:
+    once, thrice = (compared(toy(10, 10), 2, batch=8, epochs=n).strategy("even") for n in (1, 3))
+    assert (once.num_examples, once.num_bytes) == (thrice.num_examples, thrice.num_bytes)
+    assert once.batches is not None
+    assert thrice.batches is not None
+    assert (once.batches.tolist(), thrice.batches.tolist()) == ([2, 2], [4, 4])

@@ -1,0 +1,303 @@
+"""What lint finds, and what it leaves alone."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
+from shardctl.dataset.shard_files import ShardFiles
+from shardctl.draw.setting_origins import SettingOrigins
+from shardctl.draw.tables import PLAIN
+from shardctl.errors import ShardctlError, UsageError
+from shardctl.files.documents import to_json
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
+from shardctl.verbs.lint import rules
+from shardctl.verbs.lint import view as rendering
+from shardctl.verbs.lint.answer import Lint, chosen_rules, explained, lint
+from shardctl.verbs.lint.context import Usage
+from shardctl.verbs.lint.rules import LINT_RULES
+from tests.cases import FUZZ, check_cases
+from tests.strategies import datasets
+from tests.verbs.lint.rules.rule_cases import SEEDED, Case, case, codes_of, dataset
+
+LOOSE = "map(calls=4, deterministic=False)"
+CODES = [rule.code for rule in LINT_RULES]
+
+
+def test_every_rule_of_the_modules_is_looked_for() -> None:
+    names = (module.name for module in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}."))
+    modules = [importlib.import_module(name) for name in names]
+    assert {code for module in modules for code in codes_of(module)} == set(CODES)
+
+
+def test_a_retired_code_is_ignored_as_before_and_not_selected() -> None:
+    assert chosen_rules(ignore=["SC075", "sc017"]) == chosen_rules(ignore=["SC017"])
+    with pytest.raises(UsageError, match="no finding has this code"):
+        chosen_rules(["SC075"])
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [
+        f"{LOOSE} | shuffle(9, seed=1) | {LOOSE}",
+        f"shuffle(9, seed=1) | with_options(deterministic=False) | {LOOSE}",
+    ],
+)
+def test_what_is_handed_out_as_it_is_ready_is_found_once_a_pipeline(stages: str) -> None:
+    (found,) = lint(dataset(), "train", {"stages": stages}, select=["SC007"]).findings
+    assert found.why.count("stage ") == 2
+    settings = {"stages": stages, "deterministic": False}
+    assert len(lint(dataset(), "train", settings, select=["SC007"]).findings) == 1
+
+
+@pytest.mark.parametrize(
+    ("folder", "names", "evaluates"),
+    [
+        ("d", ["pascal_val-00000-of-00002.tfrecord", "pascal_val-00001-of-00002.tfrecord"], True),
+        ("d", ["my_eval_set.tfrecord"], True),
+        ("d", ["validation.tfrecord"], True),
+        ("d", ["a_val.tfrecord", "a_train.tfrecord"], False),
+        ("d", ["values.tfrecord"], False),
+        ("d", ["latest.tfrecord"], False),
+        ("val", ["a.tfrecord", "b.tfrecord"], True),
+        ("val", ["train_a.tfrecord"], False),
+        ("d", ["a.tfrecord"], False),
+    ],
+)
+def test_files_that_are_called_so_are_evaluated(
+    folder: str, names: list[str], evaluates: bool
+) -> None:
+    files = ShardFiles(num_shards=len(names), names=tuple(names))
+    split = Split(name="files", shard_lengths=(20,) * len(names), files=(files,))
+    data = Dataset(name=folder, splits=(split,), data_dir=f"/data/{folder}", origin=COUNTED_LAYOUT)
+    found = lint(data, "files", {"cycle": 1}, select=["SC017"])
+    assert [read.evaluates for read in found.context.reads] == [evaluates]
+    assert bool(found.findings) is not evaluates
+
+
+def test_codes_are_stable_numbers_in_groups_of_ten() -> None:
+    assert sorted(CODES) == CODES
+    assert len(set(CODES)) == len(CODES)
+    assert all(re.fullmatch(r"SC0[0-9][1-9]", code) for code in CODES)
+    names = [rule.name for rule in LINT_RULES]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", name) for name in names)
+
+
+def test_every_story_is_that_of_a_rule() -> None:
+    stories = Path(rules.__file__).parents[1].joinpath("stories.md").read_text("utf-8")
+    assert re.findall(r"^## (\S+)", stories, re.MULTILINE) == CODES
+    assert set(re.findall(r"^### (.*)$", stories, re.MULTILINE)) == {
+        *("What helps", "Where it was seen", "Example")
+    }
+
+
+@pytest.mark.parametrize("rule", LINT_RULES, ids=CODES)
+def test_a_story_is_whole_sentences_and_an_example(rule: Any) -> None:
+    story = rule.story
+    for text in (*story.happens.split("\n\n"), story.source, story.fix):
+        assert text.endswith((".", ")")), text
+        assert text.isascii()
+        assert "  " not in text
+    assert len(story.happens) > 150
+    assert story.example.startswith("shardctl lint ")
+    assert rule.title[0] not in "AEIOU"
+    assert len(f"{rule.code}  {rule.severity:8}  {rule.title}") <= 80
+
+
+@pytest.mark.parametrize(
+    "clean",
+    [
+        case(**SEEDED),
+        case("test"),
+        case("train[:90%]", evaluated=("train[90%:]",), **SEEDED),
+        case(epochs=90, shuffle_seed=1, buffer=2000, buffer_seed=2, batch=64),
+        case(epochs=90, shuffle_seed=1, buffer=2000, buffer_seed=2, host_by="examples",
+             usage={"hosts": 4}, layout={"num_bytes": 1000}),
+        case(usage={"hosts": 8}, batch=100, drop_remainder=True, layout={"ordered": True}),
+        case("train", "test", evaluated=(), cycle=8, **SEEDED),
+        case(layout={"file_format": "array_record"}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_sound_settings_are_clean(clean: Case) -> None:
+    assert clean.codes() == []
+
+
+def test_the_default_is_train_and_what_is_evaluated() -> None:
+    def reads(found: Lint) -> list[tuple[str, bool]]:
+        return [(read.spec, read.evaluates) for read in found.context.reads]
+
+    assert reads(lint(dataset())) == [("train", False)]
+    assert reads(lint(dataset(), evaluated="test")) == [("train", False), ("test", True)]
+    assert reads(lint(dataset(), (), evaluated=["test"])) == [("test", True)]
+    assert reads(lint(dataset(), ["test", "train+test"])) == [("test", True), ("train+test", False)]
+
+
+def test_hosts_are_named_once_or_alike() -> None:
+    settings = ReadSettings(host=Host(index=1, count=8))
+    assert lint(dataset(), settings=settings, usage=Usage(hosts=8)).context.num_hosts == 8
+    with pytest.raises(UsageError, match=r"--host 1/8 and --hosts 4: two numbers of hosts"):
+        lint(dataset(), settings=settings, usage=Usage(hosts=4))
+
+
+@pytest.mark.parametrize(
+    ("select", "ignore", "expected"),
+    [
+        ([], [], CODES),
+        (["SC"], [], CODES),
+        (
+            ["SC01", "SC046"],
+            [],
+            ["SC011", "SC012", "SC013", "SC014", "SC015", "SC016", "SC017", "SC018", "SC046"],
+        ),
+        (["sc021"], [], ["SC021"]),
+        ([], ["SC0"], []),
+        ([], ["SC00", "SC01", "SC02", "SC03"], [code for code in CODES if code > "SC04"]),
+        (["SC04"], ["SC041", "SC045", "SC046"], ["SC042", "SC043", "SC044"]),
+        (["SC041"], ["SC04"], ["SC041"]),
+        (["SC041"], ["SC041"], []),
+    ],
+)
+def test_the_longer_beginning_decides(
+    select: list[str], ignore: list[str], expected: list[str]
+) -> None:
+    assert [rule.code for rule in chosen_rules(select, ignore)] == expected
+
+
+@pytest.mark.parametrize(
+    ("prefix", "first"),
+    [("", "SC001"), ("E501", "SC001"), ("SC0411", "SC041"), ("041", "SC041"), ("leek", "SC041")],
+)
+def test_a_beginning_that_no_code_has_is_refused_with_all_codes_the_nearest_first(
+    prefix: str, first: str
+) -> None:
+    for name, arguments in (("select", ([prefix], [])), ("ignore", ([], [prefix]))):
+        with pytest.raises(UsageError) as refused:
+            chosen_rules(*arguments)
+        message = str(refused.value)
+        said = f"--{name} '{prefix}': no finding has this code; there are: {first}"
+        assert message.startswith(said)
+        assert all(code in message for code in CODES)
+
+
+def test_a_rule_is_explained_by_code_or_name() -> None:
+    assert explained("sc012") is explained("SC012") is explained("equal-seeds")
+    with pytest.raises(UsageError, match=r"--explain 'SC999': no finding has this code; there are"):
+        explained("SC999")
+
+
+numbers = st.sampled_from([1, 2, 3, 7, 16, 40, 1000, 2**62])
+flags: st.SearchStrategy[bool | None] = st.sampled_from([None, True, False])
+seeds = st.none() | st.sampled_from([0, 1, -1, 2**31 - 1, 10**30])
+
+
+@st.composite
+def any_settings(draw: st.DrawFn) -> ReadSettings:
+    """Settings of all kinds, most of them without an order that could be predicted."""
+    arguments: dict[str, Any] = {
+        "cycle": draw(st.none() | numbers | st.just("auto")),
+        "block": draw(numbers),
+        "shuffle_files": draw(flags),
+        "shuffle_seed": draw(seeds),
+        "reshuffle": draw(flags),
+        "deterministic": draw(flags),
+        "global_seed": draw(seeds),
+        "epochs": draw(st.sampled_from([1, 2, 5])),
+        "repeat_files": draw(st.booleans()),
+        "reverse": draw(st.booleans()),
+        "host_by": draw(st.sampled_from(["even", "files", "examples"])),
+        "batch": draw(st.none() | numbers),
+        "pass_index": draw(st.sampled_from([0, 0, 1, 5])),
+        "loop": draw(st.sampled_from(["python", "keras-fit"])),
+    }
+    if arguments["cycle"] == "auto":
+        arguments["cpus"] = draw(st.sampled_from([1, 2, 48]))
+    if draw(st.booleans()):
+        arguments |= {
+            "buffer": draw(numbers | st.just(-2)),
+            "buffer_seed": draw(seeds),
+            "buffer_reshuffle": draw(flags),
+        }
+    if arguments["batch"] is not None:
+        arguments["drop_remainder"] = draw(st.booleans())
+    if draw(st.booleans()):
+        count = draw(st.integers(1, 5))
+        arguments["host"] = Host(index=draw(st.integers(0, count - 1)), count=count)
+    return ReadSettings(**arguments)
+
+
+@st.composite
+def anything(draw: st.DrawFn) -> tuple[Any, ...]:
+    """A dataset, specs of it, settings and a usage."""
+    found = draw(datasets(max_shards=6))
+    names = [split.name for split in found.splits]
+    parts = ["", "[:50%]", "[1%:99.5%]", "[:0shard]", "[:1shard]", "[-1shard:]", "[5%:]", "[:1]"]
+    specs = st.lists(st.sampled_from([*(n + p for n in names for p in parts), "all"]), max_size=3)
+    usage = Usage(
+        hosts=draw(st.none() | st.integers(1, 9)),
+        take=draw(st.none() | numbers),
+        as_data_source=draw(flags),
+        assert_cardinality=draw(st.booleans()),
+        try_autocache=draw(st.booleans()),
+        seeds=tuple(draw(st.lists(st.integers(), max_size=3))),
+        max_open_files=draw(st.none() | numbers),
+    )
+    sums = draw(specs.map(lambda some: ["+".join(some)] if some else None) | specs)
+    return found, sums, draw(specs), draw(any_settings()), usage
+
+
+def report_or_error(case: tuple[Any, ...]) -> str | None:
+    """Check the report of a case and return None, or the error that there is in its place."""
+    found, specs, evaluated, settings, usage = case
+    try:
+        report = lint(found, specs, settings, evaluated=evaluated, usage=usage)
+    except ShardctlError as error:
+        return str(error)
+    for finding in report.findings:
+        assert finding.rule in report.rules
+        for text in (finding.why, finding.fix):
+            assert text.isprintable()
+            assert text
+            # But for a split of that name.
+            assert "None" not in text or any("None" in split.name for split in found.splits)
+        assert set(finding.specs) <= {read.spec for read in report.context.reads}
+    origins = SettingOrigins(lines={})
+    assert "".join(rendering.lint_table(report, origins, PLAIN))
+    assert "".join(to_json(rendering.lint_document(report, origins)))
+    annotations = list(rendering.lint_annotations(report, origins))
+    assert len(annotations) == len(report.findings)
+    assert all(line.count("\n") == 1 for line in annotations)
+    return None
+
+
+REFUSALS = (
+    "two numbers of hosts",
+    "no split given",
+    "is outside",
+    "is too many",
+    "'all' takes no slice",
+)
+
+
+def never_fails(case: tuple[Any, ...]) -> None:
+    refusal = report_or_error(case)
+    assert refusal is None or any(words in refusal for words in REFUSALS), refusal
+
+
+@pytest.mark.long
+def test_whatever_the_settings_are_there_is_a_report() -> None:
+    check_cases(anything(), never_fails, 50)
+
+
+@pytest.mark.fuzz
+def test_whatever_the_settings_are_there_is_a_report_fuzzed() -> None:
+    check_cases(anything(), never_fails, FUZZ, fuzz=True)

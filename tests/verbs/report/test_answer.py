@@ -1,0 +1,344 @@
+"""A report is the answers of the verbs, each as the verb alone gives it, or the verb's reason."""
+
+from __future__ import annotations
+
+import json
+import random
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shardctl
+from shardctl.dataset.dataset import Dataset
+from shardctl.errors import UsageError
+from shardctl.files.documents import to_json
+from shardctl.metadata.layout_document import dataset_from_layout
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.stages.document import pipeline_of
+from shardctl.stages.stages import Range, Read
+from shardctl.verbs.report.answer import Report, report
+from shardctl.verbs.report.document import report_document
+from shardctl.verbs.report.shown import NotShown
+from tests.cases import FUZZ, check_cases
+from tests.pipelines.random_pipelines import Habits, RandomPipeline, Sized, pipelines
+from tests.strategies import error_line
+
+TOY = dataset_from_layout(
+    {
+        "splits": {
+            "train": {"shard_lengths": [30, 31, 0, 29, 30]},
+            "test": {"shard_lengths": [20, 21]},
+        }
+    },
+    stem="toy",
+    folder=Path("/data"),
+)
+SETTINGS = {"shuffle_seed": 5, "buffer": 16, "buffer_seed": 2, "batch": 8}
+
+
+def missing(made: Report) -> dict[str, str]:
+    """Return why parts are not shown, by their names."""
+    return {name: part.reason for name, part in made.parts.items() if isinstance(part, NotShown)}
+
+
+def test_each_part_is_what_its_verb_answers() -> None:
+    made = report(TOY, "train", SETTINGS, evaluated="test[:20]", devices=4)
+    assert missing(made) == {}
+    assert (made.dataset, made.spec, made.num_examples) == (TOY, "train", 120)
+    assert made.quality == shardctl.quality(TOY, "train", SETTINGS)
+    assert made.layout == shardctl.layout(TOY, "train")
+    assert made.hosts == shardctl.hosts(TOY, "train", SETTINGS, hosts=8)
+    assert made.evaluation == shardctl.evaluate(
+        TOY, "test[:20]", SETTINGS, batch=2, hosts=8, devices=4
+    )
+    assert made.lint == shardctl.lint(TOY, None, SETTINGS, evaluated="test[:20]")
+    assert isinstance(made.order, shardctl.Order)
+    planned = shardctl.plan_order(TOY, "train", SETTINGS).order
+    assert np.array_equal(made.order.read(0, 120), planned.read(0, 120))
+    assert made.is_open is None
+    assert made.loaders is None
+
+
+def test_the_map_and_the_strips_are_of_the_order_that_is_measured() -> None:
+    made = report(TOY, "train", SETTINGS)
+    assert not isinstance(made.shard_map, NotShown)
+    assert not isinstance(made.strips, NotShown)
+    # Every example once, so each shard in the row of its own as often as it has examples.
+    assert made.shard_map.counts.sum(axis=1).tolist() == [30, 31, 29, 30]
+    order = shardctl.plan_order(TOY, "train", SETTINGS).order
+    first = made.strips.visits[0]
+    assert first.first_id == order.read(0, 1).tolist()[0]
+    assert sum(visit.count for visit in made.strips.visits) == made.strips.stop
+
+
+@pytest.mark.parametrize(
+    ("settings", "arguments"),
+    [
+        ({}, {"hosts": 3}),
+        ({}, {"usage": shardctl.Usage(hosts=3)}),
+        ({"host": "0/3"}, {}),
+        ({"host": "0/3"}, {"hosts": 3}),
+    ],
+)
+def test_of_several_hosts_one_is_measured(
+    settings: dict[str, Any], arguments: dict[str, Any]
+) -> None:
+    made = report(TOY, None, {**SETTINGS, **settings}, **arguments)
+    first = {**SETTINGS, "host": "0/3"}
+    assert missing(made) == {}
+    assert made.num_hosts == 3
+    assert made.quality == shardctl.quality(TOY, None, first)
+    assert made.hosts == shardctl.hosts(TOY, None, {**SETTINGS, **settings}, hosts=3)
+    host = next(item for item in made.in_force if item.name == "read.host")
+    assert host.value == "0/3"
+    assert host.origin.source == ("argument" if settings else "implied")
+    assert not [note for note in made.notes if "nobody said how many hosts" in note]
+
+
+def test_another_host_is_measured_where_the_settings_name_it() -> None:
+    made = report(TOY, None, {**SETTINGS, "host": "2/3", "host_by": "examples"})
+    assert made.quality == shardctl.quality(
+        TOY, None, {**SETTINGS, "host": "2/3", "host_by": "examples"}
+    )
+    assert made.notes == ()
+
+
+def test_stages_that_pick_a_host_are_not_shared_once_more() -> None:
+    stages = {"stages": "shard(4, 1) | shuffle(9, seed=3) | batch(8)"}
+    made = report(TOY, None, stages, hosts=4)
+    assert made.quality == shardctl.quality(TOY, None, stages)
+    assert set(missing(made)) == {"hosts"}
+    assert "picks one host" in missing(made)["hosts"]
+
+
+def test_what_nobody_said_is_noted() -> None:
+    made = report(TOY)
+    assert [note.split(":")[0] for note in made.notes] == [
+        "nobody said how many hosts read",
+        "nobody said how large a batch is",
+    ]
+    assert not isinstance(made.evaluation, NotShown)
+    assert made.evaluation.device_batch == 256
+    assert made.num_hosts == 8
+    staged = report(TOY, None, {"stages": "shuffle(9, seed=3) | batch(24)"}, devices=4)
+    assert not isinstance(staged.evaluation, NotShown)
+    assert staged.evaluation.device_batch == 6
+    assert [note.split(":")[0] for note in staged.notes] == ["nobody said how many hosts read"]
+    uneven = report(TOY, None, {"batch": 10}, hosts=1, devices=4)
+    assert not isinstance(uneven.evaluation, NotShown)
+    assert uneven.evaluation.device_batch == 3  # 10 examples on 4 devices: 3, 3, 2 and 2
+    assert list(uneven.notes) == [
+        "a batch of 10 is no multiple of --devices 4: in the evaluation a device has 3"
+    ]
+
+
+def test_a_batch_of_stages_counts_also_where_their_order_is_open() -> None:
+    made = report(TOY, None, {"stages": "filter(f) | batch(16)"}, devices=2)
+    assert not isinstance(made.evaluation, NotShown)
+    assert made.evaluation.device_batch == 8
+
+
+def test_a_dropped_remainder_is_dropped_in_the_evaluation_too() -> None:
+    made = report(TOY, None, {"batch": 8, "drop_remainder": True})
+    assert not isinstance(made.evaluation, NotShown)
+    assert made.evaluation.remainder == "drop"
+
+
+def test_an_order_without_seeds_is_shown_with_stand_ins_and_says_so() -> None:
+    made = report(TOY, None, {"shuffle_files": True, "buffer": 10})
+    assert missing(made) == {}
+    assert made.is_open is not None
+    assert made.is_open.startswith("--shuffle-files without a seed")
+    assert not isinstance(made.quality, NotShown)
+    assert made.order is made.quality.order
+    assert any("measured with --shuffle-seed 1" in warning for warning in made.warnings)
+
+
+NOT_SHOWN: list[tuple[str | None, dict[str, Any], dict[str, str]]] = [
+    ("train[:1]", {}, {"quality": "needs 2 examples at least, and train[:1] has 1"}),
+    (
+        None,
+        {"stages": "filter(f) | batch(4)"},
+        {
+            "quality": "filter leaves the order open",
+            "strips": "filter leaves the order open",
+            "shard_map": "filter leaves the order open",
+            "hosts": "how many examples of a host pass filter",
+        },
+    ),
+    (
+        None,
+        {"stages": "zip(read(train), read(test)) | shard(3, 1)"},
+        {"hosts": "picks one host"},
+    ),
+    (
+        None,
+        {"loader": "torch", "global_seed": 3, "shuffle": True},
+        {"hosts": "--global-seed means nothing", "evaluation": "--global-seed means nothing"},
+    ),
+    (
+        None,
+        {"host": "1/9", "host_by": "files"},
+        {
+            "quality": "TFDS needs one a host",
+            "strips": "TFDS needs one a host",
+            "shard_map": "TFDS needs one a host",
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("spec", "settings", "expected"), NOT_SHOWN)
+def test_a_part_that_cannot_be_had_says_why_and_the_others_are_there(
+    spec: str | None, settings: dict[str, Any], expected: dict[str, str]
+) -> None:
+    made = report(TOY, spec, settings)
+    found = missing(made)
+    assert made.to_html().rstrip().endswith("</html>")
+    assert found.keys() == expected.keys()
+    for name, reason in expected.items():
+        assert reason in found[name]
+        assert "\n" not in found[name]
+
+
+def test_an_evaluation_needs_a_split_to_be_evaluated_on() -> None:
+    alone = Dataset(name="toy", splits=TOY.splits[:1])
+    assert missing(report(alone, None, SETTINGS)) == {
+        "evaluation": "toy has no split test or validation; say what is evaluated on with "
+        "--eval SPEC"
+    }
+    made = report(alone, None, SETTINGS, evaluated="train[:9]")
+    assert missing(made) == {}
+
+
+def test_stages_without_an_end_are_shown() -> None:
+    made = report(TOY, None, {"stages": "shuffle(9, seed=1) | repeat | batch(7)"})
+    assert missing(made) == {}
+
+
+def test_all_loaders_are_compared_where_somebody_asks() -> None:
+    made = report(TOY, None, {"batch": 8}, hosts=2, loaders=True)
+    assert made.loaders == shardctl.compare_loaders(TOY, None, {"batch": 8, "host": "0/2"})
+    staged = report(TOY, None, {"stages": "batch(4)"}, loaders=True)
+    assert "other loaders have none" in missing(staged)["loaders"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"spec": "train["}, "'train['"),
+        ({"spec": "validation"}, "validation"),
+        ({"settings": {"host": "0/3"}, "hosts": 4}, "two numbers of hosts"),
+        ({"hosts": 0}, "--hosts 0"),
+        ({"hosts": 1_000_001}, "--hosts '1000001': a number from 1 to 1000000"),
+        ({"devices": 0}, "--devices '0': a number from 1 to 1000000"),
+        ({"settings": {"stages": "range(9) | batch(2)"}}, "no reader of TFDS"),
+        ({"settings": {"loader": "hf", "input_shards": 3}}, "--input-shards 3 needs --streaming"),
+        ({"spec": "train", "settings": {"stages": "read(test) | batch(2)"}}, "leave one of them"),
+        ({"settings": {"stages": "read(test, data='nowhere')"}}, "no dataset 'nowhere'"),
+    ],
+)
+def test_what_cannot_be_read_at_all_is_an_error(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(shardctl.ShardctlError, match=message.replace("[", "\\[")):
+        report(TOY, **arguments)
+
+
+READS = (
+    Read(),
+    Read(spec="train[:50%]"),
+    Read(spec="test", data="mnist"),
+    Read(spec="train+test", settings=(("cycle", 3), ("shuffle_seed", 7))),
+    Read(spec="train", settings=(("host", "0/2"),)),
+    Range(stop=5),
+)
+
+
+def a_source(rng: random.Random) -> Sized:
+    return Sized(source=rng.choices(READS, weights=[6, 4, 1, 4, 2, 1])[0], num_examples=160)
+
+
+def a_report_comes_or_one_line(drawn: RandomPipeline) -> None:
+    reports: list[Report] = []
+    settings = ReadSettings(stages=drawn.pipeline)
+    if error_line(lambda: reports.append(report(TOY, None, settings, hosts=2))) is not None:
+        return
+    (made,) = reports
+    for reason in missing(made).values():
+        assert reason
+        assert reason.isprintable()
+    document = json.loads("".join(to_json(report_document(made))))
+    for name in ("layout", "shard_map", "strips", "quality", "hosts", "eval", "lint"):
+        part = made.parts["evaluation" if name == "eval" else name]
+        assert ("not_shown" in document[name]) == isinstance(part, NotShown)
+    words = shlex.split(document["again"])
+    assert pipeline_of(words[words.index("--stages") + 1]) == drawn.pipeline
+    assert made.to_html().rstrip().endswith("</html>")
+
+
+@pytest.mark.long
+def test_a_report_comes_for_any_stages_or_one_line_says_why_not() -> None:
+    check_cases(
+        pipelines(a_source, Habits(mixtures=0.3, seedless=0.2)), a_report_comes_or_one_line, 25
+    )
+
+
+@pytest.mark.fuzz
+def test_a_report_comes_for_any_stages_or_one_line_says_why_not_fuzz() -> None:
+    habits = Habits(mixtures=0.3, seedless=0.2, scrambled=0.1)
+    check_cases(
+        pipelines(a_source, habits), a_report_comes_or_one_line, max(FUZZ // 20, 1), fuzz=True
+    )
+
+
+def test_settings_of_python_are_arguments() -> None:
+    usage = shardctl.Usage(take=9, try_autocache=False)
+    made = report(TOY, None, SETTINGS, evaluated=["test"], usage=usage, hosts=2)
+    said = {
+        item.name: (item.value, item.origin.by)
+        for item in made.in_force
+        if item.origin.source == "argument"
+    }
+    assert said == {
+        "dataset": ("toy", "dataset"),
+        "read.shuffle_seed": (5, "shuffle_seed"),
+        "read.buffer": (16, "buffer"),
+        "read.buffer_seed": (2, "buffer_seed"),
+        "read.batch": (8, "batch"),
+        "lint.eval": (["test"], "evaluated"),
+        "lint.hosts": (2, "hosts"),
+        "lint.take": (9, "usage.take"),
+        "lint.autocache": (False, "usage.try_autocache"),
+    }
+
+
+def test_a_report_is_short_where_it_is_printed() -> None:
+    assert repr(report(TOY, "train[:1]")) == (
+        "<Report toy train[:1]: 0 findings, not shown: quality>"
+    )
+
+
+def test_a_report_is_a_page_of_its_own() -> None:
+    page = report(TOY, None, SETTINGS).to_html()
+    assert page.startswith("<!DOCTYPE html>")
+    assert page.rstrip().endswith("</html>")
+
+
+def test_hosts_that_nobody_asked_for_warn_of_nothing(tmp_path: Path) -> None:
+    """TFDS refuses 8 hosts of 5 examples, which are only shown where nobody said how many."""
+    path = tmp_path / "toy.yaml"
+    path.write_text(
+        "name: toy\nsplits: {train: {shard_lengths: [3, 4]}, test: {shard_lengths: [5]}}\n"
+    )
+    assert shardctl.report(str(path)).warnings == ()
+    asked = shardctl.report(str(path), hosts=8)
+    assert [warning.partition(",")[0] for warning in asked.warnings] == [
+        "TFDS refuses to read a split without examples"
+    ]
+
+
+def test_a_spec_without_examples_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"'train\[:0\]' has no examples: there is nothing to"):
+        report("mnist", "train[:0]")

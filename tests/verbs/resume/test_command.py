@@ -1,0 +1,569 @@
+"""`shardctl resume`, from the command line to what it writes."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.conftest import Shardctl
+from tests.tfds_datasets import write_dataset
+
+LAYOUT = """
+name: toy
+version: 1.0.0
+splits:
+  train: {shard_lengths: [3, 5, 3]}
+"""
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    path = tmp_path / "toy.yaml"
+    path.write_text(LAYOUT)
+    return path
+
+
+def file(shard: int) -> str:
+    return f"toy-train.tfrecord-{shard:05}-of-00003"
+
+
+def test_the_table_says_where_it_stopped_and_what_to_read(shardctl: Shardctl, toy: Path) -> None:
+    ran = shardctl("resume", "--consumed", 3, "--cycle", 2, "--block", 2, "-d", toy)
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert ran.stdout == (
+        "train of toy:1.0.0: cycle 2, block 2\n"
+        "stopped: after 3 examples, in epoch 0; 2 files open, 2 of 3 opened, "
+        "1 of a block of 2 read\n"
+        "left: 8 examples of epoch 0 in 4 file instructions\n"
+        "file                               skip  take  of\n"
+        "toy-train.tfrecord-00001-of-00003     1     1   5\n"
+        "toy-train.tfrecord-00000-of-00003     2     1   3\n"
+        "toy-train.tfrecord-00001-of-00003     2     3   5\n"
+        "toy-train.tfrecord-00002-of-00003     0     3   3\n"
+        "exact: the order continues id by id.\n"
+        "read with: tfds.ReadConfig(interleave_cycle_length=2, interleave_block_length=2, "
+        "experimental_interleave_sort_fn=..) that returns these instructions, "
+        "shuffle_files=False\n"
+        "in Python: shardctl.tfds does so from the plan file that --output plan.yaml writes\n"
+    )
+
+
+def test_further_epochs_are_named(shardctl: Shardctl, toy: Path) -> None:
+    ran = shardctl(
+        "resume", "--steps", 3, "--batch", 4, "--epochs", 3, "--shuffle-seed", 1, "-d", toy
+    )
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    shown = ran.stdout.splitlines()
+    assert shown[1].startswith("stopped: after 12 examples, in epoch 1, 3 batches; ")
+    assert shown[2] == "left: 10 examples of epoch 1 in 3 file instructions, then 1 epoch"
+    assert shown[-1] == (
+        "then: epoch 2, files reshuffled; resume --consumed 22 lists the first of them"
+    )
+    assert shown[-3].endswith(".concatenate(epochs 2 to 2).batch(4)")
+
+
+def test_the_end_is_not_an_error(shardctl: Shardctl, toy: Path) -> None:
+    ran = shardctl("resume", "--consumed", 11, "-d", toy)
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines()[1:] == [
+        "stopped: after 11 examples, in epoch 0",
+        "left: nothing, the order is at its end",
+    ]
+
+
+def test_programs_get_the_documented_fields(shardctl: Shardctl, toy: Path) -> None:
+    options = ("--consumed", 4, "--buffer", 3, "--buffer-seed", 7, "--cycle", 1, "-d", toy)
+    as_json, as_yaml = (shardctl("resume", *options, "-f", name) for name in ("json", "yaml"))
+    document = json.loads(as_json.stdout)
+    assert document == yaml.safe_load(as_yaml.stdout)
+    assert [document["format_version"], document["kind"]] == [1, "resume"]
+    assert (document["consumed"], document["epoch"], document["remaining"]) == (4, 0, 7)
+    assert document["pipeline"]["buffer_seed"] == 7
+    assert (document["mode"], document["exact"], len(document["pending"])) == (
+        "exactly-once",
+        False,
+        2,
+    )
+    assert document["file_instructions"][-1] == {
+        "filename": file(2),
+        "split": "train",
+        "skip": 0,
+        "take": 3,
+        "examples_in_shard": 3,
+    }
+    exact = json.loads(shardctl("resume", *options, "--mode", "exact-order", "-f", "json").stdout)
+    assert exact["exact"] is True
+    assert exact["shuffle"]["emitted"] == 4
+
+
+def test_without_a_seed_the_numbers_of_both_modes_are_in_the_document(
+    shardctl: Shardctl, toy: Path
+) -> None:
+    options = ("resume", "--consumed", 6, "--buffer", 3, "--cycle", 1, "-d", toy)
+    ran = shardctl(*options)
+    assert ran.exit_code == 2
+    assert (
+        "only the seed of that very run tells what the buffer held (--buffer-seed N" in ran.stderr
+    )
+    for offered in ("--mode at-most-once", "--mode at-least-once with --risk R", "--seen FILE"):
+        assert offered in ran.stderr
+    ran = shardctl(*options, "--mode", "at-most-once", "--prove", "-f", "json")
+    document = json.loads(ran.stdout)
+    # After 6 of 11 the buffer had read 6 + 3 - 1.
+    assert document["unseeded"] == {
+        "buffer_size": 3,
+        "emitted": 6,
+        "num_read": 8,
+        "first_read": 8,
+        "buffers_again": 0,
+        "most_lost": 2,
+        "expected_lost": 2.0,
+        "least_repeated": 0,
+        "most_repeated": 0,
+        "risk": None,
+    }
+    assert (document["remaining"], document["exact"]) == (3, False)
+    assert document["after_read"] == [{"call": "shuffle", "buffer_size": 3, "seed": None}]
+    assert document["proof"] == {
+        "compared": 3,
+        "lost": 2,
+        "repeated": 0,
+        "moved": None,
+        "allowed": {"lost": 2, "repeated": 0},
+    }
+    again = shardctl(*options, "--mode", "at-least-once", "--risk", 1, "-o", "plan.yaml")
+    assert again.exit_code == 0
+    unseeded = yaml.safe_load(Path("plan.yaml").read_text())["unseeded"]
+    # Of the first two inputs each is left with a chance of (2/3) ** 6; of the first 5, which are
+    # read before the last buffer, (3 * 2/3 ** 6 + 2/3 ** 5 + 2/3 ** 4).
+    assert unseeded["first_read"] == 5
+    assert unseeded["expected_lost"] == pytest.approx(
+        3 * (2 / 3) ** 6 + (2 / 3) ** 5 + (2 / 3) ** 4, rel=1e-5
+    )
+    assert (unseeded["least_repeated"], unseeded["most_repeated"]) == (1, 3)
+    assert shardctl("resume", "--plan", "plan.yaml", "-d", toy, "--prove").exit_code == 0
+
+
+@pytest.mark.parametrize("risk", ["0", "-1", "nan", "inf", "few", "3.5"])
+def test_a_risk_that_is_none_is_refused(shardctl: Shardctl, toy: Path, risk: str) -> None:
+    options = ("resume", "--consumed", 6, "--buffer", 3, "-d", toy, "--mode", "at-least-once")
+    ran = shardctl(*options, f"--risk={risk}")
+    assert ran.exit_code == 2
+    assert f"--risk '{risk}': the number of examples that may be lost" in ran.stderr
+    assert "above 0 and at most the size of the buffer" in ran.stderr
+
+
+def test_csv_has_a_row_an_instruction(shardctl: Shardctl, toy: Path) -> None:
+    ran = shardctl("resume", "--consumed", 9, "--cycle", 1, "-d", toy, "-f", "csv")
+    rows = list(csv.reader(ran.stdout.splitlines()))
+    assert rows == [
+        ["host", "filename", "split", "skip", "take", "examples_in_shard"],
+        ["", file(2), "train", "1", "2", "3"],
+    ]
+    ran = shardctl("resume", "--consumed", 5, "--hosts", 2, "--to-hosts", 3, "-d", toy, "-f", "csv")
+    assert [row[:1] for row in csv.reader(ran.stdout.splitlines())] == [["host"], ["0/3"]]
+
+
+def test_the_ending_of_the_file_chooses_the_format(shardctl: Shardctl, toy: Path) -> None:
+    for name in ("plan.json", "plan.yaml", "plan.YML"):
+        ran = shardctl("resume", "--consumed", 3, "-d", toy, "-o", name)
+        assert (ran.exit_code, ran.stdout) == (0, "")
+        assert ran.stderr == (
+            f"wrote {name}: 2 file instructions, 8 examples left, mode exact\n"
+            f"next: shardctl.tfds.resume(builder, '{name}') in Python; "
+            f"shardctl resume --plan {name} -d {toy} --prove checks it\n"
+        )
+        words = shlex.split(ran.stderr.partition("; shardctl ")[2].partition(" checks")[0])
+        assert "proof: lost 0, repeated 0, moved 0 of 8" in shardctl(*words).stdout
+    assert json.loads(Path("plan.json").read_text()) == yaml.safe_load(
+        Path("plan.yaml").read_text()
+    )
+    assert Path("plan.YML").read_text() == Path("plan.yaml").read_text()
+    ran = shardctl("resume", "--consumed", 3, "-d", toy, "-f", "table", "-o", "plan.json")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("error: --output 'plan.json' is no place for table; ")
+    assert json.loads(Path("plan.json").read_text())["kind"] == "resume"
+
+
+def test_python_is_code_to_paste_also_of_a_plan_file(shardctl: Shardctl, toy: Path) -> None:
+    stopped = ("--consumed", 3, "--cycle", 2, "-d", toy)
+    printed = shardctl("resume", *stopped, "-f", "python")
+    assert (printed.exit_code, printed.stderr) == (0, "")
+    compile(printed.stdout, "resume.py", "exec")
+    assert 'ds = builder.as_dataset(split="train", read_config=' in printed.stdout
+    written = shardctl("resume", *stopped, "-o", "resume.py")
+    assert written.stderr == (
+        "wrote resume.py: code for 2 file instructions, 8 examples left, mode exact\n"
+        "next: paste it where the pipeline was made; its ds goes on where that one stopped\n"
+    )
+    assert Path("resume.py").read_text() == printed.stdout
+    ordered = ("--buffer", 3, "--buffer-seed", 1, "--mode", "exact-order")
+    made = shardctl("resume", *stopped, *ordered, "-f", "python").stdout
+    assert 'consumed=3, mode="exact-order"' in made.replace("\n    ", " ")
+    shardctl("resume", *stopped, *ordered, "-o", "plan.yaml")
+    of_file = shardctl("resume", "--plan", "plan.yaml", "-d", toy, "-f", "python").stdout
+    assert of_file.splitlines()[-1] == 'ds = shardctl.tfds.resume(builder, "plan.yaml")'
+    table = shardctl("resume", "--plan", "plan.yaml", "-d", toy).stdout
+    assert "in Python: shardctl.tfds.resume(builder, 'plan.yaml')\n" in table
+
+
+@pytest.mark.parametrize("framework", ["loop", "keras", "flax"])
+def test_a_script_for_a_framework_is_python_without_saying_so(
+    shardctl: Shardctl, toy: Path, framework: str
+) -> None:
+    stopped = ("--steps", 2, "--batch", 2, "--buffer", 3, "--buffer-seed", 7, "-d", toy)
+    printed = shardctl("resume", *stopped, "--for", framework)
+    assert (printed.exit_code, printed.stderr) == (0, "")
+    compile(printed.stdout, "train.py", "exec")
+    assert shardctl("resume", *stopped, "--for", framework, "-f", "python") == printed
+    written = shardctl("resume", *stopped, "--for", framework, "--prove", "-o", "train.py")
+    assert Path("train.py").read_text() == printed.stdout
+    assert written.stderr == (
+        f"wrote train.py: a training script ({framework}), from example 4 on\n"
+        "next: edit prepare(), the model and the loss; rerun it after an interruption\n"
+        "proof: lost 0, repeated 0, moved 0 of 7 examples\n"
+    )
+    shardctl("resume", *stopped, "--mode", "exact-order", "-o", "plan.yaml")
+    of_file = shardctl("resume", "--plan", "plan.yaml", "-d", toy, "--for", framework)
+    assert of_file == printed
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--for", "torch"), "--for 'torch': choose from loop, keras, flax"),
+        (("--for", "keras", "-f", "json"), "--for is for code, and this is json; leave --format "),
+        (("--for", "keras", "-o", "plan.yaml"), "--for is for code, and this is yaml; leave "),
+        (("--for", "keras", "--hosts", 2, "--to-hosts", 3), "is shared among other hosts"),
+        (("--for", "keras", "--host", "1/2"), "nothing in it joins the gradients of several hosts"),
+        (("--for", "keras", "--buffer", 3), "only the seed of that very run tells what the buf"),
+        (("--for", "loop", "--shuffle-files"), "another order in each run; give --shuffle-seed N"),
+    ],
+)
+def test_a_script_that_would_not_go_on_is_refused(
+    shardctl: Shardctl, toy: Path, options: tuple[str, ...], said: str
+) -> None:
+    ran = shardctl("resume", "--consumed", 4, "--batch", 2, "-d", toy, *options)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert said in ran.stderr
+    assert ran.stderr.count("\n") == 1
+    assert not Path("plan.yaml").exists()
+
+
+def test_a_plan_is_checked_against_its_dataset(shardctl: Shardctl, toy: Path) -> None:
+    shardctl("resume", "--consumed", 3, "-d", toy, "-o", "plan.yaml")
+    ran = shardctl("resume", "--plan", "plan.yaml", "-d", toy, "--prove")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert ran.stdout.endswith("proof: lost 0, repeated 0, moved 0 of 8 examples\n")
+    toy.write_text(LAYOUT.replace("5, 3", "5, 4"))
+    ran = shardctl("resume", "--plan", "plan.yaml", "-d", toy)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr == (
+        "error: the plan was made for another state of toy:1.0.0: "
+        "train had 11 examples in 3 shards, now 12 in 3\n"
+    )
+
+
+@pytest.mark.tensorflow
+def test_a_plan_of_another_version_is_taken_knowingly(shardctl: Shardctl, toy: Path) -> None:
+    shardctl("resume", "--consumed", 3, "-d", toy, "-o", "plan.yaml")
+    toy.write_text(LAYOUT.replace("1.0.0", "2.0.0"))
+    ran = shardctl("resume", "--plan", "plan.yaml", "-d", toy)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr == (
+        "error: the plan was made for another state of toy:1.0.0: "
+        "its version was 1.0.0, now 2.0.0; --allow-version takes it all the same\n"
+    )
+    for command in ("resume", "verify"):
+        ran = shardctl(command, "--plan", "plan.yaml", "-d", toy)
+        assert (ran.exit_code, ran.stdout) == (2, "")
+        ran = shardctl(command, "--plan", "plan.yaml", "-d", toy, "--allow-version")
+        assert ran.exit_code == 0
+    ran = shardctl("resume", "--plan", "plan.yaml", "-d", toy, "--allow-version", "-o", "new.yaml")
+    assert ran.exit_code == 0
+    assert shardctl("resume", "--plan", "new.yaml", "-d", toy, "--prove").exit_code == 0
+    toy.write_text(LAYOUT.replace("1.0.0", "2.0.0").replace("5, 3", "5, 4"))
+    ran = shardctl("resume", "--plan", "plan.yaml", "-d", toy, "--allow-version")
+    assert ran.exit_code == 2
+    assert "train had 11 examples in 3 shards, now 12 in 3" in ran.stderr
+
+
+def test_allow_version_without_a_plan_is_refused(shardctl: Shardctl, toy: Path) -> None:
+    for command in ("resume", "verify"):
+        ran = shardctl(command, "--allow-version", "-d", toy)
+        assert ran.exit_code == 2
+        assert ran.stderr == (
+            "error: --allow-version is for a plan file; name one with --plan FILE\n"
+        )
+
+
+def test_folders_in_the_other_order_are_named(shardctl: Shardctl, tmp_path: Path) -> None:
+    a, b = (write_dataset(tmp_path / name, splits={"train": [4, 3]}) for name in "ab")
+    shardctl("resume", "--consumed", 3, "-d", a, "-d", b, "-o", "plan.json")
+    assert shardctl("resume", "--plan", "plan.json", "-d", a, "-d", b, "--prove").exit_code == 0
+    for options in ((), ("--prove",), ("--allow-version",)):
+        ran = shardctl("resume", "--plan", "plan.json", "-d", b, "-d", a, *options)
+        assert (ran.exit_code, ran.stdout) == (2, "")
+        assert "folders a/toy/1.0.0 and b/toy/1.0.0 are read in the other order" in ran.stderr
+
+
+def test_a_plan_knows_where_its_dataset_lay(shardctl: Shardctl, tmp_path: Path) -> None:
+    folder = write_dataset(tmp_path / "data", splits={"train": [3, 4, 5]})
+    shardctl("resume", "--consumed", 3, "-d", folder, "-o", "plan.json")
+    assert shardctl("resume", "--plan", "plan.json").exit_code == 0
+    folder.rename(tmp_path / "moved")
+    ran = shardctl("resume", "--plan", "plan.json")
+    assert ran.exit_code == 2
+    assert "say where the plan's dataset is with --dataset REF" in ran.stderr
+    assert shardctl("resume", "--plan", "plan.json", "-d", tmp_path / "moved").exit_code == 0
+
+
+def test_a_broken_promise_exits_with_one(shardctl: Shardctl, toy: Path) -> None:
+    from dataclasses import replace
+
+    from shardctl.saved.plan_file import plan_yaml, read_plan
+
+    shardctl("resume", "--consumed", 3, "--cycle", 1, "-d", toy, "-o", "plan.yaml")
+    plan = read_plan("plan.yaml")
+    # A plan that says it begins elsewhere, with a digest of its own.
+    Path("plan.yaml").write_text("".join(plan_yaml(replace(plan, consumed=2))))
+    ran = shardctl("resume", "--plan", "plan.yaml", "-d", toy, "--prove", "-f", "json")
+    assert ran.exit_code == 1
+    proof = json.loads(ran.stdout)["proof"]
+    broken = {promise["name"]: promise for promise in proof.pop("broken")}
+    assert proof == {"compared": 9, "lost": 1, "repeated": 0, "moved": 9}
+    assert broken["remaining"] == {"name": "remaining", "promised": "8", "found": "9"}
+    *promises, last = ran.stderr.splitlines()
+    assert len(promises) == len(broken)
+    assert promises[0] == ("broken promise: remaining: the plan says 8, the pipeline comes to 9")
+    assert last == "proof: lost 1, repeated 0, moved 9 of 9 examples"
+
+
+def test_other_hosts_share_what_is_left(shardctl: Shardctl, toy: Path) -> None:
+    ran = shardctl(
+        "resume", "--consumed", "4,2", "--hosts", 2, "--to-hosts", 3, "-d", toy, "--prove"
+    )
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    shown = ran.stdout.splitlines()
+    assert shown[1] == "stopped: 2 hosts, each after 4 .. 2 examples"
+    assert [line.split()[:3] for line in shown[4:7]] == [
+        ["0", "2", "1"],
+        ["1", "2", "1"],
+        ["2", "1", "1"],
+    ]
+    assert shown[-1] == "proof: lost 0, repeated 0 of 5 examples"
+
+
+def test_a_log_of_what_was_seen(shardctl: Shardctl, toy: Path) -> None:
+    log = "\n".join(f"{file(1)}__{index}" for index in (4, 0, 4)) + "\n"
+    Path("seen.txt").write_text(log)
+    Path("seen.gz").write_bytes(gzip.compress(log.encode()))
+    plain, zipped = (
+        shardctl("resume", "--seen", name, "-d", toy, "-f", "csv", "--shuffle-files")
+        for name in ("seen.txt", "seen.gz")
+    )
+    assert plain == zipped
+    assert [row[1:5] for row in csv.reader(plain.stdout.splitlines())][1:] == [
+        [file(0), "train", "0", "3"],
+        [file(1), "train", "1", "3"],
+        [file(2), "train", "0", "3"],
+    ]
+    ran = shardctl("resume", "--seen", "seen.txt", "-d", toy, "--prove", "-o", "plan.json")
+    assert ran.stderr == (
+        "wrote plan.json: 3 file instructions, 9 examples left, mode exactly-once\n"
+        "next: shardctl.tfds.resume(builder, 'plan.json') in Python; "
+        f"shardctl resume --plan plan.json -d {toy} checks it\n"
+        "proof: lost 0, repeated 0 of 9 examples\n"
+    )
+    ran = shardctl("resume", "--plan", "plan.json", "-d", toy, "--prove")
+    assert (ran.exit_code, "give it again with --seen FILE" in ran.stderr) == (2, True)
+    ran = shardctl("resume", "--plan", "plan.json", "-d", toy, "--prove", "--seen", "seen.txt")
+    assert ran.exit_code == 0
+    Path("seen.txt").write_text(f"{log}{file(3)}__0\n")
+    ran = shardctl("resume", "--seen", "seen.txt", "-d", toy)
+    assert ran.exit_code == 2
+    assert ran.stderr.startswith("error: 'seen.txt', line 4: tfds_id ")
+
+
+def test_a_plan_that_would_not_be_read_back_is_not_written(
+    shardctl: Shardctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shardctl.stores.file_text.MAX_VALUES", 600_000)
+    layout = tmp_path / "many.yaml"
+    layout.write_text("name: many\nsplits: {train: {num_examples: 600000, num_shards: 60000}}")
+    ran = shardctl("resume", "--consumed", 10, "-d", layout, "-o", "plan.yaml")
+    assert ran.exit_code == 2
+    assert ran.stderr.startswith(
+        "error: a plan file of 59,999 file instructions would not be read back: 50,000 are the most"
+    )
+    assert not Path("plan.yaml").exists()
+    assert shardctl("resume", "--consumed", 10, "-d", layout, "-o", "plan.csv").exit_code == 0
+
+
+@pytest.fixture
+def elsewhere(shardctl: Shardctl, tmp_path: Path) -> Path:
+    """Two layouts of one dataset and two folders in the working folder; returns another folder."""
+    for name in ("big", "more"):
+        Path(f"{name}.yaml").write_text("splits: {train: {shard_lengths: [3, 5, 3]}}\n")
+    for name in ("one", "two"):
+        write_dataset(Path(name).absolute(), splits={"train": [3, 5]}, with_files=False)
+    Path("plans").mkdir()
+    folder = tmp_path / "else" / "where"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("given", "kept", "name"),
+    [
+        (["big.yaml"], ["../big.yaml"], "plan.json"),
+        (["big.yaml", "more.yaml"], ["../big.yaml", "../more.yaml"], "plan.yaml"),
+        (["one"], ["../one"], "plan.yaml"),
+        (["./one/toy/1.0.0"], ["../one/toy/1.0.0"], "plan.json"),
+        (["one", "two"], ["../one", "../two"], "plan.json"),
+        (["{cwd}/big.yaml"], ["{cwd}/big.yaml"], "plan.yaml"),
+        (["mnist"], None, "plan.yaml"),
+    ],
+)
+def test_the_dataset_of_a_plan_is_found_again_from_any_folder(
+    given: list[str],
+    kept: list[str] | None,
+    name: str,
+    shardctl: Shardctl,
+    elsewhere: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cwd = Path.cwd()
+    refs = [word for ref in given for word in ("-d", ref.format(cwd=cwd))]
+    assert not shardctl("resume", "--consumed", 2, *refs, "-o", f"plans/{name}").exit_code
+    document = yaml.safe_load(Path(f"plans/{name}").read_text("utf-8"))
+    assert document["format_version"] == 1
+    assert document.get("refs") == (kept and [ref.format(cwd=cwd) for ref in kept])
+    before = shardctl("resume", "--plan", f"plans/{name}", *refs).stdout
+    for folder in (cwd, cwd / "plans", elsewhere):
+        monkeypatch.chdir(folder)
+        path = os.path.relpath(cwd / "plans" / name)
+        for one in (path, cwd / "plans" / name)[: 2 if folder == elsewhere else 1]:
+            ran = shardctl("resume", "--plan", one)
+            shown = ran.stdout.replace(str(one), f"plans/{name}")  # in the call that reads it
+            assert (ran.exit_code, ran.stderr, shown) == (0, "", before)
+        # Written again elsewhere, it leads there too.
+        assert not shardctl("resume", "--plan", path, "-o", elsewhere / name).exit_code
+        again = shardctl("resume", "--plan", elsewhere / name).stdout
+        assert again.replace(str(elsewhere / name), f"plans/{name}") == before
+        assert shardctl("diff", path, elsewhere / name).exit_code == 0
+
+
+@pytest.mark.parametrize("by", ["shardctl.yaml", "SHARDCTL_DATASET", "folder"])
+def test_a_plan_keeps_how_a_dataset_was_named_whoever_named_it(
+    by: str, shardctl: Shardctl, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cwd = Path.cwd()
+    if by == "shardctl.yaml":
+        Path(by).write_text("dataset: [big.yaml, more.yaml]\n")
+        monkeypatch.chdir("plans")
+    elif by == "folder":
+        monkeypatch.chdir("one/toy/1.0.0")
+    else:
+        monkeypatch.setenv(by, "big.yaml")
+    assert not shardctl("resume", "--consumed", 2, "-o", cwd / "plans/p.yaml").exit_code
+    monkeypatch.delenv("SHARDCTL_DATASET", raising=False)
+    monkeypatch.chdir(elsewhere)
+    ran = shardctl("resume", "--plan", cwd / "plans/p.yaml")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+
+
+def test_a_dataset_that_is_named_wins_over_what_a_plan_says(
+    shardctl: Shardctl, elsewhere: Path
+) -> None:
+    shardctl("resume", "--consumed", 2, "-d", "big.yaml", "-o", "plan.yaml")
+    Path("big.yaml").write_text("splits: {train: {shard_lengths: [3, 5, 4]}}\n")
+    changed = shardctl("resume", "--plan", "plan.yaml")
+    assert changed.exit_code == 2
+    assert "train had 11 examples in 3 shards, now 12 in 3" in changed.stderr
+    Path("other").mkdir()
+    Path("more.yaml").rename("other/big.yaml")
+    assert shardctl("resume", "--plan", "plan.yaml", "-d", "other/big.yaml").exit_code == 0
+
+
+def test_a_plan_whose_dataset_has_moved_asks_for_it_and_may_be_told(
+    shardctl: Shardctl, elsewhere: Path
+) -> None:
+    shardctl("resume", "--consumed", 2, "-d", "big.yaml", "-o", "plans/plan.yaml")
+    Path("other").mkdir()
+    Path("big.yaml").rename("other/big.yaml")
+    missing = shardctl("resume", "--plan", "plans/plan.yaml")
+    assert (missing.exit_code, missing.stdout) == (2, "")
+    assert missing.stderr == (
+        "error: plans/plan.yaml: no file or folder '../big.yaml'; say where the plan's dataset is "
+        "with --dataset REF\n"
+    )
+    assert shardctl("resume", "--plan", "plans/plan.yaml", "-d", "other/big.yaml").exit_code == 0
+    text = Path("plans/plan.yaml").read_text("utf-8")
+    Path("plans/plan.yaml").write_text(text.replace("../big.yaml", "../other/big.yaml"), "utf-8")
+    assert shardctl("resume", "--plan", "plans/plan.yaml").exit_code == 0
+
+
+def test_a_plan_that_was_moved_finds_the_folder_where_it_lay(
+    shardctl: Shardctl, elsewhere: Path
+) -> None:
+    shardctl("resume", "--consumed", 2, "-d", "one", "-o", "plan.yaml")
+    Path("plan.yaml").rename(elsewhere / "plan.yaml")
+    assert shardctl("resume", "--plan", elsewhere / "plan.yaml").exit_code == 0
+    # A dataset of another layout at the path that it has kept is not taken for it.
+    write_dataset(elsewhere / "one", splits={"train": [4, 4]}, with_files=False)
+    assert shardctl("resume", "--plan", elsewhere / "plan.yaml").exit_code == 0
+
+
+@pytest.mark.parametrize("refs", ["x", [1], [["a"]], {"a": 1}])
+def test_refs_of_another_kind_are_refused(refs: object, shardctl: Shardctl, toy: Path) -> None:
+    shardctl("resume", "--consumed", 2, "-d", toy, "-o", "plan.json")
+    document = json.loads(Path("plan.json").read_text())
+    Path("plan.json").write_text(json.dumps({**document, "refs": refs}))
+    ran = shardctl("resume", "--plan", "plan.json")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("error: plan.json: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ((), "say how far the pipeline got, in one way"),
+        (("--consumed", 1, "--steps", 1), "say how far the pipeline got, in one way"),
+        (("--consumed", 12), "--consumed '12': the order has 11 examples"),
+        (("--consumed", "x"), "--consumed 'x': a whole number"),
+        (("--consumed", "1,2"), "one a host is for --hosts N --to-hosts M"),
+        (("--steps", 1), "--steps needs --batch N"),
+        (("--consumed", 1, "--hosts", 2), "give both, or neither"),
+        (("--consumed", 1, "--to-hosts", 2), "give both, or neither"),
+        (("--consumed", 1, "--mode", "fast"), "--mode 'fast': choose from"),
+        (
+            ("--consumed", 1, "--hosts", 2, "--to-hosts", 1, "--mode", "exact-order"),
+            "other hosts have another order",
+        ),
+        (("--consumed", 1, "--shuffle-files"), "or plan from what was logged, with --seen FILE"),
+        (("--consumed", 1, "-f", "npy"), "no format 'npy' here"),
+        (("--seen", "none"), "cannot read 'none': no such file"),
+        (("--seen", "none", "--hosts", 2), "--hosts with --seen"),
+        (("--plan", "none"), "cannot read 'none': no such file"),
+        (("--plan", "none", "--cycle", 2), "--cycle with --plan"),
+        (("--plan", "none", "--pass", 2), "--pass with --plan"),
+        (("--plan", "none", "--consumed", 2), "--consumed with --plan"),
+        (("train", "--plan", "none"), "SPEC with --plan"),
+    ],
+)
+def test_bad_usage_is_one_line(
+    shardctl: Shardctl, toy: Path, options: tuple[object, ...], text: str
+) -> None:
+    ran = shardctl("resume", *options, "-d", toy)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("error: ")
+    assert ran.stderr.count("\n") == 1
+    assert text in ran.stderr

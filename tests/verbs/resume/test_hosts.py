@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.shard_files import ShardFiles
+from shardctl.errors import UsageError
+from shardctl.order.plan_order import plan_order
+from shardctl.saved.plan_file import parse_plan, plan_json, plan_yaml
+from shardctl.saved.resume_plan import MAX_HOSTS, ResumePlan
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
+from shardctl.spec.reads import reads_of
+from shardctl.spec.split_range import SplitRange
+from shardctl.verbs.resume.apply_plan import applied
+from shardctl.verbs.resume.hosts import even_shares, resume_on_hosts
+from tests.cases import FUZZ, check_cases
+from tests.order.order_cases import read_settings
+from tests.strategies import shard_lengths
+from tests.verbs.resume.resume_cases import TOY, dataset
+
+
+def test_what_is_left_is_split_evenly_in_the_order_of_the_files() -> None:
+    # Hosts 0 and 1 of an even split have ids 0-5 and 6-10 of files of 3, 5 and 3.
+    plan = resume_on_hosts(
+        TOY, "train", ReadSettings(cycle=1), hosts=2, to_hosts=3, consumed=[4, 2]
+    )
+    reads = [[(i.filename[-1], i.skip, i.take) for i in host.instructions] for host in plan.hosts]
+    # Left are 4, 5 and 8, 9, 10.
+    assert reads == [[("1", 1, 2)], [("2", 0, 2)], [("2", 2, 1)]]
+    assert (plan.remaining, plan.consumed, plan.from_consumed) == (5, 6, (4, 2))
+    assert (plan.mode, plan.file_instructions) == ("exactly-once", ())
+
+
+def test_one_count_is_for_all_hosts() -> None:
+    plan = resume_on_hosts(TOY, "train", hosts=2, to_hosts=1, consumed=[3])
+    assert (plan.from_consumed, plan.remaining) == ((3, 3), 5)
+
+
+def test_steps_are_those_of_each_host() -> None:
+    settings = ReadSettings(batch=2)
+    plan = resume_on_hosts(TOY, "train", settings, hosts=2, to_hosts=1, steps=2)
+    assert plan.from_consumed == (4, 4)
+
+
+@pytest.mark.parametrize(("drop_remainder", "total"), [(True, 10), (False, 11)])
+def test_each_host_drops_a_last_batch_of_its_own(drop_remainder: bool, total: int) -> None:
+    settings = ReadSettings(cycle=1, epochs=2, buffer=2, batch=2, drop_remainder=drop_remainder)
+    plan = resume_on_hosts(
+        TOY, "train", settings, hosts=2, to_hosts=3, consumed=[5, 4], mode="at-most-once"
+    )
+    # The buffers had read epoch 0 to its end; of epoch 1 three hosts have 4, 4 and 3.
+    assert (plan.epoch, plan.remaining, plan.remaining_total) == (1, 11, total)
+
+
+def test_hosts_in_different_epochs_leave_something_of_each() -> None:
+    settings = ReadSettings(cycle=1, epochs=3)
+    plan = resume_on_hosts(TOY, "train", settings, hosts=2, to_hosts=1, consumed=[5, 6])
+    # Host 0 has id 5 of epoch 0 left and all 6 of epoch 1; host 1 has read 1 of 5 of epoch 1.
+    assert (plan.epoch, plan.remaining, plan.num_further_epochs) == (1, 1 + 6 + 4, 1)
+    assert "epochs 0 to 1" in plan.warnings[0]
+
+
+def test_a_host_without_examples_is_in_no_epoch() -> None:
+    toy = dataset(train=(1,))
+    settings = ReadSettings(epochs=3)
+    plan = resume_on_hosts(toy, "train", settings, hosts=2, to_hosts=1, consumed=[0])
+    assert (plan.epoch, plan.remaining, plan.num_further_epochs) == (0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "arguments", "text"),
+    [
+        ({}, {"consumed": [1, 2, 3]}, "consumed names 3 counts for --hosts 2"),
+        ({}, {"consumed": [6, 6]}, "host 1 of 2: --consumed '6': the order has 5 examples"),
+        ({}, {"consumed": [1], "to_hosts": 0}, "--to-hosts 0: a number from 1"),
+        ({}, {"consumed": [1], "hosts": 0}, "--hosts 0: a number from 1"),
+        ({"host": Host(index=0, count=2)}, {"consumed": [1]}, "leave --host out"),
+        ({"repeat_files": True}, {"consumed": [1]}, "--repeat-files with --to-hosts"),
+        ({}, {}, "host 0 of 2: say how far"),
+    ],
+)
+def test_what_cannot_be_shared_is_refused(
+    settings: dict[str, Any], arguments: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(UsageError, match=text):
+        resume_on_hosts(
+            TOY, "train", ReadSettings(**settings), **{"hosts": 2, "to_hosts": 1, **arguments}
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """Hosts of one number that stop, each somewhere, and the number that resumes."""
+
+    dataset: Dataset
+    spec: str
+    settings: ReadSettings
+    stops: tuple[int, ...]
+    to_hosts: int
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    lengths = shard_lengths(max_shards=8, max_length=20)
+    toy = dataset(train=draw(lengths.filter(any)), test=draw(lengths))
+    settings = draw(read_settings(hosts=()))
+    return Case(
+        dataset=toy,
+        spec=draw(st.sampled_from(("train", "train[10%:70%]", "train+test", "train+train"))),
+        settings=replace(
+            settings,
+            host_by=draw(st.sampled_from(["even", "files", "examples"])),
+            repeat_files=False,
+        ),
+        stops=tuple(draw(st.lists(st.integers(0, 10**6), min_size=1, max_size=5))),
+        to_hosts=draw(st.integers(1, 6)),
+    )
+
+
+def new_hosts(case: Case) -> list[ReadSettings]:
+    hosts = [Host(index=i, count=case.to_hosts) for i in range(case.to_hosts)]
+    one = replace(case.settings, epochs=1, batch=None, drop_remainder=False)
+    return [replace(one, host=host) for host in hosts]
+
+
+def handed_out_in_all(case: Case, plan: ResumePlan) -> int:
+    """Count what each new host has: its share and its own epochs, in whole batches if it drops."""
+    total = 0
+    for share, settings in zip(plan.hosts, new_hosts(case), strict=True):
+        each = share.num_examples
+        if plan.num_further_epochs:
+            order = plan_order(case.dataset, case.spec, settings).order
+            each += plan.num_further_epochs * order.num_examples
+        if case.settings.drop_remainder:
+            each -= each % (case.settings.batch or 1)
+        total += each
+    return total
+
+
+def check(case: Case) -> None:
+    """Add up what the old hosts have handed out and what the new ones are to read."""
+    count = len(case.stops)
+    hosts = [replace(case.settings, host=Host(index=i, count=count)) for i in range(count)]
+    try:
+        orders = [plan_order(case.dataset, case.spec, host).order for host in hosts]
+    except UsageError:  # fewer files than hosts
+        return
+    consumed = [
+        stop % (order.num_examples + 1) for stop, order in zip(case.stops, orders, strict=True)
+    ]
+    try:
+        made = resume_on_hosts(
+            case.dataset,
+            case.spec,
+            case.settings,
+            hosts=count,
+            to_hosts=case.to_hosts,
+            consumed=consumed,
+        )
+    except UsageError as error:
+        assert "so no host could read the epochs that follow" in str(error)  # noqa: PT017
+        with pytest.raises(UsageError, match="TFDS needs one a host at least"):
+            plan_order(case.dataset, case.spec, new_hosts(case)[0])
+        return
+    assert made.remaining_total == handed_out_in_all(case, made)
+    plan = parse_plan("".join((plan_json, plan_yaml)[count % 2](made)).encode(), source="plan")
+    assert plan == made
+    plan = applied(plan, case.dataset)
+    read: Counter[str] = Counter()
+    expected: Counter[str] = Counter()
+    for order, emitted, host in zip(orders, consumed, hosts, strict=True):
+        whole = replace(host, batch=None, drop_remainder=False)
+        unbatched = plan_order(case.dataset, case.spec, whole).order
+        stop = (plan.epoch + 1) * order.epoch_size
+        if emitted == order.num_examples:
+            stop = emitted
+        codes = unbatched.read(emitted, stop)
+        expected += Counter(order.codes.tfds_ids(codes))
+    for share in plan.hosts:
+        for i in share.instructions:
+            assert i.take > 0
+            read += Counter(f"{i.filename}__{i.skip + k}" for k in range(i.take))
+    assert read == expected
+    sizes = [share.num_examples for share in plan.hosts]
+    assert len(sizes) == case.to_hosts
+    assert sizes == sorted(sizes, reverse=True)
+    assert max(sizes) - min(sizes) <= 1
+    assert plan.remaining == sum(sizes)
+
+
+@pytest.mark.long
+def test_no_example_is_lost_or_repeated() -> None:
+    check_cases(cases(), check, 24)
+
+
+@pytest.mark.fuzz
+def test_no_example_is_lost_or_repeated_fuzzed() -> None:
+    check_cases(cases(), check, FUZZ * 2, fuzz=True)
+
+
+@given(shard_lengths(), st.integers(1, 9))
+def test_shares_are_stretches_of_the_list_as_even_as_can_be(
+    lengths: tuple[int, ...], num_hosts: int
+) -> None:
+    files = ShardFiles(pattern="d-\0", num_shards=len(lengths))
+    split = Split(name="train", shard_lengths=lengths, files=(files,))
+    whole = SplitRange(split=split, start=0, stop=split.num_examples)
+    shares = even_shares(reads_of(Dataset(name="d", splits=(split,)), [whole]), num_hosts)
+    assert [(share.index, share.count) for share in shares] == [
+        (index, num_hosts) for index in range(num_hosts)
+    ]
+    ids = [[i.first_id + k for i in s.instructions for k in range(i.take)] for s in shares]
+    assert [example for share in ids for example in share] == list(range(split.num_examples))
+    sizes = [len(share) for share in ids]
+    assert sizes == [share.num_examples for share in shares]
+    assert sizes == sorted(sizes, reverse=True)
+    assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize("num_hosts", [0, -1, MAX_HOSTS + 1])
+def test_so_many_hosts_there_are_not(num_hosts: int) -> None:
+    split = Split(name="train", shard_lengths=(1,))
+    reads = reads_of(Dataset(name="d", splits=(split,)), [SplitRange(split=split, start=0, stop=1)])
+    with pytest.raises(UsageError, match="a number from 1 to 100000 is needed"):
+        even_shares(reads, num_hosts)
+
+
+def test_more_hosts_than_files_cannot_share_the_epochs_that_follow_by_files() -> None:
+    def warned(to_hosts: int, epochs: int) -> tuple[str, ...]:
+        settings = ReadSettings(host_by="files", epochs=epochs)
+        return resume_on_hosts(
+            three, "train", settings, hosts=1, to_hosts=to_hosts, consumed=1
+        ).warnings
+
+    files = (ShardFiles(pattern="d-\0", num_shards=3),)
+    split = Split(name="train", shard_lengths=(2, 2, 2), files=files)
+    three = Dataset(name="d", splits=(split,))
+    assert warned(3, epochs=2) == ()
+    assert warned(4, epochs=1) == ()  # what is left is listed
+    with pytest.raises(UsageError, match=r"files than hosts: 3 for 4, .* or state --epochs 1 for"):
+        warned(4, epochs=2)
+
+
+@pytest.mark.parametrize(("to_hosts", "epochs", "total"), [(4, 1, 2), (3, 1, 4), (9, 3, 14)])
+def test_what_new_hosts_drop_is_not_left(to_hosts: int, epochs: int, total: int) -> None:
+    """Of 7 examples 5 are left, in batches of 2.
+
+    4 hosts have 2, 1, 1 and 1; 3 have 2, 2 and 1; of 9, with two more epochs, five have 1 + 2, two
+    have 2, and two have none.
+    """
+    settings = ReadSettings(batch=2, drop_remainder=True, epochs=epochs)
+    toy = dataset(train=(3, 4))
+    plan = resume_on_hosts(toy, "train", settings, hosts=1, to_hosts=to_hosts, consumed=2)
+    assert plan.remaining_total == total
+    assert "each new host drops a last batch" in plan.warnings[-1]

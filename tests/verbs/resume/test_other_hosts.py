@@ -1,0 +1,251 @@
+"""8 hosts of any pipeline stop, 6 go on: together they read the epoch exactly once."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.order.order import Order
+from shardctl.order.plan_order import plan_order
+from shardctl.saved.plan_file import parse_plan, plan_json, plan_yaml
+from shardctl.saved.resume_plan import BatchCall, ConcatenateCall, ResumePlan, ShuffleCall
+from shardctl.settings.read_settings import as_settings
+from shardctl.verbs.resume.apply_plan import applied
+from shardctl.verbs.resume.hosts import resume_on_hosts, undropped
+from shardctl.verbs.resume.proof import prove
+from tests.verbs.resume.resume_cases import TOY, dataset
+
+FILES = dataset(train=(13, 9, 0, 21, 17, 16, 5, 18), test=(7, 4, 8, 9))  # 99 and 28 examples
+
+# What is read, and the settings of host i of 8; the epochs of each source.
+STAGES = {
+    "stages": "shard(8, {}) | cache | shuffle(9, seed=3) | batch(4) | repeat(3)",
+    "reader's host": "read(train, host='{}/8', shuffle_seed=5) | map | repeat(3) | skip(2)",
+    "mixed epochs": "shard(8, {}) | repeat(2) | shuffle(20, seed=4) | batch(3, True)",
+    "sample": "sample_from_datasets([read(train, host='{0}/8') | repeat(2), "
+    "read(test, host='{0}/8') | repeat(3)], weights=[0.7, 0.3], seed=6) | batch(2)",
+    "zip": "zip(read(train) | shard(8, {0}), read(test) | shard(8, {0}) | repeat(9))",
+    "concatenate": "read(train, host='{0}/8') | concatenate(read(test, host='{0}/8')) | batch(2)",
+}
+LOADERS = {
+    "grain": {"loader": "grain", "shuffle_seed": 5, "batch": 4},
+    "grain, workers": {"loader": "grain", "shuffle_seed": 5, "batch": 4, "workers": 2},
+    "torch": {"loader": "torch", "shuffle_seed": 5, "batch": 4},
+    "stateful": {"loader": "stateful", "shuffle_seed": 5, "batch": 4, "workers": 2},
+    "accelerate": {"loader": "accelerate", "shuffle_seed": 5, "batch": 4},
+    "hf by index": {"loader": "hf", "shuffle_seed": 5, "batch": 4, "drop_remainder": True},
+    "hf stream": {"loader": "hf", "shuffle_seed": 5, "streaming": True, "buffer": 6},
+}
+KINDS: dict[str, list[dict[str, Any]]] = {
+    **{name: [{"stages": text.format(i)} for i in range(8)] for name, text in STAGES.items()},
+    **{
+        name: [{**said, "epochs": 3, "host": f"{i}/8"} for i in range(8)]
+        for name, said in LOADERS.items()
+    },
+}
+ALONE = {
+    name: said[0] if name in STAGES else {**LOADERS[name], "epochs": 3}
+    for name, said in KINDS.items()
+}
+
+
+def handed_out(order: Order, stop: int) -> Counter[tuple[int, str]]:
+    """Count (epoch, tfds_id) of the examples before a position."""
+    ids = order.codes.tfds_ids(order.read(0, stop))
+    return Counter(zip(order.epoch_of(range(stop)).tolist(), ids, strict=True))
+
+
+def read_by(plan: ResumePlan) -> Counter[str]:
+    return Counter(
+        f"{i.filename}__{i.skip + k}"
+        for host in plan.hosts
+        for i in host.instructions
+        for k in range(i.take)
+    )
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("seed", range(4))
+def test_old_and_new_hosts_read_every_example_once(name: str, seed: int) -> None:
+    spec = None if name in STAGES and "read(" in STAGES[name] else "train"
+    orders = [plan_order(FILES, spec, said).order for said in KINDS[name]]
+    rng = random.Random(seed)
+    if seed:
+        epoch = [max(order.num_examples // (order.num_epochs or 1), 1) for order in orders]
+        counts = [
+            rng.randrange(min(2 * size, order.num_examples))
+            for size, order in zip(epoch, orders, strict=True)
+        ]
+    else:
+        counts = [0, 1, 2, 3, 4, 5, 6, 3]
+    plan = resume_on_hosts(FILES, spec, ALONE[name], hosts=8, to_hosts=6, consumed=counts)
+    before: Counter[tuple[int, str]] = Counter()
+    whole: Counter[tuple[int, str]] = Counter()
+    started = set()
+    for order, count, said in zip(orders, counts, KINDS[name], strict=True):
+        before += handed_out(order, count)
+        full = plan_order(FILES, spec, undropped(as_settings(said))).order
+        epochs = order.epoch_of(range(order.num_examples)).tolist()
+        first = min(epochs[count:])
+        started |= {first, *epochs[:count]}
+        everything = handed_out(full, full.num_examples)
+        whole += Counter({one: n for one, n in everything.items() if one[0] >= first})
+        before_first = {one: n for one, n in handed_out(order, count).items() if one[0] < first}
+        whole += Counter(before_first)
+    last = max(epochs if not orders[0].has_epochs else started)
+    assert plan.epoch == last
+    expected: Counter[str] = Counter()
+    for (number, example), times in whole.items():
+        if number <= last:
+            once = times if name in STAGES else 1
+            expected[example] += max(once - before[number, example], 0)
+    assert read_by(plan) == +expected
+    assert plan.remaining == expected.total()
+    sizes = [share.num_examples for share in plan.hosts]
+    assert max(sizes) - min(sizes) <= (1 if len(orders[0].sources) < 2 else 2)
+    read = parse_plan("".join((plan_json, plan_yaml)[seed % 2](plan)).encode(), source="plan")
+    assert read == plan
+    assert applied(read, FILES).hosts == plan.hosts
+    proof = prove(FILES, read)
+    assert (proof.compared, proof.holds) == (plan.remaining, True)
+
+
+def test_a_proof_misses_what_a_host_does_not_read() -> None:
+    plan = resume_on_hosts(TOY, "train", LOADERS["torch"], hosts=2, to_hosts=2, consumed=1)
+    short = replace(plan.hosts[0], instructions=plan.hosts[1].instructions)
+    proof = prove(TOY, replace(plan, hosts=(short, plan.hosts[1])))
+    size = plan.hosts[0].num_examples
+    assert (proof.lost, proof.repeated, proof.holds) == (size, plan.hosts[1].num_examples, False)
+
+
+def test_by_hand_of_stages_that_are_shared_by_turns() -> None:
+    # Cycle 1: host 0 has ids 0, 2, .. 10 and host 1 has 1, 3, .. 9 of files of 3, 5 and 3.
+    settings = {"cycle": 1, "stages": "shard(2, 1) | cache | shuffle(1, seed=1) | repeat(2)"}
+    plan = resume_on_hosts(TOY, "train", settings, hosts=2, to_hosts=2, consumed=[4, 2])
+    reads = [[(i.filename[-1], i.skip, i.take) for i in host.instructions] for host in plan.hosts]
+    # Left are 5, 7, 8, 9 and 10.
+    assert reads == [[("1", 2, 1), ("1", 4, 1), ("2", 0, 1)], [("2", 1, 2)]]
+    assert (plan.epoch, plan.remaining, plan.num_further_epochs) == (0, 5, 1)
+    assert plan.remaining_total == 5 + 11
+    assert plan.after_read == (
+        ShuffleCall(buffer_size=1, seed=1),
+        ConcatenateCall(first_epoch=1, last_epoch=1),
+    )
+
+
+def test_padding_is_not_left() -> None:
+    # DistributedSampler, unshuffled: of 11 examples 4 hosts have 0 4 8, 1 5 9, 2 6 10 and 3 7 0.
+    settings = {"loader": "torch", "shuffle": False}
+    plan = resume_on_hosts(TOY, "train", settings, hosts=4, to_hosts=2, consumed=[2, 2, 2, 1])
+    reads = [[(i.filename[-1], i.skip, i.take) for i in host.instructions] for host in plan.hosts]
+    assert reads == [[("1", 4, 1), ("2", 0, 1)], [("2", 1, 2)]]  # 7 and 8, 9 and 10
+    assert "1 example that hosts were to read again" in plan.warnings[-1]
+    # Nobody has read id 0: it is left, and once.
+    plan = resume_on_hosts(TOY, "train", settings, hosts=4, to_hosts=1, consumed=0)
+    assert plan.remaining == 11
+
+
+def test_steps_of_a_loader_are_its_batches() -> None:
+    settings = {"loader": "torch", "shuffle_seed": 1, "batch": 4, "epochs": 2}
+    # Of 22 examples of two epochs each of 2 hosts has 6 in each, in batches of 4 and 2.
+    plan = resume_on_hosts(TOY, "train", settings, hosts=2, to_hosts=3, steps=3)
+    assert (plan.from_consumed, plan.epoch) == ((10, 10), 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "consumed", "total"),
+    [
+        # 9 are left, 3 a host: a batch of 2 and one dropped. Then 11 in 4, 4 and 3: of these one.
+        ({"stages": "shard(2, 0) | cache | batch(2, drop_remainder=True) | repeat(2)"}, 1, 6 + 10),
+        ({"stages": "shard(2, 0) | cache | batch(2, drop_remainder=True)"}, 1, 6),
+        ({"loader": "torch", "shuffle_seed": 1, "batch": 2, "drop_remainder": True}, 1, 6),
+    ],
+)
+def test_new_hosts_drop_of_the_rest_and_of_each_epoch(
+    settings: dict[str, Any], consumed: int, total: int
+) -> None:
+    plan = resume_on_hosts(TOY, "train", settings, hosts=2, to_hosts=3, consumed=consumed)
+    assert plan.remaining_total == total
+    assert any("each new host drops a last batch" in text for text in plan.warnings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        (
+            {"stages": "shard(4, 0) | repeat(2) | cache"},
+            "is of 4 hosts, and --hosts 2",
+        ),
+        ({"stages": "read(train, host='0/4') | cache"}, "is of 4 hosts, and --hosts 2 stopped"),
+        ({"stages": "shard(4, 1) | batch(2)"}, "is of 4 hosts"),
+        (
+            {"stages": "zip(read(train), read(test))"},
+            "every host reads all of train, .* --hosts 2 share it",
+        ),
+        ({"stages": "concatenate(read(test))"}, "every host reads all of read, "),
+        ({"stages": "zip(read(train) | shard(2, 0), read(test))"}, "reads all of test, "),
+        ({"stages": "shard(2, 0) | repeat | shuffle(3, seed=1)"}, "without end: nothing is left"),
+        ({"stages": "cache | take(5)", "host": "0/2"}, "leave --host out"),
+        ({"loader": "torch", "host": "0/2"}, "leave --host out"),
+        ({"stages": "cache | take(5)"}, "--to-hosts 0: a number from 1"),
+        ({"stages": "cache | take(5)", "batch": 0}, "batch"),
+    ],
+)
+def test_what_cannot_be_shared_is_refused(settings: dict[str, Any], text: str) -> None:
+    to_hosts = 0 if "to-hosts" in text else 3
+    spec = None if "read(" in str(settings) else "train"
+    with pytest.raises(UsageError, match=text):
+        resume_on_hosts(TOY, spec, settings, hosts=2, to_hosts=to_hosts, consumed=1)
+
+
+def test_a_count_past_the_end_names_its_host() -> None:
+    with pytest.raises(UsageError, match="host 1 of 2: --consumed '4': the order has 3 examples"):
+        resume_on_hosts(
+            TOY, "train", {"stages": "cache | take(3)"}, hosts=2, to_hosts=1, consumed=[3, 4]
+        )
+
+
+def test_an_open_order_stays_open() -> None:
+    with pytest.raises(UnpredictableOrderError):
+        resume_on_hosts(
+            TOY, "train", {"stages": "cache | shuffle(3)"}, hosts=2, to_hosts=1, consumed=1
+        )
+
+
+@pytest.mark.parametrize("mode", ["at-most-once", "at-least-once"])
+def test_a_mode_without_seeds_is_refused_of_stages(mode: Any) -> None:
+    said = {"stages": "shard(2, 0) | take(5) | shuffle(3, seed=1)"}
+    with pytest.raises(UsageError, match="how far several stages have read is not known"):
+        resume_on_hosts(TOY, "train", said, hosts=2, to_hosts=1, consumed=1, mode=mode)
+
+
+def test_how_hosts_are_taken_to_share_is_said() -> None:
+    said = {"stages": "cache | take(5)"}
+    plan = resume_on_hosts(TOY, "train", said, hosts=2, to_hosts=1, consumed=1)
+    assert "assumed: each host reads its own part" in plan.warnings[-1]
+    shared = {"stages": "shard(2, 0) | cache | take(5)"}
+    assert not resume_on_hosts(TOY, "train", shared, hosts=2, to_hosts=1, consumed=1).warnings
+
+
+def test_a_source_is_shared_with_every_new_host() -> None:
+    # Each reads of both splits, the smaller spread over the larger.
+    settings = {"stages": "sample_from_datasets([read(train), read(test)], seed=1)"}
+    plan = resume_on_hosts(FILES, None, settings, hosts=1, to_hosts=4, consumed=0)
+    for host in plan.hosts:
+        names = [i.split for i in host.instructions for _ in range(i.take)]
+        assert Counter(names) in (Counter(train=25, test=7), Counter(train=24, test=7))
+    assert "whose weights the rest does not keep" in plan.warnings[-1]
+    calls = resume_on_hosts(
+        FILES,
+        None,
+        {"stages": "zip(read(train), read(test)) | batch(2)"},
+        hosts=1,
+        to_hosts=2,
+        consumed=0,
+    ).after_read
+    assert calls == (BatchCall(batch_size=2, drop_remainder=False),)

@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shardctl.errors import DatasetError, UsageError
+from shardctl.order.order import Order
+from shardctl.order.plan_order import plan_order
+from shardctl.saved.resume_plan import ResumePlan
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
+from shardctl.spec.reads import Reads
+from shardctl.tfdata.interleave import Interleave
+from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.hosts import resume_on_hosts
+from shardctl.verbs.resume.proof import BrokenPromise, Proof, prove
+from shardctl.verbs.resume.seen import resume_unseen
+from tests.cases import FUZZ, add_cases, check_cases, counted, seed_of_test
+from tests.verbs.resume.plan_cases import SEEN, plans
+from tests.verbs.resume.plan_cases import TOY as TOY_OF_PLANS
+from tests.verbs.resume.resume_cases import TOY, dataset
+from tests.verbs.resume.resume_cases import Case as ResumeCase
+from tests.verbs.resume.resume_cases import cases as resume_cases
+
+
+@pytest.mark.long
+def test_every_plan_can_be_proved() -> None:
+    def check(case: ResumeCase) -> None:
+        try:
+            order = plan_order(case.dataset, case.spec, case.settings).order
+        except UsageError:
+            return
+        consumed = case.stop % (order.num_examples + 1)
+        plan = resume(case.dataset, case.spec, case.settings, consumed=consumed, mode=case.mode)
+        proof = prove(case.dataset, plan)
+        assert proof.holds
+        assert (proof.lost, proof.repeated, proof.compared) == (0, 0, plan.remaining)
+        assert not plan.exact or proof.moved == 0
+
+    check_cases(resume_cases(), check, 40)
+
+
+def changed(plan: ResumePlan, **columns: Any) -> ResumePlan:
+    """Return a plan with some columns of its instructions replaced."""
+    return replace(plan, instructions=replace(plan.instructions, **columns))
+
+
+def swapped(plan: ResumePlan) -> ResumePlan:
+    """Return a plan with its first two instructions swapped."""
+    order = np.array([1, 0, *range(2, len(plan.instructions))])
+    return replace(plan, instructions=plan.instructions.select(order))
+
+
+def damaged(plan: ResumePlan, draw: random.Random) -> ResumePlan:
+    """Return a plan whose instructions are perhaps not what they should be."""
+    for _ in range(draw.choice([0, 1, 1, 2, 5])):
+        reads = plan.instructions
+        rows = [*range(len(reads))]
+        at, other = draw.choice(rows), draw.choice(rows)
+        damage = draw.choice(["swap", "drop", "repeat", "skip", "take"])
+        if damage == "swap":
+            rows[at], rows[other] = rows[other], rows[at]
+        elif damage == "drop" and len(rows) > 1:
+            del rows[at]
+        elif damage == "repeat":
+            rows.insert(other, at)
+        elif damage in ("skip", "take"):
+            kept = int((reads.take if damage == "skip" else reads.skip)[at])
+            values = getattr(reads, damage).copy()
+            values[at] = draw.randint(0, int(reads.examples_in_shard[at]) - kept)
+            plan = changed(plan, **{damage: values})
+        plan = replace(plan, instructions=plan.instructions.select(np.array(rows)))
+    return plan
+
+
+def slowly_proved(plan: ResumePlan, made: Order) -> tuple[int, int, int]:
+    """Return how many examples are lost, repeated and moved, each looked at by itself."""
+    expected = made.read(plan.consumed, plan.consumed + plan.remaining).tolist()
+    reads = plan.instructions
+    stride, phase = plan.settings.host_mode.stride_and_phase(plan.settings.host)
+    firsts = made.codes.first_codes(reads)
+    slots = Interleave(reads.take, cycle_length=plan.cycle_length, block_length=plan.settings.block)
+    actual = slots.read(0, slots.num_examples, firsts)[phase::stride].tolist()
+    lost, repeated = Counter(expected) - Counter(actual), Counter(actual) - Counter(expected)
+    pairs = zip_longest(expected, actual)
+    return lost.total(), repeated.total(), sum(one != other for one, other in pairs)
+
+
+def damage_is_found(seed: int) -> None:
+    draw = random.Random(seed)
+    toy = dataset(train=(*(draw.choice([0, 1, 5, 16, 40]) for _ in range(draw.randint(1, 9))), 3))
+    host = draw.choice([{}, {}, {"host": "1/2", "host_by": draw.choice(["files", "examples"])}])
+    settings: dict[str, Any] = {
+        "cycle": draw.randint(1, 5),
+        "block": draw.choice([1, 3, 4, 7, 16]),
+        "epochs": draw.randint(1, 3),
+        "shuffle_seed": draw.choice([None, 5]),
+        **host,
+    }
+    try:
+        made = plan_order(toy, "train", settings).order
+    except UsageError:  # fewer files than hosts
+        return
+    consumed = draw.randint(0, max(made.num_examples - 1, 0))
+    plan = resume(toy, "train", settings, consumed=consumed)
+    if not len(plan.instructions):
+        return
+    wrong = damaged(plan, draw)
+    proof = prove(toy, wrong)
+    found = proof.lost, proof.repeated, proof.moved
+    assert found == slowly_proved(wrong, made), (seed, settings, wrong.instructions)
+    add_cases()
+
+
+@pytest.mark.long
+def test_what_damage_does_to_a_plan_is_counted_as_one_by_one() -> None:
+    for seed in range(70):
+        damage_is_found(seed)
+
+
+@pytest.mark.fuzz
+def test_what_damage_does_to_many_plans_is_counted_as_one_by_one() -> None:
+    for seed in range(seed_of_test(), seed_of_test() + FUZZ):
+        damage_is_found(seed)
+
+
+def with_damage_in_a_row(reads: Reads) -> Iterator[tuple[Reads, int, int]]:
+    """Yield what leaves out an example, or reads a file again: with how many, of either.
+
+    The last row and every second one before it are damaged.
+    """
+    rows = np.arange(len(reads))
+    for row in np.flatnonzero(reads.take)[::-2].tolist():
+        one = (rows == row).astype(np.int64)
+        yield replace(reads, skip=reads.skip + one, take=reads.take - one), 1, 0
+        yield reads.select(np.append(rows, row)), 0, int(reads.take[row])
+
+
+def with_damage(plan: ResumePlan) -> Iterator[tuple[ResumePlan, int, int]]:
+    """Yield plans with such damage, of the plan itself and of its hosts."""
+    for reads, lost, repeated in with_damage_in_a_row(plan.instructions):
+        yield replace(plan, instructions=reads), lost, repeated
+    for place, host in enumerate(plan.hosts):
+        for reads, lost, repeated in with_damage_in_a_row(host.instructions):
+            hosts = list(plan.hosts)
+            hosts[place] = replace(host, instructions=reads)
+            yield replace(plan, hosts=tuple(hosts)), lost, repeated
+
+
+@pytest.mark.parametrize("name", plans())
+def test_an_example_that_any_plan_leaves_out_or_repeats_is_counted(name: str) -> None:
+    plan = plans()[name]
+    seen = SEEN if plan.from_seen else None
+    right = prove(TOY_OF_PLANS, plan, seen=seen)
+    assert right.holds
+    settings = plan.settings
+    # Where what is read is cut or shared afterwards, others are lost or repeated for it.
+    is_cut = settings.repeat_files or settings.stages is not None
+    is_cut |= settings.host is not None and settings.host_mode.reads_all
+    for wrong, lost, repeated in counted(with_damage(plan)):
+        found = prove(TOY_OF_PLANS, wrong, seen=seen)
+        if not is_cut:
+            assert (found.lost, found.repeated) == (right.lost + lost, right.repeated + repeated)
+        if settings.stages is not None:
+            assert found.lost == found.repeated > 0  # `take` hands out as many
+        assert not found.holds or (settings.repeat_files and not lost)
+
+
+@pytest.mark.parametrize(
+    ("settings", "lost", "repeated", "moved"),
+    [
+        pytest.param({"cycle": 1}, 1, 0, 8, id="exact"),
+        pytest.param({"cycle": 1, "buffer": 2, "buffer_seed": 1}, 1, 0, None, id="exactly once"),
+    ],
+)
+def test_an_example_left_out_is_lost(
+    settings: dict[str, Any], lost: int, repeated: int, moved: int | None
+) -> None:
+    plan = resume(TOY, "train", ReadSettings(**settings), consumed=3)
+    take = plan.instructions.take.copy()
+    take[-1] -= 1
+    proof = prove(TOY, changed(plan, take=take))
+    assert (proof.lost, proof.repeated) == (lost, repeated)
+    assert not proof.holds
+
+
+def test_an_example_read_again_is_repeated() -> None:
+    plan = resume(TOY, "train", ReadSettings(cycle=1), consumed=4)
+    skip, take = plan.instructions.skip.copy(), plan.instructions.take.copy()
+    skip[0] -= 1
+    take[0] += 1
+    proof = prove(TOY, changed(plan, skip=skip, take=take))
+    # 3 is read again and moves every one of the 7 that follow, and one comes after the end.
+    assert proof == Proof(compared=7, lost=0, repeated=1, moved=8, exact=True)
+    assert not proof.holds
+
+
+def test_examples_in_another_order_are_moved() -> None:
+    plan = resume(TOY, "train", ReadSettings(cycle=1), consumed=3)
+    proof = prove(TOY, swapped(plan))
+    # Files of 5 and 3 in the other order: of the 8 places none holds what it should.
+    assert proof == Proof(compared=8, lost=0, repeated=0, moved=8, exact=True)
+    assert not proof.holds
+
+
+def test_a_plan_that_is_exactly_once_may_move_examples() -> None:
+    settings = ReadSettings(cycle=1, buffer=3, buffer_seed=1)
+    plan = resume(TOY, "train", settings, consumed=3)
+    proof = prove(TOY, swapped(plan))
+    assert (proof.lost, proof.repeated, proof.holds) == (0, 0, True)
+
+
+def test_wrong_pending_ids_break_the_exact_order() -> None:
+    settings = ReadSettings(cycle=1, buffer=3, buffer_seed=1)
+    plan = resume(TOY, "train", settings, consumed=3, mode="exact-order")
+    assert plan.pending is not None
+    proof = prove(TOY, replace(plan, pending=plan.pending[::-1]))
+    assert (proof.lost, proof.repeated, proof.holds) == (0, 0, False)
+
+
+def test_a_later_pass_of_fit_is_proved_with_its_batches() -> None:
+    """They decide which seeds the pass takes."""
+    settings = ReadSettings(loop="keras-fit", pass_index=1, epochs=2, shuffle_seed=3, batch=4)
+    plan = resume(TOY, "train", settings, consumed=8)
+    assert prove(TOY, plan).holds
+
+
+def test_hosts_that_lose_an_example_are_found_out() -> None:
+    plan = resume_on_hosts(TOY, "train", hosts=2, to_hosts=2, consumed=[2, 1])
+    assert prove(TOY, plan) == Proof(compared=8, lost=0, repeated=0, moved=None, exact=False)
+    twice = replace(plan, hosts=(plan.hosts[0], plan.hosts[0]))
+    first = BrokenPromise(name="hosts[1].index", promised="0", found="1")
+    assert prove(TOY, twice) == Proof(
+        compared=8, lost=4, repeated=4, moved=None, exact=False, broken=(first,)
+    )
+
+
+def test_a_host_that_was_done_left_only_what_a_dropped_batch_would_have_held() -> None:
+    settings = ReadSettings(cycle=1, batch=2, drop_remainder=True)
+    # Of the 5 examples of host 1 the last is in no batch.
+    plan = resume_on_hosts(TOY, "train", settings, hosts=2, to_hosts=3, consumed=[2, 4])
+    assert plan.remaining == 4
+    assert prove(TOY, plan).holds
+
+
+def test_a_plan_of_one_host_without_the_seed_of_its_buffer_is_proved() -> None:
+    settings = ReadSettings(cycle=1, buffer=3)
+    plan = resume_on_hosts(
+        TOY, "train", settings, hosts=1, to_hosts=2, consumed=[4], mode="at-most-once"
+    )
+    proof = prove(TOY, plan)
+    assert proof.holds
+    assert (proof.lost, proof.allowed) == (2, (2, 0))  # what was in the buffer
+
+
+def test_a_plan_of_the_unseen_is_proved_with_the_log() -> None:
+    host = ReadSettings(host=Host(index=0, count=2), host_by="files", reverse=True)
+    plan = resume_unseen(TOY, "train", host, seen=[0, 0, 10])
+    assert prove(TOY, plan, seen=[0, 0, 10]).holds
+    other_log = prove(TOY, plan, seen=[0])
+    assert other_log.lost == 1
+    counts = ["consumed", "remaining", "remaining_total"]
+    assert [promise.name for promise in other_log.broken] == counts
+    assert prove(TOY, plan, seen=[0, 1, 10]).repeated == 1
+    with pytest.raises(UsageError, match="give it again with --seen FILE"):
+        prove(TOY, plan)
+
+
+def test_a_plan_for_another_dataset_proves_nothing() -> None:
+    with pytest.raises(DatasetError, match="another state of toy"):
+        prove(dataset(train=(11,), test=(4,)), resume(TOY, "train", consumed=3))
+
+
+def test_more_examples_than_can_be_counted_are_refused() -> None:
+    huge = dataset(train=(2**40,))
+    plan = resume_on_hosts(huge, "train", hosts=2, to_hosts=1, consumed=[2**39 - 1])
+    with pytest.raises(UsageError, match="prove counts every example"):
+        prove(huge, plan)
+
+
+@pytest.mark.parametrize("repeat_files", [True, False])
+def test_a_proof_says_whether_it_counts_what_the_buffer_is_given(repeat_files: bool) -> None:
+    toy = dataset(train=(8, 8))
+    settings = ReadSettings(
+        cycle=1, block=5, shuffle_seed=3, buffer=9, buffer_seed=1, repeat_files=repeat_files
+    )
+    plan = resume(toy, "train", settings, consumed=5)
+    assert prove(toy, plan).of_inputs == repeat_files

@@ -1,0 +1,347 @@
+"""Plans for buffers without a seed, read by TFDS beside the pipeline that was stopped."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.order.plan_order import plan_order
+from shardctl.saved.resume_plan import ShuffleCall
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
+from shardctl.verbs.resume.answer import BufferMode, resume
+from shardctl.verbs.resume.hosts import HostsMode, resume_on_hosts
+from shardctl.verbs.resume.proof import prove
+from tests.cases import FUZZ, add_cases, check_cases
+from tests.order.order_cases import changed
+from tests.order.toy_pipelines import Case, Toys, as_line
+from tests.verbs.resume.plan_cases import TOY
+from tests.verbs.resume.stopped_pipelines import (
+    NUM_STOPS,
+    from_a_file,
+    lines_of,
+    stopped,
+    stopping_points,
+    stops,
+)
+
+OPEN = ReadSettings(buffer=4, shuffle_seed=42, cycle=2)
+MODES: tuple[BufferMode, ...] = ("at-most-once", "at-least-once")
+
+
+def check_without_seed(
+    toys: Toys, case: Case, numbers: Sequence[int], num_stops: int = NUM_STOPS
+) -> int:
+    """Stop a pipeline whose buffer has some seed, and resume it as if nobody knew the seed."""
+    import shardctl.tfds
+
+    toy = toys[case.toy]
+    only_own = {"batch": None, "drop_remainder": False, "global_seed": None}
+    settings = changed(case.settings, **only_own, buffer_seed=numbers[1])
+    if settings.shuffles_files:
+        settings = changed(settings, shuffle_seed=numbers[2])
+    case = replace(case, settings=settings)
+    found = stopped(toy, case, 0 if settings.repeat_files else numbers[0] % 2)
+    if found is None or not found[0].num_examples:
+        return 0
+    order, whole = found
+    size, buffer = order.epoch_size, order.num_buffered or 0
+    stream = whole
+    if settings.repeat_files:  # what the buffer reads, also beyond the end of the order
+        bare = {"buffer": None, "buffer_seed": None, "buffer_reshuffle": None}
+        more = changed(settings, **bare, epochs=settings.epochs + -(-buffer // size))
+        read = stopped(toy, replace(case, settings=more), 0)
+        assert read is not None
+        stream = read[1][: len(whole) + buffer - 1]
+    places = stopping_points(order, numbers[:num_stops])
+    for index, place in enumerate(places):
+        mode = MODES[(index + numbers[0]) % 2]
+        risk = (0.5, 1e-6, 1.0)[numbers[3] % 3] if mode == "at-least-once" else None
+        unknown = changed(order.settings, buffer_seed=None)
+        plan = resume(toy.dataset, case.spec, unknown, consumed=place, mode=mode, risk=risk)
+        plan = from_a_file(plan, toy.dataset, numbers[0])
+        assert prove(toy.dataset, plan).holds
+        assert plan.unseeded is not None
+        resumed = shardctl.tfds.resume(
+            toy.builder, plan, host=unknown.host, transform=as_line, add_tfds_id=True
+        )
+        lines = lines_of(resumed)
+        assert len(lines) == plan.remaining_total
+        here = 0 if settings.repeat_files else min(place // size, settings.epochs - 1)
+        every = Counter(stream if settings.repeat_files else whole[here * size : (here + 1) * size])
+        handed = Counter(whole[here * size : place])
+        if plan.epoch == here or settings.repeat_files:
+            again, lines = Counter(lines[: plan.remaining]), lines[plan.remaining :]
+        else:
+            again = Counter()
+        both = handed + again
+        lost, repeated = (every - both).total(), (both - every).total()
+        if place == len(whole):
+            assert not again
+            continue
+        sure = plan.unseeded
+        assert lost <= sure.most_lost <= buffer - 1, (case, place)
+        assert sure.least_repeated <= repeated <= sure.most_repeated, (case, place)
+        if mode == "at-most-once":
+            assert (lost, repeated) == (sure.most_lost, 0), (case, place)
+        for epoch in range(here + 1, 0 if settings.repeat_files else settings.epochs):
+            part, lines = lines[:size], lines[size:]
+            assert Counter(part) == Counter(whole[epoch * size : (epoch + 1) * size])
+        assert not lines
+    return len(places)
+
+
+def test_what_is_lost_and_repeated_is_as_the_plan_says(toys: Toys) -> None:
+    def check(drawn: tuple[Case, list[int]]) -> int:
+        return check_without_seed(toys, *drawn, num_stops=3)
+
+    assert check_cases(stops(buffered=True), check, 2) >= 3
+
+
+@pytest.mark.fuzz
+def test_what_is_lost_and_repeated_is_as_the_plan_says_fuzzed(toys: Toys) -> None:
+    def check(drawn: tuple[Case, list[int]]) -> int:
+        return check_without_seed(toys, *drawn)
+
+    check_cases(stops(buffered=True), check, FUZZ // 8, fuzz=True)
+
+
+def check_hosts_without_seed(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
+    """Stop hosts whose buffers have some seeds, and go on with other hosts without the seeds."""
+    import shardctl.tfds
+
+    toy = toys[case.toy]
+    only_own = {"batch": None, "drop_remainder": False, "global_seed": None, "host": None}
+    settings = changed(case.settings, **only_own, buffer_seed=None, repeat_files=False)
+    if settings.shuffles_files:
+        settings = changed(settings, shuffle_seed=numbers[2])
+    num_hosts, to_hosts = numbers[0] % 3 + 1, numbers[1] % 3 + 1
+    lines, sizes, counts = [], [], []
+    for index in range(num_hosts):
+        host = Host(index=index, count=num_hosts)
+        own = changed(settings, host=host, buffer_seed=numbers[3] + 7919 * index)
+        found = stopped(toy, replace(case, settings=own), 0)
+        if found is None or not found[0].epoch_size:
+            return 0
+        order, whole = found
+        settings = changed(settings, file_order=order.settings.file_order)
+        lines.append(whole)
+        sizes.append(order.epoch_size)
+        counts.append(stopping_points(order, [numbers[(index + 1) % 5]])[0])
+    modes: tuple[HostsMode, ...] = ("at-most-once", "at-least-once")
+    mode = modes[numbers[4] % 2]
+    risk = (0.5, 1e-6, 1.0)[numbers[3] % 3] if mode == "at-least-once" else None
+    plan = resume_on_hosts(
+        toy.dataset,
+        case.spec,
+        settings,
+        hosts=num_hosts,
+        to_hosts=to_hosts,
+        consumed=counts,
+        mode=mode,
+        risk=risk,
+    )
+    assert plan.pending is None
+    plan = from_a_file(plan, toy.dataset, numbers[0])
+    assert prove(toy.dataset, plan).holds
+    sure = plan.unseeded
+    assert sure is not None
+    last = (plan.epoch + 1 for _ in lines)
+    every = Counter[str]()
+    handed, later = Counter[str](), Counter[str]()
+    for whole, size, count, epochs in zip(lines, sizes, counts, last, strict=True):
+        # A host that is through is in no epoch of the others.
+        every.update(whole[: count if count == len(whole) else epochs * size])
+        handed.update(whole[:count])
+        later.update(whole[epochs * size :])
+    again, follow = Counter[str](), Counter[str]()
+    num_read = 0
+    for index, share in enumerate(plan.hosts):
+        try:
+            resumed = shardctl.tfds.resume(
+                toy.builder, plan, host=index, transform=as_line, add_tfds_id=True
+            )
+            found_lines = lines_of(resumed)
+        except UsageError:  # by InputContext each host needs a file in the epochs that follow
+            assert settings.host_by == "files"
+            return 0
+        num_read += len(found_lines)
+        again.update(found_lines[: share.num_examples])
+        follow.update(found_lines[share.num_examples :])
+    assert num_read == plan.remaining_total
+    assert again.total() == plan.remaining
+    assert follow == (later if plan.num_further_epochs else Counter())
+    lost, repeated = (every - handed - again).total(), (handed + again - every).total()
+    assert lost <= sure.most_lost <= num_hosts * (sure.buffer_size - 1)
+    assert sure.least_repeated <= repeated <= sure.most_repeated
+    if mode == "at-most-once":
+        assert (lost, repeated) == (sure.most_lost, 0)
+    elif any(counts):
+        assert sure.expected_lost < (risk or 1e-6)
+    return 1
+
+
+def _check_hosts(toys: Toys, num_cases: int, *, fuzz: bool = False) -> int:
+    def check(drawn: tuple[Case, list[int], Any]) -> int:
+        case, numbers, host_by = drawn
+        case = replace(case, settings=changed(case.settings, host_by=host_by))
+        return check_hosts_without_seed(toys, case, numbers)
+
+    host_modes = st.sampled_from(["even", "files", "examples"])
+    both = st.tuples(stops(buffered=True), host_modes)
+    return check_cases(both.map(lambda two: (*two[0], two[1])), check, num_cases, fuzz=fuzz)
+
+
+def test_other_hosts_lose_and_repeat_what_the_plan_says(toys: Toys) -> None:
+    assert _check_hosts(toys, 4) >= 2
+
+
+@pytest.mark.fuzz
+def test_other_hosts_lose_and_repeat_what_the_plan_says_fuzzed(toys: Toys) -> None:
+    _check_hosts(toys, FUZZ // 4, fuzz=True)
+
+
+@pytest.mark.parametrize("host_by", ["even", "files", "examples"])
+def test_the_mean_number_that_all_hosts_lose_is_below_the_risk_of_all(
+    toys: Toys, host_by: Any
+) -> None:
+    tf = pytest.importorskip("tensorflow")
+    import numpy as np
+
+    toy, buffer, risk, num_seeds = toys["plain"], 6, 1.5, 600
+    settings = ReadSettings(buffer=buffer, cycle=2, block=3, shuffle_seed=5, host_by=host_by)
+    consumed = [11, 3, 17]
+    plan = resume_on_hosts(
+        toy.dataset,
+        "train",
+        settings,
+        hosts=3,
+        to_hosts=2,
+        consumed=consumed,
+        mode="at-least-once",
+        risk=risk,
+    )
+    order_of_all = plan_order(toy.dataset, "train").order
+    rows = [host.instructions for host in plan.hosts]
+    again = [
+        first + k
+        for reads in rows
+        for first, take in zip(
+            order_of_all.codes.first_codes(reads).tolist(), reads.take.tolist(), strict=True
+        )
+        for k in range(take)
+    ]
+    lost = np.zeros(num_seeds)
+    for index, count in enumerate(consumed):
+        host = Host(index=index, count=3)
+        own = replace(settings, host=host, buffer=None)
+        inputs = plan_order(toy.dataset, "train", own).order
+        ids = inputs.read(0, inputs.num_examples)
+        shuffled = tf.data.Dataset.from_tensor_slices(ids).shuffle(buffer).repeat(num_seeds)
+        (epochs,) = shuffled.batch(num_seeds * len(ids)).as_numpy_iterator()
+        never_read = ~np.isin(epochs.reshape(num_seeds, -1)[:, count:], again)
+        lost += never_read.sum(axis=1)
+    assert plan.unseeded is not None
+    assert plan.unseeded.expected_lost < risk
+    assert lost.max() <= plan.unseeded.most_lost
+    near = 5 * lost.std() / math.sqrt(num_seeds) + 1e-3
+    assert abs(lost.mean() - plan.unseeded.expected_lost) < near, lost.mean()
+    add_cases(num_seeds)
+
+
+@pytest.mark.parametrize(("epoch", "epochs"), [(0, 2), (0, 4), (1, 3), (2, 4)])
+def test_hosts_whose_buffers_had_read_the_epoch_begin_with_the_next(
+    epoch: int, epochs: int
+) -> None:
+    settings = ReadSettings(buffer=100, cycle=1, epochs=epochs)
+    size = plan_order(TOY, "train").order.num_examples
+    consumed = [epoch * (size - size // 2) + 5, epoch * (size // 2) + 4]
+    plan = resume_on_hosts(
+        TOY, "train", settings, hosts=2, to_hosts=3, consumed=consumed, mode="at-most-once"
+    )
+    assert (plan.epoch, plan.num_further_epochs) == (epoch + 1, epochs - epoch - 2)
+    assert plan.remaining == size
+    assert sum(host.num_examples for host in plan.hosts) == size
+    assert plan.unseeded is not None
+    assert plan.unseeded.most_lost == size - 9
+    assert prove(TOY, plan).holds
+
+
+@pytest.mark.parametrize("mode", ["exactly-once", "exact-order"])
+def test_without_the_seed_of_the_run_two_modes_are_offered(mode: Any) -> None:
+    with pytest.raises(UnpredictableOrderError) as caught:
+        resume(TOY, "train", OPEN, consumed=9, mode=mode)
+    for words in ("only the seed of that very run", "at-most-once", "at-least-once", "--risk R"):
+        assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("mode", ["exactly-once", *MODES])
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"shuffle_seed": None, "shuffle_files": True}, "--shuffle-files without a seed"),
+        ({"deterministic": False}, "deterministic=False hands out"),
+    ],
+)
+def test_where_the_file_order_is_open_nothing_is_offered(
+    mode: Any, change: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(UnpredictableOrderError) as caught:
+        resume(TOY, "train", replace(OPEN, **change), consumed=9, mode=mode)
+    assert said in str(caught.value)
+    assert "at-most-once" not in str(caught.value)
+
+
+def test_a_known_seed_needs_no_such_mode() -> None:
+    for seeded in (replace(OPEN, buffer_seed=1), replace(OPEN, global_seed=1)):
+        with pytest.raises(UsageError, match="for a buffer whose seed is not known"):
+            resume(TOY, "train", seeded, consumed=9, mode="at-most-once")
+    plan = resume(TOY, "train", ReadSettings(), consumed=9, mode="at-most-once")
+    assert (plan.mode, plan.unseeded) == ("exact", None)
+    with pytest.raises(UsageError, match="risk is read with --mode at-least-once only"):
+        resume(TOY, "train", OPEN, consumed=9, mode="at-most-once", risk=0.5)
+
+
+def test_the_rest_is_read_through_a_new_buffer_without_a_seed() -> None:
+    for mode in MODES:
+        plan = resume(TOY, "train", OPEN, consumed=9, mode=mode)
+        assert plan.after_read == (ShuffleCall(buffer_size=4, seed=None),)
+        assert (plan.pending, plan.shuffle, plan.exact) == (None, None, False)
+        assert plan.settings.buffer_seed is None
+    assert plan.unseeded is not None
+    assert plan.unseeded.risk == 1e-6  # unless another is given
+
+
+@pytest.mark.parametrize("host_by", ["even", "files", "examples"])
+def test_each_host_passes_by_what_its_own_buffer_had_read(host_by: Any) -> None:
+    host = Host(index=1, count=2)
+    settings = ReadSettings(buffer=3, host=host, host_by=host_by)
+    plan = resume(TOY, "train", settings, consumed=5, mode="at-most-once")
+    share = resume(TOY, "train", replace(settings, buffer=None), consumed=0).remaining
+    assert plan.remaining == share - (5 + 3 - 1)
+
+
+def test_the_batches_of_what_is_read_decide_what_is_dropped() -> None:
+    settings = replace(OPEN, batch=4, drop_remainder=True, epochs=2)
+    whole = resume(TOY, "train", replace(settings, buffer_seed=0), consumed=0)
+    size = whole.remaining
+    plan = resume(TOY, "train", settings, steps=2, mode="at-most-once")
+    left = 2 * size - (8 + 3)
+    assert plan.remaining_total == left - left % 4
+
+
+def test_a_proof_finds_what_is_read_once_too_often() -> None:
+    plan = resume(TOY, "train", OPEN, consumed=9, mode="at-most-once")
+    assert prove(TOY, plan).holds
+    start = resume(TOY, "train", replace(OPEN, buffer_seed=1), consumed=0)
+    proof = prove(TOY, replace(plan, instructions=start.instructions))
+    assert (proof.repeated, proof.holds) == (12, False)
+    proof = prove(TOY, replace(plan, instructions=plan.instructions.select(slice(0, 0))))
+    assert (proof.lost, proof.holds) == (3 + plan.remaining, False)

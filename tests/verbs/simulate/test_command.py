@@ -1,0 +1,285 @@
+"""`shardctl simulate`, from the command line to what it writes."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from shardctl.settings.document import settings_in_force
+from shardctl.settings.read_settings import ReadSettings
+from tests.cases import check_cases
+from tests.children import run_on_a_terminal, running_command
+from tests.cli.conftest import Shardctl
+from tests.order.order_cases import read_settings
+from tests.tfds_datasets import write_dataset
+
+IMAGENET = ("-d", "imagenet2012")
+LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [5, 0, 3, 6]}, test: {shard_lengths: [2]}}\n"
+CYCLE_3_BLOCK_2 = [0, 1, 1251, 1252, 2502, 2503, 2, 3, 1253, 1254, 2504, 2505, 4, 5, 1255, 1256]
+
+
+@pytest.fixture
+def toy(shardctl: Shardctl) -> tuple[str, str]:
+    """The options that choose a small dataset."""
+    Path("toy.yaml").write_text(LAYOUT)
+    return ("-d", "toy.yaml")
+
+
+def ids_of(ran: Any) -> list[int]:
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    return [int(line) for line in ran.stdout.splitlines()]
+
+
+def test_the_example_of_the_guide(shardctl: Shardctl) -> None:
+    ran = shardctl("simulate", "--cycle", 3, "--block", 2, *IMAGENET)
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    first, second, heading, *rows = ran.stdout.splitlines()
+    assert first == "train of imagenet2012:5.1.0: cycle 3, block 2"
+    assert second == "positions 0 to 19 of 1,281,167"
+    assert heading.split() == ["position", "slot", "shard", "ids"]
+    ids = [int(word) for row in rows for word in row.split()[3:]]
+    assert ids == [*CYCLE_3_BLOCK_2, 2506, 2507, 6, 7]
+
+
+def test_the_built_in_layout_is_read_where_nothing_is_chosen(shardctl: Shardctl) -> None:
+    ran = shardctl("simulate", "-f", "ids", "--take", 2)
+    assert ran.stdout == "0\n1\n"
+    assert ran.stderr.count("\n") == 1
+    assert "imagenet2012" in ran.stderr
+
+
+def test_skip_and_take_show_any_stretch(shardctl: Shardctl, toy: tuple[str, str]) -> None:
+    every = ids_of(shardctl("simulate", *toy, "--cycle", 2, "--block", 2, "-f", "ids", "--take=-1"))
+    assert every == [0, 1, 5, 6, 2, 3, 7, 4, *range(8, 14)]
+    part = ("--skip", 3, "--take", "1_0", "-f", "ids", "--cycle", 2, "--block", 2)
+    assert ids_of(shardctl("simulate", *toy, *part)) == every[3:13]
+    assert ids_of(shardctl("simulate", *toy, "--skip", 14, "-f", "ids")) == []
+
+
+def test_tfds_ids_name_files(shardctl: Shardctl) -> None:
+    ran = shardctl("simulate", *IMAGENET, "--reverse", "-f", "tfds-ids", "--take", 1)
+    assert ran.stdout == "imagenet2012-train.tfrecord-01023-of-01024__0\n"
+
+
+def test_the_document_says_what_was_in_force(shardctl: Shardctl, toy: tuple[str, str]) -> None:
+    arguments = ("--shuffle-seed", 3, "--cycle", "auto", "--cpus", 5, "--host", "1/2")
+    document = json.loads(shardctl("simulate", *toy, *arguments, "-f", "json").stdout)
+    pipeline = document["pipeline"]
+    assert (pipeline["cycle"], pipeline["shuffle_files"], pipeline["host"]) == (2, True, "1/2")
+    assert (pipeline["block"], pipeline["reshuffle"], pipeline["pass"]) == (16, True, 0)
+    assert (document["num_examples"], document["skip"], document["take"]) == (7, 0, 7)
+    assert sorted(document["ids"]) == list(range(7, 14))
+
+
+def test_the_pipeline_pasted_under_read_gives_the_same_order(
+    shardctl: Shardctl, toy: tuple[str, str]
+) -> None:
+    def law(read: ReadSettings) -> None:
+        arguments = as_options(read)
+        Path("shardctl.yaml").unlink(missing_ok=True)
+        first = shardctl("simulate", *toy, *arguments, "-f", "yaml", "--take", -1)
+        assert first.exit_code == 0
+        document = yaml.safe_load(first.stdout)
+        Path("shardctl.yaml").write_text(yaml.safe_dump({"read": document["pipeline"]}))
+        again = shardctl("simulate", *toy, "-f", "yaml", "--take", -1)
+        assert again.stdout == first.stdout
+
+    check_cases(read_settings(num_examples=14, hosts=("even", "examples")), law, 12)
+
+
+def as_options(read: ReadSettings) -> list[str]:
+    """Return settings as one writes them on the command line."""
+    arguments = []
+    for name, value in settings_in_force(read, ordered=False).items():
+        option = name.replace("_", "-")
+        if value is None or (value is False and "reshuffle" not in name):
+            continue
+        if isinstance(value, bool):
+            arguments.append(f"--{option}" if value else f"--no-{option}")
+        else:
+            arguments.append(f"--{option}={value}")
+    return arguments
+
+
+def test_options_win_over_the_settings_of_the_project(
+    shardctl: Shardctl, toy: tuple[str, str]
+) -> None:
+    Path("shardctl.yaml").write_text(
+        "dataset: toy.yaml\n"
+        "read: {cycle: auto, cpus: 3, block: 2, reverse: true, shuffle-files: false}\n"
+    )
+    assert ids_of(shardctl("simulate", "-f", "ids", "--take", 3)) == [8, 9, 10]
+    assert ids_of(shardctl("simulate", "-f", "ids", "--take", 3, "--no-reverse")) == [0, 1, 2]
+    pipelines = [
+        json.loads(shardctl("simulate", *arguments, "-f", "json").stdout)["pipeline"]
+        for arguments in (["--cycle", 2], ["--cycle", "auto"], ["--shuffle-seed", 4])
+    ]
+    assert [pipeline["cycle"] for pipeline in pipelines] == [2, 1, 1]
+    assert [pipeline["shuffle_files"] for pipeline in pipelines] == [False, False, True]
+    Path("order.txt").write_text("# last first\ntoy-train.tfrecord-00003-of-00004\n\n")
+    ran = shardctl("simulate", "train[3shard]", "-f", "ids", "--file-order", "order.txt")
+    assert ids_of(ran) == list(range(8, 14))
+
+
+def test_a_file_order_in_shardctl_yaml_is_a_list_or_the_name_of_one(shardctl: Shardctl) -> None:
+    Path("project").mkdir()
+    names = [f"toy-train.tfrecord-0000{i}-of-00004" for i in (2, 3, 0)]
+    Path("project/order.txt").write_text("\n".join(names))
+    for order in ("order.txt", names):
+        Path("project/toy.yaml").write_text(LAYOUT)
+        document = {"dataset": "toy.yaml", "read": {"file_order": order, "block": 1}}
+        Path("project/shardctl.yaml").write_text(yaml.safe_dump(document))
+        os.chdir("project")
+        ran = shardctl("simulate", "-f", "ids", "--take", 3)
+        os.chdir("..")
+        assert ids_of(ran) == [5, 8, 0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--skip", "15"], "--skip 15: the order has 14 examples"),
+        (["--skip", "-1"], "--skip '-1': a whole number, at least 0, is needed"),
+        (["--take", "x"], "--take 'x': a whole number, at least -1, is needed"),
+        (["-f", "xml"], "no format 'xml' here; choose from table, json, yaml, csv, ids, tfds-ids"),
+        (["train+test", "-f", "npy"], "npy holds numbers, and train+test reads several splits"),
+        (["--cycle", "0"], "--cycle '0': a whole number, at least 1, is needed"),
+        (["--cycle", "auto"], "--cycle auto needs --cpus N"),
+        (["--host", "2/2"], "host 2 of 2: hosts count from 0 to 1"),
+        (["--host-by", "x"], "--host-by 'x': choose from even, files, examples"),
+        (["--loop", "x"], "--loop 'x': choose from python, keras-fit"),
+        (["--file-order", "none.txt"], "none.txt"),
+        (["--shuffle-files"], "another order in each run; give --shuffle-seed N"),
+        (["--buffer", "9"], "--buffer-seed N"),
+        (["--no-deterministic"], "deterministic=False"),
+        (["--repeat-files", "--pass", "1"], "build the dataset anew"),
+        (["--host", "0/9", "--host-by", "files"], "3 file instructions for 9 hosts"),
+        (["trian"], "no split 'trian' in toy; it has: train, test"),
+    ],
+)
+def test_what_cannot_be_simulated_is_one_line(
+    shardctl: Shardctl, toy: tuple[str, str], arguments: list[str], error: str
+) -> None:
+    ran = shardctl("simulate", *toy, *arguments)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("error: ")
+    assert ran.stderr.count("\n") == 1
+    assert error in ran.stderr
+
+
+def test_what_surprises_is_a_warning(shardctl: Shardctl, toy: tuple[str, str]) -> None:
+    ran = shardctl("simulate", *toy, "--host", "13/15", "-f", "ids")
+    assert (ran.exit_code, ran.stdout.count("\n")) == (0, 1)
+    ran = shardctl("simulate", *toy, "--host", "14/15", "-f", "ids")
+    assert (ran.exit_code, ran.stdout) == (0, "")
+    assert ran.stderr == "warning: host 14/15 by even reads no examples\n"
+
+
+def test_a_file_holds_what_stdout_would(shardctl: Shardctl, toy: tuple[str, str]) -> None:
+    for name in ("table", "json", "yaml", "csv", "ids", "tfds-ids", "jsonl"):
+        printed = shardctl("simulate", *toy, "-f", name).stdout
+        assert shardctl("simulate", *toy, "-f", name, "-o", "out").stdout == ""
+        assert Path("out").read_text() == printed
+    shardctl("simulate", *toy, "-f", "npy", "-o", "out", "--take", -1, "--shuffle-seed", 1)
+    ids = np.load("out")
+    assert ids.dtype == np.int64
+    assert ids.tolist() == ids_of(
+        shardctl("simulate", *toy, "-f", "ids", "--take", -1, "--shuffle-seed", 1)
+    )
+
+
+def test_a_terminal_gets_colour_and_lines_that_fit() -> None:
+    arguments = ("simulate", *IMAGENET, "--shuffle-seed", "32", "--take", "40")
+    out, error = run_on_a_terminal(*arguments)
+    assert "\x1b[" in out
+    assert error == ""
+    plain, _ = run_on_a_terminal(*arguments, NO_COLOR="1")
+    assert "\x1b" not in plain
+    assert max(map(len, plain.splitlines())) <= 60
+    assert re.sub(r"\x1b\[[\d;]*m", "", out) == plain
+
+
+def test_a_long_file_has_a_progress_bar_on_stderr(tmp_path: Path) -> None:
+    out, error = run_on_a_terminal(
+        *("simulate", *IMAGENET, "--take", "600_000"),
+        *("--buffer", "10000", "--buffer-seed", "1", "-f", "ids", "-o", str(tmp_path / "out")),
+        patience=0,
+    )
+    assert out == ""
+    assert "examples" in error
+    assert "%" in error
+    with open(tmp_path / "out", "rb") as file:
+        assert sum(1 for _ in file) == 600_000
+
+
+def test_a_terminal_gets_no_bytes_of_an_array(shardctl: Shardctl) -> None:
+    process = subprocess.run(
+        ["script", "-qec", f"{sys.executable} -m shardctl simulate -f npy", "/dev/null"],
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    assert b"name a file with --output FILE" in process.stdout
+    assert b"NUMPY" not in process.stdout
+
+
+def test_an_array_may_be_piped(tmp_path: Path) -> None:
+    words = ("simulate", *IMAGENET, "-f", "npy", "--take", "5")
+    with running_command(*words, folder=tmp_path) as running:
+        data = running.stdout.read()
+        assert running.process.wait(30) == 0
+    assert np.load(io.BytesIO(data)).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_datasets_of_stages_are_looked_up_in_the_data_dir_of_the_command(
+    shardctl: Shardctl, tmp_path: Path
+) -> None:
+    write_dataset(tmp_path / "data", "first", {"train": [3, 4]})
+    write_dataset(tmp_path / "data", "second", {"train": [5]})
+    stages = "zip(train, read(train, data=second)) | take(2)"
+    options = ("-d", "first", "--data-dir", tmp_path / "data", "--stages", stages, "-f", "ids")
+    ran = shardctl("simulate", *options)
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    names = ["first/train:0", "second/train:0", "first/train:1", "second/train:1"]
+    assert ran.stdout.splitlines() == names
+    ran = shardctl("simulate", "-d", tmp_path / "data/first/1.0.0", "--stages", stages)
+    assert ran.exit_code == 2  # that data dir was the other command's
+    assert "second" in ran.stderr
+
+
+def test_no_dataset_is_chosen_where_the_stages_name_all(shardctl: Shardctl) -> None:
+    ran = shardctl("simulate", "--stages", "read(test, data=mnist) | repeat", "--take", 3)
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines()[1] == "positions 0 to 2 of an endless order"
+    ran = shardctl("simulate", "-d", "mnist", "--stages", "repeat", "--take", 3, "-f", "json")
+    assert json.loads(ran.stdout)["num_examples"] is None
+
+
+def test_strips_are_drawn_where_they_are_asked_for_alone(shardctl: Shardctl) -> None:
+    options = ("--cycle", 3, "--block", 2, "--take", 8, "-d", "imagenet2012")
+    assert "a row is a slot" not in shardctl("simulate", *options).stdout
+    drawn = shardctl("simulate", *options, "--picture").stdout
+    assert drawn.splitlines()[2:7] == [
+        "To see: positions 0 to 7: a row is a slot, a number the shard it reads then",
+        "  slot 0  0─────────                    0─────────",
+        "  slot 1            1─────────",
+        "  slot 2                      2─────────",
+        "position  0         2         4         6",
+    ]
+
+
+def test_a_picture_of_a_whole_order_is_that_of_its_first_visits(shardctl: Shardctl) -> None:
+    ran = shardctl("simulate", "--take", -1, "-d", "imagenet2012", "-f", "svg")
+    assert ran.exit_code == 0
+    assert len(ran.stdout.encode()) < 40 * 1024
+    words = " ".join(re.sub(r"<[^>]*>", " ", ran.stdout).split())
+    assert "Positions 0 to 255: a row is a slot, a number the shard it reads then" in words

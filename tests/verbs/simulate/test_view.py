@@ -1,0 +1,214 @@
+"""A stretch of an order as people and programs read it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardctl.base.columns import stream_of
+from shardctl.base.text import utf8
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.shard_files import ShardFiles
+from shardctl.errors import UsageError
+from shardctl.files.documents import json_line, to_csv, to_json, to_yaml
+from shardctl.verbs.locate.answer import MATCH_FIELDS, locate
+from shardctl.verbs.locate.view import locate_rows
+from shardctl.verbs.simulate.answer import Simulation, simulate
+from shardctl.verbs.simulate.view import (
+    array_file,
+    id_lines,
+    simulate_document,
+    simulate_lines,
+    simulate_rows,
+    tfds_id_lines,
+)
+from tests.cases import check_cases
+from tests.draw.simulations import simulated, text
+
+WRITERS: dict[str, Callable[[Simulation], Iterable[Any]]] = {
+    "json": lambda simulation: to_json(simulate_document(simulation)),
+    "yaml": lambda simulation: to_yaml(simulate_document(simulation)),
+    "csv": lambda simulation: to_csv(simulate_rows(simulation)),
+    "ids": id_lines,
+    "tfds-ids": tfds_id_lines,
+    "jsonl": simulate_lines,
+    "npy": array_file,
+}
+
+
+def written(simulation: Simulation, name: str) -> bytes:
+    pieces: Iterable[str | bytes | memoryview] = WRITERS[name](simulation)
+    return b"".join(utf8(piece) if isinstance(piece, str) else piece for piece in pieces)
+
+
+def test_nothing_to_show_is_said() -> None:
+    assert text(simulated(take=0)).splitlines()[1:] == ["none of 14 positions"]
+
+
+def test_the_fields_of_the_document() -> None:
+    document = simulate_document(simulated(skip=2, take=3, cycle=1))
+    assert list(document) == [
+        *("format_version", "kind", "dataset", "spec", "pipeline"),
+        *("num_examples", "skip", "take", "ids"),
+    ]
+    assert (document["format_version"], document["kind"]) == (1, "simulate")
+    assert list(document["dataset"]) == [
+        *("name", "config", "version", "file_format", "data_dir", "fingerprint"),
+    ]
+    assert [document[name] for name in ("num_examples", "skip", "take")] == [14, 2, 3]
+    assert list(document["ids"].chunks()) == [[2, 3, 4]]
+
+
+@pytest.mark.long
+@given(
+    st.sampled_from(["train", "12", "all", "12+train"]),
+    st.integers(0, 14),
+    st.none() | st.integers(0, 20),
+)
+def test_json_and_yaml_written_in_chunks_are_the_document(
+    spec: str, skip: int, take: int | None
+) -> None:
+    skip = min(skip, simulated(spec).order.num_examples)
+    simulation = simulated(spec, skip=skip, take=take, cycle=2, block=2)
+    document = simulate_document(simulation)
+    document["ids"] = [name for chunk in document["ids"].chunks() for name in chunk]
+    assert json.loads(written(simulation, "json")) == document
+    assert yaml.safe_load(written(simulation, "yaml")) == document
+
+
+@pytest.mark.long
+def test_the_ids_of_a_long_order_are_one_list_in_json_and_yaml() -> None:
+    files = ShardFiles(pattern="d-\0", num_shards=1)
+    split = Split(name="train", shard_lengths=(40_000,), files=(files,))
+    simulation = simulate(Dataset(name="d", splits=(split,)), take=None)
+    assert json.loads(written(simulation, "json"))["ids"] == list(range(40_000))
+    assert yaml.load(written(simulation, "yaml"), yaml.CSafeLoader)["ids"] == list(range(40_000))
+
+
+def test_lines_rows_and_records_say_the_same() -> None:
+    for spec in ("train", "all"):
+        simulation = simulated(spec, skip=3, epochs=2, batch=4, cycle=2, block=2)
+        records = [json.loads(line) for line in written(simulation, "jsonl").splitlines()]
+        rows = list(csv.DictReader(io.StringIO(written(simulation, "csv").decode())))
+        assert [{name: str(v) for name, v in record.items()} for record in records] == rows
+        assert list(records[0]) == [
+            *("position", "epoch", "step", "id", "tfds_id", "filename", "index_in_shard"),
+        ]
+        names = simulation.order.codes.ids(simulation.ids())
+        assert [record["id"] for record in records] == names
+        assert written(simulation, "ids").decode().splitlines() == list(map(str, names))
+        tfds_ids = written(simulation, "tfds-ids").decode().splitlines()
+        assert tfds_ids == [record["tfds_id"] for record in records]
+        assert tfds_ids == [f"{r['filename']}__{r['index_in_shard']}" for r in records]
+        assert [record["position"] for record in records] == list(range(3, 3 + len(records)))
+        assert [record["step"] for record in records] == [
+            i // 4 for i in range(3, 3 + len(records))
+        ]
+
+
+# Names that every format quotes or escapes in its own way, and runners of CI act on.
+_NAMES = ["d-\0", 'a,"\0', "ä\0", "##[x]\0", "::\0", "=\0;-1", "\udcff\0", "a \0", "\0%d\0"]
+_SPECS = ["train", "tä", "train+tä", "all", "train[1:]"]
+
+
+def _one_by_one(simulation: Simulation) -> list[tuple[Any, ...]]:
+    """Return the rows as they are found one example after the other."""
+    order, rows = simulation.order, []
+    codes = simulation.ids().tolist()
+    for position, code in enumerate(codes, simulation.skip):
+        (name,) = order.codes.ids(np.array([code]))
+        (index,) = order.codes.places(np.array([code]))[0].tolist()
+        split = order.dataset.splits[index]
+        example_id = name if isinstance(name, int) else int(name.rpartition(":")[2])
+        shard = split.shard_of(example_id)
+        filename, within = split.filename(shard), example_id - split.offsets[shard]
+        here = np.array([position])
+        step = int(order.steps_of(here)[0][0]) if order.has_steps else None
+        tfds_id = f"{filename}__{within}"
+        rows.append((position, int(order.epoch_of(here)[0]), step, name, tfds_id, filename, within))
+    return rows
+
+
+def _yaml_ids(simulation: Simulation) -> str:
+    """Return the list of ids as JSON, with a line break before every 16th of those made at once."""
+    several = map(simulation.order.codes.ids, simulation.chunks())
+    lines = [json_line(ids[i : i + 16])[1:-1] for ids in several for i in range(0, len(ids), 16)]
+    return "ids: [" + ",\n  ".join(lines) + "]\n"
+
+
+@pytest.mark.long
+def test_every_format_is_what_its_own_writer_makes_of_each_row() -> None:
+    def check(case: tuple[list[str], tuple[int, ...], str, dict[str, int], int]) -> None:
+        names, lengths, spec, settings, skip = case
+        splits = []
+        for split, name in zip(("train", "tä", "x"), names, strict=True):
+            files = ShardFiles(pattern=name, num_shards=len(lengths))
+            splits.append(Split(name=split, shard_lengths=lengths, files=(files,)))
+        dataset = Dataset(name="d", splits=tuple(splits))
+        if "buffer" in settings:
+            settings = {**settings, "buffer_seed": 1}
+        try:
+            simulation = simulate(dataset, spec, settings, skip=skip, take=None)
+        except UsageError:
+            return
+        rows = _one_by_one(simulation)
+        records = [json_line(dict(zip(MATCH_FIELDS, row, strict=True))) for row in rows]
+        expected = {
+            "jsonl": "".join(f"{record}\n" for record in records),
+            "csv": "".join(to_csv(stream_of(MATCH_FIELDS, rows))),
+            "ids": "".join(f"{row[3]}\n" for row in rows),
+            "tfds-ids": "".join(f"{row[4]}\n" for row in rows),
+        }
+        for name, lines in expected.items():
+            assert written(simulation, name) == utf8(lines), name
+        ids = [row[3] for row in rows]
+        assert written(simulation, "json").decode().endswith(f'\n  "ids": {json_line(ids)}\n}}\n')
+        assert written(simulation, "yaml").decode().endswith(_yaml_ids(simulation))
+        if rows:
+            located = locate(dataset, spec, settings, position=[row[0] for row in rows])
+            assert "".join(to_csv(locate_rows(located))) == expected["csv"]
+            assert list(located.matches.records) == [
+                dict(zip(MATCH_FIELDS, row, strict=True)) for row in rows
+            ]
+
+    settings = st.fixed_dictionaries(
+        {}, optional={name: st.integers(1, 3) for name in ("batch", "cycle", "buffer", "epochs")}
+    )
+    lengths = st.lists(st.sampled_from([0, 1, 2, 12]), min_size=1, max_size=4).map(tuple)
+    names = st.lists(st.sampled_from(_NAMES), min_size=3, max_size=3)
+    skip = st.sampled_from([0, 0, 1, 9])
+    cases = st.tuples(names, lengths, st.sampled_from(_SPECS), settings, skip)
+    check_cases(cases, check, 100)
+
+
+def test_huge_ids_have_all_their_digits() -> None:
+    files = ShardFiles(pattern="d-\0", num_shards=2)
+    split = Split(name="train", shard_lengths=(2**62, 2**62 - 9), files=(files,))
+    simulation = simulate(Dataset(name="d", splits=(split,)), skip=2**63 - 11)
+    assert written(simulation, "ids") == b"9223372036854775797\n9223372036854775798\n"
+    last = json.loads(written(simulation, "jsonl").splitlines()[-1])
+    assert last["id"] == last["position"] == 2**63 - 10
+    assert last["tfds_id"] == f"d-00001__{2**62 - 10}"
+
+
+def test_an_npy_file_is_what_numpy_saves() -> None:
+    for take in (0, 1, None):
+        simulation = simulated(take=take, shuffle_seed=1)
+        expected = io.BytesIO()
+        np.save(expected, simulation.ids())
+        assert written(simulation, "npy") == expected.getvalue()
+
+
+def test_ids_of_several_splits_are_not_an_array() -> None:
+    with pytest.raises(UsageError, match="npy holds numbers, and train\\+12 reads several"):
+        list(chain(array_file(simulated("train+12"))))
