@@ -69,7 +69,7 @@ ON_DEMAND = ("fuzz", "slow")
 QUICK = "not tensorflow"
 
 # What a shell may say of fuzz tests.
-KEPT = ("SHARDCTL_FUZZ", "SHARDCTL_PIPELINES", "SHARDCTL_SEED")
+KEPT = ("SHARDCTL_FUZZ", "SHARDCTL_GOLDEN", "SHARDCTL_PIPELINES", "SHARDCTL_SEED")
 
 NAMES_TENSORFLOW = ("no_seed_from_another_test",)  # without a need of it
 
