@@ -21,7 +21,7 @@ from shardctl.spec.split_range import SplitRange
 from shardctl.spec.subsplit import Resolved, default_spec, resolve_subsplit
 
 if TYPE_CHECKING:
-    from shardctl.order.loader_version import LoaderVersion
+    from shardctl.order.loader_order import LoaderVersion
     from shardctl.order.order_tree import SplitIds
 
 
@@ -152,7 +152,7 @@ def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
         resolved = resolved_spec(*given)
     refuse_open_splits(resolved)
     if not settings.reader.on_tf_data:
-        from shardctl.order.loader_version import loader_version
+        from shardctl.order.loader_order import loader_version
 
         return order_of_loader(resolved, settings, loader_version(settings))
     order = ReaderOrder(resolved.dataset, resolved.ranges, settings)

@@ -17,11 +17,11 @@ from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
 from shardctl.order.epoch_reading import (
     EpochReading,
+    EpochSeeds,
     opened_together,
     positions_together,
     repetitions_listed,
 )
-from shardctl.order.epoch_seeds import EpochSeeds
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.order import CHUNK_SIZE, Order, Over, check_answerable
 from shardctl.order.reads_of_host import own_rows, sorted_reads

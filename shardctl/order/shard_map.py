@@ -21,8 +21,8 @@ from shardctl.order.sample import (
     epoch_length,
     is_drawn,
     sample_epoch,
+    storage_order,
 )
-from shardctl.order.storage_order import storage_order
 
 NUM_ROWS = 48
 NUM_COLUMNS = 96

@@ -15,8 +15,8 @@ from shardctl.saved.snapshot import PinnedSource, Snapshot, datasets_of
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import of_one_reader
 from shardctl.spec.subsplit import Resolved, default_spec
-from shardctl.stages.document import pipeline_of
 from shardctl.stages.pipelines import readers_of
+from shardctl.stages.text import pipeline_of
 
 
 def pinned_sources(live: PlannedOrder, settings: ReadSettings) -> tuple[PinnedSource, ...]:

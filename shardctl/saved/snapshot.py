@@ -17,8 +17,7 @@ from shardctl.base.tfds_rules import RuleSet
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.identity import DatasetHead, DatasetIdentity, SplitSize
 from shardctl.order.order_tree import HashTree
-from shardctl.settings.document import SettingsDocument, settings_of_document
-from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings, SettingsDocument, settings_of_document
 
 KIND = "snapshot"
 NUM_FIRST_IDS = 32

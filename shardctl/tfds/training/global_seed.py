@@ -13,7 +13,7 @@ from shardctl.saved.pinned_sources import resolved_reading
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import settings_of_read, stages_of
-from shardctl.stages.fields import KernelPair
+from shardctl.stages.part import KernelPair
 from shardctl.stages.pipelines import parts_of
 from shardctl.stages.stages import Read, SampleFromDatasets, Shuffle
 from shardctl.tfdata.seed_generator import ScriptSeeds

@@ -20,8 +20,7 @@ from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, plan_order, resolved_spec
 from shardctl.saved.resume_plan import PlanOrPath, ResumePlan, plan_of_tfds
-from shardctl.settings.document import settings_in_force
-from shardctl.settings.read_settings import SettingsLike, as_settings
+from shardctl.settings.read_settings import SettingsLike, as_settings, settings_in_force
 from shardctl.spec.reads import Reads, joined
 from shardctl.spec.subsplit import Resolved
 from shardctl.tfds.imports import tensorflow, versions

@@ -20,7 +20,7 @@ from shardctl.draw.tables import (
 )
 from shardctl.files.documents import Document
 from shardctl.saved.head import head, kind_head
-from shardctl.settings.document import settings_in_force
+from shardctl.settings.read_settings import settings_in_force
 from shardctl.verbs.lint.answer import Finding, Lint
 from shardctl.verbs.lint.rule import SEVERITIES, Rule
 

@@ -17,12 +17,13 @@ from shardctl.order.sample import (
     COMPLETE_LIMIT,
     Floats,
     OrderSample,
+    StorageOrder,
     codes_of_stretches,
     epoch_length,
     sample_epoch,
+    storage_order,
     stretches,
 )
-from shardctl.order.storage_order import StorageOrder, storage_order
 from shardctl.spec.host import Host
 from shardctl.verbs.quality.metrics import batch_coverage
 from shardctl.verbs.quality.score import Metric
