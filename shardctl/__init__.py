@@ -100,9 +100,9 @@ if TYPE_CHECKING:
     from shardctl.api.diff import diff as diff
     from shardctl.api.list_datasets import list_datasets as list_datasets
     from shardctl.dataset.dataset import Dataset as Dataset, Split as Split
-    from shardctl.dataset.file_finding import FileFinding as FileFinding
+    from shardctl.dataset.dataset import FileFinding as FileFinding
     from shardctl.spec.host import Host as Host
-    from shardctl.spec.file_instruction import FileInstruction as FileInstruction
+    from shardctl.spec.subsplit import FileInstruction as FileInstruction
     from shardctl.order.order import Order as Order
     from shardctl.saved.resume_plan import (
         HostShare as HostShare,
