@@ -100,9 +100,9 @@ if TYPE_CHECKING:
     from shardctl.api.diff import diff as diff
     from shardctl.api.list_datasets import list_datasets as list_datasets
     from shardctl.dataset.dataset import Dataset as Dataset, Split as Split
-    from shardctl.dataset.file_finding import FileFinding as FileFinding
+    from shardctl.dataset.dataset import FileFinding as FileFinding
     from shardctl.spec.host import Host as Host
-    from shardctl.spec.file_instruction import FileInstruction as FileInstruction
+    from shardctl.spec.subsplit import FileInstruction as FileInstruction
     from shardctl.order.order import Order as Order
     from shardctl.saved.resume_plan import (
         HostShare as HostShare,
@@ -239,6 +239,35 @@ _NAMES = {
     "verbs.verify.verify_files": "FilesVerification verify_files",
     "tfds.inspecting.inspect": "inspect",
     "tfds.verifying.verify": "verify",
+    "verbs.diff.answer": "Diff PinnedOrder",
+    "verbs.diff.causes": "Cause",
+    "verbs.diff.plans": "PlansDiff",
+    "verbs.eval.answer": "Evaluation Hang evaluate",
+    "verbs.hosts.answer": "Comparison HostsPlan hosts",
+    "verbs.hosts.sharing": "Strategy",
+    "verbs.index.check": "IndexCheck check_index",
+    "verbs.inspect.answer": "InspectedStage Inspection OpenStage SourceLine",
+    "verbs.layout.answer": "Layout Shard SplitLayout layout",
+    "verbs.lint.answer": "Finding Lint lint",
+    "verbs.lint.context": "Usage",
+    "verbs.lint.rule": "Rule",
+    "verbs.list.answer": "DatasetList ListedDataset",
+    "verbs.locate.answer": "Located Match Query locate",
+    "verbs.plan.answer": "Plan Plans plan",
+    "verbs.quality.answer": "Quality quality",
+    "verbs.quality.loaders": "LoaderComparison WayToRead compare_loaders",
+    "verbs.quality.score": "Metric Score",
+    "verbs.report.answer": "Report report",
+    "verbs.report.compare": "ReportComparison",
+    "verbs.report.shown": "NotShown",
+    "verbs.resume.answer": "LoaderPlan resume resume_loader",
+    "verbs.resume.hosts": "resume_on_hosts",
+    "verbs.resume.proof": "Proof prove",
+    "verbs.resume.seen": "resume_unseen",
+    "verbs.simulate.answer": "Simulation simulate",
+    "verbs.snapshot.answer": "TakenSnapshot snapshot",
+    "verbs.verify.answer": "Verification",
+    "verbs.verify.verify_files": "FilesVerification verify_files",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 # Written out, for checkers of types and editors, which run no code; a test holds the two together.

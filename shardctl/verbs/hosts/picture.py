@@ -6,7 +6,7 @@ from shardctl.base.text import counted
 from shardctl.draw.picture import Bar, Paper, Picture, Series, bar_lines
 from shardctl.draw.quantities import numbered
 from shardctl.order.shard_map import Bucket, buckets
-from shardctl.spec.host_modes import HOST_MODES
+from shardctl.spec.host import HOST_MODES
 from shardctl.verbs.hosts.answer import Comparison, HostsPlan
 from shardctl.verbs.hosts.sharing import Strategy
 from shardctl.verbs.hosts.view import (

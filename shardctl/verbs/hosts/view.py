@@ -37,7 +37,7 @@ from shardctl.draw.tables import (
 from shardctl.files.documents import Document
 from shardctl.order.shard_map import Bucket, buckets
 from shardctl.saved.head import head
-from shardctl.spec.host_modes import HOST_MODES
+from shardctl.spec.host import HOST_MODES
 from shardctl.spec.host_reads import HostReads
 from shardctl.verbs.hosts.advice import advice, reason
 from shardctl.verbs.hosts.answer import Comparison, HostsPlan
