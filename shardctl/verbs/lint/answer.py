@@ -12,12 +12,7 @@ from shardctl.base.text import choices, counted, in_short, nearest_first
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
 from shardctl.order.file_formats import refuse_open_hosts
-from shardctl.settings.read_settings import (
-    SHORT_FORM,
-    ReadSettings,
-    SettingsLike,
-    as_settings,
-)
+from shardctl.settings.read_settings import SHORT_FORM, ReadSettings, SettingsLike, as_settings
 from shardctl.settings.short_form import short_form, stages_of
 from shardctl.spec.subsplit import default_spec, resolve_subsplit
 from shardctl.stages.pipelines import sources_of

@@ -29,11 +29,7 @@ from shardctl.verbs.quality.metrics import (
     shards_in_batch,
 )
 from shardctl.verbs.quality.score import Verdict, score_of, verdict_of
-from shardctl.verbs.quality.ways import (
-    DEFAULT_BATCH,
-    Way,
-    ways_to_read,
-)
+from shardctl.verbs.quality.ways import DEFAULT_BATCH, Way, ways_to_read
 
 
 @dataclass(frozen=True, kw_only=True)
