@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from shardctl.base.arguments.checked import shown
+from shardctl.base.arguments import shown
 from shardctl.base.phrase import option_name
 from shardctl.base.text import choices, did_you_mean, either, printable
 from shardctl.errors import UsageError
 from shardctl.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS, Setting
-from shardctl.spec.host_modes import DEFAULT_HOST_MODE, HOST_MODES
+from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES
 
 if TYPE_CHECKING:
     from shardctl.stages.stages import Pipeline, Read

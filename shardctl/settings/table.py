@@ -12,8 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, get_args
 
-from shardctl.base.arguments.kinds import kind_of
-from shardctl.base.arguments.values import truth_value, whole_number
+from shardctl.base.arguments import kind_of, truth_value, whole_number
 from shardctl.base.text import choices, counted, nearest_first, printable
 from shardctl.base.tfds_rules import (
     DEFAULT_BLOCK,
@@ -25,8 +24,7 @@ from shardctl.base.tfds_rules import (
 from shardctl.errors import UsageError
 from shardctl.loaders.hugging_face_eras import BEFORE_SHUFFLE
 from shardctl.loaders.loader import LOADERS, READERS, TFDS_CALLS
-from shardctl.spec.host import Host, as_host
-from shardctl.spec.host_modes import DEFAULT_HOST_MODE, HOST_MODES
+from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES, Host, as_host
 from shardctl.tfdata.shuffle_passes import Loop
 
 # The kinds of settings: which values they take, in Python and in a document.

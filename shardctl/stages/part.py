@@ -13,9 +13,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from math import inf
 from typing import Annotated, Any, ClassVar, Literal, Self, dataclass_transform
 
-from shardctl.base.arguments.checked import keep_fields
-from shardctl.base.arguments.kinds import Kind, kind_of
-from shardctl.base.arguments.values import text, whole_number
+from shardctl.base.arguments import Kind, keep_fields, kind_of, text, whole_number
 from shardctl.base.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
 

@@ -24,7 +24,7 @@ from shardctl.spec.host import Host
 from shardctl.stages.text import parse_stages
 from shardctl.verbs.diff.causes import setting_causes
 
-REPOSITORY = Path(__file__).resolve().parents[3]
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 # What else has to be set for a setting to be taken, and values of each; the first is no default.
 NEEDS: dict[str, dict[str, Any]] = {
