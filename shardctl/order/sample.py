@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 from shardctl.base.arrays import Int64s, last_not_above
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.order import Order
-from shardctl.order.reader_order import ReaderOrder
 from shardctl.spec.reads import Reads
 
 Floats = NDArray[np.float64]
@@ -159,8 +157,8 @@ def sample_epoch(
     first = -(-edges[:-1] // window).astype(np.int64)
     last = ((edges[1:] - length - 1) // window).astype(np.int64)
     starts = np.random.default_rng(0).integers(first, np.maximum(first, last) + 1) * window
-    codes = codes_of_stretches(order, epoch, starts, length + 1, exact=False)
-    return stretches(storage, starts, codes, num_positions, drawn=is_drawn(order))
+    codes = order.codes_of_stretches(epoch, starts, length + 1, exact=False)
+    return stretches(storage, starts, codes, num_positions, drawn=order.draws_stretches)
 
 
 def stretches(
@@ -195,41 +193,7 @@ def _whole(codes: Int64s, storage: StorageOrder) -> OrderSample:
     return sample_of(ranks, shards, codes)
 
 
-def is_drawn(order: Order) -> TypeGuard[ReaderOrder]:
-    """Whether what a buffer does to stretches is drawn; stages are replayed."""
-    return isinstance(order, ReaderOrder) and order.num_buffered is not None
-
-
-def codes_of_stretches(
-    order: Order, epoch: int, starts: Int64s, length: int, *, exact: bool
-) -> Int64s:
-    """Return the codes at stretches of an epoch, int64[len(starts), length].
-
-    Behind a shuffle buffer they are replayed if `exact`, else drawn from the distribution of the
-    buffer, which takes no time for what comes before. Equal seeds of the shuffle draw equally, so
-    that hosts and epochs that shuffle alike stay alike.
-    """
-    positions = starts[:, None] + np.arange(length)
-    if exact or not is_drawn(order):
-        codes = order.codes_at((positions + epoch * order.epoch_size).ravel())
-        return codes.reshape(positions.shape)
-    stream, begin = order.stream_of(epoch)
-    reading = order.reading(stream, stop=int(positions[-1, -1]) + 1 + begin)
-    seeds, size = order.seeds.of_buffer(stream), order.num_buffered or 1
-    inputs = drawn_stretches(
-        reading.num_examples,
-        size,
-        starts + begin,
-        length,
-        np.random.default_rng([seeds.seed, seeds.seed2]),
-    )
-    return reading.codes_at(inputs.ravel()).reshape(positions.shape)
-
-
 # The distribution of a shuffle buffer: stretches of its order, drawn at random.
-
-_PLAYED = 8  # buffers up to so many stretches long are played step by step
-_REDRAWS = 16
 
 
 def drawn_stretches(
@@ -241,89 +205,49 @@ def drawn_stretches(
     every step empties one of B places and fills it with the next input, until the input ends. The
     cost is that of the stretches, however large the buffer and late the start.
 
-    For a small buffer its contents at the start are drawn, and its steps played from there. For a
-    large one the examples are drawn one by one, with the age that a chance of 1 / B a step gives
-    them; no two are the same, and a place emptied twice gives a new one. For stretches that are
-    short beside the buffer both come out alike.
-
     >>> rng = np.random.default_rng(1)
     >>> drawn_stretches(10, 1, np.array([0, 7]), 3, rng).tolist()  # a buffer of one keeps the order
     [[0, 1, 2], [7, 8, 9]]
     """
     size = max(1, min(buffer_size, num_elements))
-    if size <= _PLAYED * length:
-        return _played(num_elements, size, starts, length, generator)
-    return _drawn(num_elements, size, starts, length, generator)
-
-
-def _played(
-    num_elements: int, size: int, starts: Int64s, length: int, generator: np.random.Generator
-) -> Int64s:
-    places = _filled(num_elements, size, starts, generator)
-    row = np.arange(len(starts))
-    chosen = generator.random((length, len(starts)))
-    inputs = np.empty((len(starts), length), np.int64)
-    for number in range(length):  # all stretches at once, a step at a time
-        step = starts + number
-        num_left = np.minimum(size, num_elements - step)
-        place = (chosen[number] * num_left).astype(np.int64)
-        inputs[:, number] = places[row, place]
-        # The last place moves where nothing comes in any more.
-        last = places[row, num_left - 1]
-        places[row, place] = np.where(step + size < num_elements, step + size, last)
-    return inputs
-
-
-def _filled(num_elements: int, size: int, starts: Int64s, generator: np.random.Generator) -> Int64s:
-    """Return what the buffer holds before each start, int64[len(starts), size], in no order.
-
-    Looking back from the start, step by step: a step emptied a place that no later step did with
-    probability (places not met yet) / size. So new places are met at geometric distances, as
-    coupons are by a collector. Places never emptied still hold some of the first inputs.
-    """
-    # Steps that a new input has replaced what they took: after the end of the input none has.
-    seen = np.minimum(starts, num_elements - size)[:, None]
-
-    chance = 1.0 - np.arange(size) / size
-    ago = np.cumsum(generator.geometric(chance, (len(starts), size)), axis=1)
-    # Step s brings in input s + size; `ago` beyond the first step is a place never emptied.
-    contents = np.where(ago <= seen, size + seen - ago, -1)
-    first = np.flatnonzero(contents[:, -1] < 0)
-    some = generator.permuted(np.broadcast_to(np.arange(size), (len(first), size)), axis=1)
-    contents[first] = np.where(contents[first] < 0, some, contents[first])
-    # After the end of the input the buffer shrinks. Which inputs are left is uniform, so they are
-    # the first of any random arrangement, which is where `_played` takes them from.
-    ending = np.flatnonzero(starts > num_elements - size)
-    contents[ending] = generator.permuted(contents[ending], axis=1)
-    return contents
-
-
-def _drawn(
-    num_elements: int, size: int, starts: Int64s, length: int, generator: np.random.Generator
-) -> Int64s:
-    steps = starts[:, None] + np.arange(length)
     last_full = num_elements - size
-    # Once nothing comes in, no place is emptied twice: numbers beyond the buffer, all different.
+    steps = starts[:, None] + np.arange(length)
     places = generator.integers(0, size, steps.shape)
-    places = np.where(steps <= last_full, places, size + np.arange(length))
+    # Once nothing comes in, a place is emptied once; which inputs are left by then is uniform.
+    for row in np.flatnonzero(steps[:, -1] >= last_full).tolist():
+        ending = steps[row] >= last_full
+        left = min(size, num_elements - int(starts[row]))
+        places[row, ending] = generator.choice(left, int(ending.sum()), replace=False)
     later, earlier = _emptied_again(places)
-    seen = np.broadcast_to(np.minimum(starts, last_full)[:, None], steps.shape)
-    inputs = _contents(size, seen, generator)
+    is_first = np.ones(places.shape, bool)
+    is_first.flat[later] = False
+    inputs = np.empty_like(steps)
+    held = _held(size, np.minimum(starts, last_full), is_first.sum(axis=1), length, generator)
+    by_chance = np.argsort(np.where(is_first, generator.random(places.shape), 2.0), axis=1)
+    np.put_along_axis(inputs, by_chance, held, axis=1)
     # A place that is emptied again holds what came in when it was emptied before.
     inputs.flat[later] = steps.flat[earlier] + size
-    # Only rows that repeat an input are drawn again, and of them only the repeated entries. What
-    # still repeats after the last round is too rare to show in a mean.
-    rows = np.arange(len(inputs))
-    for _ in range(_REDRAWS):
-        ordered = np.sort(inputs[rows], axis=1)
-        rows = rows[(ordered[:, 1:] == ordered[:, :-1]).any(axis=1)]
-        if not len(rows):
-            break
-        twice = _repeated(inputs[rows])
-        again = inputs[rows]
-        again[twice] = _contents(size, seen[rows][twice], generator)
-        inputs[rows] = again
     return inputs
+
+
+def _held(
+    size: int, steps: Int64s, counts: Int64s, length: int, generator: np.random.Generator
+) -> Int64s:
+    """Return what `counts` places of a buffer hold after so many steps, int64[len(steps), length].
+
+    Looking back, step by step: a step emptied one of k places that no later step did with
+    probability k / size, so that these are met at geometric distances, as coupons are by a
+    collector. Places never emptied still hold some of the first inputs. Entries from `counts` on
+    mean nothing.
+    """
+    left = np.maximum(counts[:, None] - np.arange(length), 1)
+    ago = np.minimum(generator.geometric(left / size), size + steps[:, None]).cumsum(axis=1)
+    # Step s brings in input s + size; `ago` beyond the first step is a place never emptied.
+    held = size + steps[:, None] - ago
+    for row in np.flatnonzero((ago > steps[:, None])[np.arange(len(steps)), counts - 1]).tolist():
+        never = np.flatnonzero(ago[row, : counts[row]] > steps[row])
+        held[row, never] = generator.choice(size, len(never), replace=False)
+    return held
 
 
 def _emptied_again(places: Int64s) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -333,30 +257,6 @@ def _emptied_again(places: Int64s) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     rows, columns = np.nonzero(ordered[:, 1:] == ordered[:, :-1])
     width = places.shape[1]
     return rows * width + by_place[rows, columns + 1], rows * width + by_place[rows, columns]
-
-
-def _contents(size: int, steps: Int64s, generator: np.random.Generator) -> Int64s:
-    """Return what some place holds before each step, int64 of the shape of `steps`.
-
-    It came in g steps before the newest input with probability (1 - 1/B)**g / B; where that is
-    before the first step, it is one of the first B inputs.
-    """
-    # The distance between two events of chance 1/B is geometric; less one, the age.
-    age = generator.geometric(1.0 / size, steps.shape) - 1
-    first = generator.integers(0, size, steps.shape)
-    return np.where(age < steps, size + steps - 1 - age, first)
-
-
-def _repeated(inputs: Int64s) -> NDArray[np.bool_]:
-    """Return which entries (bool, the shape of `inputs`) are in their row a second time."""
-    # The sort is stable, so of equal entries the first one stays unmarked.
-    by_input = np.argsort(inputs, axis=1, kind="stable")
-    ordered = np.take_along_axis(inputs, by_input, axis=1)
-    again = np.zeros(inputs.shape, bool)
-    again[:, 1:] = ordered[:, 1:] == ordered[:, :-1]
-    repeated = np.empty_like(again)
-    np.put_along_axis(repeated, by_input, again, axis=1)
-    return repeated
 
 
 # The places in storage of the examples that an order reads: ranks from 0, and the shards.

@@ -18,7 +18,6 @@ from shardctl.order.sample import (
     Floats,
     OrderSample,
     StorageOrder,
-    codes_of_stretches,
     epoch_length,
     sample_epoch,
     storage_order,
@@ -173,7 +172,7 @@ def across_hosts(question: Question) -> AcrossHosts | None:
     num_windows = min(_NUM_WINDOWS, num_examples // window)
     starts = np.arange(num_windows) * (num_examples // num_windows)
     exact = num_examples <= COMPLETE_LIMIT // _MAX_HOSTS
-    codes = [codes_of_stretches(order, 0, starts, window, exact=exact) for order in orders]
+    codes = [order.codes_of_stretches(0, starts, window, exact=exact) for order in orders]
     storages = [storage_order(order) for order in orders]
     # Hosts that share examples all read the same.
     first, *rest = (order.reads for order in orders)
