@@ -28,9 +28,9 @@ from shardctl.metadata.loader_versions import (
     installed_version,
     keep_verified,
 )
-from shardctl.order.file_formats import refuse_open_splits
+from shardctl.order.file_formats import refuse_open_splits, resolved_spec
 from shardctl.order.loader_order import LoaderOrder, LoaderVersion, installed_loader_version
-from shardctl.order.plan_order import PlannedOrder, order_of_loader, resolved_spec
+from shardctl.order.plan_order import PlannedOrder, order_of_loader
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import (
     ReadSettings,

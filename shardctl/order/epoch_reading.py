@@ -1,7 +1,8 @@
-"""One reading of the files: the interleave over file instructions in the order they are opened."""
+"""An epoch of TFDS's reader: the files of a host, the seeds of its shuffles, and the interleave."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,8 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardctl.base.arrays import Int64s
+from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.reads import Reads, reads_of, sorted_rows
+from shardctl.spec.subsplit import SplitRange
 from shardctl.tfdata.interleave import Interleave, InterleaveState
 from shardctl.tfdata.seed_generator import ScriptSeeds, SeedGenerator
 from shardctl.tfdata.shuffle_passes import iterators_per_pass
@@ -276,3 +280,36 @@ class EpochSeeds:
             **how,
         )
         return settings.pass_index * per_pass
+
+
+# What a host reads in an epoch.
+
+
+def sorted_reads(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings) -> Reads:
+    """Return what TFDS's reader is given, sorted: the host's part of an even split, else all.
+
+    Hosts of `InputContext` are given the same files, and take theirs in `own_rows`.
+    """
+    reads = reads_of(dataset, settings.host_mode.ranges(ranges, settings.host))
+    return sorted_rows(reads, reverse=settings.reverse, file_order=settings.file_order)
+
+
+def own_rows(reads: Reads, settings: ReadSettings) -> Reads:
+    """Return what the host reads of its sorted file instructions: all, or every n-th by files.
+
+    Raises:
+        UsageError: fewer file instructions than hosts of `InputContext`, which TFDS refuses.
+    """
+    host, mode = settings.host, settings.host_mode
+    if host is None:
+        return reads
+    if mode.refuses_files(len(reads), host.count):
+        raise UsageError(
+            f"--host '{host}' by {mode.word}: {len(reads)} file instructions for {host.count} "
+            "hosts, TFDS needs one a host at least; split examples with --host-by even"
+        )
+    own = mode.own_instructions(len(reads), host)
+    if own == slice(None):
+        return reads
+    # Rows and not a slice, which would keep the rows of all hosts in memory.
+    return reads.select(np.arange(*own.indices(len(reads))))

@@ -14,7 +14,7 @@ from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, Int64sLike
 from shardctl.base.text import counted, in_short
 from shardctl.errors import UsageError
-from shardctl.order.reads_of_host import RowLookup
+from shardctl.order.example_codes import RowLookup
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset

@@ -19,12 +19,13 @@ from shardctl.order.epoch_reading import (
     EpochReading,
     EpochSeeds,
     opened_together,
+    own_rows,
     positions_together,
     repetitions_listed,
+    sorted_reads,
 )
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.order import CHUNK_SIZE, Order, Over, check_answerable
-from shardctl.order.reads_of_host import own_rows, sorted_reads
 from shardctl.settings.read_settings import ReadSettings, unstated_reading
 from shardctl.spec.subsplit import SplitRange
 from shardctl.tfdata.interleave import Interleave

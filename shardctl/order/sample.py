@@ -243,7 +243,7 @@ def _held(
     left = np.maximum(counts[:, None] - np.arange(length), 1)
     ago = np.minimum(generator.geometric(left / size), size + steps[:, None]).cumsum(axis=1)
     # Step s brings in input s + size; `ago` beyond the first step is a place never emptied.
-    held = size + steps[:, None] - ago
+    held: Int64s = size + steps[:, None] - ago
     for row in np.flatnonzero((ago > steps[:, None])[np.arange(len(steps)), counts - 1]).tolist():
         never = np.flatnonzero(ago[row, : counts[row]] > steps[row])
         held[row, never] = generator.choice(size, len(never), replace=False)

@@ -200,7 +200,7 @@ def test_nothing_of_tf_data_is_there() -> None:
     order = made("train", loader="torch")
     assert not order.has_blocks
     assert order.num_buffered is None
-    assert not {"reading", "replay", "blocks_at", "seeds"} & set(dir(order))
+    assert not {"reading", "replay", "seeds"} & set(dir(order))
 
 
 @pytest.mark.parametrize(
