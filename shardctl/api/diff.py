@@ -12,10 +12,9 @@ from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.fields import said_about
 from shardctl.metadata.reference import read_dataset
-from shardctl.saved.comparable_file import listing_of_plan, read_comparable
-from shardctl.saved.pinned_sources import dataset_as_given, ref_as_pinned, spec_as_pinned
 from shardctl.saved.resume_plan import ListedPlan, PlanListing, ResumePlan
-from shardctl.saved.snapshot import Snapshot
+from shardctl.saved.snapshot import Snapshot, ref_as_pinned, spec_as_pinned
+from shardctl.saved.snapshot_file import listing_of_plan, read_comparable
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.spec.reads import reads_of
 from shardctl.stores.file_text import working_folder
@@ -155,7 +154,7 @@ def _now(
 
 def _named_by(pinned: PinnedOrder, given: object) -> Dataset:
     if pinned.live is not None:
-        return dataset_as_given(pinned.live)
+        return pinned.live.dataset_as_given
     kept, folder = pinned.snapshot, working_folder()
     if isinstance(given, str | os.PathLike):
         folder /= Path(given).parent

@@ -34,7 +34,7 @@ from shardctl.saved.resume_plan import (
     ResumePlan,
     TfCall,
 )
-from shardctl.settings.document import settings_of_document
+from shardctl.settings.read_settings import settings_of_document
 from shardctl.spec.host import Host
 from shardctl.spec.reads import NamedFiles, Reads
 from shardctl.stores.file_text import read_file

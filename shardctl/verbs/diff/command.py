@@ -107,7 +107,7 @@ def _update_of(ctx: typer.Context, path: str) -> str:
 
 
 def _read(path: str) -> "Snapshot | PlanListing":
-    from shardctl.saved.comparable_file import parse_comparable, read_comparable
+    from shardctl.saved.snapshot_file import parse_comparable, read_comparable
 
     if path == "-":
         return parse_comparable(text_on_stdin(), source="stdin")

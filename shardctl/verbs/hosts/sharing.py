@@ -17,11 +17,10 @@ from shardctl.base.arrays import EqualByItems, Int64s
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
 from shardctl.base.text import counted, in_short
-from shardctl.order.file_formats import refuse_open_splits
-from shardctl.order.loader_order import LoaderOrder
-from shardctl.order.loader_version import loader_version
+from shardctl.order.file_formats import as_read_by, refuse_open_splits
+from shardctl.order.loader_order import LoaderOrder, loader_version
 from shardctl.order.order import CHUNK_SIZE, Order
-from shardctl.order.plan_order import as_read_by, as_warnings
+from shardctl.order.plan_order import as_warnings
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.host_reads import HostReads, SharedReads

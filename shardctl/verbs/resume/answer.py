@@ -23,8 +23,8 @@ from shardctl.order.loader_order import LoaderOrder
 from shardctl.order.order import CHUNK_SIZE, NONE, Order
 from shardctl.order.plan_order import PlannedOrder, order_of, plan_order
 from shardctl.order.reader_order import ReaderOrder
+from shardctl.order.sources import resolved_reading, without_stages
 from shardctl.order.staged import StagedOrder
-from shardctl.saved.pinned_sources import resolved_reading, without_stages
 from shardctl.saved.resume_plan import (
     MAX_FURTHER_EPOCHS,
     UNSEEDED_MODES,
