@@ -16,12 +16,11 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from shardctl.base.arguments.kinds import Kind
+from shardctl.base.arguments import Kind
 from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import refused
 from shardctl.base.text import counted, printable
-from shardctl.dataset.dataset import Dataset, as_dataset
-from shardctl.dataset.identity import dataset_title
+from shardctl.dataset.dataset import Dataset, as_dataset, dataset_title
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.json_text import parse_json

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress, Watch

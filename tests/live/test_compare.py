@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.live.verify import first_difference, in_pieces
+from shardctl.live.process import in_pieces
+from shardctl.live.verify import first_difference
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.order.plan_order import plan_order
 from shardctl.verbs.verify.answer import FirstDifference

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from shardctl.live.process import LoaderProcess
-from shardctl.live.verify import random_orders
+from shardctl.live.verify import first_difference, random_orders
 from shardctl.loaders.loader import LOADERS
 from shardctl.metadata.loader_versions import installed_version
 from shardctl.order.loader_order import LoaderOrder
