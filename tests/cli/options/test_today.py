@@ -9,10 +9,10 @@ import pytest
 
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions
-from shardctl.cli.options.today import Today
 from shardctl.metadata.layout_file import read_layout_file
 from shardctl.saved.snapshot import Snapshot
 from shardctl.saved.snapshot_file import read_comparable
+from shardctl.verbs.diff.command import Today
 from tests.cli.conftest import Shardctl
 
 
