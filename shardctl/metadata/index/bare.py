@@ -17,7 +17,6 @@ from shardctl.base.text import quoted
 from shardctl.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.dataset.file_finding import FileFinding, FindingKind
 from shardctl.errors import DatasetError, UsageError
-from shardctl.metadata.dataset_name import parse_dataset_name
 
 if TYPE_CHECKING:
     from shardctl.metadata.index.answer import Index
@@ -54,22 +53,6 @@ def naming_damaged() -> Iterator[None]:
         yield
     finally:
         _NAMES_DAMAGED.reset(token)
-
-
-def means_record_files(ref: str) -> bool:
-    """Return whether a reference to no file or folder means several files.
-
-    >>> [means_record_files(ref) for ref in ("train-*.tfrecord", "data/train@1024", "mnist:3.*.*")]
-    [True, True, False]
-    >>> means_record_files("shard-{000..146}.tar"), means_record_files("data/train.tfrecord")
-    (True, False)
-    """
-    if parse_dataset_name(ref) is not None:
-        return False
-    from shardctl.metadata.index.naming.globs import expanded, is_glob, sharded_regex
-
-    name = ref.rpartition("/")[2]
-    return is_glob(ref) or sharded_regex(name) is not None or next(expanded(ref)) != ref
 
 
 def looks_like_records(name: str) -> bool:

@@ -14,7 +14,7 @@ from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
 from shardctl.metadata.index.counting.counting import count_files
 from shardctl.metadata.index.counting.known import known_counts
-from shardctl.metadata.several_folders import merge_datasets
+from shardctl.metadata.reference import merge_datasets
 from shardctl.metadata.tfds_metadata import dataset_in
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host

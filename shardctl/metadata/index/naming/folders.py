@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from shardctl.base.text import choices, did_you_mean, quoted
 from shardctl.errors import ShardctlError
-from shardctl.metadata.dataset_name import snake_case, version_key
 from shardctl.metadata.index.naming.globs import ANY_FOLDERS, glob_regex, is_glob, sharded_regex
 from shardctl.metadata.index.naming.kinds import is_passed_over
 from shardctl.metadata.index.naming.split_words import split_word
+from shardctl.metadata.names import snake_case, version_key
 from shardctl.stores.store import Store
 from shardctl.stores.stores import A_SLASH_LOST, has_lost_a_slash, is_remote, split_path
 
