@@ -15,8 +15,7 @@ from typing import Any, Literal
 from shardctl.base.phrase import option
 from shardctl.base.text import choices, quoted
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
-from shardctl.dataset.dataset import Dataset
-from shardctl.dataset.identity import dataset_title
+from shardctl.dataset.dataset import Dataset, dataset_title
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.json_text import read_json
 from shardctl.metadata.layout_document import dataset_from_layout

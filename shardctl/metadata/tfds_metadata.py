@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shardctl.base.text import choices, printable, quoted
 from shardctl.base.tfds_rules import (
@@ -16,7 +16,7 @@ from shardctl.base.tfds_rules import (
     DEFAULT_TEMPLATE,
     FEATURES_FILENAME,
 )
-from shardctl.dataset.dataset import Dataset, ExampleSize, Split
+from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files import fields
@@ -24,6 +24,9 @@ from shardctl.files.json_text import read_json
 from shardctl.stores.anywhere import answers, files_in, is_file, subfolders
 from shardctl.stores.file_text import absolute
 from shardctl.stores.remote_path import AnyPath, RemotePath, way_below
+
+if TYPE_CHECKING:
+    from shardctl.dataset.element_size import ExampleSize
 
 _STATE_OF_ARROW = "state.json"  # beside what Hugging Face's save_to_disk writes
 _MAX_DEPTH = 3  # name/config/version under a data dir
@@ -55,12 +58,7 @@ def dataset_in(folder: AnyPath) -> Dataset:
         folder = Path(absolute(folder))
     with fields.said_about(source):
         dataset = dataset_from_info(document, data_dir=str(folder))
-    return replace(dataset, features=partial(_example_size, folder))
-
-
-def _example_size(folder: AnyPath) -> ExampleSize | None:
-
-    return read_example_size(folder)
+    return replace(dataset, features=partial(read_example_size, folder))
 
 
 def find_tfds_folder(path: AnyPath) -> AnyPath:
@@ -325,6 +323,8 @@ def example_size(document: object) -> ExampleSize | None:
     ...               "FeaturesDict", "featuresDict": {"features": {"x": image, "name": text}}})
     ExampleSize(num_bytes=784, num_tensors=2, unknown=('name',))
     """
+    from shardctl.dataset.element_size import ExampleSize  # 2 ms, and few answers need it
+
     try:
         leaves = list(_leaves(document, ()))
     except (DatasetError, RecursionError):
