@@ -23,7 +23,7 @@ from shardctl.live.real_data import RowFiles
 from shardctl.loaders.library import Source, library_of
 from shardctl.loaders.loader import Loader
 from shardctl.loaders.loader_config import LoaderConfig
-from shardctl.metadata.index.counting.child import begin, connected, receive, send, start_child
+from shardctl.metadata.index.workers import begin, connected, receive, send, start_child
 
 
 class LoaderProcess:

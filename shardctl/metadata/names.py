@@ -18,7 +18,7 @@ from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.dataset.dataset import Dataset, dataset_title
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.json_text import read_json
-from shardctl.metadata.layout_document import dataset_from_layout
+from shardctl.metadata.layouts import dataset_from_layout
 from shardctl.metadata.project_file import Project
 from shardctl.stores.anywhere import answers, is_file, subfolders
 from shardctl.stores.remote_path import AnyPath, RemotePath, path_of

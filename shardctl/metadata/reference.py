@@ -368,7 +368,7 @@ def _file(ref: str, search: _Search) -> Dataset | None:
     if path.name == DATASET_INFO_FILENAME:
         return _folder(os.path.dirname(ref) or ".", search)
     if path.suffix in LAYOUT_SUFFIXES:
-        from shardctl.metadata.layout_file import read_layout_file
+        from shardctl.metadata.layouts import read_layout_file
 
         return read_layout_file(path, names_only=search.counting.names_only)
     if isinstance(path, RemotePath) and _means_record_files(path.name):
@@ -391,7 +391,7 @@ def _means_record_files(ref: str) -> bool:
     """
     if parse_dataset_name(ref) is not None:
         return False
-    from shardctl.metadata.index.naming.globs import expanded, is_glob, sharded_regex
+    from shardctl.metadata.index.globs import expanded, is_glob, sharded_regex
 
     name = ref.rpartition("/")[2]
     return is_glob(ref) or sharded_regex(name) is not None or next(expanded(ref)) != ref

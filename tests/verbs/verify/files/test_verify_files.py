@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import DatasetError, UsageError
-from shardctl.metadata.layout_file import read_layout_file
+from shardctl.metadata.layouts import read_layout_file
 from shardctl.metadata.names import catalog_dataset
 from shardctl.metadata.reference import merge_datasets
 from shardctl.metadata.tfds_metadata import read_tfds_folder
