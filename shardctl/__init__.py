@@ -268,7 +268,7 @@ PROVIDERS.update(
     html="api.tables:html_of",
     installed_version="metadata.loader_versions:installed_version",
     kept="metadata.seen_file:read_kept",
-    listed="metadata.index.listed:listed_spec",
+    listed="metadata.index.listing:listed_spec",
     comparison_body="verbs.report.compared:comparison_body",
     comparison_page="verbs.report.compared:comparison_page",
     report_body="verbs.report.page:report_body",
