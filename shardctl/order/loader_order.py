@@ -15,8 +15,7 @@ from shardctl.base.phrase import refused
 from shardctl.base.text import choices
 from shardctl.dataset.dataset import Dataset
 from shardctl.loaders.loader import LOADERS, Loader, VerifiedVersion, proven_as
-from shardctl.loaders.loader_config import LoaderConfig
-from shardctl.loaders.loader_sequence import LoaderSequence
+from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.order import CHUNK_SIZE, Order, Over
 from shardctl.settings.read_settings import ReadSettings
@@ -38,7 +37,7 @@ class LoaderOrder(Order):
     continued_by = "loader"
     unshuffled = "examples come in the order of storage"
 
-    handed_out: LoaderSequence
+    sequence: LoaderSequence
 
     def __init__(
         self,
@@ -63,7 +62,7 @@ class LoaderOrder(Order):
             field.name for field in fields(settings)
         }
         alike = {name: getattr(settings, name) for name in own - {"host", "workers"}}
-        self.asked = LoaderConfig(
+        self.config = LoaderConfig(
             **alike,
             lengths=self.reads.take,
             version=self.version,
@@ -76,19 +75,19 @@ class LoaderOrder(Order):
             file_format=dataset.file_format,
             shard_lengths=self._lengths_of_shards(),
         )
-        self.handed_out = self.loader.handed_out(self.asked)
+        self.sequence = self.loader.sequence(self.config)
         self._assumptions = tuple(assumptions)
-        self.epoch_size = self.handed_out.epoch_size
-        self.num_examples = self.handed_out.num_examples
-        self.shuffles = self.handed_out.shuffles
-        self.is_uniform = self.handed_out.is_uniform
-        self.is_made_whole = self.handed_out.is_made_whole
-        self.num_in_turn = self.handed_out.num_in_turn
+        self.epoch_size = self.sequence.epoch_size
+        self.num_examples = self.sequence.num_examples
+        self.shuffles = self.sequence.shuffles
+        self.is_uniform = self.sequence.is_uniform
+        self.is_made_whole = self.sequence.is_made_whole
+        self.num_in_turn = self.sequence.num_in_turn
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the order depends on though nobody stated it, a sentence each."""
-        return (*self._assumptions, *self.handed_out.assumptions)
+        return (*self._assumptions, *self.sequence.assumptions)
 
     def _lengths_of_shards(self) -> Int64s:
         """Return how many examples the files have, empty ones too where splits are read whole."""
@@ -103,43 +102,43 @@ class LoaderOrder(Order):
     @property
     def has_steps(self) -> bool:
         """Whether examples come in batches."""
-        return self.handed_out.batches is not None
+        return self.sequence.batches is not None
 
     def _chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         for begin in range(start, stop, CHUNK_SIZE):
             yield self._codes_at(np.arange(begin, min(begin + CHUNK_SIZE, stop)))
 
     def _codes_at(self, positions: Int64s) -> Int64s:
-        return self.codes_of(self.handed_out.indices_at(positions))
+        return self.codes_of(self.sequence.indices_at(positions))
 
     def _found(self, codes: Int64s, over: Over) -> Iterator[tuple[Int64s, Int64s]]:
         query, rows, offsets = self._lookup.rows_of(codes)
-        which, positions = self.handed_out.positions_of(self._starts[rows] + offsets)
+        which, positions = self.sequence.positions_of(self._starts[rows] + offsets)
         return iter([(query[which], positions)])
 
     def _epochs_at(self, positions: Int64s) -> Int64s:
-        return self.handed_out.epochs_at(positions)
+        return self.sequence.epochs_at(positions)
 
     @property
     def num_steps(self) -> int | None:
         """Number of batches of all epochs."""
-        batches = self.handed_out.batches
+        batches = self.sequence.batches
         return self.num_examples if batches is None else batches.num_batches
 
     def _steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
-        batches = self.handed_out.batches
+        batches = self.sequence.batches
         if batches is None:
             return positions, np.zeros_like(positions)
         return batches.steps_of(positions)
 
     def _in_step(self, step: int) -> range:
-        batches = self.handed_out.batches
+        batches = self.sequence.batches
         return range(step, step + 1) if batches is None else range(*batches.bounds(step))
 
     @checked
     def indices_at(self, positions: Int64sLike) -> Int64s:
         """Return the indices of the examples at any positions, as the loader counts, int64[q]."""
-        return self.handed_out.indices_at(self._checked(positions))
+        return self.sequence.indices_at(self._checked(positions))
 
     @checked
     def indices_in_step(self, step: int) -> Int64s:
@@ -150,7 +149,7 @@ class LoaderOrder(Order):
     @cached_property
     def reads_of_epoch(self) -> Reads:
         """What this process reads in its first epoch: a piece of storage, or some of all of it."""
-        pieces = self.handed_out.among
+        pieces = self.sequence.among
         if pieces is None:
             return self.reads
         parts = [self.reads.between(piece.start, piece.stop) for piece in pieces if len(piece)]

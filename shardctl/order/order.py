@@ -61,7 +61,7 @@ class Order(ABC):
     shuffles: whether anything mixes the examples or the files.
     given: what all hosts read in an epoch, in the order of storage; `reads` is this host's part.
     sources: what several readers of a mixture are called; origins: what readers in stages read.
-    handed_out: indices in place of codes, of another loader than TFDS's reader.
+    sequence: indices in place of codes, of another loader than TFDS's reader.
     is_endless: whether `num_examples` is no more than a bound of what can be asked for.
     has_epochs: whether an epoch can be begun by itself, not mixed with others or with datasets.
     has_readings: whether an epoch is a reading of files, whose rest is known without its examples.
@@ -95,7 +95,7 @@ class Order(ABC):
     unshuffled = "examples come as the files are interleaved"
     one_buffer: int | None = None
     num_in_turn: int | None = None
-    handed_out: LoaderSequence | None = None
+    sequence: LoaderSequence | None = None
     ranges: tuple[SplitRange, ...]
     num_examples: int
     epoch_size: int

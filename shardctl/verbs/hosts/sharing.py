@@ -316,7 +316,7 @@ class OfLoader(Sharing):
         take = np.concatenate([one[one > 0] for one in counts])
         rows = replace(reads.select(row), skip=np.zeros_like(take), take=take)
         columns = SharedReads(rows).by_rows(host, num_hosts)
-        taken = [(order.handed_out.num_read, order.num_examples) for order in orders]
+        taken = [(order.sequence.num_read, order.num_examples) for order in orders]
         num_read = np.array([most if read is None else read for read, most in taken], np.int64)
         batches = [order.num_steps for order in self._orders(num_hosts)] if settings.batch else None
         return strategy_of(

@@ -23,7 +23,7 @@ from shardctl.code.source import (
     source_of,
 )
 from shardctl.errors import UsageError
-from shardctl.loaders.library import library_of
+from shardctl.loaders.loader import library_of
 from shardctl.order.plan_order import plan_order
 from shardctl.order.sources import reads_spec, resolved_reading
 from shardctl.saved.resume_plan import BatchCall, ResumePlan, ShardCall, ShuffleCall, TakeCall

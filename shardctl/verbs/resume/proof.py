@@ -22,7 +22,7 @@ from shardctl.base.progress import Progress
 from shardctl.base.text import printable
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
-from shardctl.loaders.stop import LoaderCall
+from shardctl.loaders.loader import LoaderCall
 from shardctl.order.epoch_reading import EpochReading
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, order_of

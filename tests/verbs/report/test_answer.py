@@ -15,7 +15,7 @@ import shardctl
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
 from shardctl.files.documents import to_json
-from shardctl.metadata.layout_document import dataset_from_layout
+from shardctl.metadata.layouts import dataset_from_layout
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.stages import Range, Read
 from shardctl.stages.text import pipeline_of
