@@ -48,7 +48,7 @@ def test_a_cut_below_threads_above_a_repeat_leaves_later_passes_open(threads: st
         ("batch(64, drop_remainder=True) | shuffle(5, seed=1) | map | repeat", 9_984),
         ("repeat(3) | shuffle(50, seed=1)", 10_000),
         ("cache | shuffle(5, seed=1) | map | repeat(3) | take(7)", 7),
-        ("cache | shuffle(1000, seed=1) | repeat(3)", 10_000),  # a cache repeats the reading
+        ("cache | shuffle(1000, seed=1) | map | repeat(3)", 10_000),  # a cache repeats the reading
     ],
 )
 def test_an_epoch_is_what_comes_to_the_first_repeat(stages: str, size: int) -> None:
