@@ -8,8 +8,8 @@ from os.path import basename
 from typing import Annotated, Any
 
 from shardctl.base.arguments import Kind
-from shardctl.base.text import counted, printable
-from shardctl.dataset.dataset import Dataset, as_dataset, dataset_title
+from shardctl.base.text import counted, dataset_title, printable
+from shardctl.dataset.dataset import Dataset, as_dataset
 from shardctl.errors import DatasetError, UsageError
 from shardctl.live.key_order import KeyOrder
 from shardctl.spec.reads import reads_of

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from shardctl.dataset.dataset import Dataset, Split, dataset_title
+from shardctl.base.text import dataset_title
+from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.identity import (
     DatasetHead,
     DatasetIdentity,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from shardctl.dataset.dataset import Dataset, Split, combined
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.folders import combined
 from shardctl.saved.snapshot import PinnedSource, datasets_of
 
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from shardctl.dataset.dataset import Dataset
-from shardctl.dataset.element_size import ExampleSize
+from shardctl.dataset.dataset import Dataset, ExampleSize
 from shardctl.draw.tables import PLAIN, Screen, paragraphs
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
