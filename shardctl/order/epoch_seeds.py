@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.tfdata.seed_generator import ScriptSeeds, SeedGenerator
-from shardctl.tfdata.shuffle_passes import iterators_per_pass
-from shardctl.tfdata.shuffle_seeds import KernelSeeds
+from shardctl.tfdata.shuffle_seeds import (
+    KernelSeeds,
+    ScriptSeeds,
+    SeedGenerator,
+    iterators_per_pass,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,7 @@ from shardctl.settings.kinds import (
     Word,
 )
 from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.tfdata.shuffle_seeds import Loop
 
 InForce = Mapping[str, Any]
 # `Any` is a ReadSettings, which checks itself by this table, so that it cannot be named here.

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from shardctl.iteration.build import build, iteration_of_pass
-from shardctl.iteration.iteration import EVERYTHING, Iteration, Node
-from shardctl.iteration.source import NOTHING
+from shardctl.iteration.iteration import EVERYTHING, NOTHING, Iteration, Node
 from shardctl.stages.part import Stage
 from shardctl.stages.stages import Pipeline, Range
-from shardctl.tfdata.seed_generator import ScriptSeeds
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.tfdata.shuffle_seeds import Loop, ScriptSeeds
 
 Elements = list[list[int]]
 

@@ -28,7 +28,7 @@ from shardctl.stages.stages import (
     Values,
     WithOptions,
 )
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.tfdata.shuffle_seeds import Loop
 
 Pass = list[list[int]]  # the examples of each element
 

@@ -29,7 +29,7 @@ from shardctl.stages.stages import (
     Values,
     WithOptions,
 )
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.tfdata.shuffle_seeds import Loop
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
 from tests.iteration.elements import chain, check_lookups, elements_of, node_of, pass_of
 from tests.iteration.real_chains import (

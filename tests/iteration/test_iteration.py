@@ -8,13 +8,11 @@ import pytest
 from shardctl.iteration import iteration as module
 from shardctl.iteration.batch import Batch
 from shardctl.iteration.cache import Cache
-from shardctl.iteration.iteration import Iteration, lasting_below, read_ahead
+from shardctl.iteration.iteration import Iteration, Source, lasting_below, read_ahead
 from shardctl.iteration.repeat import Repeat
 from shardctl.iteration.shuffle import Shuffle
-from shardctl.iteration.source import Source
 from shardctl.iteration.strided import Strided
-from shardctl.tfdata.seed_generator import SeedGenerator
-from shardctl.tfdata.shuffle_seeds import KernelSeeds
+from shardctl.tfdata.shuffle_seeds import KernelSeeds, SeedGenerator
 from tests.iteration.elements import check_lookups
 
 KERNEL = KernelSeeds(seed=1, seed2=2)

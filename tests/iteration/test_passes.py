@@ -6,8 +6,8 @@ import pytest
 
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration.build import iteration_of_pass
+from shardctl.iteration.iteration import Source
 from shardctl.iteration.shuffle import Shuffle as Shuffled
-from shardctl.iteration.source import Source
 from shardctl.stages.part import Stage
 from shardctl.stages.stages import (
     Batch,
@@ -20,10 +20,8 @@ from shardctl.stages.stages import (
     Take,
     Unbatch,
 )
-from shardctl.tfdata.seed_generator import SeedGenerator
 from shardctl.tfdata.shuffle_buffer import shuffle_permutation
-from shardctl.tfdata.shuffle_passes import Loop, iterators_per_pass
-from shardctl.tfdata.shuffle_seeds import KernelSeeds
+from shardctl.tfdata.shuffle_seeds import KernelSeeds, Loop, SeedGenerator, iterators_per_pass
 from tests.iteration.elements import chain, elements_of, node_of, pass_of
 from tests.tfdata.shuffle.shuffle_oracles import iterator_seeds
 

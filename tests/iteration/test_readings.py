@@ -9,8 +9,7 @@ import pytest
 
 from shardctl.iteration import iteration as readings
 from shardctl.iteration.build import build
-from shardctl.iteration.iteration import EVERYTHING
-from shardctl.iteration.source import NOTHING
+from shardctl.iteration.iteration import EVERYTHING, NOTHING
 from shardctl.stages.text import parse_stages
 
 TEXTS = [

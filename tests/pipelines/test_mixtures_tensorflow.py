@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from shardctl.errors import UnpredictableOrderError
 from shardctl.iteration.build import build, iteration_of_pass
-from shardctl.iteration.iteration import EVERYTHING, Iteration
-from shardctl.iteration.source import Source
+from shardctl.iteration.iteration import EVERYTHING, Iteration, Source
 from shardctl.stages.stages import (
     Batch,
     Map,
@@ -24,8 +23,7 @@ from shardctl.stages.stages import (
     SampleFromDatasets,
     Take,
 )
-from shardctl.tfdata.seed_generator import ScriptSeeds
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.tfdata.shuffle_seeds import Loop, ScriptSeeds
 from tests.cases import FUZZ, check_cases
 from tests.pipelines.random_pipelines import (
     Element,

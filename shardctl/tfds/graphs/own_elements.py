@@ -21,7 +21,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import stages_of
 from shardctl.stages.pipelines import parts_of, sources_of
 from shardctl.stages.stages import Read, Zip
-from shardctl.tfdata.seed_generator import ScriptSeeds
+from shardctl.tfdata.shuffle_seeds import ScriptSeeds
 from shardctl.tfds.graphs.dataset_graph import (
     DatasetGraph,
     GraphNode,

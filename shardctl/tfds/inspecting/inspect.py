@@ -30,7 +30,7 @@ from shardctl.stages.stages import (
     Zip,
 )
 from shardctl.stages.text import text_of
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.tfdata.shuffle_seeds import Loop
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.watching import Lines
 from shardctl.tfds.recognizing.graph import Operation, constant, operation_of, options_in_force

@@ -32,7 +32,7 @@ from shardctl.stages.stages import (
     WithOptions,
     Zip,
 )
-from shardctl.tfdata.mixture_weights import weights_of_logits
+from shardctl.tfdata.mixture import weights_of_logits
 from shardctl.tfds.recognizing.graph import (
     CACHES,
     LONGEST_RANGE,

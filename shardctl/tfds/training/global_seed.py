@@ -16,7 +16,7 @@ from shardctl.settings.short_form import settings_of_read, stages_of
 from shardctl.stages.fields import KernelPair
 from shardctl.stages.pipelines import parts_of
 from shardctl.stages.stages import Read, SampleFromDatasets, Shuffle
-from shardctl.tfdata.seed_generator import ScriptSeeds
+from shardctl.tfdata.shuffle_seeds import ScriptSeeds
 from shardctl.tfds.imports import tensorflow
 
 

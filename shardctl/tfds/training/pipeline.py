@@ -18,7 +18,7 @@ from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings, refuse_loader
 from shardctl.settings.short_form import settings_of_read, stages_of
 from shardctl.stages.stages import Read
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.tfdata.shuffle_seeds import Loop
 from shardctl.tfds.builder_layout import Builder, builder_of, dataset_of
 from shardctl.tfds.graphs.dataset_graph import NotRebuildable
 from shardctl.tfds.graphs.own_elements import OwnElements

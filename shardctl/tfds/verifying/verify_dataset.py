@@ -15,7 +15,7 @@ from shardctl.base.text import choices, counted
 from shardctl.errors import UsageError
 from shardctl.order.order import Order
 from shardctl.settings.document import settings_in_force
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.tfdata.shuffle_seeds import Loop
 from shardctl.tfds.graphs.dataset_graph import NotRebuildable
 from shardctl.tfds.graphs.own_elements import OwnElements
 from shardctl.tfds.imports import tensorflow, versions

@@ -259,7 +259,7 @@ class Inspection(Tabular):
     def _node(self) -> Node:
         from shardctl.iteration.build import build
         from shardctl.settings.short_form import stages_of
-        from shardctl.tfdata.seed_generator import ScriptSeeds
+        from shardctl.tfdata.shuffle_seeds import ScriptSeeds
 
         seeds = ScriptSeeds(self.settings.global_seed)
         return build(stages_of(self.settings), _no_reader, seeds=seeds)

@@ -8,8 +8,7 @@ import numpy as np
 
 from shardctl.errors import UnpredictableOrderError
 from shardctl.iteration.build import build
-from shardctl.iteration.iteration import EVERYTHING, Iteration
-from shardctl.iteration.source import NOTHING
+from shardctl.iteration.iteration import EVERYTHING, NOTHING, Iteration
 from shardctl.stages.stages import Pipeline
 from tests.cases import add_cases
 from tests.iteration.nodes.mixture_cases import Drawing, passes, real_dataset, real_passes

@@ -7,13 +7,11 @@ import pytest
 
 from shardctl.errors import UsageError
 from shardctl.iteration.batch import Batch, Unbatch
-from shardctl.iteration.iteration import EVERYTHING, UNKNOWN, Axis, Node
+from shardctl.iteration.iteration import EVERYTHING, UNKNOWN, Axis, Node, Source
 from shardctl.iteration.repeat import Repeat
 from shardctl.iteration.shuffle import Shuffle
-from shardctl.iteration.source import Source
 from shardctl.iteration.strided import Strided
-from shardctl.tfdata.seed_generator import SeedGenerator
-from shardctl.tfdata.shuffle_seeds import KernelSeeds
+from shardctl.tfdata.shuffle_seeds import KernelSeeds, SeedGenerator
 from tests.iteration.elements import all_of, check_lookups
 
 Rows = list[list[int]]

@@ -8,13 +8,11 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration.batch import Batch, Unbatch
 from shardctl.iteration.cache import Asserted, Cache
 from shardctl.iteration.filtered import Filter
-from shardctl.iteration.iteration import EVERYTHING, INFINITE, UNKNOWN
+from shardctl.iteration.iteration import EVERYTHING, INFINITE, UNKNOWN, Source
 from shardctl.iteration.repeat import Repeat
 from shardctl.iteration.shuffle import Shuffle
-from shardctl.iteration.source import Source
 from shardctl.iteration.strided import Strided
-from shardctl.tfdata.seed_generator import SeedGenerator
-from shardctl.tfdata.shuffle_seeds import KernelSeeds
+from shardctl.tfdata.shuffle_seeds import KernelSeeds, SeedGenerator
 from tests.iteration.elements import all_of, check_lookups
 
 

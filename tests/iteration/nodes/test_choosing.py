@@ -9,7 +9,7 @@ import pytest
 from shardctl.errors import UsageError
 from shardctl.iteration.batch import Batch
 from shardctl.iteration.directed import Chosen
-from shardctl.iteration.source import Source
+from shardctl.iteration.iteration import Source
 from shardctl.stages.stages import (
     ChooseFromDatasets,
     Map,

@@ -12,8 +12,7 @@ from shardctl.errors import UsageError
 from shardctl.iteration import directed
 from shardctl.iteration.build import build
 from shardctl.iteration.directed import Chosen, Directed, DirectedIteration
-from shardctl.iteration.iteration import EVERYTHING, INFINITE, UNKNOWN
-from shardctl.iteration.source import NOTHING
+from shardctl.iteration.iteration import EVERYTHING, INFINITE, NOTHING, UNKNOWN
 from shardctl.stages.part import Source, Stage
 from shardctl.stages.pipelines import open_stages
 from shardctl.stages.stages import (
@@ -27,7 +26,7 @@ from shardctl.stages.stages import (
     Shuffle,
     Values,
 )
-from shardctl.tfdata import mixture_schedule
+from shardctl.tfdata import mixture as mixture_schedule
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
 from tests.iteration.nodes.mixture_cases import real_dataset
 from tests.iteration.nodes.mixture_checks import check_pipeline, check_random

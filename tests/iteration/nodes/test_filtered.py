@@ -11,8 +11,8 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration.batch import Batch
 from shardctl.iteration.build import build
 from shardctl.iteration.filtered import Filter
+from shardctl.iteration.iteration import NOTHING, Source
 from shardctl.iteration.repeat import Repeat
-from shardctl.iteration.source import NOTHING, Source
 from shardctl.stages import stages as call
 from tests.cases import FUZZ, random_of_a_fuzz_run
 from tests.iteration.nodes.mixture_checks import check_random

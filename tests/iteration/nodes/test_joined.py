@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from shardctl.iteration.batch import Batch
+from shardctl.iteration.iteration import Source
 from shardctl.iteration.repeat import Joined, in_order
-from shardctl.iteration.source import Source
 from tests.iteration.elements import check_lookups
 
 

@@ -8,13 +8,11 @@ import pytest
 from shardctl.errors import UsageError
 from shardctl.iteration import repeat as module
 from shardctl.iteration.batch import Batch, Unbatch
-from shardctl.iteration.iteration import EVERYTHING, INFINITE, UNKNOWN
+from shardctl.iteration.iteration import EVERYTHING, INFINITE, UNKNOWN, Source
 from shardctl.iteration.repeat import Concatenate, Repeat
 from shardctl.iteration.shuffle import Shuffle
-from shardctl.iteration.source import Source
 from shardctl.iteration.strided import Strided
-from shardctl.tfdata.seed_generator import SeedGenerator
-from shardctl.tfdata.shuffle_seeds import KernelSeeds
+from shardctl.tfdata.shuffle_seeds import KernelSeeds, SeedGenerator
 from tests.iteration.elements import all_of, check_lookups
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration.build import build
+from shardctl.iteration.iteration import NOTHING
+from shardctl.iteration.iteration import Source as SourceNode
 from shardctl.iteration.repeat import Repeat as RepeatNode
-from shardctl.iteration.source import NOTHING
-from shardctl.iteration.source import Source as SourceNode
 from shardctl.iteration.zipped import certain_left
 from shardctl.stages.part import Stage
 from shardctl.stages.stages import (

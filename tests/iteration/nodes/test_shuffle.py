@@ -10,13 +10,11 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration import shuffle as module
 from shardctl.iteration.batch import Batch
 from shardctl.iteration.filtered import Filter
-from shardctl.iteration.iteration import EVERYTHING, Iteration, Node
+from shardctl.iteration.iteration import EVERYTHING, Iteration, Node, Source
 from shardctl.iteration.repeat import Repeat
 from shardctl.iteration.shuffle import Shuffle
-from shardctl.iteration.source import Source
-from shardctl.tfdata.seed_generator import SeedGenerator
 from shardctl.tfdata.shuffle_buffer import shuffle_permutation
-from shardctl.tfdata.shuffle_seeds import KernelSeeds, shuffle_kernel_seeds
+from shardctl.tfdata.shuffle_seeds import KernelSeeds, SeedGenerator, shuffle_kernel_seeds
 from tests.iteration.elements import all_of, check_lookups
 from tests.tfdata.shuffle.shuffle_oracles import iterator_seeds
 

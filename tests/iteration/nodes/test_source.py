@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shardctl.iteration.source import NOTHING, Source
+from shardctl.iteration.iteration import NOTHING, Source
 from tests.iteration.elements import all_of, check_lookups
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 
 from shardctl.iteration.batch import Batch, Unbatch
-from shardctl.iteration.iteration import EVERYTHING, INFINITE, UNKNOWN, Iteration, Node
+from shardctl.iteration.iteration import EVERYTHING, INFINITE, UNKNOWN, Iteration, Node, Source
 from shardctl.iteration.repeat import Repeat
 from shardctl.iteration.shuffle import Shuffle
-from shardctl.iteration.source import Source
 from shardctl.iteration.strided import Strided
-from shardctl.tfdata.seed_generator import SeedGenerator
-from shardctl.tfdata.shuffle_seeds import KernelSeeds
+from shardctl.tfdata.shuffle_seeds import KernelSeeds, SeedGenerator
 from tests.iteration.elements import all_of, check_lookups
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from shardctl.errors import UsageError
 from shardctl.iteration.batch import Batch, Unbatch
+from shardctl.iteration.iteration import Source
 from shardctl.iteration.repeat import Repeat
-from shardctl.iteration.source import Source
 from shardctl.iteration.zipped import Zip
 from shardctl.stages import stages as call
 from tests.iteration.nodes.mixture_checks import check_pipeline

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from shardctl.base.arrays import Int64s
-from shardctl.tfdata.mixture_schedule import SampledChoices
-from shardctl.tfdata.mixture_weights import cumulative_of, uniform_cumulative
+from shardctl.tfdata.mixture import SampledChoices, cumulative_of, uniform_cumulative
 from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shardctl.base.arrays import Int64s
-from shardctl.tfdata.mixture_schedule import BLOCK, MixtureSchedule
+from shardctl.tfdata.mixture import BLOCK, MixtureSchedule
 from tests.cases import add_cases
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.tfdata.mixture_weights import (
+from shardctl.tfdata.mixture import (
     WeightsDtype,
     cumulative_of,
     uniform_cumulative,
@@ -53,7 +53,7 @@ def test_running_totals_are_made_of_tensorflows_logarithms(dtype: str) -> None:
 def test_every_mantissa_has_tensorflows_logarithm_alone_and_in_a_group_of_eight() -> None:
     import tensorflow as tf
 
-    from shardctl.tfdata.mixture_weights import _logs_of_eigen, _logs_of_glibc
+    from shardctl.tfdata.mixture import _logs_of_eigen, _logs_of_glibc
 
     bits = np.random.default_rng(0).integers(0x00800000, 0x7F800000, 80_000).astype(np.int32)
     weights = bits.view(np.float32)

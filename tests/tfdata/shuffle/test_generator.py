@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 from shardctl.errors import UnpredictableOrderError
-from shardctl.tfdata.seed_generator import ScriptSeeds, SeedGenerator
-from shardctl.tfdata.shuffle_seeds import KernelSeeds, shuffle_kernel_seeds
+from shardctl.tfdata.shuffle_seeds import (
+    KernelSeeds,
+    ScriptSeeds,
+    SeedGenerator,
+    shuffle_kernel_seeds,
+)
 from tests.tfdata.shuffle.shuffle_oracles import iterator_seeds
 
 KERNEL = shuffle_kernel_seeds(7, None)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shardctl.errors import UnpredictableOrderError
-from shardctl.tfdata.shuffle_passes import Loop, iterators_per_pass
+from shardctl.tfdata.shuffle_seeds import Loop, iterators_per_pass
 from tests.cases import add_cases
 from tests.tfdata.shuffle.shuffle_oracles import tf_order
 

@@ -9,7 +9,7 @@ from shardctl.base.tfds_rules import SEED_MODULUS
 from shardctl.errors import UnpredictableOrderError
 from shardctl.stages import stages as ast
 from shardctl.stages.text import text_of, text_of_part
-from shardctl.tfdata.shuffle_passes import iterators_per_pass
+from shardctl.tfdata.shuffle_seeds import iterators_per_pass
 from shardctl.verbs.lint.chains import count_of, of_type, reshuffles, shuffles
 from shardctl.verbs.lint.context import LintContext
 from shardctl.verbs.lint.context import Read as LintRead
