@@ -13,7 +13,7 @@ from shardctl.spec.host import HostBy
 from shardctl.verbs.hosts.advice import advice, problems, reason
 from shardctl.verbs.hosts.answer import Comparison, hosts
 from tests.cases import check_cases
-from tests.spec.hosts.host_cases import HostCase, host_cases
+from tests.spec.host_cases import HostCase, host_cases
 from tests.verbs.hosts.comparisons import IMAGENET, batches_by_hand, compared, toy
 
 

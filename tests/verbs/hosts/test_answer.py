@@ -12,7 +12,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.subsplit import SplitRange
 from shardctl.verbs.hosts.advice import reason
 from shardctl.verbs.hosts.answer import hosts
-from tests.spec.hosts.host_cases import HostCase
+from tests.spec.host_cases import HostCase
 from tests.verbs.hosts.comparisons import IMAGENET, compared, toy
 
 

@@ -12,7 +12,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.hosts.answer import hosts
 from shardctl.verbs.hosts.sharing import Strategy
 from tests.cases import add_cases, check_cases
-from tests.spec.hosts.host_cases import HostCase, host_cases
+from tests.spec.host_cases import HostCase, host_cases
 from tests.verbs.hosts.comparisons import batches_by_hand, compared, toy
 
 

@@ -76,29 +76,23 @@ class HostCase:
 
     def num_bytes(self, reads: ReadsByHand) -> int | None:
         """Return the bytes of what is read from the start of each file, a file at a time."""
-        total = 0
+        amounts: list[Fraction] = []
         of_split: dict[str, int] = {}
         for instruction in reads:
             name, shard, last = instruction[-1]
             split = self.dataset.split(name)
-            sizes = split.shard_bytes
             lengths = split.shard_lengths
-            if sizes is not None and all(
-                sizes[i] is not None for i, length in enumerate(lengths) if length
-            ):
-                total += _rounded(Fraction((sizes[shard] or 0) * (last + 1), lengths[shard]))
+            sizes = split.shard_bytes or (None,) * len(lengths)
+            if all(size is not None or not n for size, n in zip(sizes, lengths, strict=True)):
+                amounts.append(Fraction((sizes[shard] or 0) * (last + 1), lengths[shard]))
             elif split.num_bytes is None:
                 return None
             else:
                 of_split[name] = of_split.get(name, 0) + last + 1
         for name, count in of_split.items():
             split = self.dataset.split(name)
-            total += _rounded(Fraction((split.num_bytes or 0) * count, split.num_examples))
-        return total
-
-
-def _rounded(number: Fraction) -> int:
-    return floor(number + Fraction(1, 2))
+            amounts.append(Fraction((split.num_bytes or 0) * count, split.num_examples))
+        return sum(floor(amount + Fraction(1, 2)) for amount in amounts)
 
 
 def _by_file(parts: Sequence[list[Example]]) -> ReadsByHand:
