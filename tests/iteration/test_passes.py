@@ -23,7 +23,7 @@ from shardctl.stages.stages import (
 from shardctl.tfdata.shuffle_buffer import shuffle_permutation
 from shardctl.tfdata.shuffle_seeds import KernelSeeds, Loop, SeedGenerator, iterators_per_pass
 from tests.iteration.elements import chain, elements_of, node_of, pass_of
-from tests.tfdata.shuffle.shuffle_oracles import iterator_seeds
+from tests.tfdata.shuffle_oracles import iterator_seeds
 
 SHUFFLE = Shuffle(buffer=9, seed=7)
 

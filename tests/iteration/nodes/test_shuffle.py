@@ -16,7 +16,7 @@ from shardctl.iteration.shuffle import Shuffle
 from shardctl.tfdata.shuffle_buffer import shuffle_permutation
 from shardctl.tfdata.shuffle_seeds import KernelSeeds, SeedGenerator, shuffle_kernel_seeds
 from tests.iteration.elements import all_of, check_lookups
-from tests.tfdata.shuffle.shuffle_oracles import iterator_seeds
+from tests.tfdata.shuffle_oracles import iterator_seeds
 
 
 class Watched(Source):

@@ -15,7 +15,7 @@ from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
 from shardctl.tfds.builder_layout import dataset_of
 from shardctl.tfds.stage_calls import kernel_shuffle
 from shardctl.tfds.training.records import RecordReader
-from tests.tfdata.shuffle.shuffle_oracles import tf_order
+from tests.tfdata.shuffle_oracles import tf_order
 from tests.tfds_datasets import build_dataset
 
 
