@@ -28,7 +28,7 @@ from shardctl.order.reader_order import ReaderOrder
 from shardctl.saved.position_file import PositionRecord, position_text
 from shardctl.saved.resume_plan import RunSegment, settings_as_planned
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
-from shardctl.tfds.position.counting import SHAREABLE, check_same_order, records_of, stretch_of
+from shardctl.tfds.position_counting import SHAREABLE, check_same_order, records_of, stretch_of
 from shardctl.verbs.resume.shared_run import SharedRun, shared_run
 
 _CHUNK = 1 << 16  # keys made at once; some of the time goes into the first of them

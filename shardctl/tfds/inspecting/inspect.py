@@ -33,11 +33,11 @@ from shardctl.stages.stages import (
 from shardctl.stages.text import text_of
 from shardctl.tfdata.shuffle_passes import Loop
 from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.inspecting.graph import Operation, constant, operation_of, options_in_force
+from shardctl.tfds.inspecting.reader import FoundReader
+from shardctl.tfds.inspecting.stage_of import global_seed_of, stated_seed
+from shardctl.tfds.inspecting.walk import FoundPipeline, walked
 from shardctl.tfds.inspecting.watching import Lines
-from shardctl.tfds.recognizing.graph import Operation, constant, operation_of, options_in_force
-from shardctl.tfds.recognizing.reader import FoundReader
-from shardctl.tfds.recognizing.stage_of import global_seed_of, stated_seed
-from shardctl.tfds.recognizing.walk import FoundPipeline, walked
 from shardctl.verbs.inspect.answer import InspectedStage, Inspection, OpenStage, SourceLine
 
 NO_SEED: KernelPair = (0, 0)  # tells a kernel to take its seeds from the machine

@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.recognizing.graph import Operation
+from shardctl.tfds.inspecting.graph import Operation
 from shardctl.verbs.inspect.answer import SourceLine
 
 _PREFIX = "shardctl:"

@@ -20,12 +20,17 @@ from shardctl.settings.short_form import settings_of_read, stages_of
 from shardctl.stages.stages import Read
 from shardctl.tfdata.shuffle_passes import Loop
 from shardctl.tfds.builder_layout import Builder, builder_of, dataset_of
-from shardctl.tfds.graphs.dataset_graph import NotRebuildable
-from shardctl.tfds.graphs.own_elements import OwnElements
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets
 from shardctl.tfds.inspecting.inspect import Inspected, inspect, is_dataset
 from shardctl.tfds.stage_calls import StageCalls, input_context_of_host, split_of_host
+from shardctl.tfds.training.edited_graph import NotRebuildable
 from shardctl.tfds.training.global_seed import check_global_seed, global_seed_of
+from shardctl.tfds.training.own_elements import (
+    OwnElements,
+    element_after,
+    num_examples_before,
+    num_examples_of,
+)
 from shardctl.tfds.training.read_config import dataset_for
 from shardctl.verbs.resume.apply_plan import check_same_dataset
 
@@ -175,8 +180,8 @@ def rest_of_plan(
         check_global_seed(plan.settings, lambda: 2, of_plan=True)
     settings = plan.settings
     made = real_dataset(builder, spec, settings, **how) if real is None else real()
-    own = OwnElements.of_order(made, planned.order)
-    steps = own.elements.element_after(plan.consumed)
+    own = OwnElements(dataset=made, elements=planned.order)
+    steps = element_after(planned.order, plan.consumed)
     try:
         return own.made(start=steps)
     except NotRebuildable as why:
@@ -212,7 +217,8 @@ def read_again(
             "ahead in earlier epochs cannot be repeated"
         )
     elements = own.elements
-    num_examples = elements.num_examples_before(steps) + pass_index * (elements.num_examples or 0)
+    num_examples = num_examples_before(elements, steps)
+    num_examples += pass_index * (num_examples_of(elements) or 0)
     warnings.warn(
         f"{why}: the pipeline is read again from its start, {counted(num_examples, 'example')} "
         "that were handed out; iterate the rest once",
@@ -222,7 +228,7 @@ def read_again(
         for _ in own.dataset:
             pass
     rest = own.dataset.skip(steps)
-    total = own.elements.num_elements
+    total = elements.num_steps
     if total is not None:
         rest = rest.apply(tensorflow().data.experimental.assert_cardinality(total - steps))
     return rest
@@ -282,8 +288,9 @@ def resume_like(
     inspection.check_predictable()
     own = OwnElements.of(dataset, inspection, pass_index)
     if steps is None:
-        steps = own.elements.element_after(consumed or 0)
-    own.elements.check_steps(steps)
+        steps = element_after(own.elements, consumed or 0)
+    if steps < 0 or own.elements.steps_up_to(steps) < steps:
+        raise UsageError(f"steps={steps}: the pipeline has {own.elements.num_steps} steps")
     try:
         rest = own.made(start=steps)
     except NotRebuildable as why:

@@ -26,7 +26,7 @@ from shardctl.spec.subsplit import Resolved
 from shardctl.tfds.builder_layout import Builder, RecordFiles, dataset_of, in_order_of
 from shardctl.tfds.imports import tensorflow_datasets
 from shardctl.tfds.training.global_seed import check_global_seed_of_plan
-from shardctl.tfds.training.records import RecordReader
+from shardctl.tfds.training.records import RecordReader, paths_of
 from shardctl.verbs.resume.apply_plan import applied
 from shardctl.verbs.resume.seen import codes_of
 
@@ -256,24 +256,14 @@ def _refuse_buffered_examples(plan: ResumePlan) -> None:
         )
 
 
-def _paths(reads: Reads) -> list[str]:
-    splits = reads.dataset.splits
-    found = []
-    for split, shard in zip(reads.split.tolist(), reads.shard.tolist(), strict=True):
-        folder, name = splits[split].location(shard)
-        found.append(name if folder is None else os.path.join(folder, name))
-    return found
-
-
 def _planned(plan: ResumePlan, files: Sequence[Any], reads: Reads) -> list[Any]:
     """Return the planned instructions, made of those that TFDS has for the same files."""
     if not len(reads):
         return [files[0].replace(skip=0, take=0)]  # TFDS takes no empty list
     known = {os.fspath(file.filename): file for file in files}
     planned = []
-    for path, skip, take in zip(
-        _paths(reads), reads.skip.tolist(), reads.take.tolist(), strict=True
-    ):
+    rows = zip(paths_of(reads), reads.skip.tolist(), reads.take.tolist(), strict=True)
+    for path, skip, take in rows:
         file = known.get(path)
         if file is None:
             raise DatasetError(

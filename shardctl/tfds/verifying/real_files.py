@@ -44,7 +44,7 @@ from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autog
 from shardctl.tfds.stage_calls import StageCalls, instructions_of_host
 from shardctl.tfds.training.pipeline import pipeline
 from shardctl.tfds.training.read_config import fitted
-from shardctl.tfds.training.records import RangeReader
+from shardctl.tfds.training.records import RangeReader, file_adapter
 from shardctl.tfds.training.resume import dataset_of_plan, resume
 from shardctl.verbs.verify.answer import FoundNames
 from shardctl.verbs.verify.file_checks import first_file_here
@@ -286,10 +286,8 @@ def _why_unreadable(dataset: Dataset) -> str | None:
         return f"TFDS reads TFRecord files as they are, and these are {dataset.compression}"
     if dataset.is_counted and file_format == "parquet":
         return "TFDS reads Parquet files that it wrote itself, one column of examples"
-    adapters = tensorflow_datasets("core.file_adapters")
     try:
-        adapter = adapters.ADAPTER_FOR_FORMAT[adapters.FileFormat.from_value(file_format)]
-        adapter.make_tf_data(os.devnull)
+        file_adapter(file_format).make_tf_data(os.devnull)
     except NotImplementedError:
         return f"TFDS reads {file_format} files through as_data_source alone, not through tf.data"
     except (ImportError, KeyError, ValueError):
