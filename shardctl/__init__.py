@@ -96,13 +96,13 @@ if TYPE_CHECKING:
 
     from shardctl import tfds as tfds
     from shardctl.api.arguments import read_plan as read_plan, read_snapshot as read_snapshot
-    from shardctl.api.compare_reports import compare_reports as compare_reports
+    from shardctl.api.diff import compare_reports as compare_reports
     from shardctl.api.diff import diff as diff
     from shardctl.api.list_datasets import list_datasets as list_datasets
     from shardctl.dataset.dataset import Dataset as Dataset, Split as Split
-    from shardctl.dataset.file_finding import FileFinding as FileFinding
+    from shardctl.dataset.dataset import FileFinding as FileFinding
     from shardctl.spec.host import Host as Host
-    from shardctl.spec.file_instruction import FileInstruction as FileInstruction
+    from shardctl.spec.subsplit import FileInstruction as FileInstruction
     from shardctl.order.order import Order as Order
     from shardctl.saved.resume_plan import (
         HostShare as HostShare,
@@ -192,53 +192,51 @@ __version__ = "0.2.0"
 # The modules of the public names, each loaded when a name of it is first used.
 _NAMES = {
     "api.arguments": "read_plan read_snapshot",
-    "api.compare_reports": "compare_reports",
-    "api.diff": "diff",
+    "api.diff": "compare_reports diff",
     "api.list_datasets": "list_datasets",
-    "dataset.dataset": "Dataset Split",
-    "dataset.file_finding": "FileFinding",
-    "spec.host": "Host",
-    "spec.file_instruction": "FileInstruction",
-    "order.order": "Order",
-    "saved.resume_plan": "HostShare PlanListing ResumePlan",
-    "settings.read_settings": "ReadSettings",
-    "saved.snapshot": "Snapshot",
-    "verbs.diff.causes": "Cause",
-    "verbs.diff.answer": "Diff PinnedOrder",
-    "verbs.diff.plans": "PlansDiff",
-    "verbs.eval.answer": "Evaluation Hang evaluate",
-    "verbs.hosts.answer": "Comparison HostsPlan hosts",
-    "verbs.hosts.sharing": "Strategy",
-    "verbs.inspect.answer": "InspectedStage Inspection OpenStage SourceLine",
-    "verbs.layout.answer": "Layout Shard SplitLayout layout",
-    "verbs.lint.context": "Usage",
-    "verbs.lint.answer": "Finding Lint lint",
-    "verbs.lint.rule": "Rule",
-    "verbs.list.answer": "DatasetList ListedDataset",
-    "verbs.locate.answer": "Located Match Query locate",
-    "order.plan_order": "PlannedOrder plan_order",
-    "verbs.plan.answer": "Plan Plans plan",
-    "verbs.quality.loaders": "LoaderComparison WayToRead compare_loaders",
-    "verbs.quality.answer": "Quality quality",
-    "verbs.quality.score": "Metric Score",
-    "verbs.report.compare": "ReportComparison",
-    "verbs.report.answer": "Report report",
-    "verbs.report.shown": "NotShown",
-    "verbs.resume.hosts": "resume_on_hosts",
-    "verbs.resume.proof": "Proof prove",
-    "verbs.resume.answer": "LoaderPlan resume resume_loader",
-    "verbs.resume.seen": "resume_unseen",
-    "verbs.simulate.answer": "Simulation simulate",
-    "verbs.snapshot.answer": "TakenSnapshot snapshot",
-    "verbs.verify.answer": "Verification",
+    "dataset.dataset": "Dataset Split FileFinding",
     "metadata.index.answer": "Index",
     "metadata.index.beam_runner": "beam_runner",
-    "verbs.index.check": "IndexCheck check_index",
     "metadata.index.index": "index",
     "metadata.index.tfds_metadata": "TfdsMetadata",
-    "verbs.verify.verify_files": "FilesVerification verify_files",
+    "order.order": "Order",
+    "order.plan_order": "PlannedOrder plan_order",
+    "saved.resume_plan": "HostShare PlanListing ResumePlan",
+    "saved.snapshot": "Snapshot",
+    "settings.read_settings": "ReadSettings",
+    "spec.host": "Host",
+    "spec.subsplit": "FileInstruction",
     "tfds.inspecting.inspect": "inspect",
     "tfds.verifying.verify": "verify",
+    "verbs.diff.answer": "Diff PinnedOrder Diff PinnedOrder",
+    "verbs.diff.causes": "Cause Cause",
+    "verbs.diff.plans": "PlansDiff PlansDiff",
+    "verbs.eval.answer": "Evaluation Hang evaluate Evaluation Hang evaluate",
+    "verbs.hosts.answer": "Comparison HostsPlan hosts Comparison HostsPlan hosts",
+    "verbs.hosts.sharing": "Strategy Strategy",
+    "verbs.index.check": "IndexCheck check_index IndexCheck check_index",
+    "verbs.inspect.answer": "InspectedStage Inspection OpenStage SourceLine InspectedStage Inspection OpenStage SourceLine",
+    "verbs.layout.answer": "Layout Shard SplitLayout layout Layout Shard SplitLayout layout",
+    "verbs.lint.answer": "Finding Lint lint Finding Lint lint",
+    "verbs.lint.context": "Usage Usage",
+    "verbs.lint.rule": "Rule Rule",
+    "verbs.list.answer": "DatasetList ListedDataset DatasetList ListedDataset",
+    "verbs.locate.answer": "Located Match Query locate Located Match Query locate",
+    "verbs.plan.answer": "Plan Plans plan Plan Plans plan",
+    "verbs.quality.answer": "Quality quality Quality quality",
+    "verbs.quality.loaders": "LoaderComparison WayToRead compare_loaders LoaderComparison WayToRead compare_loaders",
+    "verbs.quality.score": "Metric Score Metric Score",
+    "verbs.report.answer": "Report report Report report",
+    "verbs.report.compare": "ReportComparison ReportComparison",
+    "verbs.report.shown": "NotShown NotShown",
+    "verbs.resume.answer": "LoaderPlan resume resume_loader LoaderPlan resume resume_loader",
+    "verbs.resume.hosts": "resume_on_hosts resume_on_hosts",
+    "verbs.resume.proof": "Proof prove Proof prove",
+    "verbs.resume.seen": "resume_unseen resume_unseen",
+    "verbs.simulate.answer": "Simulation simulate Simulation simulate",
+    "verbs.snapshot.answer": "TakenSnapshot snapshot TakenSnapshot snapshot",
+    "verbs.verify.answer": "Verification Verification",
+    "verbs.verify.verify_files": "FilesVerification verify_files FilesVerification verify_files",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 # Written out, for checkers of types and editors, which run no code; a test holds the two together.
@@ -270,7 +268,7 @@ PROVIDERS.update(
     html="api.tables:html_of",
     installed_version="metadata.loader_versions:installed_version",
     kept="metadata.seen_file:read_kept",
-    listed="metadata.index.listed:listed_spec",
+    listed="metadata.index.listing:listed_spec",
     comparison_body="verbs.report.compared:comparison_body",
     comparison_page="verbs.report.compared:comparison_page",
     report_body="verbs.report.page:report_body",

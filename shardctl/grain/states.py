@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.text import printable
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset
@@ -25,8 +25,7 @@ from shardctl.saved.position_file import (
     stretch_document,
     stretches_of_document,
 )
-from shardctl.settings.document import settings_in_force, settings_of_document
-from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings, settings_in_force, settings_of_document
 
 
 def order_after(order: KeyOrder, states: Sequence[bytes]) -> KeyOrder:

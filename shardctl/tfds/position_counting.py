@@ -7,18 +7,15 @@ import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any
 
-from shardctl.base.arguments.kinds import Kind
-from shardctl.base.arguments.values import whole_number
+from shardctl.base.arguments import Kind, whole_number
 from shardctl.base.text import choices, counted, printable
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
 from shardctl.order.order import Order
 from shardctl.saved.position_file import PositionRecord, position_of_text
 from shardctl.saved.resume_plan import RunSegment
-from shardctl.settings.document import SettingsDocument, settings_in_force
-from shardctl.settings.read_settings import ReadSettings
-from shardctl.stages.document import pipeline_of
-from shardctl.stages.text import text_of
+from shardctl.settings.read_settings import ReadSettings, SettingsDocument, settings_in_force
+from shardctl.stages.text import pipeline_of, text_of
 from shardctl.tfds.builder_layout import in_order_of
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.graph import call_name

@@ -6,16 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from shardctl.base.arguments.checked import checked
-from shardctl.base.arguments.kinds import Kind
+from shardctl.base.arguments import Kind, checked
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.iteration.iteration import UNKNOWN
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import short_form, stages_of
 from shardctl.settings.table import SETTINGS
-from shardctl.stages.fields import KernelPair
-from shardctl.stages.part import Source
+from shardctl.stages.part import KernelPair, Source
 from shardctl.stages.pipelines import open_stages, with_changed
 from shardctl.stages.pipelines import options_of as options_in_stages
 from shardctl.stages.stages import (

@@ -8,8 +8,7 @@ from typing import Literal
 
 from shardctl.base.tfds_rules import DEFAULT_GRAPH_SEED, SEED_MODULUS
 from shardctl.stages import stages as call
-from shardctl.stages.fields import KernelPair
-from shardctl.stages.part import Stage
+from shardctl.stages.part import KernelPair, Stage
 from shardctl.stages.stages import CACHE_IN_FILE, WHY_OPEN, Map, Opaque
 from shardctl.tfds.inspecting.graph import (
     BATCHES,

@@ -11,8 +11,7 @@ from typing import Any, Literal, NamedTuple
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.iteration.build import build
 from shardctl.stages import stages as call
-from shardctl.stages.fields import KernelPair
-from shardctl.stages.part import Source, Stage
+from shardctl.stages.part import KernelPair, Source, Stage
 from shardctl.stages.pipelines import readers_of
 from shardctl.stages.stages import WHY_OPEN, Map, Opaque, Pipeline, Range, Shared, WithOptions
 from shardctl.tfdata.mixture_weights import weights_of_logits

@@ -11,13 +11,13 @@ from functools import cached_property
 from operator import index
 from typing import Any
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.text import choices, quoted
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, UsageError
 from shardctl.order.plan_order import order_of
 from shardctl.order.reader_order import ReaderOrder
-from shardctl.saved.pinned_sources import resolved_reading
+from shardctl.order.sources import resolved_reading
 from shardctl.saved.resume_plan import PlanOrPath, ResumePlan, plan_of_tfds
 from shardctl.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.spec.host import Host, HostLike, as_host

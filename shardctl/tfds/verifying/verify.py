@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s
 from shardctl.base.hooks import provided
-from shardctl.base.progress import Progress, Watch, watched_by, watching
+from shardctl.base.progress import WATCHING, Progress, Watch, watched_by
 from shardctl.base.text import printable
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
 from shardctl.order.example_codes import ExampleCodes
+from shardctl.order.file_formats import resolved_spec
 from shardctl.order.order import Order
-from shardctl.order.plan_order import PlannedOrder, plan_order, resolved_spec
+from shardctl.order.plan_order import PlannedOrder, plan_order
 from shardctl.saved.resume_plan import PlanOrPath, ResumePlan, plan_of_tfds
-from shardctl.settings.document import settings_in_force
-from shardctl.settings.read_settings import SettingsLike, as_settings
+from shardctl.settings.read_settings import SettingsLike, as_settings, settings_in_force
 from shardctl.spec.reads import Reads, joined
 from shardctl.spec.subsplit import Resolved
 from shardctl.tfds.imports import tensorflow, versions
@@ -215,7 +215,7 @@ class ReadCheck:
         tensorflow()
         reason = why_not_files(self.reads)
         # Before TensorFlow opens any of them: it dies of some lengths, and waits at a FIFO.
-        self.checks = check_files_read(self.reads, watching())
+        self.checks = check_files_read(self.reads, WATCHING.get())
         reason = reason or self.checks.deadly
         if reason is not None:
             self.read = "index ranges"

@@ -17,9 +17,8 @@ from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset, Split, as_dataset
-from shardctl.order.file_formats import refuse_open_hosts
+from shardctl.order.file_formats import refuse_open_hosts, resolved_spec
 from shardctl.order.order import Origin
-from shardctl.order.plan_order import resolved_spec
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.sources import (
     in_one_dataset,
@@ -36,12 +35,10 @@ from shardctl.settings.short_form import (
     settings_of_read,
     stages_of,
 )
-from shardctl.spec.file_order import sorted_rows
-from shardctl.spec.host_modes import HOST_MODES, HostMode
+from shardctl.spec.host import HOST_MODES, HostMode
 from shardctl.spec.host_reads import HostReads, SharedReads
-from shardctl.spec.reads import joined, reads_of
-from shardctl.spec.split_range import SplitRange
-from shardctl.spec.subsplit import Resolved
+from shardctl.spec.reads import joined, reads_of, sorted_rows
+from shardctl.spec.subsplit import Resolved, SplitRange
 from shardctl.stages import stages as tf_stages
 from shardctl.stages.pipelines import last_batch, parts_of, readers_of, with_seeds
 from shardctl.verbs.hosts.sharing import OfLoader, Run, Sharing, Strategy, run_of, strategy_of

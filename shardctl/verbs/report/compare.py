@@ -19,8 +19,7 @@ from shardctl.order.order_tree import differing_blocks, digests_of
 from shardctl.order.plan_order import PlannedOrder, as_warnings, plan_order
 from shardctl.order.shard_map import ShardMap, shard_map
 from shardctl.saved.snapshot import Snapshot
-from shardctl.settings.document import SettingsDocument, settings_in_force
-from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings, SettingsDocument, settings_in_force
 from shardctl.verbs.diff.answer import Diff, Id, PinnedOrder, TwoOrders, diff
 from shardctl.verbs.diff.causes import Cause, dataset_causes
 from shardctl.verbs.eval.answer import Evaluation, evaluate, of_training
@@ -323,12 +322,7 @@ def _pinned_reading(kept: Snapshot) -> _Reading:
 
 
 def _evaluated(
-    given: _Reading,
-    live: Shown[PlannedOrder],
-    evaluated: str | None,
-    *,
-    hosts: int,
-    devices: int,
+    given: _Reading, live: Shown[PlannedOrder], evaluated: str | None, *, hosts: int, devices: int
 ) -> Evaluation:
     dataset, _, settings = given
     made = None if isinstance(live, NotShown) else live.order.batch_size

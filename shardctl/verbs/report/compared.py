@@ -14,8 +14,7 @@ from shardctl.draw.tables import Column, Screen
 from shardctl.errors import ShardctlError
 from shardctl.files.documents import Document
 from shardctl.saved.head import kind_head, own_version
-from shardctl.stages.document import pipeline_of
-from shardctl.stages.text import text_of
+from shardctl.stages.text import pipeline_of, text_of
 from shardctl.verbs.config.view import value_text
 from shardctl.verbs.diff.answer import Diff
 from shardctl.verbs.diff.view import (
@@ -93,9 +92,7 @@ def comparison_sections(comparison: ReportComparison) -> list[Section]:
         Section("shuffle", "How does each shuffle?", both("quality", quality_body)),
         Section("hosts", f"What does each host read?{unstated}", both("hosts", hosts_body)),
         Section(
-            "evaluation",
-            f"Does the evaluation end?{unstated}",
-            both("evaluation", evaluation_body),
+            "evaluation", f"Does the evaluation end?{unstated}", both("evaluation", evaluation_body)
         ),
         Section("about", "About this page", _about(comparison)),
     ]

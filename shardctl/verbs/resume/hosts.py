@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, distinct
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
@@ -22,7 +22,7 @@ from shardctl.order.file_formats import refuse_unreadable
 from shardctl.order.order import CHUNK_SIZE, Order
 from shardctl.order.plan_order import PlannedOrder, order_of
 from shardctl.order.reader_order import ReaderOrder
-from shardctl.saved.pinned_sources import resolved_reading, without_stages
+from shardctl.order.sources import resolved_reading, without_stages
 from shardctl.saved.resume_plan import (
     MAX_HOSTS,
     AfterRead,

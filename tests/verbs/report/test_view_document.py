@@ -13,7 +13,7 @@ import yaml
 import shardctl
 from shardctl.draw.setting_origins import NOWHERE
 from shardctl.files.documents import to_json, to_yaml
-from shardctl.metadata.layout_document import dataset_from_layout
+from shardctl.metadata.layouts import dataset_from_layout
 from shardctl.verbs.eval.view import eval_document
 from shardctl.verbs.hosts.view import hosts_document
 from shardctl.verbs.lint.view import lint_document
@@ -21,12 +21,7 @@ from shardctl.verbs.quality.view import loaders_document, quality_document
 from shardctl.verbs.report.document import origins_of, report_document
 
 TOY = dataset_from_layout(
-    {
-        "splits": {
-            "train": {"shard_lengths": [30, 31, 0, 29]},
-            "test": {"shard_lengths": [20, 21]},
-        }
-    },
+    {"splits": {"train": {"shard_lengths": [30, 31, 0, 29]}, "test": {"shard_lengths": [20, 21]}}},
     stem="toy",
     folder=Path("/data"),
 )
