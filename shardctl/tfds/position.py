@@ -40,8 +40,8 @@ from shardctl.tfds.position_counting import (
     stretch_of,
 )
 from shardctl.tfds.position_dataset import deferred, keep_place, place_of, trackable_class
-from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
+from shardctl.tfds.training.read_config import check_global_seed
 from shardctl.tfds.training.resume import dataset_to_resume
 from shardctl.verbs.resume.answer import resume_order
 from shardctl.verbs.resume.shared_run import SharedRun, shared_run

@@ -5,8 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import threading
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import islice
@@ -82,36 +81,34 @@ _ORDER_BELOW = ("Shuffle", "Repeat", "Random", "Generator", "Shard", "Take", "Sk
 
 
 @dataclass(kw_only=True, eq=False)
-class Source(ABC):
+class Source:
     """The elements that a leaf of a graph yields, before any map, by their code.
 
     types: the components of an element, as TensorSpecs.
+    places: (number of the file, index in it) of codes, int64[q] each; both ascend with the code.
+    open: the elements of a file from some index on, a `tf.data.Dataset`.
+    names: the tfds_ids of codes, which come before the records where TFDS adds those.
     """
 
+    types: tuple[Any, ...]
+    places: Callable[[Int64s], tuple[Int64s, Int64s]]
+    open: Callable[[int, int], Any]
+    names: Callable[[Int64s], Sequence[str]] | None = None
     # Files that are read up to some element.
     _opened: dict[int, tuple[Iterator[Any], int]] = field(init=False, default_factory=dict)
-
-    @property
-    @abstractmethod
-    def types(self) -> tuple[Any, ...]:
-        """The components of an element."""
-
-    @abstractmethod
-    def _places(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        """Return (number of the file, index in it), int64[q] each; both ascend with the code."""
-
-    @abstractmethod
-    def _open(self, file: int, start: int) -> Any:
-        """Return the elements of a file from `start` on, a `tf.data.Dataset`."""
 
     def elements(self, codes: Int64s) -> list[tuple[Any, ...]]:
         """Return the elements of any codes, each read once."""
         wanted, place = np.unique(codes, return_inverse=True)
         store = list(self._read(wanted))
-        return [store[index] for index in place.tolist()]
+        found = [store[index] for index in place.tolist()]
+        if self.names is None or not found:
+            return found
+        names = self.names(codes)
+        return [(name.encode(), *record) for name, record in zip(names, found, strict=True)]
 
     def _read(self, wanted: Int64s) -> Iterator[tuple[Any, ...]]:
-        files, indices = self._places(wanted)
+        files, indices = self.places(wanted)
         cuts = np.flatnonzero(np.diff(files)) + 1
         for here in np.split(np.arange(len(wanted)), cuts):
             if len(here):
@@ -121,7 +118,7 @@ class Source(ABC):
         rows, at = self._opened.pop(file, (iter(()), -1 - PIECE_SIZE))
         for index in indices:
             if not 0 <= index - at < PIECE_SIZE:
-                rows, at = _rows(self._open(file, index)), index
+                rows, at = _rows(self.open(file, index)), index
             for row in islice(rows, index - at, index - at + 1):
                 at = index + 1
                 yield row
@@ -132,87 +129,59 @@ class Source(ABC):
             del self._opened[next(iter(self._opened))]
 
 
-@dataclass(kw_only=True, eq=False)
-class FileSource(Source):
-    """What TFDS's reader yields before it decodes: serialized examples, and their tfds_ids."""
+def file_source(dataset: Dataset, codes: ExampleCodes, *, with_ids: bool) -> Source:
+    """Return what TFDS's reader yields before it decodes: serialized examples, and tfds_ids."""
+    counts = [split.num_shards for split in dataset.splits]
+    first_files = np.cumsum([0, *counts[:-1]]).astype(np.int64)
 
-    dataset: Dataset
-    codes: ExampleCodes
-    with_ids: bool
+    def places(wanted: Int64s) -> tuple[Int64s, Int64s]:
+        split, shard, index = codes.places(wanted)
+        return first_files[split] + shard, index
 
-    @property
-    def types(self) -> tuple[Any, ...]:
-        tf = tensorflow()
-        return (tf.TensorSpec([], tf.string),) * (2 if self.with_ids else 1)
+    def opened(file: int, start: int) -> Any:
+        split = int(np.searchsorted(first_files, file, side="right")) - 1
+        path = path_of_shard(dataset.splits[split], file - int(first_files[split]))
+        return file_adapter(dataset.file_format).make_tf_data(path).skip(start)
 
-    def elements(self, codes: Int64s) -> list[tuple[Any, ...]]:
-        """Return the records of any codes, behind their tfds_ids where TFDS adds those."""
-        found = super().elements(codes)
-        if not self.with_ids or not found:
-            return found
-        names = self.codes.tfds_ids(codes)
-        return [(name.encode(), *record) for name, record in zip(names, found, strict=True)]
-
-    def _places(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        split, shard, index = self.codes.places(codes)
-        return self._first_files[split] + shard, index
-
-    def _open(self, file: int, start: int) -> Any:
-        split = int(np.searchsorted(self._first_files, file, side="right")) - 1
-        path = path_of_shard(self.dataset.splits[split], file - int(self._first_files[split]))
-        return file_adapter(self.dataset.file_format).make_tf_data(path).skip(start)
-
-    @cached_property
-    def _first_files(self) -> Int64s:
-        counts = [split.num_shards for split in self.dataset.splits]
-        return np.cumsum([0, *counts[:-1]]).astype(np.int64)
+    tf = tensorflow()
+    return Source(
+        types=(tf.TensorSpec([], tf.string),) * (2 if with_ids else 1),
+        places=places,
+        open=opened,
+        names=codes.tfds_ids if with_ids else None,
+    )
 
 
-@dataclass(kw_only=True, eq=False)
-class NodeSource(Source):
-    """A source of a fixed order, as `Dataset.range`: the elements of the very node of a graph.
+def node_source(graph: Graph, leaf: GraphNode) -> Source:
+    """Return a source of a fixed order, as `Dataset.range`: the elements of a node of a graph.
 
     Raises:
         NotRebuildable: what it reads has an order of its own, or is no plain tensor.
     """
+    tf, node = tensorflow(), leaf.node
+    # One element that repeats is the same at each index.
+    for below in () if node.op == "RepeatDataset" else graph.below(node):
+        is_dataset = below.op.endswith("Dataset") or "DatasetV" in below.op
+        if is_dataset and any(word in below.op for word in _ORDER_BELOW):
+            raise NotRebuildable(f"{node.op} reads what has an order of its own")
+    name = "output_types" if "output_types" in node.attr else "Toutput_types"
+    kinds = map(tf.dtypes.as_dtype, node.attr[name].list.type)
+    shapes = map(tf.TensorShape, node.attr["output_shapes"].list.shape)
+    types = tuple(tf.TensorSpec(s, t) for s, t in zip(shapes, kinds, strict=True))
+    if not types or tf.variant in (t.dtype for t in types):
+        raise NotRebuildable(f"{node.op} yields what is no plain tensor")
 
-    graph: Graph
-    leaf: GraphNode
-
-    def __post_init__(self) -> None:
-        tf = tensorflow()
-        node = self.leaf.node
-        # One element that repeats is the same at each index.
-        for below in () if node.op == "RepeatDataset" else self.graph.below(node):
-            is_dataset = below.op.endswith("Dataset") or "DatasetV" in below.op
-            if is_dataset and any(word in below.op for word in _ORDER_BELOW):
-                raise NotRebuildable(f"{node.op} reads what has an order of its own")
-        if not self.types or tf.variant in (t.dtype for t in self.types):
-            raise NotRebuildable(f"{node.op} yields what is no plain tensor")
-
-    @property
-    def types(self) -> tuple[Any, ...]:
-        tf = tensorflow()
-        attr = self.leaf.node.attr
-        name = "output_types" if "output_types" in attr else "Toutput_types"
-        types = map(tf.dtypes.as_dtype, attr[name].list.type)
-        shapes = map(tf.TensorShape, attr["output_shapes"].list.shape)
-        return tuple(tf.TensorSpec(s, t) for s, t in zip(shapes, types, strict=True))
-
-    def _places(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        return np.zeros_like(codes), codes
-
-    def _open(self, file: int, start: int) -> Any:
-        tf = tensorflow()
+    def opened(file: int, start: int) -> Any:
         definition = tf.compat.v1.GraphDef()
-        definition.library.CopyFrom(self.graph.definition.library)
-        for node in self.graph.below(self.leaf.node):
-            definition.node.add().CopyFrom(node)
-        end = definition.node.add(name="dataset", op="_Retval", input=[self.leaf.node.name])
+        definition.library.CopyFrom(graph.definition.library)
+        definition.node.extend(graph.below(node))
+        end = definition.node.add(name="dataset", op="_Retval", input=[node.name])
         end.attr["T"].type = tf.variant.as_datatype_enum
         end.attr["index"].i = 0
         variant = tf.raw_ops.DatasetFromGraph(graph_def=definition.SerializeToString())
-        return tf.data.experimental.from_variant(variant, self.types).skip(start)
+        return tf.data.experimental.from_variant(variant, types).skip(start)
+
+    return Source(types=types, places=lambda wanted: (np.zeros_like(wanted), wanted), open=opened)
 
 
 def _rows(elements: Any) -> Iterator[tuple[Any, ...]]:
@@ -350,7 +319,7 @@ class OwnElements:
     def _source(self, leaf: GraphNode) -> Source:
         order = self.elements
         if isinstance(order, CountedElements):
-            return NodeSource(graph=self._edited.graph, leaf=leaf)
+            return node_source(self._edited.graph, leaf)
         tf = tensorflow()
         kinds = [tf.dtypes.as_dtype(kind) for kind in leaf.node.attr["output_types"].list.type]
         is_reader = any(word in leaf.node.op for word in _INTERLEAVES)
@@ -358,7 +327,7 @@ class OwnElements:
             raise NotRebuildable(f"{leaf.node.op} reads files in a way of its own")
         if " + " in order.dataset.file_format:
             raise NotRebuildable("its datasets have different file formats")
-        return FileSource(dataset=order.dataset, codes=order.codes, with_ids=len(kinds) == 2)
+        return file_source(order.dataset, order.codes, with_ids=len(kinds) == 2)
 
     @property
     def _window(self) -> int:
@@ -459,10 +428,9 @@ class Rest:
         )
         return found.unbatch() if in_pieces else found
 
-    def _choices(self, merged: Any, start: int, stop: int) -> Iterator[int]:
-        with self._lock:
-            leaves, _ = self._examples(start, stop)
-        yield from self.edited.choices(merged, leaves).tolist()
+    def _choices(self, merged: GraphNode, start: int, stop: int) -> list[int]:
+        chosen: list[int] = self.edited.choices(merged, self._examples(start, stop)[0]).tolist()
+        return chosen
 
     def _examples(self, start: int, stop: int) -> tuple[Int64s, Int64s]:
         with self._lock:

@@ -17,9 +17,8 @@ from shardctl.order.order import Order
 from shardctl.settings.read_settings import settings_in_force
 from shardctl.tfdata.shuffle_passes import Loop
 from shardctl.tfds.imports import tensorflow, versions
-from shardctl.tfds.inspecting.inspect import Inspected, inspect, inspected, is_dataset
+from shardctl.tfds.inspecting.inspect import Inspected, Lines, inspect, inspected, is_dataset
 from shardctl.tfds.inspecting.script import ScriptFunction, datasets_of
-from shardctl.tfds.inspecting.watching import Lines
 from shardctl.tfds.training.edited_graph import NotRebuildable
 from shardctl.tfds.training.own_elements import OwnElements
 from shardctl.tfds.verifying.real_files import fitted_epoch, reason_of
@@ -32,7 +31,7 @@ from shardctl.verbs.verify.answer import (
     Window,
     check_take,
 )
-from shardctl.verbs.verify.file_checks import check_files_read
+from shardctl.verbs.verify.verify_files import check_files_read
 
 _TRIED = 64  # elements that are made twice, where maps draw random numbers
 

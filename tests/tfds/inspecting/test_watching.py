@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shardctl.tfds.inspecting.graph import Operation, operation_of
-from shardctl.tfds.inspecting.watching import Lines, is_of_script
+from shardctl.tfds.inspecting.inspect import Lines, is_of_script
 from shardctl.verbs.inspect.answer import SourceLine
 
 

@@ -20,11 +20,11 @@ from shardctl.tfds.inspecting.inspect import inspect
 from shardctl.tfds.training.edited_graph import EditedGraph, NotRebuildable
 from shardctl.tfds.training.own_elements import (
     Elements,
-    FileSource,
-    NodeSource,
     OwnElements,
     Rest,
     element_after,
+    file_source,
+    node_source,
     num_examples_before,
     num_examples_of,
 )
@@ -169,7 +169,7 @@ def test_records_come_in_the_order_asked_for(tmp_path: Path) -> None:
     codes = ExampleCodes(dataset, ["test", "train"])
     rng = random.Random(3)
     for with_ids in (False, True):
-        source = FileSource(dataset=dataset, codes=codes, with_ids=with_ids)
+        source = file_source(dataset, codes, with_ids=with_ids)
         for _ in range(3):
             wanted = np.array([rng.randrange(311) for _ in range(rng.randrange(40))], np.int64)
             found = source.elements(wanted)
@@ -184,9 +184,9 @@ def test_a_file_is_read_on_where_it_was_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset = read_tfds_folder(build_dataset(tmp_path, splits={"train": [400]}))
-    source = FileSource(dataset=dataset, codes=ExampleCodes(dataset, ["train"]), with_ids=False)
-    opened, real = [], source._open
-    monkeypatch.setattr(source, "_open", lambda *of: opened.append(of) or real(*of))
+    source = file_source(dataset, ExampleCodes(dataset, ["train"]), with_ids=False)
+    opened, real = [], source.open
+    monkeypatch.setattr(source, "open", lambda *of: opened.append(of) or real(*of))
     for start in range(0, 400, 100):
         source.elements(np.arange(start, start + 100))
     assert opened == [(0, 0)]
@@ -197,7 +197,7 @@ def test_elements_of_a_node_are_those_of_the_dataset() -> None:
 
     own = tf.data.Dataset.from_tensor_slices(([5, 6, 7], ["a", "b", "c"])).shuffle(3)
     edited = EditedGraph(own)
-    source = NodeSource(graph=edited.graph, leaf=edited.root.leaves[0])
+    source = node_source(edited.graph, edited.root.leaves[0])
     assert source.elements(np.array([2, 0, 2])) == [(7, b"c"), (5, b"a"), (7, b"c")]
 
 
@@ -224,7 +224,7 @@ def test_windows_end_behind_partial_batches() -> None:
 
     edited = EditedGraph(tf.data.Dataset.range(40).shuffle(9).batch(3).repeat(2))
     sizes = [3, 3, 1, 3, 2, 2, 3, 3, 3, 3]
-    source = NodeSource(graph=edited.graph, leaf=edited.root.leaves[0])
+    source = node_source(edited.graph, edited.root.leaves[0])
     rest = Rest(edited=edited, sources=[source], elements=Given(sizes), start=1, window=9)
     windows = [window.tolist() for window in rest.windows()]
     assert windows == [[1, 3], [3, 4], [4, 5], [5, 6], [6, 7], [7, 10]]
