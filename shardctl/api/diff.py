@@ -23,7 +23,7 @@ from shardctl.metadata.reference import Fallback, choose_dataset, read_dataset
 from shardctl.order.plan_order import plan_order
 from shardctl.saved.resume_plan import ListedPlan, PlanListing, ResumePlan
 from shardctl.saved.snapshot import Snapshot, ref_as_pinned, spec_as_pinned
-from shardctl.saved.snapshot_file import listing_of_plan, read_comparable
+from shardctl.saved.snapshot_file import listing_of_plan, parse_comparable, read_comparable
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.spec.reads import reads_of
 from shardctl.stores.file_text import read_file, working_folder
