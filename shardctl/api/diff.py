@@ -19,7 +19,7 @@ from shardctl.saved.resume_plan import ListedPlan, PlanListing, ResumePlan
 from shardctl.saved.snapshot import Snapshot
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.spec.reads import reads_of
-from shardctl.stores.file_text import working_folder
+from shardctl.stores.paths import working_folder
 from shardctl.verbs.diff.answer import EXACT_LIMIT, Diff, PinnedOrder, settings_to_fall_back_on
 from shardctl.verbs.diff.answer import diff as compare
 from shardctl.verbs.diff.plans import PlansDiff, diff_plans

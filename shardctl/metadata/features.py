@@ -14,8 +14,8 @@ from shardctl.base.tfds_rules import FEATURES_FILENAME
 from shardctl.dataset.dataset import ExampleSize
 from shardctl.errors import DatasetError
 from shardctl.files import fields
-from shardctl.files.json_text import read_json
-from shardctl.stores.remote_path import AnyPath
+from shardctl.files.parse import read_json
+from shardctl.stores.paths import AnyPath
 
 _DTYPE_BYTES = {
     **dict.fromkeys(("bool", "bool_", "int8", "uint8"), 1),

@@ -16,10 +16,9 @@ from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Document
-from shardctl.files.shard_files import files_field, files_of_field
+from shardctl.files.fields import files_field, files_of_field
 from shardctl.saved.head import read_head
-from shardctl.stores.file_text import absolute
-from shardctl.stores.remote_path import AnyPath, RemotePath, path_of
+from shardctl.stores.paths import AnyPath, RemotePath, absolute, path_of
 
 KIND = "layout"
 ORIGIN = "layout file"

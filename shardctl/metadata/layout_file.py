@@ -15,7 +15,7 @@ from dataclasses import replace
 from shardctl.base.text import printable
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.files import fields
-from shardctl.files.yaml_text import read_document
+from shardctl.files.parse import read_document
 from shardctl.metadata.index.document import is_index_document, read_index_document
 from shardctl.metadata.layout_document import (
     ORIGIN,
@@ -24,8 +24,7 @@ from shardctl.metadata.layout_document import (
     folder_of_layout,
     is_layout_document,
 )
-from shardctl.stores.file_text import absolute
-from shardctl.stores.remote_path import AnyPath, RemotePath
+from shardctl.stores.paths import AnyPath, RemotePath, absolute
 
 
 def read_layout_file(path: AnyPath, *, names_only: bool = False) -> Dataset:

@@ -9,13 +9,13 @@ from pathlib import Path
 from shardctl.base.text import choices, printable
 from shardctl.errors import DatasetError
 from shardctl.files import fields
-from shardctl.files.yaml_text import parse_document
+from shardctl.files.parse import parse_document
 from shardctl.saved.head import read_head
 from shardctl.saved.plan_file import PLAN_KIND, plan_fields, plan_from_document, read_instructions
 from shardctl.saved.resume_plan import ListedPlan, PlanListing, ResumePlan
 from shardctl.saved.snapshot import KIND, Snapshot
 from shardctl.saved.snapshot_file import snapshot_from_document
-from shardctl.stores.file_text import read_file
+from shardctl.stores.stores import read_file
 
 KINDS = (KIND, "plan", "resume")
 _CONFLICT = re.compile(rb"^(?:<{7}|={7}|>{7})(?: |\r?$)", re.MULTILINE)

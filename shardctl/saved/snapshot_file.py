@@ -12,7 +12,7 @@ from shardctl.dataset.dataset import Split
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Block, Document, Words, to_json, to_yaml
-from shardctl.files.shard_files import files_field, files_of_field
+from shardctl.files.fields import files_field, files_of_field
 from shardctl.order.order_tree import VERSIONS, HashTree, leaf_size
 from shardctl.saved.head import head, read_head
 from shardctl.saved.snapshot import (

@@ -42,7 +42,7 @@ def project_here(*takers: Taker) -> Project:
     What is taken from a file in a folder above is said, since nothing in this folder shows it.
     """
     from shardctl.metadata.project_file import find_project
-    from shardctl.stores.file_text import working_folder
+    from shardctl.stores.paths import working_folder
 
     project = find_project(working_folder())
     if project.path is not None and not os.path.samefile(project.path.parent, working_folder()):
@@ -87,7 +87,7 @@ def dataset_and_refs(
     """
     from shardctl.metadata.index.bare import Counting
     from shardctl.metadata.reference import choose_dataset
-    from shardctl.stores.file_text import working_folder
+    from shardctl.stores.paths import working_folder
 
     chosen = choose_dataset(
         options.dataset or (),
@@ -146,7 +146,7 @@ def refs_to_keep(
     What goes to stdout keeps it as from the working folder.
     """
     from shardctl.metadata.reference import refs_found_again
-    from shardctl.stores.file_text import working_folder
+    from shardctl.stores.paths import working_folder
 
     folder = os.path.dirname(output) if output not in (None, "-") else ""
     return refs_found_again(
@@ -170,7 +170,7 @@ def options_of_snapshot(source: DatasetOptions, project: Project) -> list[str]:
     None where the snapshot itself says which it was, and nothing else would choose one here.
     """
     from shardctl.metadata.reference import is_fixed, named_dataset
-    from shardctl.stores.file_text import working_folder
+    from shardctl.stores.paths import working_folder
 
     others = named_dataset((), project=project, env=os.environ, cwd=working_folder())
     refs = source.dataset or ()
@@ -184,8 +184,8 @@ def text_on_stdin() -> bytes:
     Raises:
         DatasetError: it is closed, or has more than a plan file may have.
     """
-    from shardctl.files.stream import read_stdin
-    from shardctl.stores.file_text import MAX_FILE_BYTES
+    from shardctl.files.streams import read_stdin
+    from shardctl.stores.stores import MAX_FILE_BYTES
 
     return read_stdin(max_num_bytes=MAX_FILE_BYTES)
 

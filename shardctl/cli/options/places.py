@@ -55,7 +55,7 @@ class _Places:
         """Yield which dataset is chosen, then the folders where names are looked up, in order."""
         from shardctl.metadata.data_dirs import DATA_DIR_VARIABLE, data_dirs
         from shardctl.metadata.reference import ENVIRONMENT_VARIABLE, named_dataset
-        from shardctl.stores.file_text import working_folder
+        from shardctl.stores.paths import working_folder
 
         named = named_dataset(
             options.dataset or (), project=self._project, env=os.environ, cwd=working_folder()

@@ -185,7 +185,7 @@ class DatasetOptions:
     def taken(self, project: "Project") -> Iterator[str]:
         """Yield what is left to a project, in words; see `project_here`."""
         from shardctl.metadata.reference import named_dataset
-        from shardctl.stores.file_text import working_folder
+        from shardctl.stores.paths import working_folder
 
         cwd = working_folder()
         named = named_dataset(self.dataset or (), project=project, env=os.environ, cwd=cwd)

@@ -9,7 +9,7 @@ from shardctl.cli.options.shared import Flag, Text
 from shardctl.cli.output import warn
 from shardctl.cli.panels import TFDS
 from shardctl.errors import UsageError
-from shardctl.stores.stores import is_remote
+from shardctl.stores.paths import is_remote
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset

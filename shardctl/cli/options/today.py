@@ -14,7 +14,7 @@ from shardctl.cli.options.names import path_from_repository, setting_origins
 from shardctl.cli.output import say, write
 from shardctl.errors import ShardctlError
 from shardctl.settings.table import SETTING_BY_FIELD
-from shardctl.stores.file_text import working_folder
+from shardctl.stores.paths import working_folder
 
 if TYPE_CHECKING:
     from shardctl.cli.options.order import OrderOptions
@@ -51,7 +51,7 @@ class Beside:
         Raises:
             UsageError: the file cannot be written; what it held is still there.
         """
-        from shardctl.files.json_text import is_json
+        from shardctl.files.parse import is_json
         from shardctl.order.order_tree import NEWEST
         from shardctl.saved.snapshot_file import snapshot_json, snapshot_yaml
         from shardctl.verbs.snapshot.answer import tree_in

@@ -15,15 +15,13 @@ from shardctl.dataset.packed_ints import PackedInts
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.documents import Document
-from shardctl.files.shard_files import files_field, files_of_field
-from shardctl.files.yaml_text import read_document
+from shardctl.files.fields import files_field, files_of_field
+from shardctl.files.parse import read_document
 from shardctl.metadata.index.answer import BrokenFile, Index, IndexedSplit
 from shardctl.metadata.layout_document import check_totals, folder_of_layout, stated_dataset
 from shardctl.saved.head import head, read_head
-from shardctl.stores.file_text import absolute
-from shardctl.stores.remote_path import AnyPath
+from shardctl.stores.paths import AnyPath, absolute, is_remote
 from shardctl.stores.store import StoredFile
-from shardctl.stores.stores import is_remote
 
 KIND = "index"
 

@@ -17,8 +17,8 @@ from shardctl.metadata.index.naming.globs import (
     is_glob,
     sharded_regex,
 )
-from shardctl.stores.file_text import absolute
-from shardctl.stores.stores import as_bytes, is_remote, split_path, store_of
+from shardctl.stores.paths import absolute, as_bytes, is_remote, split_path
+from shardctl.stores.stores import store_of
 
 
 def listed_spec(pattern: str, dataset: Dataset, *, look: bool = True) -> str:

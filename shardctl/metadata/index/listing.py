@@ -23,9 +23,9 @@ from shardctl.metadata.index.naming.folders import (
 )
 from shardctl.metadata.index.naming.globs import ANY_FOLDERS, expanded, is_glob, name_matcher
 from shardctl.metadata.index.naming.kinds import FileKind, file_kind, is_passed_over
-from shardctl.stores.file_text import absolute
+from shardctl.stores.paths import absolute, is_remote, split_path
 from shardctl.stores.store import Store, StoredFile
-from shardctl.stores.stores import is_remote, split_path, store_of
+from shardctl.stores.stores import store_of
 
 # Told how many files were listed so far; may raise to end the listing.
 Listed = Callable[[int], None]

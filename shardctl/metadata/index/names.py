@@ -33,8 +33,8 @@ from shardctl.metadata.index.naming.split_words import (
     split_word,
 )
 from shardctl.records.read_file import format_of_name
+from shardctl.stores.paths import as_bytes, is_remote, split_path
 from shardctl.stores.store import StoredFile
-from shardctl.stores.stores import as_bytes, is_remote, split_path
 
 DEFAULT_SPLIT = "train"  # as Hugging Face calls files that name none
 MOST_SHAPES = 10_000  # that are looked at; names of more follow no convention

@@ -33,7 +33,7 @@ def config(source: DatasetOptions, reading: OrderOptions, out: OutputOptions) ->
       shardctl config --cycle 3 --shuffle-seed 42 -d mnist -f json
     """
     from shardctl.metadata.project_file import project_files
-    from shardctl.stores.file_text import working_folder
+    from shardctl.stores.paths import working_folder
     from shardctl.verbs.config.answer import Config
 
     project = project_here()

@@ -22,7 +22,7 @@ from shardctl.metadata.index.listing import list_files
 from shardctl.metadata.index.names import chosen_by
 from shardctl.metadata.index.runner import RunnerLike
 from shardctl.records.contents import FileContents
-from shardctl.stores.remote_path import path_of
+from shardctl.stores.paths import path_of
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import store_of
 

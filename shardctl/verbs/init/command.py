@@ -21,7 +21,7 @@ from shardctl.cli.panels import OUTPUT
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.metadata.project_file import PROJECT_FILENAME, Project
 from shardctl.settings.table import SETTINGS
-from shardctl.stores.stores import is_remote
+from shardctl.stores.paths import is_remote
 from shardctl.verbs.lint.options import LintOptions, usage_of
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _draft(
     """
     from shardctl.metadata.reference import named_dataset, ref_from
     from shardctl.spec.subsplit import resolve_subsplit
-    from shardctl.stores.file_text import working_folder
+    from shardctl.stores.paths import working_folder
     from shardctl.verbs.config.answer import lint_in_force
     from shardctl.verbs.init.answer import DraftSetting, ProjectDraft
 
@@ -151,7 +151,7 @@ def _read_settings(
 ) -> "Iterator[DraftSetting]":
     from shardctl.metadata.reference import ref_from
     from shardctl.stages.pipelines import with_changed
-    from shardctl.stores.file_text import working_folder
+    from shardctl.stores.paths import working_folder
     from shardctl.verbs.init.answer import DraftSetting
 
     def read(read: "Read") -> "Read":

@@ -318,7 +318,7 @@ def _log(resolved: "Resolved", path: str) -> "Int64s":
 
 def _refuse_too_long(count: int, form: str) -> None:
     """Refuse a plan file that would not be read back."""
-    from shardctl.stores.file_text import MAX_VALUES
+    from shardctl.files.parse import MAX_VALUES
 
     most = MAX_VALUES // (12 if form == "yaml" else 7)  # YAML's keys are values too
     if count > most:

@@ -197,7 +197,7 @@ def _order(
     settings = reading.settings(project)
     dataset = chosen_dataset(source, project, settings=settings)
     if settings.reader.calls:  # which a process of its own runs
-        from shardctl.files.silence import silent_libraries
+        from shardctl.files.streams import silent_libraries
 
         with silent_libraries():
             from shardctl.live.verify import verify_loader
@@ -212,7 +212,7 @@ def _order(
 
 def _plan(dataset: "Dataset", plan: "ResumePlan", take: "Take") -> "Verification":
     if plan.continued_by == "loader":
-        from shardctl.files.silence import silent_libraries
+        from shardctl.files.streams import silent_libraries
 
         with silent_libraries():
             from shardctl.live.verify import verify_loader_plan

@@ -19,7 +19,7 @@ from shardctl.metadata.index.bare import naming_damaged
 from shardctl.metadata.index.counting.local_runner import checked_jobs
 from shardctl.metadata.index.runner import RunnerLike
 from shardctl.records.read_file import why_not_read
-from shardctl.stores.remote_path import file_in
+from shardctl.stores.paths import file_in
 from shardctl.verbs.verify.file_checks import (
     Place,
     missing_as_one,

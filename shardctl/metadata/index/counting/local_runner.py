@@ -24,7 +24,7 @@ from shardctl.metadata.index.counting.child import begin, connected, receive, se
 from shardctl.metadata.index.runner import CountedFile, FileToCount, count_one
 from shardctl.records.contents import Told, untold
 from shardctl.stores.concurrently import as_answered
-from shardctl.stores.stores import is_remote
+from shardctl.stores.paths import is_remote
 
 _ALONE = 0.2  # seconds of work for which no other processes are started
 _BATCH_FILES, _BATCH_BYTES = 256, 1 << 25

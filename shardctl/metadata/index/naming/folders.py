@@ -13,8 +13,8 @@ from shardctl.metadata.dataset_name import snake_case, version_key
 from shardctl.metadata.index.naming.globs import ANY_FOLDERS, glob_regex, is_glob, sharded_regex
 from shardctl.metadata.index.naming.kinds import is_passed_over
 from shardctl.metadata.index.naming.split_words import split_word
+from shardctl.stores.paths import A_SLASH_LOST, has_lost_a_slash, is_remote, split_path
 from shardctl.stores.store import Store
-from shardctl.stores.stores import A_SLASH_LOST, has_lost_a_slash, is_remote, split_path
 
 _LOOKED_AT = 10_000  # names of a folder among which what is near is looked for
 

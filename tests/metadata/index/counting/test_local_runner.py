@@ -222,7 +222,7 @@ def is_running(pid: int) -> bool:
 
 _COUNTING = """
 import sys
-from shardctl.stores.store import StoredFile
+from shardctl.stores.stores import StoredFile
 from shardctl.metadata.index.counting.local_runner import LocalRunner
 from shardctl.metadata.index.runner import FileToCount
 files = [StoredFile(path=path, num_bytes=1000) for path in sys.argv[1:]]
