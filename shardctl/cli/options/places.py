@@ -11,8 +11,8 @@ from shardctl.settings.table import SETTING_BY_FIELD
 from shardctl.verbs.lint.options import usage_of
 
 if TYPE_CHECKING:
+    from shardctl.cli.options.dataset import DatasetOptions
     from shardctl.cli.options.order import OrderOptions, ResolvedSettings
-    from shardctl.cli.options.shared import DatasetOptions
     from shardctl.dataset.dataset import Dataset
     from shardctl.metadata.project_file import Project
     from shardctl.verbs.config.answer import Origin, SettingInForce, Source

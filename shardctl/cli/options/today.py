@@ -17,8 +17,8 @@ from shardctl.settings.table import SETTING_BY_FIELD
 from shardctl.stores.paths import working_folder
 
 if TYPE_CHECKING:
+    from shardctl.cli.options.dataset import DatasetOptions
     from shardctl.cli.options.order import OrderOptions
-    from shardctl.cli.options.shared import DatasetOptions
     from shardctl.metadata.reference import ChosenDataset
     from shardctl.order.plan_order import PlannedOrder
     from shardctl.saved.snapshot import Snapshot

@@ -3,12 +3,10 @@
 
 from typing import TYPE_CHECKING
 
-from shardctl.cli.formats import Formats, OutputOptions, verb_formats
-from shardctl.cli.options.dataset import chosen_dataset, project_here
+from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.places import all_in_force
-from shardctl.cli.options.shared import DatasetOptions
-from shardctl.cli.output import warn
+from shardctl.cli.output import Formats, OutputOptions, verb_formats, warn
 from shardctl.errors import ShardctlError, UnnamedDatasetError
 from shardctl.verbs.lint.options import LintOptions
 

@@ -8,7 +8,12 @@ import typer
 
 from shardctl.base.text import printable, quoted
 from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import (
+from shardctl.cli.options.dataset import DatasetOptions, text_on_stdin
+from shardctl.cli.options.names import path_from_repository, typed_again
+from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.shared import Flag, argument, option
+from shardctl.cli.options.today import Beside, Today, label_of
+from shardctl.cli.output import (
     AllOption,
     Formats,
     OutputOptions,
@@ -16,13 +21,9 @@ from shardctl.cli.formats import (
     as_json,
     as_table,
     as_yaml,
+    fail,
+    warn,
 )
-from shardctl.cli.options.dataset import text_on_stdin
-from shardctl.cli.options.names import path_from_repository, typed_again
-from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, Flag, argument, option
-from shardctl.cli.options.today import Beside, Today, label_of
-from shardctl.cli.output import fail, warn
 from shardctl.errors import ShardctlError, UsageError
 
 if TYPE_CHECKING:

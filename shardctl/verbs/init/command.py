@@ -12,12 +12,11 @@ import typer
 
 from shardctl.base.secrets import public_url
 from shardctl.base.text import quoted
-from shardctl.cli.formats import Formats, OutputOptions, as_text
-from shardctl.cli.options.dataset import chosen_dataset
+from shardctl.cli.app import options_of
+from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, setting_in_words
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, Flag, Splits, options_of, setting_in_words
-from shardctl.cli.output import say, warn
-from shardctl.cli.panels import OUTPUT
+from shardctl.cli.options.shared import Flag, Splits
+from shardctl.cli.output import OUTPUT, Formats, OutputOptions, as_text, say, warn
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.metadata.project_file import PROJECT_FILENAME, Project
 from shardctl.settings.table import SETTINGS
