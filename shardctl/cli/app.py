@@ -19,7 +19,6 @@ from typer.core import TyperCommand, TyperGroup
 from typer.models import OptionInfo
 
 import shardctl
-from shardctl.base.progress import watched_by
 from shardctl.base.text import quoted
 from shardctl.cli.options.dataset import DatasetOptions
 from shardctl.cli.options.shared import ColorOption, Parser, one_of
@@ -353,7 +352,7 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
                 chosen = formats.chosen(values[name], picture=values.get("picture"))
                 values[name] = replace(values[name], format=chosen)
         try:
-            with ProgressBars() as bars, watched_by(bars.show):
+            with ProgressBars():
                 command(**values)
         except ShardctlError as error:
             for name in groups:  # a group knows what was taken from shardctl.yaml in its place

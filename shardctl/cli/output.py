@@ -20,8 +20,16 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TextIO
 
 import typer
 
-from shardctl.base.secrets import without_secrets
-from shardctl.base.text import choices, either, inert, nearest_first, printable, quoted, utf8
+from shardctl.base.text import (
+    choices,
+    either,
+    inert,
+    nearest_first,
+    printable,
+    quoted,
+    utf8,
+    without_secrets,
+)
 from shardctl.draw.tables import Screen, styled
 from shardctl.errors import ShardctlError, UsageError
 
@@ -158,9 +166,14 @@ class ProgressBars:
         self._start = time.monotonic()
 
     def __enter__(self) -> ProgressBars:
+        self._before = WATCHING.set(self.show)
         return self
 
     def __exit__(self, *failure: object) -> None:
+        WATCHING.reset(self._before)
+        self._clear()
+
+    def _clear(self) -> None:
         if self._progress is not None:
             self._progress.stop()
         self._progress = None
@@ -192,7 +205,7 @@ class ProgressBars:
         task = self._tasks[what]
         self._progress.update(task, completed=done, total=total or None, description=label)
         if self._progress.finished:  # the bars make room for what is written next
-            self.__exit__()
+            self._clear()
 
 
 # Whether what is written is coloured: decided here and nowhere else, for stdout and stderr each.

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import repeat
 
-from shardctl.base.secrets import full_url, public_url, query_mark
+from shardctl.base.text import full_url, public_url, query_mark
 from shardctl.stores.store import ByteSource, Store, StoredFile
 
 

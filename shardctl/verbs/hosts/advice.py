@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from shardctl.base.text import counted
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.host_modes import DEFAULT_HOST_MODE, HOST_MODES
+from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES
 from shardctl.verbs.hosts.answer import MAX_AMPLIFICATION, Comparison
 from shardctl.verbs.hosts.sharing import Load, Strategy
 

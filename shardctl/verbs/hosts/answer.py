@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
+from shardctl.base.columns import Tabular
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
-from shardctl.base.tabular import Tabular
 from shardctl.base.text import choices, counted, in_short, quoted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
-from shardctl.spec.host_modes import HOST_MODES
+from shardctl.spec.host import HOST_MODES
 from shardctl.verbs.hosts.readers import sharing_of
 from shardctl.verbs.hosts.sharing import Sharing, Strategy
 

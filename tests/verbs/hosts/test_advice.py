@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.host_modes import HostBy
+from shardctl.spec.host import HostBy
 from shardctl.verbs.hosts.advice import advice, problems, reason
 from shardctl.verbs.hosts.answer import Comparison, hosts
 from tests.cases import check_cases

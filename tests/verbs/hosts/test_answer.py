@@ -9,7 +9,7 @@ import pytest
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
 from shardctl.verbs.hosts.advice import reason
 from shardctl.verbs.hosts.answer import hosts
 from tests.spec.hosts.host_cases import HostCase
