@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TextIO
 
 import typer
 
+from shardctl.base.progress import WATCHING
 from shardctl.base.text import (
     choices,
     either,
