@@ -8,7 +8,7 @@ import pytest
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.metadata.catalog import catalog_dataset
+from shardctl.metadata.names import catalog_dataset
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.subsplit import SplitRange
