@@ -23,7 +23,7 @@ from shardctl.base.text import counted, printable
 from shardctl.dataset.dataset import Dataset, as_dataset, dataset_title
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
-from shardctl.files.json_text import parse_json
+from shardctl.files.parse import parse_json
 from shardctl.order.file_formats import why_not_as_dataset
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, plan_order

@@ -24,7 +24,7 @@ from shardctl.metadata.files_on_disk import FilesOnDisk, check_files
 from shardctl.metadata.index.bare import naming_damaged
 from shardctl.metadata.index.workers import RunnerLike, checked_jobs
 from shardctl.records.read_file import why_not_read
-from shardctl.stores.remote_path import file_in
+from shardctl.stores.paths import file_in
 from shardctl.verbs.verify.file_checks import (
     Place,
     missing_as_one,

@@ -1,4 +1,4 @@
-"""Paths behind a URL, with what `pathlib` offers for those of a disk; and paths of either kind."""
+"""Paths of this machine and URLs: their parts, and how one is made of another."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import re
 from functools import total_ordering
 from pathlib import Path, PurePosixPath
 
-from shardctl.base.text import public_url
+from shardctl.base.text import public_url, quoted
 from shardctl.errors import DatasetError
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<place>[^/]*)(?P<path>.*)", re.DOTALL)
 _WEB = ("http", "https")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(::.*)?://")
+_ONE_SLASH = re.compile(r"(?:^|/)[a-z][a-z0-9]+:/[^/]")
+A_SLASH_LOST = "a URL has two slashes, of which pathlib makes one: give it as text"
 _PLAIN = "/!$&'()*+,;=:@~"  # what a path on the web has as it is, besides letters and digits
 
 
@@ -38,11 +41,8 @@ class RemotePath:
 
     def __init__(self, url: str) -> None:
         match = _URL.fullmatch(public_url(url))
-        if match is None and "::" in url.partition("://")[0]:
-            from shardctl.stores.failures import chained
-
-            raise DatasetError(chained(url))
         if match is None:
+            scheme_of(url)
             raise ValueError(f"{url!r} is no URL")
         self._root = f"{match['scheme'].lower()}://{match['place']}"
         self._path = _inside(PurePosixPath("/" + match["path"].lstrip("/")))
@@ -185,3 +185,75 @@ def name_of(path: str) -> str:
     ('a.txt', 'a b.txt')
     """
     return RemotePath(path).name if _URL.match(path) else os.path.basename(path)
+
+
+def scheme_of(path: str) -> str | None:
+    """Return the scheme of a URL, None of a path of this machine.
+
+    Raises:
+        DatasetError: there are several.
+    """
+    found = _SCHEME.match(path)
+    if found is not None and found[2]:
+        from shardctl.stores.failures import chained
+
+        raise DatasetError(chained(path))
+    return None if found is None else found[1].lower()
+
+
+def is_remote(path: str) -> bool:
+    """Return whether a path names its scheme.
+
+    >>> is_remote("gs://bucket/data"), is_remote("data/mnist")
+    (True, False)
+    """
+    return _SCHEME.match(path) is not None
+
+
+def has_lost_a_slash(path: str) -> bool:
+    """Return whether a path, or one made absolute, is what pathlib makes of a URL.
+
+    >>> [has_lost_a_slash(path) for path in ("gs:/bucket/a", "/home/me/s3:/bucket", "C:/a", "a:b")]
+    [True, True, False, False]
+    """
+    return _ONE_SLASH.search(path) is not None
+
+
+def as_bytes(text: str) -> bytes:
+    """Return the bytes of a path, by which TensorFlow and `LC_ALL=C ls` sort.
+
+    >>> sorted(["Z", "a", "é"], key=as_bytes)
+    ['Z', 'a', 'é']
+    """
+    return text.encode("utf-8", "surrogateescape")
+
+
+def split_path(path: str) -> tuple[str, str]:
+    r"""Return the folder of a path, with the slash at its end, and the name behind it.
+
+    >>> split_path("gs://bucket/data/a"), split_path("a")
+    (('gs://bucket/data/', 'a'), ('', 'a'))
+    """
+    at = path.rfind("/") + 1
+    return path[:at], path[at:]
+
+
+def working_folder() -> Path:
+    """Return the working folder; `.` where it was deleted, so that relative paths alone fail."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path()
+
+
+def absolute(path: Path | str) -> str:
+    """Return a path from the root, the same file.
+
+    Raises:
+        DatasetError: it is relative to a working folder that was deleted.
+    """
+    try:
+        return os.path.abspath(path)
+    except OSError as error:
+        message = f"{quoted(path, 200)}: the working folder is gone; name it from the root, as /.."
+        raise DatasetError(message) from error
