@@ -25,8 +25,7 @@ from shardctl.spec.reads import Reads
 from shardctl.spec.subsplit import Resolved, default_spec
 from shardctl.stages.pipelines import readers_of
 from shardctl.verbs.hosts.answer import MAX_NUM_HOSTS
-from shardctl.verbs.hosts.readers import sharing_of
-from shardctl.verbs.hosts.sharing import Sharing
+from shardctl.verbs.hosts.sharing import Sharing, sharing_of
 
 Remainder = Literal["ragged", "drop", "pad"]
 
