@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.text import quoted
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError

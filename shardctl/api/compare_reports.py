@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from shardctl.api.settings_file import stated_settings
-from shardctl.base.arguments.checked import checked
-from shardctl.base.arguments.kinds import made_kind
+from shardctl.base.arguments import checked, made_kind
 from shardctl.base.progress import Watch
 from shardctl.base.text import printable, quoted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset

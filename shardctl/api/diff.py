@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Any
 
-from shardctl.base.arguments.checked import checked
-from shardctl.base.arguments.kinds import made_kind
+from shardctl.base.arguments import checked, made_kind
 from shardctl.base.text import printable, quoted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import DatasetError, UsageError

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.errors import DatasetError
 from shardctl.metadata.catalog import catalog_datasets, catalog_names
 from shardctl.metadata.data_dirs import DataDirs, FoundDataset, data_dirs

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from shardctl.base.secrets import without_secrets
-from shardctl.base.text import inert, printable, quoted, utf8
+from shardctl.base.progress import WATCHING
+from shardctl.base.text import inert, printable, quoted, utf8, without_secrets
 from shardctl.draw.tables import Screen, styled
 from shardctl.errors import ShardctlError, UsageError
 
@@ -149,9 +149,11 @@ class ProgressBars:
         self._start = time.monotonic()
 
     def __enter__(self) -> ProgressBars:
+        self._before = WATCHING.set(self.show)
         return self
 
     def __exit__(self, *failure: object) -> None:
+        WATCHING.reset(self._before)
         if self._progress is not None:
             self._progress.stop()
         self._progress = None

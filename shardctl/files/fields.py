@@ -13,10 +13,10 @@ from functools import cache, partial
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from shardctl.base.arguments.kinds import Name, Whole
+from shardctl.base.arguments import Name, Whole
 from shardctl.base.text import choices, did_you_mean, nearest_first, printable, quoted
 from shardctl.base.tfds_rules import FILE_FORMATS, INT64_MAX, RECORD_FORMATS
-from shardctl.dataset.packed_ints import PackedInts
+from shardctl.dataset.shard_files import PackedInts
 from shardctl.errors import DatasetError
 
 MAX_NAME_LENGTH = 255  # what a file system takes as one file name

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.errors import MissingDependencyError, UsageError
 from shardctl.grain.states import (
     Deal,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.text import printable
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.base.arguments.kinds import Kind
+from shardctl.base.arguments import Kind
 from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import refused
 from shardctl.dataset.dataset import Dataset

@@ -7,10 +7,9 @@ from itertools import zip_longest
 from os.path import basename
 from typing import Annotated, Any
 
-from shardctl.base.arguments.kinds import Kind
+from shardctl.base.arguments import Kind
 from shardctl.base.text import counted, printable
-from shardctl.dataset.dataset import Dataset, as_dataset
-from shardctl.dataset.identity import dataset_title
+from shardctl.dataset.dataset import Dataset, as_dataset, dataset_title
 from shardctl.errors import DatasetError, UsageError
 from shardctl.live.key_order import KeyOrder
 from shardctl.spec.reads import reads_of

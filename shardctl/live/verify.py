@@ -10,7 +10,7 @@ from itertools import islice
 from random import Random
 from typing import Any
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress, Watch
 from shardctl.base.text import counted

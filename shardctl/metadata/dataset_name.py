@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from shardctl.dataset.identity import dataset_title
+from shardctl.dataset.dataset import dataset_title
 
 # TFDS core/naming.py, _NAME_REG, without namespaces and builder arguments.
 _NAME = re.compile(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from shardctl.base.tfds_rules import FEATURES_FILENAME
-from shardctl.dataset.dataset import ExampleSize
+from shardctl.dataset.element_size import ExampleSize
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.json_text import read_json

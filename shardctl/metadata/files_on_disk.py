@@ -10,8 +10,7 @@ from typing import Literal
 
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import TFRECORD_FOOTER_BYTES, TFRECORD_HEADER_BYTES
-from shardctl.dataset.dataset import Dataset, Split
-from shardctl.dataset.file_finding import FileFinding
+from shardctl.dataset.dataset import Dataset, FileFinding, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, NotThereError, ShardctlError
 from shardctl.stores.anywhere import files_in

@@ -7,12 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from shardctl.base.arguments.kinds import Name
+from shardctl.base.arguments import Name
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import DEFAULT_FILE_FORMAT, DEFAULT_TEMPLATE
 from shardctl.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
-from shardctl.dataset.packed_ints import PackedInts
-from shardctl.dataset.shard_files import ShardFiles
+from shardctl.dataset.shard_files import PackedInts, ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Document

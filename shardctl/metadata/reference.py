@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from shardctl.base.arguments.checked import checked
-from shardctl.base.secrets import public_url
-from shardctl.base.text import choices, nearest, nearest_first, printable, quoted
+from shardctl.base.arguments import checked
+from shardctl.base.text import choices, nearest, nearest_first, printable, public_url, quoted
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, NotThereError

@@ -20,7 +20,7 @@ from shardctl.stores.file_text import absolute
 from shardctl.stores.remote_path import AnyPath, RemotePath, way_below
 
 if TYPE_CHECKING:
-    from shardctl.dataset.dataset import ExampleSize
+    from shardctl.dataset.element_size import ExampleSize
 
 _STATE_OF_ARROW = "state.json"  # beside what Hugging Face's save_to_disk writes
 _MAX_DEPTH = 3  # name/config/version under a data dir

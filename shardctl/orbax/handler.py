@@ -12,7 +12,7 @@ import jax
 import orbax.checkpoint as ocp
 from orbax.checkpoint.future import CommitFutureAwaitingContractedSignals
 
-from shardctl.base.arguments.checked import checked, keep_fields
+from shardctl.base.arguments import checked, keep_fields
 from shardctl.base.text import choices, printable
 from shardctl.errors import DatasetError
 from shardctl.saved.position_file import position_of_text

@@ -8,9 +8,8 @@ from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import OTHER_FORMATS, PARQUET_BATCH
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import DatasetError, UnpredictableOrderError
-from shardctl.spec.host_modes import HostMode
-from shardctl.spec.split_range import SplitRange
-from shardctl.spec.subsplit import OPEN_SPLITS, Resolved
+from shardctl.spec.host import HostMode
+from shardctl.spec.subsplit import OPEN_SPLITS, Resolved, SplitRange
 
 # TFDS core/file_adapters.py, ArrayRecordFileAdapter.make_tf_data.
 NOT_BY_AS_DATASET = ("array_record",)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, Int64sLike, last_not_above
 from shardctl.dataset.dataset import Dataset
 from shardctl.loaders.loader import LOADERS, Loader
@@ -18,7 +18,7 @@ from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.order import CHUNK_SIZE, Order, Over
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.reads import Reads, joined, reads_of
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
 
 
 class LoaderOrder(Order):

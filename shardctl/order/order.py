@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, Int64sLike
 from shardctl.base.text import counted, in_short
 from shardctl.errors import UsageError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shardctl.order.example_codes import ExampleCodes
     from shardctl.settings.read_settings import ReadSettings
     from shardctl.spec.reads import Reads
-    from shardctl.spec.split_range import SplitRange
+    from shardctl.spec.subsplit import SplitRange
     from shardctl.stages.stages import Read
 
 CHUNK_SIZE = 1 << 18  # codes of a piece: few enough that they stay in the cache

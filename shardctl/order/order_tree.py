@@ -141,7 +141,7 @@ def tree_of(
     """Return the hash tree over an order; `advance` is told how many positions are done.
 
     >>> from shardctl.dataset.dataset import Dataset, Split
-    >>> from shardctl.spec.split_range import SplitRange
+    >>> from shardctl.spec.subsplit import SplitRange
     >>> from shardctl.order.reader_order import ReaderOrder
     >>> from shardctl.settings.read_settings import ReadSettings
     >>> train = Split.even(name="train", num_examples=5000, num_shards=3)

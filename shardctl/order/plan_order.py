@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.phrase import option
 from shardctl.base.text import counted, in_short
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
@@ -17,8 +17,7 @@ from shardctl.order.order import Order
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.reads_of_host import listing_warnings
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
-from shardctl.spec.split_range import SplitRange
-from shardctl.spec.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.spec.subsplit import Resolved, SplitRange, default_spec, resolve_subsplit
 
 if TYPE_CHECKING:
     from shardctl.order.loader_version import LoaderVersion

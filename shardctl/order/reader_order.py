@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, Int64sLike, groups_of
 from shardctl.base.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.dataset.dataset import Dataset
@@ -26,7 +26,7 @@ from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.order import CHUNK_SIZE, Order, Over, check_answerable
 from shardctl.order.reads_of_host import own_rows, sorted_reads
 from shardctl.settings.read_settings import ReadSettings, unstated_reading
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
 from shardctl.tfdata.interleave import Interleave
 from shardctl.tfdata.shuffle_buffer import ShuffleReplay, shuffle_permutation
 from shardctl.tfdata.shuffle_permutations import (

@@ -12,9 +12,8 @@ from shardctl.base.text import counted, quoted
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.file_order import sorted_rows
-from shardctl.spec.reads import Reads, reads_of
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.reads import Reads, reads_of, sorted_rows
+from shardctl.spec.subsplit import SplitRange
 
 
 def sorted_reads(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings) -> Reads:

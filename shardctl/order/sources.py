@@ -11,8 +11,7 @@ from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
 from shardctl.base.text import printable, quoted
 from shardctl.base.tfds_rules import INT64_MAX
-from shardctl.dataset.combined import combined, distinct_datasets, labels_of
-from shardctl.dataset.dataset import Dataset, as_dataset
+from shardctl.dataset.dataset import Dataset, as_dataset, combined, distinct_datasets, labels_of
 from shardctl.errors import UsageError
 from shardctl.order.file_formats import format_warnings, refuse_open_splits
 from shardctl.order.order import Origin
@@ -21,8 +20,7 @@ from shardctl.order.reads_of_host import listing_warnings
 from shardctl.order.staged import StagedOrder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import settings_of_read, stages_of
-from shardctl.spec.split_range import SplitRange
-from shardctl.spec.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.spec.subsplit import Resolved, SplitRange, default_spec, resolve_subsplit
 from shardctl.stages import stages as ast
 from shardctl.stages.part import Source
 from shardctl.stages.pipelines import readers_of, sources_of

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, groups_of
 from shardctl.base.hooks import provided
 from shardctl.base.tfds_rules import INT64_MAX, WHOLE_DATASET

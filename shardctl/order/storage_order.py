@@ -37,7 +37,7 @@ class StorageOrder:
     read twice has one rank. A shard's number counts the shards that are read, from 0.
 
     >>> from shardctl.dataset.dataset import Dataset, Split
-    >>> from shardctl.spec.split_range import SplitRange
+    >>> from shardctl.spec.subsplit import SplitRange
     >>> from shardctl.spec.reads import reads_of
     >>> split = Split.even(name="train", num_examples=12, num_shards=3)
     >>> data = Dataset(name="d", splits=(split,))

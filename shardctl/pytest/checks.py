@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.tfdata.shuffle_passes import Loop
 

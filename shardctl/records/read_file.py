@@ -12,7 +12,7 @@ import stat
 
 from shardctl.base.text import printable, quoted
 from shardctl.base.tfds_rules import FILE_FORMATS
-from shardctl.dataset.file_finding import FindingKind
+from shardctl.dataset.dataset import FindingKind
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError
 from shardctl.records.array_record import ArrayRecord
 from shardctl.records.arrow import Arrow

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
-from shardctl.base.arguments.kinds import Whole, made_kind
+from shardctl.base.arguments import Whole, made_kind
+from shardctl.base.columns import Tabular
 from shardctl.base.hooks import provided
-from shardctl.base.tabular import Tabular
 from shardctl.base.text import counted, in_short
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.identity import DatasetHead, DatasetIdentity
@@ -20,9 +20,9 @@ from shardctl.order.order import ContinuedBy
 from shardctl.saved.unseeded_buffer import UnseededBuffer
 from shardctl.settings.document import settings_in_force, settings_of_document
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.file_instruction import FileInstruction
-from shardctl.spec.host_modes import DEFAULT_HOST_MODE, HostBy
+from shardctl.spec.host import DEFAULT_HOST_MODE, HostBy
 from shardctl.spec.reads import Reads
+from shardctl.spec.subsplit import FileInstruction
 from shardctl.tfdata.shuffle_seeds import KernelSeeds
 
 if TYPE_CHECKING:

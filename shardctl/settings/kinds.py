@@ -8,8 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shardctl.base.arguments.kinds import kind_of
-from shardctl.base.arguments.values import truth_value, whole_number
+from shardctl.base.arguments import kind_of, truth_value, whole_number
 from shardctl.base.text import choices, nearest_first
 from shardctl.base.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError

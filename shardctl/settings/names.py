@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from shardctl.base.arguments.checked import shown
+from shardctl.base.arguments import shown
 from shardctl.base.phrase import option_name
 from shardctl.base.text import choices, did_you_mean, either, printable
 from shardctl.errors import UsageError

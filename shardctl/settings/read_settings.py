@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from shardctl.base.arguments.checked import checked, keep_fields
-from shardctl.base.arguments.kinds import made_kind, or_none
+from shardctl.base.arguments import checked, keep_fields, made_kind, or_none
 from shardctl.base.phrase import option
 from shardctl.base.text import counted
 from shardctl.base.tfds_rules import (
@@ -21,8 +20,7 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.loaders.loader import LOADERS, READERS, Loader, LoaderName
 from shardctl.settings.names import main_names, no_such_setting
 from shardctl.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
-from shardctl.spec.host import Host
-from shardctl.spec.host_modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, HostMode
+from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES, Host, HostBy, HostMode
 from shardctl.tfdata.shuffle_passes import Loop
 
 if TYPE_CHECKING:

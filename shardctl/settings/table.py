@@ -25,7 +25,7 @@ from shardctl.settings.kinds import (
     WholeNumber,
     Word,
 )
-from shardctl.spec.host_modes import DEFAULT_HOST_MODE, HOST_MODES
+from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES
 from shardctl.tfdata.shuffle_passes import Loop
 
 InForce = Mapping[str, Any]

@@ -14,7 +14,7 @@ from shardctl.settings.names import (
     settings_from_document,
 )
 from shardctl.settings.table import SETTING_BY_NAME, SETTINGS
-from shardctl.spec.host_modes import DEFAULT_HOST_MODE, HOST_MODES
+from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES
 from shardctl.stages.pipelines import with_changed
 from shardctl.stages.stages import Pipeline, Read
 

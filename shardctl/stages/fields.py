@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
-from shardctl.base.arguments.kinds import Kind, kind_of
-from shardctl.base.arguments.values import text, whole_number
+from shardctl.base.arguments import Kind, kind_of, text, whole_number
 from shardctl.base.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
 

@@ -13,7 +13,7 @@ from dataclasses import MISSING, dataclass, fields, replace
 from math import inf
 from typing import Any, ClassVar, Literal, Self
 
-from shardctl.base.arguments.checked import keep_fields
+from shardctl.base.arguments import keep_fields
 from shardctl.errors import UsageError
 
 # "code" is what a script computes with, which decides nothing here; of a "function" the name.

@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from shardctl.base.arguments.values import text
-from shardctl.base.secrets import public_url
-from shardctl.base.text import counted, printable
+from shardctl.base.arguments import text
+from shardctl.base.text import counted, printable, public_url
 from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
 from shardctl.stages.fields import (

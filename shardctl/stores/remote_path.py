@@ -7,7 +7,7 @@ import re
 from functools import total_ordering
 from pathlib import Path, PurePosixPath
 
-from shardctl.base.secrets import public_url
+from shardctl.base.text import public_url
 from shardctl.errors import DatasetError
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<place>[^/]*)(?P<path>.*)", re.DOTALL)

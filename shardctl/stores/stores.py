@@ -21,8 +21,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import BinaryIO
 
-from shardctl.base.secrets import full_url, public_url, query_mark
-from shardctl.base.text import quoted
+from shardctl.base.text import full_url, public_url, query_mark, quoted
 from shardctl.errors import DatasetError
 from shardctl.stores.file_text import read_file, reading, subfolder_names
 from shardctl.stores.store import ByteSource, Store, StoredFile

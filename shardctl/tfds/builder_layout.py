@@ -9,8 +9,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Annotated, Any
 
-from shardctl.base.arguments.checked import checked
-from shardctl.base.arguments.kinds import Kind
+from shardctl.base.arguments import Kind, checked
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.dataset.dataset import Dataset, DatasetLike, Split, as_dataset

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.text import quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.settings.read_settings import ReadSettings, refuse_loader

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from shardctl.base.arguments.checked import checked
-from shardctl.base.arguments.kinds import Kind
+from shardctl.base.arguments import Kind, checked
 from shardctl.base.text import choices, counted, printable, quoted
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME, DEFAULT_TEMPLATE, FEATURES_FILENAME
 from shardctl.dataset.dataset import Dataset, DatasetLike, Split, as_dataset

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.phrase import option
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, UsageError
@@ -24,7 +24,7 @@ from shardctl.settings.read_settings import (
 )
 from shardctl.spec.host import Host, HostLike, as_host
 from shardctl.spec.reads import Reads, reads_of
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.stage_calls import examples_of_host

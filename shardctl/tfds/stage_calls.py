@@ -10,8 +10,7 @@ from typing import Any
 
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.host import Host
-from shardctl.spec.host_modes import HostBy
+from shardctl.spec.host import Host, HostBy
 from shardctl.stages import stages as call
 from shardctl.stages.fields import KernelPair
 from shardctl.stages.part import OfTensorflow, Source, Stage

@@ -10,7 +10,7 @@ from functools import cache, partial
 from types import FrameType
 from typing import Annotated, Any, NamedTuple
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.text import choices
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields

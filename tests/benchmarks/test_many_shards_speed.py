@@ -22,9 +22,8 @@ import pytest
 from shardctl.base.arrays import Int64s
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
-from shardctl.spec.file_order import sorted_rows
-from shardctl.spec.reads import reads_of
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.reads import reads_of, sorted_rows
+from shardctl.spec.subsplit import SplitRange
 from shardctl.tfdata.schedule import opening_keys
 
 _SHARDS = 1_000_000

@@ -22,7 +22,7 @@ from shardctl.cli.output import write
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
 from shardctl.verbs.simulate.answer import Simulation
 from shardctl.verbs.simulate.view import array_file
 

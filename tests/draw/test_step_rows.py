@@ -40,10 +40,7 @@ def test_a_row_is_full_batches_then_what_becomes_of_the_rest(
 def test_a_host_with_nothing_to_read_pads_or_does_nothing() -> None:
     assert pieces(
         evaluation(4, 0, hosts=2, batch=2, remainder="pad", settings={"host_by": "files"})
-    ) == [
-        [("full", 0, 2)],
-        [("padding", 0, 2)],
-    ]
+    ) == [[("full", 0, 2)], [("padding", 0, 2)]]
     assert pieces(evaluation(4, 0, hosts=2, batch=2, settings={"host_by": "files"}))[1] == []
 
 

@@ -7,12 +7,7 @@ from typing import Any
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.order.shard_map import Strips, strips
 from shardctl.verbs.simulate.answer import Simulation, simulate
-from shardctl.verbs.simulate.picture import (
-    epoch_starts,
-    hues_of,
-    shard_name,
-    step_starts,
-)
+from shardctl.verbs.simulate.picture import epoch_starts, hues_of, shard_name, step_starts
 from tests.cases import check_cases, few_or_many
 from tests.draw.pictured import dataset, simulations
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.base.columns import Cell as RowsCell
-from shardctl.base.columns import Records
-from shardctl.base.on_demand import OnDemand
+from shardctl.base.columns import OnDemand, Records
 from shardctl.draw.tables import (
     PLAIN,
     Cell,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.dataset.dataset import ExampleSize
+from shardctl.dataset.element_size import ExampleSize
 from shardctl.metadata.features import example_size, read_example_size
 from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.tfds.builder_layout import dataset_of

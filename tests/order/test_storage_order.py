@@ -16,7 +16,7 @@ from shardctl.order.storage_order import StorageOrder, storage_order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.reads import reads_of
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
 from tests.cases import check_cases
 from tests.strategies import shard_lengths
 

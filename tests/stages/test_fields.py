@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shardctl.base.arguments.kinds import kind_of
+from shardctl.base.arguments import kind_of
 from shardctl.errors import UsageError
 from shardctl.stages import fields
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from shardctl.base.phrase import option_name
-from shardctl.base.secrets import public_url
-from shardctl.base.text import printable
+from shardctl.base.text import printable, public_url
 from shardctl.cli.output import say, warn
 from shardctl.errors import (
     DatasetError,

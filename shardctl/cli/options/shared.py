@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeGuard, get_type_
 import typer
 from typer.models import OptionInfo
 
-from shardctl.base.progress import watched_by
 from shardctl.base.text import choices, nearest_first, printable, quoted
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions
@@ -331,7 +330,7 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
                 chosen = formats.chosen(values[name], picture=values.get("picture"))
                 values[name] = replace(values[name], format=chosen)
         try:
-            with ProgressBars() as bars, watched_by(bars.show):
+            with ProgressBars():
                 command(**values)
         except ShardctlError as error:
             for name in groups:  # a group knows what was taken from shardctl.yaml in its place

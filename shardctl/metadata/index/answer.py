@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from shardctl.base.tabular import Tabular
+from shardctl.base.columns import Tabular
 from shardctl.base.text import counted, in_short, quoted
-from shardctl.dataset.dataset import COUNTED_FILES, Dataset, Split
-from shardctl.dataset.file_finding import FileFinding, FindingKind
+from shardctl.dataset.dataset import COUNTED_FILES, Dataset, FileFinding, FindingKind, Split
 from shardctl.errors import DatasetError
 from shardctl.records.contents import Compression
 from shardctl.stores.store import StoredFile

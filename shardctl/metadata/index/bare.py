@@ -12,10 +12,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from shardctl.base.secrets import public_url
-from shardctl.base.text import quoted
-from shardctl.dataset.dataset import COUNTED_FILES, Dataset, Split
-from shardctl.dataset.file_finding import FileFinding, FindingKind
+from shardctl.base.text import public_url, quoted
+from shardctl.dataset.dataset import COUNTED_FILES, Dataset, FileFinding, FindingKind, Split
 from shardctl.errors import DatasetError, UsageError
 from shardctl.metadata.dataset_name import parse_dataset_name
 
@@ -114,12 +112,12 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
     path = public_url(path)  # it is shown; who asks the place knows the rest
     if counting.names_only:
         return _uncounted(path)
-    from shardctl.base.progress import watching
+    from shardctl.base.progress import WATCHING
     from shardctl.metadata.index.index import index
 
     try:
         names_damaged = _NAMES_DAMAGED.get()
-        found = index(path, cache=counting.cache, keep_going=names_damaged, watch=watching())
+        found = index(path, cache=counting.cache, keep_going=names_damaged, watch=WATCHING.get())
     except (DatasetError, UsageError) as error:
         said = str(error)
         if re.search(r"\B--[a-z]", said):  # an option of `index`

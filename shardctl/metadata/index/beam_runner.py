@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.progress import Progress, Watch
 from shardctl.base.text import choices, in_short, nearest_first, printable, quoted
 from shardctl.base.text import counted as number_of

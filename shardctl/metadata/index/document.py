@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from shardctl.base.text import counted, printable, quoted
 from shardctl.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
-from shardctl.dataset.packed_ints import PackedInts
+from shardctl.dataset.shard_files import PackedInts
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.documents import Document

@@ -8,14 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, islice
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.phrase import option, refused
 from shardctl.base.progress import Watch
-from shardctl.base.secrets import public_url
-from shardctl.base.text import choices, quoted
+from shardctl.base.text import choices, public_url, quoted
 from shardctl.dataset.dataset import Split
-from shardctl.dataset.packed_ints import PackedInts
-from shardctl.dataset.shard_files import ShardFiles
+from shardctl.dataset.shard_files import PackedInts, ShardFiles
 from shardctl.errors import DatasetError, UsageError
 from shardctl.metadata.index.answer import Arrangement, BrokenFile, Index, IndexedSplit, NameProblem
 from shardctl.metadata.index.counting.counting import Counts, count_files

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, runtime_checkable
 
-from shardctl.base.arguments.kinds import made_kind
+from shardctl.base.arguments import made_kind
 from shardctl.records.contents import FileContents, Told, untold
 from shardctl.stores.store import StoredFile
 

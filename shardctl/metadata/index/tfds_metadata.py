@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from shardctl.base.tabular import Tabular
+from shardctl.base.columns import Tabular
 from shardctl.base.text import choices, counted, in_short, quoted
 from shardctl.base.tfds_rules import DEFAULT_TEMPLATE, FILE_FORMATS, MIN_SHARD_DIGITS
 from shardctl.dataset.dataset import Dataset, Split

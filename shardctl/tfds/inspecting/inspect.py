@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from shardctl.base.arguments.checked import checked
-from shardctl.base.arguments.kinds import Kind
+from shardctl.base.arguments import Kind, checked
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.iteration.iteration import UNKNOWN

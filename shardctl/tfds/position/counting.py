@@ -7,8 +7,7 @@ import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any
 
-from shardctl.base.arguments.kinds import Kind
-from shardctl.base.arguments.values import whole_number
+from shardctl.base.arguments import Kind, whole_number
 from shardctl.base.text import choices, counted, printable
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError

@@ -11,7 +11,7 @@ from functools import partial
 from inspect import signature
 from typing import Any, Self
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.errors import UsageError
 from shardctl.order.file_formats import format_warnings, refuse_unreadable
 from shardctl.order.plan_order import PlannedOrder, plan_order

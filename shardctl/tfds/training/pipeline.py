@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.text import counted, quoted
 from shardctl.dataset.dataset import Dataset, as_dataset
 from shardctl.errors import UnpredictableOrderError, UsageError

@@ -11,7 +11,7 @@ from functools import cached_property
 from operator import index
 from typing import Any
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.text import choices, quoted
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, UsageError

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s
 from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError

@@ -26,8 +26,7 @@ from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import settings_of_read, stages_of
 from shardctl.spec.reads import Reads
-from shardctl.spec.split_range import SplitRange
-from shardctl.spec.subsplit import Resolved
+from shardctl.spec.subsplit import Resolved, SplitRange
 from shardctl.stages.stages import (
     Batch,
     ChooseFromDatasets,

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s
 from shardctl.base.hooks import provided
-from shardctl.base.progress import Progress, Watch, watched_by, watching
+from shardctl.base.progress import WATCHING, Progress, Watch, watched_by
 from shardctl.base.text import printable
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
@@ -215,7 +215,7 @@ class ReadCheck:
         tensorflow()
         reason = why_not_files(self.reads)
         # Before TensorFlow opens any of them: it dies of some lengths, and waits at a FIFO.
-        self.checks = check_files_read(self.reads, watching())
+        self.checks = check_files_read(self.reads, WATCHING.get())
         reason = reason or self.checks.deadly
         if reason is not None:
             self.read = "index ranges"

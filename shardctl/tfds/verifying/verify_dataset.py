@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.base.arguments.checked import checked
-from shardctl.base.progress import Progress, Watch, watched_by, watching
+from shardctl.base.arguments import checked
+from shardctl.base.progress import WATCHING, Progress, Watch, watched_by
 from shardctl.base.text import choices, counted
 from shardctl.errors import UsageError
 from shardctl.order.order import Order
@@ -120,7 +120,7 @@ def verify_inspected(
     assert stop is not None
     if not stop:
         raise UsageError("nothing to verify: the pipeline hands out nothing")
-    checks = check_files_read(order.reads, watching())
+    checks = check_files_read(order.reads, WATCHING.get())
     comparison = _Comparison(own=own, order=order, stop=stop)
     comparison.run(pass_index, "keras-fit" if settings.loop == "keras-fit" else "python")
     return Verification(

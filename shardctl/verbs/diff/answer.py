@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shardctl.base.arguments.checked import checked, keep_fields
+from shardctl.base.arguments import checked, keep_fields
 from shardctl.base.arrays import Int64s
 from shardctl.base.hooks import provided
 from shardctl.base.progress import Progress

@@ -9,16 +9,15 @@ from itertools import zip_longest
 from typing import Any, Literal
 
 from shardctl.dataset.dataset import Split
-from shardctl.dataset.folder_order import folder_order, order_in_words
 from shardctl.dataset.folders import layout_tells_order
-from shardctl.dataset.identity import DatasetHead, differences
+from shardctl.dataset.identity import DatasetHead, differences, folder_order, order_in_words
 from shardctl.errors import UsageError
 from shardctl.loaders.loader import LOADERS
 from shardctl.saved.snapshot import PinnedSplit, Snapshot
 from shardctl.settings.document import settings_of_document
 from shardctl.settings.short_form import stages_of
 from shardctl.settings.table import SETTINGS
-from shardctl.spec.host_modes import DEFAULT_HOST_MODE, HOST_MODES
+from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES
 from shardctl.verbs.diff.stages import ChangedStage, changed_stages
 
 CauseKind = Literal[

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TypeGuard
 
-from shardctl.base.columns import picked, record_of
-from shardctl.base.on_demand import OnDemand
+from shardctl.base.columns import OnDemand, picked, record_of
 from shardctl.base.text import choices, counted, printable
 from shardctl.draw.setting_origins import NOWHERE, SettingOrigins
 from shardctl.draw.step_rows import heading

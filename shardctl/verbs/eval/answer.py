@@ -12,10 +12,10 @@ from typing import Literal
 
 import numpy as np
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.arrays import EqualByItems, Int64s, distinct
+from shardctl.base.columns import Tabular
 from shardctl.base.phrase import option, refused
-from shardctl.base.tabular import Tabular
 from shardctl.base.text import counted, in_short
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings

@@ -13,7 +13,7 @@ from shardctl.base.text import counted
 from shardctl.draw.picture import Bar, Paper, Picture, Series, bar_lines
 from shardctl.draw.quantities import bytes_between, counts_between, numbered
 from shardctl.order.shard_map import Bucket, buckets
-from shardctl.spec.host_modes import HOST_MODES
+from shardctl.spec.host import HOST_MODES
 from shardctl.verbs.hosts.answer import Comparison, HostsPlan
 from shardctl.verbs.hosts.sharing import OUTSTANDING, Strategy
 

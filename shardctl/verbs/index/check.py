@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
+from shardctl.base.columns import Tabular
 from shardctl.base.progress import Watch
-from shardctl.base.secrets import public_url
-from shardctl.base.tabular import Tabular
-from shardctl.base.text import counted, in_short
+from shardctl.base.text import counted, in_short, public_url
 from shardctl.dataset.dataset import Dataset
 from shardctl.metadata.index.answer import BrokenFile
 from shardctl.metadata.index.counting.counting import count_files

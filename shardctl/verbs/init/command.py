@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.base.secrets import public_url
-from shardctl.base.text import quoted
+from shardctl.base.text import public_url, quoted
 from shardctl.cli.formats import Formats, OutputOptions, as_text
 from shardctl.cli.options.dataset import chosen_dataset
 from shardctl.cli.options.order import OrderOptions

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from shardctl.base.arguments.checked import checked, keep_fields
-from shardctl.base.tabular import Tabular
+from shardctl.base.arguments import checked, keep_fields
+from shardctl.base.columns import Tabular
 from shardctl.base.text import counted, in_short
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UnpredictableOrderError, UsageError

@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
+from shardctl.base.columns import Tabular
 from shardctl.base.phrase import option, refused
-from shardctl.base.tabular import Tabular
 from shardctl.base.text import choices, counted, in_short, nearest_first
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
 from shardctl.order.file_formats import refuse_open_hosts
-from shardctl.settings.read_settings import (
-    SHORT_FORM,
-    ReadSettings,
-    SettingsLike,
-    as_settings,
-)
+from shardctl.settings.read_settings import SHORT_FORM, ReadSettings, SettingsLike, as_settings
 from shardctl.settings.short_form import short_form, stages_of
 from shardctl.spec.subsplit import default_spec, resolve_subsplit
 from shardctl.stages.pipelines import sources_of

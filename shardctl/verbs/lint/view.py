@@ -9,15 +9,7 @@ from operator import itemgetter
 from shardctl.base.columns import RecordStream, picked, records_of, stream_of
 from shardctl.base.text import counted
 from shardctl.draw.setting_origins import NOWHERE, SettingOrigins
-from shardctl.draw.tables import (
-    Cell,
-    Screen,
-    annotation,
-    columns,
-    indented,
-    paragraph,
-    table,
-)
+from shardctl.draw.tables import Cell, Screen, annotation, columns, indented, paragraph, table
 from shardctl.files.documents import Document
 from shardctl.saved.head import head, kind_head
 from shardctl.settings.document import settings_in_force

@@ -7,22 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
-from shardctl.base.arguments.checked import checked
-from shardctl.base.arguments.values import byte_count
+from shardctl.base.arguments import byte_count, checked
+from shardctl.base.columns import Tabular
 from shardctl.base.phrase import option, refused
-from shardctl.base.tabular import Tabular
 from shardctl.base.text import either, in_short
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.dataset.element_size import ElementSize, element_size
 from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, plan_order
-from shardctl.order.sample import (
-    OrderSample,
-    Sampled,
-    epoch_length,
-    sample_epoch,
-)
+from shardctl.order.sample import OrderSample, Sampled, epoch_length, sample_epoch
 from shardctl.settings.read_settings import (
     ReadSettings,
     SettingsLike,
@@ -30,12 +24,7 @@ from shardctl.settings.read_settings import (
     with_stand_in_seeds,
 )
 from shardctl.verbs.quality import score as scores
-from shardctl.verbs.quality.across import (
-    AcrossEpochs,
-    AcrossHosts,
-    across_epochs,
-    across_hosts,
-)
+from shardctl.verbs.quality.across import AcrossEpochs, AcrossHosts, across_epochs, across_hosts
 from shardctl.verbs.quality.metrics import (
     buffer_coverage,
     far_metrics,

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
+from shardctl.base.columns import Tabular
 from shardctl.base.phrase import refused
-from shardctl.base.tabular import Tabular
 from shardctl.base.text import in_short
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import ShardctlError, UsageError
@@ -29,11 +29,7 @@ from shardctl.verbs.quality.metrics import (
     shards_in_batch,
 )
 from shardctl.verbs.quality.score import Verdict, score_of, verdict_of
-from shardctl.verbs.quality.ways import (
-    DEFAULT_BATCH,
-    Way,
-    ways_to_read,
-)
+from shardctl.verbs.quality.ways import DEFAULT_BATCH, Way, ways_to_read
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,21 +11,8 @@ from shardctl.base.columns import RecordStream, picked, record_of, records_of, s
 from shardctl.base.text import choices, counted
 from shardctl.dataset.element_size import ElementSize
 from shardctl.draw.quantities import human_bytes, number
-from shardctl.draw.step_rows import (
-    order_head,
-    order_heading,
-    pipeline_record,
-    settings_words,
-)
-from shardctl.draw.tables import (
-    Column,
-    Screen,
-    cells_of,
-    columns,
-    paragraph,
-    paragraphs,
-    table,
-)
+from shardctl.draw.step_rows import order_head, order_heading, pipeline_record, settings_words
+from shardctl.draw.tables import Column, Screen, cells_of, columns, paragraph, paragraphs, table
 from shardctl.files.documents import Document
 from shardctl.saved.head import head
 from shardctl.settings.document import settings_in_force

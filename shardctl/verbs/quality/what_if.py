@@ -269,10 +269,7 @@ def buffer_for_target(question: Question, target: float) -> BufferForTarget:
     while (reached := score(buffer)) < target and buffer < most:
         buffer = min(most, _rounded_up(buffer + 1))
     return BufferForTarget(
-        target=target,
-        buffer=buffer,
-        score=reached,
-        num_bytes=question.buffer_bytes(buffer),
+        target=target, buffer=buffer, score=reached, num_bytes=question.buffer_bytes(buffer)
     )
 
 

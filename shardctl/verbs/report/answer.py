@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.hooks import provided
 from shardctl.base.text import counted, in_short, quoted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset

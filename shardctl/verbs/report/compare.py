@@ -323,12 +323,7 @@ def _pinned_reading(kept: Snapshot) -> _Reading:
 
 
 def _evaluated(
-    given: _Reading,
-    live: Shown[PlannedOrder],
-    evaluated: str | None,
-    *,
-    hosts: int,
-    devices: int,
+    given: _Reading, live: Shown[PlannedOrder], evaluated: str | None, *, hosts: int, devices: int
 ) -> Evaluation:
     dataset, _, settings = given
     made = None if isinstance(live, NotShown) else live.order.batch_size

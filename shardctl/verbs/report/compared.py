@@ -93,9 +93,7 @@ def comparison_sections(comparison: ReportComparison) -> list[Section]:
         Section("shuffle", "How does each shuffle?", both("quality", quality_body)),
         Section("hosts", f"What does each host read?{unstated}", both("hosts", hosts_body)),
         Section(
-            "evaluation",
-            f"Does the evaluation end?{unstated}",
-            both("evaluation", evaluation_body),
+            "evaluation", f"Does the evaluation end?{unstated}", both("evaluation", evaluation_body)
         ),
         Section("about", "About this page", _about(comparison)),
     ]

@@ -15,14 +15,7 @@ from shardctl.verbs.lint.rule import SEVERITIES
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.score import Verdict, meaning
 from shardctl.verbs.report.answer import Report
-from shardctl.verbs.report.elements import (
-    Section,
-    items,
-    link,
-    paragraph,
-    plain,
-    sentence,
-)
+from shardctl.verbs.report.elements import Section, items, link, paragraph, plain, sentence
 from shardctl.verbs.report.shown import NotShown
 
 Worth = Literal["good", "warn", "bad", "open"]

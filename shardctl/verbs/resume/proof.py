@@ -15,7 +15,7 @@ from itertools import chain
 
 import numpy as np
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, Int64sLike
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress

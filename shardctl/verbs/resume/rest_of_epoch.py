@@ -236,7 +236,7 @@ def reads_at(reads: Reads, reading: EpochReading, positions: Int64s) -> Reads:
 
     >>> import numpy as np
     >>> from shardctl.dataset.dataset import Dataset, Split
-    >>> from shardctl.spec.split_range import SplitRange
+    >>> from shardctl.spec.subsplit import SplitRange
     >>> from shardctl.settings.read_settings import ReadSettings
     >>> train = Split.even(name="train", num_examples=12, num_shards=3)
     >>> order = ReaderOrder(Dataset(name="d", splits=(train,)),

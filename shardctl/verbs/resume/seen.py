@@ -7,7 +7,7 @@ from itertools import islice
 
 import numpy as np
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, Int64sLike, distinct
 from shardctl.base.phrase import option, refused
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
@@ -24,8 +24,7 @@ from shardctl.settings.read_settings import (
 )
 from shardctl.settings.short_form import short_form, stages_of
 from shardctl.spec.reads import Reads, reads_of
-from shardctl.spec.split_range import SplitRange
-from shardctl.spec.subsplit import Resolved
+from shardctl.spec.subsplit import Resolved, SplitRange
 from shardctl.stages.pipelines import parts_of
 from shardctl.stages.stages import Filter, Opaque, Shard, Skip, Take
 from shardctl.stages.text import text_of_part

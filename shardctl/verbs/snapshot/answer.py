@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress, Watch
 from shardctl.base.text import counted, in_short

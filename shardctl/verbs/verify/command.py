@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.base.phrase import option_name
-from shardctl.base.progress import watched_by, watching
+from shardctl.base.progress import WATCHING
 from shardctl.base.text import quoted
 from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import (
@@ -103,7 +103,7 @@ def verify(
     if files:
         counting = chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
         given = {**reading.given(), "take": take, **others}
-        with ProgressBars() as bars, watched_by(bars.show):
+        with ProgressBars():
             found = _files(source, words, given, jobs=jobs, runner=counting)
         _OF_FILES.write(out, found, every_row=every_row)
         raise typer.Exit(0 if found.equal else 1)
@@ -111,7 +111,7 @@ def verify(
         raise UsageError("--runner without --files: an order is read by TensorFlow, here")
     if jobs is not None:
         raise UsageError("--jobs without --files: TensorFlow reads an order, by threads of its own")
-    with ProgressBars() as bars, watched_by(bars.show):
+    with ProgressBars():
         found = _compared(source, reading, words, others, wanted)
     warn(found.warnings)
     FORMATS.write(out, found, every_row=every_row)
@@ -184,7 +184,7 @@ def _files(
 
     with naming_damaged():
         dataset = chosen_dataset(source, project_here(source))
-    return verify_files(dataset, *splits, jobs=jobs, runner=runner, watch=watching())
+    return verify_files(dataset, *splits, jobs=jobs, runner=runner, watch=WATCHING.get())
 
 
 def _order(

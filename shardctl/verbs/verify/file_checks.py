@@ -14,8 +14,7 @@ import numpy as np
 from shardctl.base.progress import Progress, Watch
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
-from shardctl.dataset.dataset import Dataset, Split
-from shardctl.dataset.file_finding import DEADLY, FileFinding
+from shardctl.dataset.dataset import DEADLY, Dataset, FileFinding, Split
 from shardctl.errors import MissingDependencyError
 from shardctl.metadata.files_on_disk import none_here
 from shardctl.metadata.index.counting.counting import count_files

@@ -7,12 +7,18 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
+from shardctl.base.columns import Tabular
 from shardctl.base.progress import Watch
-from shardctl.base.tabular import Tabular
 from shardctl.base.text import choices, counted, in_short, quoted
-from shardctl.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
-from shardctl.dataset.file_finding import FileFinding, FindingKind
+from shardctl.dataset.dataset import (
+    Dataset,
+    DatasetLike,
+    FileFinding,
+    FindingKind,
+    Split,
+    as_dataset,
+)
 from shardctl.errors import DatasetError, UsageError
 from shardctl.metadata.files_on_disk import FilesOnDisk, check_files
 from shardctl.metadata.index.bare import naming_damaged

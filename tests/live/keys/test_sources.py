@@ -9,7 +9,7 @@ import pytest
 
 import shardctl
 from shardctl import ReadSettings
-from shardctl.base.arguments.kinds import kind_of
+from shardctl.base.arguments import kind_of
 from shardctl.errors import DatasetError, UsageError
 from shardctl.live.key_order import KeyOrder
 from shardctl.live.key_sources import BuilderOrDataset, DataSource, check_source

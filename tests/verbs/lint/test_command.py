@@ -193,10 +193,7 @@ def test_bad_usage_is_one_line(shardctl: Shardctl, arguments: list[str], message
             "{ignroe: SC001}",
             "ignroe: no such setting; did you mean ignore? there are: specs, eval, hosts, ",
         ),
-        (
-            "{hosts: many}",
-            "--hosts 'many': a whole number, at least 1, is needed",
-        ),
+        ("{hosts: many}", "--hosts 'many': a whole number, at least 1, is needed"),
         ("{ignore: SC9}", "--ignore 'SC9': no finding has this code"),
     ],
 )

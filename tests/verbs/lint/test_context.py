@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shardctl.dataset.dataset import Split
 from shardctl.errors import UsageError
 from shardctl.spec.host import Host
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
 from shardctl.verbs.lint.context import LintContext, Usage, num_file_instructions
 from tests.cases import check_cases
 from tests.verbs.lint.rules.rule_cases import case
@@ -62,11 +62,7 @@ def test_a_range_is_as_many_files_as_have_an_example_in_it() -> None:
 
 @pytest.mark.parametrize(
     ("how", "num_hosts", "host"),
-    [
-        ({}, 1, "0/1"),
-        (FOUR, 4, "0/4"),
-        ({"host": Host(index=2, count=8)}, 8, "2/8"),
-    ],
+    [({}, 1, "0/1"), (FOUR, 4, "0/4"), ({"host": Host(index=2, count=8)}, 8, "2/8")],
 )
 def test_the_host_is_the_one_named_or_else_the_first(
     how: dict[str, Any], num_hosts: int, host: str
@@ -121,12 +117,7 @@ def test_no_more_files_are_open_than_the_host_has(how: dict[str, Any], cycle: in
 
 @pytest.mark.parametrize(
     ("how", "several"),
-    [
-        ({}, False),
-        ({"epochs": 2}, True),
-        ({"repeat_files": True}, True),
-        ({"pass_index": 1}, True),
-    ],
+    [({}, False), ({"epochs": 2}, True), ({"repeat_files": True}, True), ({"pass_index": 1}, True)],
 )
 def test_examples_are_read_again_by_epochs_repeats_and_later_passes(
     how: dict[str, Any], several: bool

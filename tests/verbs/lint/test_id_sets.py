@@ -6,8 +6,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset, Split
-from shardctl.spec.split_range import SplitRange
-from shardctl.spec.subsplit import resolve_subsplit
+from shardctl.spec.subsplit import SplitRange, resolve_subsplit
 from shardctl.verbs.lint.rules.subsplits import as_spec, id_sets, in_both, num_ids, without
 from tests.cases import check_cases
 

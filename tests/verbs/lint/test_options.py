@@ -47,7 +47,7 @@ def test_what_is_given_keeps_false() -> None:
             LintOptions(),
             Project(path=Path("/p/shardctl.yaml"), lint={"hots": 1}),
             "^/p/shardctl.yaml: hots: no such setting",
-        ),
+        )
     ],
 )
 def test_a_value_that_does_not_fit_is_refused_by_its_place(

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from shardctl.dataset.dataset import Dataset, ExampleSize
+from shardctl.dataset.dataset import Dataset
+from shardctl.dataset.element_size import ExampleSize
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
@@ -70,11 +71,7 @@ def test_the_scores_are_those_of_the_pipelines_they_stand_for() -> None:
         (replace(present, buffer=2000), found.score, found.verdict),
         (bare, found.without.score.value, found.without.verdict),
         (replace(bare, shuffle_seed=1), found.files.score.value, found.files.verdict),
-        (
-            replace(present, buffer=2000, shuffle_seed=1),
-            found.both.score.value,
-            found.both.verdict,
-        ),
+        (replace(present, buffer=2000, shuffle_seed=1), found.both.score.value, found.both.verdict),
     ):
         alone = quality(dataset, "train", settings, what_if=False)
         assert alone.score.value == pytest.approx(score)

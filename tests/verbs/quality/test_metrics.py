@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 
 from shardctl.order.sample import sample_epoch, sample_of
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.quality.metrics import (
-    _equal_parts,
-    far_metrics,
-    near_metrics,
-    shards_in_batch,
-)
+from shardctl.verbs.quality.metrics import _equal_parts, far_metrics, near_metrics, shards_in_batch
 from shardctl.verbs.quality.score import Metric, score_of
 from tests.cases import check_cases
 from tests.verbs.quality.quality_orders import (

@@ -10,10 +10,7 @@ import numpy as np
 import pytest
 
 from shardctl.verbs.quality.score import Fault, Metric, score_of
-from tests.verbs.quality.quality_orders import (
-    in_equal_shards,
-    score,
-)
+from tests.verbs.quality.quality_orders import in_equal_shards, score
 
 
 def measured(value: float, **changed: Any) -> Metric:

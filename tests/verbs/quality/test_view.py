@@ -34,12 +34,7 @@ from tests.columns import record_dicts
 from tests.verbs.quality.quality_orders import even_dataset
 
 _FULL = ReadSettings(
-    shuffle_seed=1,
-    buffer=50,
-    buffer_seed=1,
-    host=Host(index=0, count=2),
-    batch=16,
-    epochs=2,
+    shuffle_seed=1, buffer=50, buffer_seed=1, host=Host(index=0, count=2), batch=16, epochs=2
 )
 
 

@@ -9,12 +9,7 @@ import pytest
 from shardctl.draw.tables import PLAIN, Screen
 from shardctl.files.documents import to_json
 from shardctl.verbs.quality.loaders import Ending, LoaderComparison, compare_loaders
-from shardctl.verbs.quality.view import (
-    ends,
-    loaders_document,
-    loaders_rows,
-    loaders_table,
-)
+from shardctl.verbs.quality.view import ends, loaders_document, loaders_rows, loaders_table
 from tests.columns import record_dicts
 from tests.verbs.quality.quality_orders import even_dataset
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from shardctl.dataset.dataset import Dataset, ExampleSize
+from shardctl.dataset.dataset import Dataset
+from shardctl.dataset.element_size import ExampleSize
 from shardctl.draw.tables import PLAIN, Screen, paragraphs
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
@@ -141,12 +142,7 @@ def test_the_record_holds_every_figure() -> None:
     assert plan.memory.files is not None
     assert plan.memory.both is not None
     assert memory_record(plan) == {
-        "example_bytes": {
-            "num_bytes": 1000,
-            "basis": "features",
-            "unknown": [],
-            "overhead": 400,
-        },
+        "example_bytes": {"num_bytes": 1000, "basis": "features", "unknown": [], "overhead": 400},
         "buffer_bytes": None,
         "memory": {
             "num_bytes": 1_000_000,
@@ -155,10 +151,7 @@ def test_the_record_holds_every_figure() -> None:
             "whole_epoch": False,
             "score": plan.memory.score,
             "verdict": plan.memory.verdict,
-            "without_buffer": {
-                "score": plan.memory.without.score.value,
-                "verdict": "no shuffle",
-            },
+            "without_buffer": {"score": plan.memory.without.score.value, "verdict": "no shuffle"},
             "files_shuffled": {
                 "score": plan.memory.files.score.value,
                 "verdict": plan.memory.files.verdict,

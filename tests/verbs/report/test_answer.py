@@ -169,11 +169,7 @@ NOT_SHOWN: list[tuple[str | None, dict[str, Any], dict[str, str]]] = [
             "hosts": "how many examples of a host pass filter",
         },
     ),
-    (
-        None,
-        {"stages": "zip(read(train), read(test)) | shard(3, 1)"},
-        {"hosts": "picks one host"},
-    ),
+    (None, {"stages": "zip(read(train), read(test)) | shard(3, 1)"}, {"hosts": "picks one host"}),
     (
         None,
         {"loader": "torch", "global_seed": 3, "shuffle": True},

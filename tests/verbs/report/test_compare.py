@@ -34,10 +34,7 @@ TOY = dataset_of({"train": (30, 40, 50), "test": (10, 7)})
 
 def settings_side(label: str, pipeline: Pipeline) -> Side:
     return Side(
-        label=label,
-        dataset=pipeline.dataset,
-        spec=pipeline.spec,
-        settings=pipeline.settings,
+        label=label, dataset=pipeline.dataset, spec=pipeline.spec, settings=pipeline.settings
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import shardctl
-from shardctl.base.secrets import public_url
+from shardctl.base.text import public_url
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.stages.document import pipeline_of
 from shardctl.stages.pipelines import readers_of

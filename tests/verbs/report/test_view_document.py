@@ -21,12 +21,7 @@ from shardctl.verbs.quality.view import loaders_document, quality_document
 from shardctl.verbs.report.document import origins_of, report_document
 
 TOY = dataset_from_layout(
-    {
-        "splits": {
-            "train": {"shard_lengths": [30, 31, 0, 29]},
-            "test": {"shard_lengths": [20, 21]},
-        }
-    },
+    {"splits": {"train": {"shard_lengths": [30, 31, 0, 29]}, "test": {"shard_lengths": [20, 21]}}},
     stem="toy",
     folder=Path("/data"),
 )

@@ -17,7 +17,7 @@ from shardctl.saved.resume_plan import MAX_HOSTS, ResumePlan
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.reads import reads_of
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
 from shardctl.verbs.resume.apply_plan import applied
 from shardctl.verbs.resume.hosts import even_shares, resume_on_hosts
 from tests.cases import FUZZ, check_cases

@@ -11,7 +11,7 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.metadata.catalog import catalog_dataset
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
 from shardctl.verbs.simulate.answer import simulate
 
 IMAGENET = catalog_dataset("imagenet2012")

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from shardctl.dataset.dataset import Dataset, Split
-from shardctl.dataset.file_finding import FileFinding
+from shardctl.dataset.dataset import Dataset, FileFinding, Split
 from shardctl.draw.tables import PLAIN, Screen
 from shardctl.files.documents import to_csv
 from shardctl.settings.document import settings_in_force

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from shardctl.base.progress import Watch, watching
+from shardctl.base.progress import WATCHING, Watch
 from shardctl.metadata.index.counting.known import Known
 from shardctl.metadata.index.counting.local_runner import LocalRunner
 from shardctl.metadata.index.runner import FileToCount, Runner
@@ -61,7 +61,7 @@ def count_files(
     would not tell (git calls it racily clean). It is counted last, when that time is over. Without
     `listed` nothing is said of the files but their paths, at which anything may be.
     """
-    watch = watch or watching()
+    watch = watch or WATCHING.get()
     counting = _Counting(files, file_format, known, checksums, keep_going, listed, watch)
     return counting.run(runner or LocalRunner(jobs=jobs, told=counting.told))
 

@@ -85,12 +85,7 @@ def example_sharding(context: LintContext) -> Iterator[Violation]:
             )
 
 
-@rule(
-    "SC034",
-    *("batch", "host_by", "hosts", "host"),
-    for_data_source=True,
-    loaders=EVERY_LOADER,
-)
+@rule("SC034", *("batch", "host_by", "hosts", "host"), for_data_source=True, loaders=EVERY_LOADER)
 def uneven_hosts(context: LintContext) -> Iterator[Violation]:
     """Find hosts that end before others do."""
     settings, take = context.settings, context.usage.take

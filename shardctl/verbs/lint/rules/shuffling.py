@@ -16,10 +16,7 @@ FAR_SMALLER = 10  # times that a buffer is smaller than the files open at a time
 
 
 @rule(
-    "SC001",
-    *("epochs", "repeat_files", "pass"),
-    loaders=EVERY_LOADER,
-    of_loaders=loaders.one_order,
+    "SC001", *("epochs", "repeat_files", "pass"), loaders=EVERY_LOADER, of_loaders=loaders.one_order
 )
 def one_order(context: LintContext) -> Iterator[Violation]:
     """Find training whose epochs are alike."""

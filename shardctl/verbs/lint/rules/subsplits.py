@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from shardctl.base.text import counted
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset
-from shardctl.spec.split_range import SplitRange
-from shardctl.spec.subsplit import resolve_subsplit
+from shardctl.spec.subsplit import SplitRange, resolve_subsplit
 from shardctl.verbs.lint.context import LintContext, Read
 from shardctl.verbs.lint.rule import EVERY_LOADER, Check, Rule, Violation, rule
 

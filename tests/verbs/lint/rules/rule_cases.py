@@ -95,11 +95,7 @@ def case(
 ) -> Case:
     """Return a case; without specs the default one is read."""
     return Case(
-        read=read,
-        usage=usage or {},
-        specs=specs or None,
-        evaluated=evaluated,
-        layout=layout or {},
+        read=read, usage=usage or {}, specs=specs or None, evaluated=evaluated, layout=layout or {}
     )
 
 

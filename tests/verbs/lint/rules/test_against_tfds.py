@@ -47,11 +47,7 @@ def builder(folder: Path) -> Any:
 
 
 def found(
-    folder: Path,
-    code: str,
-    spec: str = "train",
-    usage: Usage | None = None,
-    **settings: Any,
+    folder: Path, code: str, spec: str = "train", usage: Usage | None = None, **settings: Any
 ) -> list[str]:
     """Return why a rule finds something in a dataset on disk."""
     report = lint(read_tfds_folder(folder), [spec], ReadSettings(**settings), usage=usage)

@@ -6,7 +6,7 @@ import pytest
 
 from shardctl.dataset.dataset import Split
 from shardctl.order.file_formats import num_rows_written
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
 from shardctl.verbs.lint.rules import reader
 from shardctl.verbs.lint.rules.reader import num_in_whole_shards
 from tests.verbs.lint.rules.rule_cases import PARQUET, SOURCE, Case, Row, case, codes_of

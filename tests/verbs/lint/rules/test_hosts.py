@@ -42,26 +42,14 @@ CASES: tuple[Row, ...] = (
         case(host_by="examples", usage={"hosts": 2}, **SMALL),
     ),
     # 6400 examples on 6 hosts are 1067 or 1066, and on 7 hosts 915 or 914.
-    (
-        "SC034",
-        case(batch=533, usage={"hosts": 6}),
-        case(batch=533, usage={"hosts": 8}),
-    ),
-    (
-        "SC034",
-        case(batch=1, usage={"hosts": 7}),
-        case(batch=1, usage={"hosts": 7, "take": 914}),
-    ),
+    ("SC034", case(batch=533, usage={"hosts": 6}), case(batch=533, usage={"hosts": 8})),
+    ("SC034", case(batch=1, usage={"hosts": 7}), case(batch=1, usage={"hosts": 7, "take": 914})),
     (
         "SC034",
         case(batch=915, usage={"hosts": 7}, drop_remainder=True),
         case(batch=915, usage={"hosts": 7}),
     ),
-    (
-        "SC034",
-        case(host_by="files", usage={"hosts": 7}),
-        case(host_by="even", usage={"hosts": 7}),
-    ),
+    ("SC034", case(host_by="files", usage={"hosts": 7}), case(host_by="even", usage={"hosts": 7})),
     ("SC035", case(shuffle_seed=1, **HOSTS), case(shuffle_seed=1)),
     (
         "SC035",

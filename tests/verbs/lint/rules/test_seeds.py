@@ -45,11 +45,7 @@ CASES: tuple[Row, ...] = (
         case(shuffle_seed=1, epochs=3, pass_index=1),
         case(shuffle_seed=1, epochs=3, pass_index=0),
     ),
-    (
-        "SC015",
-        case(shuffle_seed=1, epochs=3, pass_index=1),
-        case(epochs=3, pass_index=1, **SEEDED),
-    ),
+    ("SC015", case(shuffle_seed=1, epochs=3, pass_index=1), case(epochs=3, pass_index=1, **SEEDED)),
     ("SC016", case(**ENDLESS, pass_index=1), case(**ENDLESS)),
     (
         "SC016",

@@ -39,11 +39,7 @@ CASES: tuple[Row, ...] = (
     ("SC003", case(**ENDLESS), case(**ENDLESS, buffer=2000, buffer_seed=1)),
     ("SC004", case(shuffle_seed=1, **ONE_FILE), case(shuffle_seed=1)),
     ("SC004", case("train[:1shard]", shuffle_seed=1), case("train[:2shard]", shuffle_seed=1)),
-    (
-        "SC004",
-        case(shuffle_seed=1, usage={"hosts": 64}),
-        case(shuffle_seed=1, usage={"hosts": 32}),
-    ),
+    ("SC004", case(shuffle_seed=1, usage={"hosts": 64}), case(shuffle_seed=1, usage={"hosts": 32})),
     ("SC005", case(buffer=1, buffer_seed=1), case(buffer=2, buffer_seed=1)),
     ("SC006", case(shuffle_files=True), case(shuffle_seed=1)),
     ("SC006", case(buffer=2000), case(buffer=2000, buffer_seed=1)),

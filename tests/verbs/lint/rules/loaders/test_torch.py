@@ -30,11 +30,7 @@ CASES: tuple[Row, ...] = (
     ("SC088", case("test", **TORCH), case("test", loader="torch")),
     # A round of 4 processes is 4 batches: 400 examples are 12 rounds and a half of batches of 8.
     ("SC088", case("test", batch=8, **DEALT), case("test", batch=10, **DEALT)),
-    (
-        "SC088",
-        case("test", batch=8, **DEALT),
-        case("test", batch=8, drop_remainder=True, **DEALT),
-    ),
+    ("SC088", case("test", batch=8, **DEALT), case("test", batch=8, drop_remainder=True, **DEALT)),
 )
 
 

@@ -27,11 +27,7 @@ CASES: tuple[Row, ...] = (
         staged(SHUFFLE, global_seed=1),
         staged("take(6000) | shuffle(2000, seed=(1, 2))", global_seed=1),
     ),
-    (
-        "SC012",
-        staged(TWICE.format(1, 1)),
-        staged(TWICE.format(1, 2)),
-    ),
+    ("SC012", staged(TWICE.format(1, 1)), staged(TWICE.format(1, 2))),
     (
         "SC012",
         staged(TWICE.format(1, 1)),

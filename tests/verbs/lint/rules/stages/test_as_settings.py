@@ -28,11 +28,7 @@ CASES: tuple[Row, ...] = (
     ),
     ("SC002", staged("take(6000) | shuffle(20, seed=1)"), staged(SHUFFLE)),
     ("SC002", staged("take(9) | shuffle(20, seed=1)"), staged("take(9) | shuffle(-2, seed=1)")),
-    (
-        "SC002",
-        staged("shuffle(20, seed=1) | take(9)"),
-        staged(f"{SHUFFLE} | shuffle(20, seed=1)"),
-    ),
+    ("SC002", staged("shuffle(20, seed=1) | take(9)"), staged(f"{SHUFFLE} | shuffle(20, seed=1)")),
     ("SC003", staged("take(9) | repeat(2)", shuffle_seed=1), staged("take(9)", shuffle_seed=1)),
     ("SC005", staged("take(9) | shuffle(1, seed=1)"), staged("take(9) | shuffle(2, seed=1)")),
     (
