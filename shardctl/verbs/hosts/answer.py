@@ -14,14 +14,8 @@ from shardctl.base.text import choices, counted, in_short, quoted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
-<<<<<<< HEAD
-from shardctl.spec.host_modes import DEFAULT_HOST_MODE, HOST_MODES
+from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES
 from shardctl.verbs.hosts.sharing import Load, Sharing, Strategy, sharing_of
-=======
-from shardctl.spec.host import HOST_MODES
-from shardctl.verbs.hosts.readers import sharing_of
-from shardctl.verbs.hosts.sharing import Sharing, Strategy
->>>>>>> house
 
 # A tenth more than is needed: even splits stay below it from about five files a host on.
 MAX_AMPLIFICATION = 1.1

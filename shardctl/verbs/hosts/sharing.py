@@ -41,13 +41,10 @@ from shardctl.settings.short_form import (
     settings_of_read,
     stages_of,
 )
-from shardctl.spec.file_order import sorted_rows
-from shardctl.spec.host import Host
-from shardctl.spec.host_modes import HOST_MODES, HostMode
+from shardctl.spec.host import HOST_MODES, Host, HostMode
 from shardctl.spec.host_reads import HostReads, SharedReads
-from shardctl.spec.reads import Reads, joined, reads_of
-from shardctl.spec.split_range import SplitRange
-from shardctl.spec.subsplit import Resolved
+from shardctl.spec.reads import Reads, joined, reads_of, sorted_rows
+from shardctl.spec.subsplit import Resolved, SplitRange
 from shardctl.stages import stages as tf_stages
 from shardctl.stages.pipelines import last_batch, parts_of, readers_of, with_seeds
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.host_modes import HostBy
+from shardctl.spec.host import HostBy
 from shardctl.verbs.hosts.answer import advice, hosts, problems, reason
 from tests.cases import check_cases
 from tests.spec.hosts.host_cases import HostCase, host_cases

@@ -13,8 +13,7 @@ import pytest
 import shardctl
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.spec.host import Host
-from shardctl.spec.host_modes import HOST_MODES, HostBy
+from shardctl.spec.host import HOST_MODES, Host, HostBy
 from shardctl.verbs.eval.advice import advice as advice_of
 from shardctl.verbs.hosts.answer import advice
 from tests.spec.hosts.host_cases import Example, HostCase

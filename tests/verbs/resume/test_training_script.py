@@ -63,7 +63,7 @@ def run(text: str, folder: Path, after: int | None = None) -> dict[str, Any]:
     """
     import keras
 
-    from shardctl.tfds import Position
+    from shardctl.tfds.position.position import Position
 
     if "flax" in text:
         pytest.importorskip("flax")
@@ -152,7 +152,7 @@ def test_each_batch_is_trained_once_however_often_it_is_stopped(
 ) -> None:
     import tensorflow_datasets as tfds
 
-    from shardctl.tfds import pipeline
+    from shardctl.tfds.training.pipeline import pipeline
 
     builder = tfds.builder_from_directory(images)
     labels = pipeline(builder, "train", SETTINGS, transform=lambda example: example["label"])

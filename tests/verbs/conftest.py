@@ -1,0 +1,3 @@
+"""Commands run in this process, as in `tests/cli`."""
+
+from tests.cli.conftest import shardctl as shardctl
