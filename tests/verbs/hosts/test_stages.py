@@ -14,7 +14,7 @@ import shardctl
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.spec.host import HOST_MODES, Host, HostBy
-from shardctl.verbs.eval.advice import advice as advice_of
+from shardctl.verbs.eval.view import advice as advice_of
 from shardctl.verbs.hosts.answer import advice
 from tests.spec.hosts.host_cases import Example, HostCase
 
