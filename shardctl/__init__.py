@@ -96,7 +96,7 @@ if TYPE_CHECKING:
 
     from shardctl import tfds as tfds
     from shardctl.api.arguments import read_plan as read_plan, read_snapshot as read_snapshot
-    from shardctl.api.compare_reports import compare_reports as compare_reports
+    from shardctl.api.diff import compare_reports as compare_reports
     from shardctl.api.diff import diff as diff
     from shardctl.api.list_datasets import list_datasets as list_datasets
     from shardctl.dataset.dataset import Dataset as Dataset, Split as Split
@@ -192,8 +192,7 @@ __version__ = "0.2.0"
 # The modules of the public names, each loaded when a name of it is first used.
 _NAMES = {
     "api.arguments": "read_plan read_snapshot",
-    "api.compare_reports": "compare_reports",
-    "api.diff": "diff",
+    "api.diff": "compare_reports diff",
     "api.list_datasets": "list_datasets",
     "dataset.dataset": "Dataset Split FileFinding",
     "metadata.index.answer": "Index",
@@ -269,7 +268,7 @@ PROVIDERS.update(
     html="api.tables:html_of",
     installed_version="metadata.loader_versions:installed_version",
     kept="metadata.seen_file:read_kept",
-    listed="metadata.index.listed:listed_spec",
+    listed="metadata.index.listing:listed_spec",
     comparison_body="verbs.report.compared:comparison_body",
     comparison_page="verbs.report.compared:comparison_page",
     report_body="verbs.report.page:report_body",

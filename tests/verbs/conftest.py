@@ -1,3 +1,3 @@
-"""Commands run in this process, as in `tests/cli`."""
+"""Commands of verbs run in this process, as those of the command line do."""
 
-from tests.cli.conftest import shardctl as shardctl
+from tests.cli.conftest import shardctl  # noqa: F401  # a fixture

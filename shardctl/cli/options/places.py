@@ -53,7 +53,7 @@ class _Places:
 
     def of_datasets(self, options: DatasetOptions) -> Iterator[SettingInForce]:
         """Yield which dataset is chosen, then the folders where names are looked up, in order."""
-        from shardctl.metadata.data_dirs import DATA_DIR_VARIABLE, data_dirs
+        from shardctl.metadata.names import DATA_DIR_VARIABLE, data_dirs
         from shardctl.metadata.reference import ENVIRONMENT_VARIABLE, named_dataset
         from shardctl.stores.file_text import working_folder
 

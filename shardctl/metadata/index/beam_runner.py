@@ -26,7 +26,7 @@ from shardctl.base.text import choices, in_short, nearest_first, printable, quot
 from shardctl.base.text import counted as number_of
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
 from shardctl.files.silence import silent_libraries
-from shardctl.metadata.index.runner import CountedFile, FileToCount, count_one
+from shardctl.metadata.index.workers import CountedFile, FileToCount, count_one
 from shardctl.records.contents import Damage, FileContents
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import is_remote

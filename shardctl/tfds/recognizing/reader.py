@@ -12,13 +12,12 @@ from shardctl.base.tfds_rules import DATASET_INFO_FILENAME, DEFAULT_BLOCK
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
-from shardctl.metadata.index.counting.counting import count_files
-from shardctl.metadata.index.counting.known import known_counts
-from shardctl.metadata.several_folders import merge_datasets
+from shardctl.metadata.index.count import count_files, known_counts
+from shardctl.metadata.reference import merge_datasets
 from shardctl.metadata.tfds_metadata import dataset_in
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
-from shardctl.stages.fields import KernelPair
+from shardctl.stages.part import KernelPair
 from shardctl.stores.anywhere import is_file
 from shardctl.stores.remote_path import RemotePath, file_in, path_of, way_below
 from shardctl.stores.stores import as_bytes, is_remote, store_of

@@ -27,8 +27,7 @@ from shardctl.draw.tables import (
 )
 from shardctl.files.documents import Document
 from shardctl.saved.head import head
-from shardctl.settings.document import settings_in_force
-from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings, settings_in_force
 from shardctl.spec.host_reads import SharedReads
 from shardctl.verbs.eval.answer import REMAINDERS, Evaluation, Hang, Remainder
 from shardctl.verbs.hosts.answer import MAX_NUM_HOSTS

@@ -20,11 +20,15 @@ from shardctl.base.progress import Progress
 from shardctl.base.text import counted, in_short
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset, Split, as_dataset
-from shardctl.order.file_formats import refuse_open_hosts, refuse_open_splits
-from shardctl.order.loader_order import LoaderOrder
-from shardctl.order.loader_version import loader_version
+from shardctl.order.file_formats import (
+    as_read_by,
+    refuse_open_hosts,
+    refuse_open_splits,
+    resolved_spec,
+)
+from shardctl.order.loader_order import LoaderOrder, loader_version
 from shardctl.order.order import CHUNK_SIZE, Order, Origin
-from shardctl.order.plan_order import as_read_by, as_warnings, resolved_spec
+from shardctl.order.plan_order import as_warnings
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.sources import (
     in_one_dataset,
@@ -337,7 +341,7 @@ class OfLoader(Sharing):
         take = np.concatenate([one[one > 0] for one in counts])
         rows = replace(reads.select(row), skip=np.zeros_like(take), take=take)
         columns = SharedReads(rows).by_rows(host, num_hosts)
-        taken = [(order.handed_out.num_read, order.num_examples) for order in orders]
+        taken = [(order.sequence.num_read, order.num_examples) for order in orders]
         num_read = np.array([most if read is None else read for read, most in taken], np.int64)
         batches = [order.num_steps for order in self._orders(num_hosts)] if settings.batch else None
         return strategy_of(

@@ -175,7 +175,7 @@ def _name_faults(found: "Index") -> None:
 
 
 def _write(found: "Index", out: OutputOptions, paths: list[str], *, every_row: bool) -> None:
-    from shardctl.metadata.index.document import check_yaml
+    from shardctl.metadata.index.answer import check_yaml
     from shardctl.verbs.index.view import written
 
     form = FORMATS.chosen(out)

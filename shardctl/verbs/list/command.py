@@ -46,7 +46,7 @@ def list(
     """
     from shardctl.api.list_datasets import datasets_in
     from shardctl.draw.quantities import first_few
-    from shardctl.metadata.data_dirs import data_dirs
+    from shardctl.metadata.names import data_dirs
     from shardctl.metadata.project_file import Project
 
     only_data_dir = DatasetOptions(dataset=[""])  # no dataset is taken from a project

@@ -34,7 +34,7 @@ from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
-    from shardctl.metadata.index.runner import Runner
+    from shardctl.metadata.index.workers import Runner
     from shardctl.saved.resume_plan import ResumePlan
     from shardctl.verbs.verify.answer import Take, Verification
     from shardctl.verbs.verify.verify_files import FilesVerification

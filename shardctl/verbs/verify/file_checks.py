@@ -17,9 +17,8 @@ from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.dataset.dataset import DEADLY, Dataset, FileFinding, Split
 from shardctl.errors import MissingDependencyError
 from shardctl.metadata.files_on_disk import none_here
-from shardctl.metadata.index.counting.counting import count_files
-from shardctl.metadata.index.counting.known import Known
-from shardctl.metadata.index.runner import Runner
+from shardctl.metadata.index.count import Known, count_files
+from shardctl.metadata.index.workers import Runner
 from shardctl.records.contents import Damage, FileContents
 from shardctl.records.read_file import why_not_read
 from shardctl.spec.reads import Reads

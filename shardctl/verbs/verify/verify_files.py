@@ -22,8 +22,7 @@ from shardctl.dataset.dataset import (
 from shardctl.errors import DatasetError, UsageError
 from shardctl.metadata.files_on_disk import FilesOnDisk, check_files
 from shardctl.metadata.index.bare import naming_damaged
-from shardctl.metadata.index.counting.local_runner import checked_jobs
-from shardctl.metadata.index.runner import RunnerLike
+from shardctl.metadata.index.workers import RunnerLike, checked_jobs
 from shardctl.records.read_file import why_not_read
 from shardctl.stores.remote_path import file_in
 from shardctl.verbs.verify.file_checks import (

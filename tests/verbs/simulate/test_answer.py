@@ -9,7 +9,7 @@ import pytest
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.metadata.catalog import catalog_dataset
+from shardctl.metadata.names import catalog_dataset
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.simulate.answer import simulate
 
@@ -37,8 +37,7 @@ def ids(
             "train",
             {},
             {"cycle": 3, "block": 2},
-            [0, 1, 1251, 1252, 2502, 2503, 2, 3, 1253, 1254, 2504, 2505]
-            + [4, 5, 1255, 1256, 2506, 2507, 6, 7],
+            [x + i for i in range(0, 8, 2) for x in (0, 1, 1251, 1252, 2502, 2503)][:20],
         ),
         ("train", {"take": 25}, {}, [*range(16), *range(1251, 1260)]),
         ("train[:25]", {"take": None}, {}, [*range(25)]),

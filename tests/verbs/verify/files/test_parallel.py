@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shardctl.errors import MissingDependencyError
-from shardctl.metadata.index.counting import local_runner
+from shardctl.metadata.index import workers as local_runner
 from shardctl.records import read_file
 from shardctl.records.contents import FileContents
 from shardctl.verbs.verify.file_checks import Place, read_record_files

@@ -7,23 +7,27 @@ away wait for the network, not for a processor: threads ask for many at once.
 from __future__ import annotations
 
 import os
+import pickle
 import queue
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from pathlib import Path
+from typing import IO, Annotated, Any, Protocol, runtime_checkable
 
+from shardctl.base.arguments import made_kind
 from shardctl.base.phrase import refused
 from shardctl.base.text import quoted
 from shardctl.errors import DatasetError
-from shardctl.metadata.index.counting.child import begin, connected, receive, send, start_child
-from shardctl.metadata.index.runner import CountedFile, FileToCount, count_one
-from shardctl.records.contents import Told, untold
+from shardctl.records.contents import FileContents, Told, untold
 from shardctl.stores.concurrently import as_answered
+from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import is_remote
 
 _ALONE = 0.2  # seconds of work for which no other processes are started
@@ -218,3 +222,179 @@ def main() -> None:
     except Exception as error:
         send(target, error)
     os._exit(0)
+
+
+# A Python process of our own: pickles go to its stdin and come from its stdout.
+#
+# It is started with `python -c`, not forked: a fork of a process with threads, as one that has
+# loaded TensorFlow, may hang; and not as multiprocessing spawns one, which runs the caller's
+# script again where it has no `if __name__ == "__main__"`.
+
+# Where modules are found comes as a first line: a thousand folders of Bazel are no argument.
+# It is read without a buffer, which would take of the messages behind it.
+_PROGRAM = """
+import sys
+path = bytes.fromhex(open(0, "rb", 0, closefd=False).readline().decode())
+sys.path[:] = path.decode("utf-8", "surrogatepass").split(chr(0))
+from {module} import main
+main()
+"""
+_HERE = str(Path(__file__).parents[3])  # the folder that shardctl is in
+# What comes before it is nobody's answer: a sitecustomize.py or a .pth file prints.
+_BEGIN = b"\0shardctl begins\0"
+
+
+def start_child(module: str, **options: Any) -> subprocess.Popen[bytes]:
+    """Start a process that runs `main` of a module once it is told to begin.
+
+    It never sees Ctrl-C, which is for the one that ends it.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    blocked = None
+    if hasattr(signal, "pthread_sigmask"):  # which the process inherits
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return subprocess.Popen(  # noqa: S603  # this very Python, a fixed program
+            [sys.executable, "-P", "-c", _PROGRAM.format(module=module)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            **options,
+        )
+    finally:
+        if blocked is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
+def begin(child: subprocess.Popen[bytes]) -> None:
+    """Let a process begin, and wait until it has; it finds modules where this one does.
+
+    Raises:
+        EOFError, OSError: it ended before.
+    """
+    assert child.stdin is not None
+    assert child.stdout is not None
+    # What is no text in the path Python ignores too. This package is found where "" or "src" in it
+    # means a folder that was left since.
+    folders: list[object] = [*sys.path, _HERE]
+    path = "\0".join(folder for folder in folders if isinstance(folder, str))
+    child.stdin.write(f"{path.encode('utf-8', 'surrogatepass').hex()}\n".encode())
+    child.stdin.flush()
+    seen = b""
+    while not seen.endswith(_BEGIN):
+        more = child.stdout.read(1)
+        if not more:
+            raise EOFError
+        seen = (seen + more)[-len(_BEGIN) :]
+
+
+def connected(at_end: Callable[[], None]) -> tuple[queue.SimpleQueue[Any], IO[bytes]]:
+    """Return what comes to this process and where its answers go; its `main` begins with it.
+
+    at_end: is called where nothing more comes, while a message is worked at too, so that no process
+        is left behind by a parent that is killed.
+    """
+    source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)  # what a library prints must not get among the answers
+    target.write(_BEGIN)
+    target.flush()
+    messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def read_ahead() -> None:
+        try:
+            while True:
+                messages.put(receive(source))
+        except EOFError:
+            at_end()
+
+    threading.Thread(target=read_ahead, daemon=True).start()
+    return messages, target
+
+
+def send(file: IO[bytes] | None, message: object) -> None:
+    """Write one message, behind its length."""
+    assert file is not None
+    data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    file.write(len(data).to_bytes(8, "little") + data)
+    file.flush()
+
+
+def receive(file: IO[bytes] | None) -> Any:
+    """Read one message.
+
+    Raises:
+        EOFError: the other side has ended.
+    """
+    assert file is not None
+    head = file.read(8)
+    data = file.read(int.from_bytes(head, "little"))
+    if len(head) < 8 or len(data) < int.from_bytes(head, "little"):
+        raise EOFError
+    return pickle.loads(data)  # noqa: S301  # from our own process, by a pipe
+
+
+# Where files are counted: processes of this machine, or a Beam pipeline.
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileToCount:
+    """A file, its format as `FORMATS` names it, and whether its contents are checked too.
+
+    index: its place among all files that are to be counted; answers come in any order.
+    listed: whether `file` is as a listing showed it; else whatever is at its path is counted.
+    """
+
+    index: int
+    file: StoredFile
+    file_format: str
+    checksums: bool = False
+    listed: bool = True
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CountedFile:
+    """What a file holds; both parts can be pickled."""
+
+    index: int
+    contents: FileContents
+
+
+def count_one(task: FileToCount, told: Told = untold) -> CountedFile:
+    """Return what one file holds; the one way in which every runner counts.
+
+    Raises:
+        MissingDependencyError: a package that the format or the place needs is not installed.
+    """
+    from shardctl.records.read_file import count_file, read_record_file
+
+    if task.listed:
+        contents = count_file(task.file, task.file_format, checksums=task.checksums, told=told)
+    else:
+        path, checksums = task.file.path, task.checksums
+        contents = read_record_file(path, task.file_format, checksums=checksums, told=told)
+    return CountedFile(index=task.index, contents=contents)
+
+
+@runtime_checkable
+class Runner(Protocol):
+    """Counts many files at once, in bounded memory."""
+
+    def count(self, files: Iterable[FileToCount]) -> Iterator[CountedFile]:
+        """Yield what each file holds, in the order in which they are done.
+
+        Files are asked for as room for them comes, in the thread that asks for answers. An end of
+        the asking, or an interrupt, ends the work.
+        """
+
+
+def _made(value: Any) -> Runner | None:
+    if isinstance(value, Sequence):  # a text or a list, which have a method `count` as well
+        return None
+    return value if isinstance(value, Runner) else None
+
+
+RunnerLike = Annotated[
+    Runner, made_kind(_made, needed="a runner, as beam_runner()", several="runners")
+]
