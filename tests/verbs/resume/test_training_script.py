@@ -18,10 +18,9 @@ from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.stages.text import parse_stages
-from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.answer import resume, resume_unseen
+from shardctl.verbs.resume.code import FRAMEWORKS, training_script
 from shardctl.verbs.resume.hosts import resume_on_hosts
-from shardctl.verbs.resume.seen import resume_unseen
-from shardctl.verbs.resume.training_script import FRAMEWORKS, training_script
 from tests.tfds_datasets import build_dataset
 
 NUM_CLASSES = 200
