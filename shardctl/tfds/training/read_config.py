@@ -27,8 +27,8 @@ from shardctl.tfds.builder_layout import Builder, RecordFiles, dataset_of, in_or
 from shardctl.tfds.imports import tensorflow_datasets
 from shardctl.tfds.training.global_seed import check_global_seed_of_plan
 from shardctl.tfds.training.records import RecordReader
+from shardctl.verbs.resume.answer import codes_of
 from shardctl.verbs.resume.apply_plan import applied
-from shardctl.verbs.resume.seen import codes_of
 
 
 def check_host(planned: Host, host: int | HostLike | None, *, what: str = "plan") -> None:
