@@ -16,7 +16,7 @@ import pytest
 import shardctl.tfds
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.tfds.training.global_seed import global_seed_of, seed_in_force
+from shardctl.tfds.training.read_config import global_seed_of, seed_in_force
 from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
 from tests.tfds_datasets import build_dataset, read_ids

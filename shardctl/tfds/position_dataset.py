@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any, TypeVar
 
 from shardctl.errors import MissingDependencyError, UsageError
-from shardctl.tfds.graphs.dataset_graph import end_iterators_at_exit
 from shardctl.tfds.imports import tensorflow, without_autograph
+from shardctl.tfds.training.own_elements import end_iterators_at_exit
 
 _MARK = "_shardctl_position"
 _PLACE = "_shardctl_place"

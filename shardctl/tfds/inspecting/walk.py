@@ -10,29 +10,13 @@ from typing import Any, Literal, NamedTuple
 
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.iteration.build import build
+from shardctl.stages import stages as call
 from shardctl.stages.part import KernelPair, Source, Stage
 from shardctl.stages.pipelines import readers_of
-from shardctl.stages.stages import (
-    WHY_OPEN,
-    ChooseFromDatasets,
-    Concatenate,
-    Map,
-    Opaque,
-    Pipeline,
-    Range,
-    Read,
-    Repeat,
-    SampleFromDatasets,
-    Shard,
-    Shared,
-    Skip,
-    Take,
-    Values,
-    WithOptions,
-    Zip,
-)
+from shardctl.stages.stages import WHY_OPEN, Map, Opaque, Pipeline, Range, Shared, WithOptions
 from shardctl.tfdata.mixture_weights import weights_of_logits
-from shardctl.tfds.recognizing.graph import (
+from shardctl.tfds.inspecting import stage_of
+from shardctl.tfds.inspecting.graph import (
     CACHES,
     LONGEST_RANGE,
     MAPS,
@@ -45,19 +29,13 @@ from shardctl.tfds.recognizing.graph import (
     num_rows,
     options_of,
 )
-from shardctl.tfds.recognizing.reader import (
+from shardctl.tfds.inspecting.reader import (
     FoundReader,
     UnknownReaderError,
     found_reader,
     reads_files,
 )
-from shardctl.tfds.recognizing.stage_of import (
-    deterministic,
-    keeps_in_memory,
-    kernel_pair,
-    opaque,
-    stages_of_operation,
-)
+from shardctl.verbs.inspect.answer import no_reader
 
 _COMBINE = ("ZipDataset", "DirectedInterleaveDataset")
 _MOST_CHOICES = 1 << 20  # that are written one by one
@@ -90,9 +68,8 @@ class _Walk:
             return self._behind(again, (), chain[known[-1]], chain[known[-1] + 1 :], level)
         if reads_files(chain[0]):
             return self._behind(*self._reader(chain, level), level)
-        source = _plain_source(chain[0])
-        if chain[0].op in _COMBINE:
-            source = self._combination(chain[0], level)
+        combines = chain[0].op in _COMBINE
+        source = self._combination(chain[0], level) if combines else _plain_source(chain[0])
         self._note(source, (chain[0],), level)
         return self._behind(source, (), chain[0], chain[1:], level)
 
@@ -129,14 +106,14 @@ class _Walk:
             unknown = Opaque(call="read of files", reason=str(error))
             self._note(unknown, (first,), level)
             return unknown, (), first, rest
-        own: tuple[tuple[WithOptions, Operation], ...] = ()
+        own: Stated = ()
         if reader.is_tfds:
             reader, own, rest = behind_tfds(reader, rest, self._options)
         if reader.in_order == "default" and self._options.hands_out_what_is_ready:
             reader = replace(reader, in_order="false")
         if self._options.op_determinism:
             reader = replace(reader, in_order="true", decodes_in_order=True)
-        source = Read()
+        source = call.Read()
         self._note(source, reader.operations, level, reader=reader)
         for stage, operation in own:
             self._note(stage, (operation,), level)
@@ -149,22 +126,22 @@ class _Walk:
     def _combination(self, operation: Operation, level: int) -> Source:
         if operation.op == "ZipDataset":
             inputs = tuple(self.pipeline(each, level + 1) for each in operation.inputs)
-            return _of_one_index(inputs) or Zip(inputs=inputs)
+            return _of_one_index(inputs) or call.Zip(inputs=inputs)
         selector, *given = operation.inputs
         stop = operation.flag("stop_on_empty_dataset")
         found = sampling(selector, len(given))
         inputs = tuple(self.pipeline(each, level + 1) for each in given)
         if found is not None:
-            return SampleFromDatasets(inputs=inputs, stop_on_empty=stop, **found._asdict())
+            return call.SampleFromDatasets(inputs=inputs, stop_on_empty=stop, **found._asdict())
         choices = _choices(selector, self._options)
-        return ChooseFromDatasets(inputs=inputs, choices=choices, stop_on_empty=stop)
+        return call.ChooseFromDatasets(inputs=inputs, choices=choices, stop_on_empty=stop)
 
     def _stages(self, operation: Operation, level: int) -> tuple[Stage, ...]:
         if operation.op == "ConcatenateDataset":
             other = self.pipeline(operation.inputs[1], level + 1)
-            stages: tuple[Any, ...] = (Concatenate(other=other),)
+            stages: tuple[Stage, ...] = (call.Concatenate(other=other),)
         else:
-            stages = stages_of_operation(operation, self._options)
+            stages = stage_of.stages_of_operation(operation, self._options)
         removed = _removed(operation, stages, self._options)
         if removed is not None:
             stages = removed
@@ -185,20 +162,16 @@ def _of_one_index(inputs: tuple[Pipeline, ...]) -> Range | None:
 
     None where that is not so, or it has no end.
     """
-    zipped = Pipeline(source=Zip(inputs=inputs))
+    zipped = Pipeline(source=call.Zip(inputs=inputs))
     if readers_of(zipped):
         return None
     try:
-        node = build(zipped, _no_reader)
+        node = build(zipped, no_reader)
         if node.is_infinite or not node.is_fixed or node.cardinality != node.num_elements:
             return None
     except ShardctlError:
         return None
     return Range(stop=node.num_elements) if node.num_elements >= 0 else None
-
-
-def _no_reader(read: Read) -> Any:
-    raise AssertionError(read)
 
 
 def _chain(root: Operation) -> tuple[Operation, ...]:
@@ -215,9 +188,7 @@ def _chain(root: Operation) -> tuple[Operation, ...]:
 def _is_generator(operation: Operation) -> bool:
     """Whether this is `from_generator`, which TensorFlow makes of a flat_map over one number."""
     function = operation.function if operation.op == "FlatMapDataset" else None
-    return function is not None and any(
-        node.op == "GeneratorDataset" for node in function.nodes.values()
-    )
+    return function is not None and function.generates
 
 
 def _counted(operation: Operation) -> Operation | None:
@@ -240,13 +211,12 @@ def _plain_source(operation: Operation) -> Source:
         length = _length(operation)
     except NoConstantError as error:
         return Opaque(call=_called(operation), reason=str(error))
-    return opaque(operation) if length is None else Range(stop=length)
+    return stage_of.opaque(operation) if length is None else Range(stop=length)
 
 
 def _length(operation: Operation) -> int | None:
     if operation.op == "RangeDataset":
-        numbers = (operation.number(name) for name in ("start", "stop", "step"))
-        return len(range(*numbers))
+        return len(_range(operation))
     if operation.op == "TensorSliceDataset":
         return num_rows(operation.others[0])
     if operation.op == "TensorDataset":
@@ -255,6 +225,10 @@ def _length(operation: Operation) -> int | None:
         per_element = len(operation.attributes["output_types"].list.type)
         return len(operation.others) // per_element
     return None
+
+
+def _range(operation: Operation) -> range:
+    return range(*(operation.number(name) for name in ("start", "stop", "step")))
 
 
 def _called(operation: Operation) -> str:
@@ -266,30 +240,28 @@ def _choices(selector: Operation, options: Options) -> Pipeline:
     chain = _chain(selector)
     values = chosen_values(chain[0])
     source: Source
-    if values is not None and _counts_on(values):
-        source = Range(stop=len(values))
-    elif values is None or len(values) > _MOST_CHOICES:
+    if values is None or (not _counts_on(values) and len(values) > _MOST_CHOICES):
         source = Opaque(call=_called(chain[0]), reason="what it chooses is not known")
+    elif _counts_on(values):
+        source = Range(stop=len(values))
     else:
-        source = Values(values=tuple(values))
+        source = call.Values(values=tuple(values))
     stages: list[Stage] = []
     for operation in chain[1:]:
-        if operation.op in _COMBINE or operation.op == "ConcatenateDataset":
+        if operation.op in (*_COMBINE, "ConcatenateDataset"):
             stages.append(Opaque(call=operation.op, reason="what it chooses is not known"))
         elif operation.function is not None and not operation.function.is_identity:
-            stages.append(
-                Opaque(call="map", reason="what it chooses is computed by code of the script")
-            )
+            reason = "what it chooses is computed by code of the script"
+            stages.append(Opaque(call="map", reason=reason))
         else:
-            stages += stages_of_operation(operation, options)
+            stages += stage_of.stages_of_operation(operation, options)
     return Pipeline(source=source, stages=tuple(stages))
 
 
 def _counts_on(values: Sequence[int]) -> bool:
     """Return whether values are 0, 1, 2 and so on; a range of any length is not listed for that."""
-    if isinstance(values, range):
-        return values == range(len(values))
-    return tuple(values) == tuple(range(len(values)))
+    numbers = range(len(values))
+    return values == numbers if isinstance(values, range) else tuple(values) == tuple(numbers)
 
 
 def _removed(
@@ -300,26 +272,24 @@ def _removed(
     TensorFlow takes such stages out (tensorflow/core/grappler/optimizers/data/
     noop_elimination.cc), unless options say no; then they still part a shuffle from a repeat.
     """
-    is_identity = (
-        operation.op in MAPS and operation.function is not None and operation.function.is_identity
-    )
+    is_identity = operation.is_identity
     if not is_identity and stages not in _NOTHING_DONE:
         return None
     if options.removes_nothing_done:
         # Those of a chain are left to the rules of the pipeline, where these see the same.
-        return () if is_identity or options.optimizations is False else None
+        return () if is_identity or options.stated.optimizations is False else None
     if is_identity or options.noop_elimination is None:
         return None
-    if stages == (Repeat(count=1),):
+    if stages == (call.Repeat(count=1),):
         return (Opaque(call="repeat", reason="noop_elimination=False keeps a repeat of one epoch"),)
     return (Map(),)
 
 
 _NOTHING_DONE: tuple[tuple[Stage, ...], ...] = (
-    (Take(count=-1),),
-    (Skip(count=0),),
-    (Repeat(count=1),),
-    (Shard(num_shards=1, index=0),),
+    (call.Take(count=-1),),
+    (call.Skip(count=0),),
+    (call.Repeat(count=1),),
+    (call.Shard(num_shards=1, index=0),),
 )
 
 
@@ -359,7 +329,7 @@ def sampling(selector: Operation, num_inputs: int) -> Sampling | None:
         return Sampling(
             weights=_weights(logits[0]),
             weights_dtype="float64" if logits.dtype.itemsize > _FLOAT32_BYTES else "float32",
-            seed=kernel_pair(numbers),
+            seed=stage_of.kernel_pair(numbers),
             rerandomize=numbers.flag("rerandomize_each_iteration") or None,
         )
     except (NoConstantError, UsageError):
@@ -414,7 +384,7 @@ def chosen_values(operation: Operation) -> Sequence[int] | None:
     """
     try:
         if operation.op == "RangeDataset":
-            return range(*(operation.number(name) for name in ("start", "stop", "step")))
+            return _range(operation)
     except NoConstantError:
         return None
     if operation.op not in ("TensorSliceDataset", "TensorDataset") or len(operation.others) != 1:
@@ -475,57 +445,52 @@ def _reshuffles(operation: Operation) -> bool:
 # _build_single_dataset.
 
 
-class BehindReader(NamedTuple):
-    """A reader with what belongs to it, the options that it states, and what is left behind it."""
-
-    reader: FoundReader
-    options: tuple[tuple[WithOptions, Operation], ...]
-    rest: tuple[Operation, ...]
+Stated = tuple[tuple[WithOptions, Operation], ...]
 
 
-def behind_tfds(reader: FoundReader, rest: tuple[Operation, ...], options: Options) -> BehindReader:
-    """Return TFDS's reader with all that TFDS itself puts behind it.
+def behind_tfds(
+    reader: FoundReader, rest: tuple[Operation, ...], options: Options
+) -> tuple[FoundReader, Stated, tuple[Operation, ...]]:
+    """Return TFDS's reader with what TFDS puts behind it, the options it states, and what is left.
 
     An autocache belongs to it where no order changes by it; else it is a stage, as it would be
     in a script. So is all that `as_supervised` and `batch_size` add.
     """
     left = list(rest)
+    own: list[Operation] = []
 
     def taken(*ops: str) -> Operation | None:
         """Return the next operation where it is one of these, which the reader then has."""
-        nonlocal reader
         if not left or left[0].op not in ops:
             return None
-        reader = replace(reader, operations=(*reader.operations, left[0]))
-        return left.pop(0)
+        own.append(left.pop(0))
+        return own[-1]
 
-    keeps_order = _keeps_its_order(reader)
-    asserted, stated, decoding = (
-        taken("AssertCardinalityDataset"),
-        taken("OptionsDataset"),
-        taken(*MAPS),
-    )
-    reader = replace(reader, asserts_cardinality=asserted is not None)
-    if decoding is not None and options.hands_out_what_is_ready and _runs_ahead(decoding):
-        reader = replace(reader, in_order="false", decodes_in_order=False)
-    if keeps_order and left and keeps_in_memory(left[0]):
+    asserted = taken("AssertCardinalityDataset")
+    stated, decoding = taken("OptionsDataset"), taken(*MAPS)
+    if _keeps_its_order(reader) and left and stage_of.keeps_in_memory(left[0]):
         taken("CacheDatasetV2")
     taken("PrefetchDataset")
-    own = []
-    if stated is not None:
-        said = options.in_force(options_of(stated))
-        if said.deterministic and reader.in_order == "true":
-            reader = replace(reader, settings=(*reader.settings, ("deterministic", True)))
-        if said.deterministic is not False:  # parallel maps of the script go by that too
-            said = replace(said, deterministic=None)
-        if said != WithOptions():
-            own.append((said, stated))
-    return BehindReader(reader=reader, options=tuple(own), rest=tuple(left))
+    reader = replace(
+        reader,
+        operations=(*reader.operations, *own),
+        asserts_cardinality=asserted is not None,
+    )
+    if decoding is not None and options.hands_out_what_is_ready and _runs_ahead(decoding):
+        reader = replace(reader, in_order="false", decodes_in_order=False)
+    if stated is None:
+        return reader, (), tuple(left)
+    said = options.in_force(options_of(stated))
+    if said.deterministic and reader.in_order == "true":
+        reader = replace(reader, settings=(*reader.settings, ("deterministic", True)))
+    if said.deterministic is not False:  # parallel maps of the script go by that too
+        said = replace(said, deterministic=None)
+    return reader, () if said == WithOptions() else ((said, stated),), tuple(left)
 
 
 def _runs_ahead(decoding: Operation) -> bool:
     """Return whether a map that options decide hands out what is ready first."""
-    if decoding.op == "MapDataset" or deterministic(decoding) is not None:
+    if decoding.op == "MapDataset" or stage_of.deterministic(decoding) is not None:
         return False
     try:
         return decoding.number("num_parallel_calls") != 1

@@ -17,10 +17,10 @@ from shardctl.saved.resume_plan import RunSegment
 from shardctl.settings.read_settings import ReadSettings, SettingsDocument, settings_in_force
 from shardctl.stages.text import pipeline_of, text_of
 from shardctl.tfds.builder_layout import in_order_of
-from shardctl.tfds.graphs.own_elements import Elements
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.position.deferred import position_of
-from shardctl.tfds.recognizing.graph import call_name
+from shardctl.tfds.inspecting.graph import call_name
+from shardctl.tfds.position_dataset import position_of
+from shardctl.tfds.training.own_elements import element_after, width_of
 from shardctl.verbs.resume.apply_plan import check_same_dataset
 
 _NEEDED = (
@@ -167,15 +167,15 @@ class OrderCounter:
     """Examples of the elements that stages hand out, as the order says."""
 
     def __init__(self, order: Order, loop: Loop, batch: int | None, first: int) -> None:
-        self._elements = Elements(order)
-        self._next = self._elements.element_after(loop.consumed)
+        self._order = order
+        self._next = element_after(order, loop.consumed)
 
     def __call__(self, element: Any) -> int:
         """Return how many examples the next element holds; one more than there are if none."""
         step, self._next = self._next, self._next + 1
-        if self._elements.up_to(step + 1) == step:
+        if self._order.steps_up_to(step + 1) == step:
             return 1
-        width = self._elements.width_of(step)
+        width = width_of(self._order, step)
         if len(_parts(element)) > 1 and _num_rows(element) != width:
             raise UsageError(_SEVERAL)
         return width

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME, DEFAULT_BLOCK
@@ -20,8 +20,8 @@ from shardctl.spec.host import Host
 from shardctl.stages.part import KernelPair
 from shardctl.stores.paths import RemotePath, as_bytes, file_in, is_remote, path_of, way_below
 from shardctl.stores.stores import is_file, store_of
-from shardctl.tfds.recognizing.graph import SHUFFLES, Function, NoConstantError, Operation, constant
-from shardctl.tfds.recognizing.stage_of import kernel_pair
+from shardctl.tfds.inspecting.graph import SHUFFLES, Function, NoConstantError, Operation, constant
+from shardctl.tfds.inspecting.stage_of import kernel_pair
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,8 +31,7 @@ PLAIN_SPLIT = "files"  # of record files without metadata
 _MANY_PARTS = 8  # of a spec, from which on a list of files says it better
 
 
-@dataclass(frozen=True, kw_only=True)
-class Piece:
+class Piece(NamedTuple):
     """What one row reads: `take` records of a file after the first `skip` (None: to its end)."""
 
     path: str
@@ -40,8 +39,7 @@ class Piece:
     take: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Listed:
+class Listed(NamedTuple):
     """A list of pieces as a reader states it.
 
     spec: the subsplit. sorting: `reverse` or `file_order`, where the list is sorted otherwise.
@@ -74,8 +72,7 @@ def _whole(path: str) -> str:
     return str(place) if isinstance(place, RemotePath) else os.path.abspath(place)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Row:
+class _Row(NamedTuple):
     """The examples [start, stop) of a split, all of one shard."""
 
     split: int
@@ -121,14 +118,11 @@ def _plain_dataset(paths: Sequence[str], file_format: str, compression: str) -> 
 
 def _counted(names: Sequence[str], file_format: str, compression: str) -> tuple[int, ...]:
     """Return how many records files hold; those that are known from the user's cache folder."""
-    files = []
-    for name in names:
-        file = store_of(name).status(name)
-        if file is None:
-            raise DatasetError(f"file {quoted(name, 200)} missing")
-        files.append(file)
+    files = [store_of(name).status(name) for name in names]
+    if None in files:
+        raise DatasetError(f"file {quoted(names[files.index(None)], 200)} missing")
     with known_counts(cache=True, earlier=None) as known:
-        counts = count_files(files, file_format, known)
+        counts = count_files([file for file in files if file is not None], file_format, known)
     for place in sorted(counts.broken):
         damage = counts.broken[place].damage
         why = "cannot be counted" if damage is None else damage.text
@@ -162,12 +156,12 @@ def _common_folder(names: Sequence[str]) -> str:
 
 def _places(dataset: Dataset) -> Mapping[str, tuple[int, int]]:
     """Return split and shard of every file, by its path."""
-    places = {}
-    for index, split in enumerate(dataset.splits):
-        for shard in range(split.num_shards):
-            folder, name = split.location(shard)
-            places[_whole(os.path.join(folder or "", name))] = (index, shard)
-    return places
+    return {
+        _whole(os.path.join(folder or "", name)): (index, shard)
+        for index, split in enumerate(dataset.splits)
+        for shard in range(split.num_shards)
+        for folder, name in [split.location(shard)]
+    }
 
 
 def _row(dataset: Dataset, place: tuple[int, int], piece: Piece) -> _Row:
@@ -205,7 +199,7 @@ def _merged(rows: Sequence[_Row]) -> Iterator[_Row]:
     here = rows[0]
     for row in rows[1:]:
         if (row.split, row.start) == (here.split, here.stop) and row.shard > here.shard:
-            here = replace(here, stop=row.stop, shard=row.shard)
+            here = here._replace(stop=row.stop, shard=row.shard)
             continue
         yield here
         here = row
@@ -338,19 +332,18 @@ def _in_order(operation: Operation) -> str:
 
 
 def _pieces(rows: Rows, function: FileFunction) -> Sequence[Piece]:
-    def column(index: int | None, default: int | None) -> Any:
-        if index is None:
-            return [default] * len(rows)
-        if index >= len(rows.columns):
-            raise UnknownReaderError("the function that opens a file uses a value from outside it")
-        return rows.columns[index]
-
-    columns = column(function.path, None), column(function.skip, 0), column(function.take, None)
+    indices = (function.path, function.skip, function.take)
+    if any(index is not None and index >= len(rows.columns) for index in indices):
+        raise UnknownReaderError("the function that opens a file uses a value from outside it")
     if not len(rows):
         raise UnknownReaderError("the list of its files is empty")
+    paths, skips, takes = (
+        [default] * len(rows) if index is None else rows.columns[index].tolist()
+        for index, default in zip(indices, (None, 0, None), strict=True)
+    )
     return [
-        Piece(path=os.fsdecode(path), skip=int(skip), take=None if take is None else int(take))
-        for path, skip, take in zip(*columns, strict=True)
+        Piece(path=os.fsdecode(path), skip=skip, take=take)
+        for path, skip, take in zip(paths, skips, takes, strict=True)
     ]
 
 
@@ -420,14 +413,17 @@ def _read(function: Function, name: str, steps: int) -> FileFunction | None:
 
 def _records(function: Function, name: str) -> FileFunction | None:
     path, compression = function.inputs(name)[:2]
-    while function.op(path) == "Reshape":
-        path = function.inputs(path)[0]
-    if path not in function.parameters:
+    parameter, text = _parameter(function, path), function.constant(compression)
+    if parameter is None or text is None:
         return None
-    text = function.constant(compression)
-    if text is None:
-        return None
-    return FileFunction(path=function.parameters.index(path), compression=text.item().decode())
+    return FileFunction(path=parameter, compression=text.item().decode())
+
+
+def _parameter(function: Function, name: str) -> int | None:
+    """Return which parameter a tensor is, reshaped or not; None where it is none."""
+    while function.op(name) == "Reshape":
+        name = function.inputs(name)[0]
+    return function.parameters.index(name) if name in function.parameters else None
 
 
 def _flat_map(function: Function, name: str) -> FileFunction | None:
@@ -438,19 +434,14 @@ def _flat_map(function: Function, name: str) -> FileFunction | None:
         return None
     if function.op(rows) == "TensorSliceDataset":
         inner = file_function(called)
-        (path,) = function.inputs(rows)
-        while function.op(path) == "Reshape":
-            path = function.inputs(path)[0]
-        if inner is None or path not in function.parameters or captured:
+        path = _parameter(function, *function.inputs(rows))
+        if inner is None or path is None or captured:
             return None
-        if (inner.path, inner.skip, inner.take) != (0, None, None):
-            return None
-        return replace(inner, path=function.parameters.index(path))
-    generates = [node.op for node in called.nodes.values() if node.op == "GeneratorDataset"]
-    if function.op(rows) == "TensorDataset" and generates and len(captured) == 1:
-        (path,) = captured
-        if path in function.parameters:
-            return FileFunction(path=function.parameters.index(path), is_parquet=True)
+        reads_whole = (inner.path, inner.skip, inner.take) == (0, None, None)
+        return replace(inner, path=path) if reads_whole else None
+    if function.op(rows) == "TensorDataset" and called.generates and len(captured) == 1:
+        path = _parameter(function, *captured)
+        return None if path is None else FileFunction(path=path, is_parquet=True)
     return None
 
 

@@ -26,7 +26,7 @@ from shardctl.saved.resume_plan import ResumePlan, RunSegment, settings_as_plann
 from shardctl.settings.read_settings import ReadSettings, refuse_loader
 from shardctl.spec.host import HostLike
 from shardctl.tfds.builder_layout import Builder, dataset_of
-from shardctl.tfds.position.counting import (
+from shardctl.tfds.position_counting import (
     SHAREABLE,
     Loop,
     OrderCounter,
@@ -39,9 +39,9 @@ from shardctl.tfds.position.counting import (
     records_of,
     stretch_of,
 )
-from shardctl.tfds.position.deferred import deferred, keep_place, place_of, trackable_class
-from shardctl.tfds.training.global_seed import check_global_seed
+from shardctl.tfds.position_dataset import deferred, keep_place, place_of, trackable_class
 from shardctl.tfds.training.pipeline import Transform
+from shardctl.tfds.training.read_config import check_global_seed
 from shardctl.tfds.training.resume import dataset_to_resume
 from shardctl.verbs.resume.answer import resume_order
 from shardctl.verbs.resume.stopped_hosts import SharedRun, shared_run

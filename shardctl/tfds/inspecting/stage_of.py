@@ -7,25 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 from shardctl.base.tfds_rules import DEFAULT_GRAPH_SEED, SEED_MODULUS
+from shardctl.stages import stages as call
 from shardctl.stages.part import KernelPair, Stage
-from shardctl.stages.stages import (
-    CACHE_IN_FILE,
-    WHY_OPEN,
-    AssertCardinality,
-    Batch,
-    Cache,
-    Filter,
-    Map,
-    Opaque,
-    Prefetch,
-    Repeat,
-    Shard,
-    Shuffle,
-    Skip,
-    Take,
-    Unbatch,
-)
-from shardctl.tfds.recognizing.graph import (
+from shardctl.stages.stages import CACHE_IN_FILE, WHY_OPEN, Map, Opaque
+from shardctl.tfds.inspecting.graph import (
     BATCHES,
     CACHES,
     MAPS,
@@ -45,24 +30,23 @@ def stages_of_operation(operation: Operation, options: Options) -> tuple[Stage, 
 
     options: those in force for the whole pipeline.
     """
-    make = _STAGES.get(operation.op)
-    if make is None:
-        return (opaque(operation),)
+    make, simple = _STAGES.get(operation.op), _SIMPLE.get(operation.op)
     try:
-        return make(operation, options)
+        if simple is not None:
+            return (simple(operation),)
+        return (opaque(operation),) if make is None else make(operation, options)
     except NoConstantError as error:
         return (Opaque(call=_call(operation.op), reason=str(error)),)
 
 
 def opaque(operation: Operation) -> Opaque:
     """Return the stage of an operation that says nothing about its order."""
-    call = _call(operation.op)
     named = call_name(operation.op)
-    named = "from_generator" if named == "generator" else named
-    for known in (operation.op, named):
+    for known in (operation.op, "from_generator" if named == "generator" else named):
         if known in WHY_OPEN:
             return Opaque(call=known, reason=WHY_OPEN[known])
-    return Opaque(call=call, reason=f"{operation.op} is no stage that shardctl knows")
+    reason = f"{operation.op} is no stage that shardctl knows"
+    return Opaque(call=_call(operation.op), reason=reason)
 
 
 def _call(op: str) -> str:
@@ -70,22 +54,14 @@ def _call(op: str) -> str:
 
 
 def _shuffle(operation: Operation, options: Options) -> tuple[Stage, ...]:
-    return (
-        Shuffle(
-            buffer=operation.number("buffer_size"),
-            seed=kernel_pair(operation),
-            reshuffle=None if operation.flag("reshuffle_each_iteration") else False,
-        ),
-    )
+    reshuffle = None if operation.flag("reshuffle_each_iteration") else False
+    buffer = operation.number("buffer_size")
+    return (call.Shuffle(buffer=buffer, seed=kernel_pair(operation), reshuffle=reshuffle),)
 
 
 def _batch(operation: Operation, options: Options) -> tuple[Stage, ...]:
-    return (
-        Batch(
-            size=operation.number("batch_size"),
-            drop_remainder=bool(operation.number("drop_remainder")),
-        ),
-    )
+    drop_remainder = bool(operation.number("drop_remainder"))
+    return (call.Batch(size=operation.number("batch_size"), drop_remainder=drop_remainder),)
 
 
 def _parallel_batch(operation: Operation, options: Options) -> tuple[Stage, ...]:
@@ -98,7 +74,7 @@ _TAKES_APART = "what it takes apart is not just what a batch made"
 
 def _unbatch(operation: Operation, options: Options) -> tuple[Stage, ...]:
     if _splits_batches(operation.input):
-        return (Unbatch(),)
+        return (call.Unbatch(),)
     why = (
         f"{_TAKES_APART}, so how many elements come of each depends on the data; behind a map, "
         "shapes tell it of batches made with drop_remainder=True"
@@ -119,12 +95,10 @@ def _splits_batches(below: Operation, depth: int = 1) -> bool:
         elif below.op in _COMBINES:
             inputs = below.inputs[_COMBINES[below.op] :]
             return all(_splits_batches(each, depth) for each in inputs)
-        elif below.op not in _KEEPS_BATCHES and not (
-            below.op in MAPS
-            and (
-                (below.function is not None and below.function.is_identity)
-                or (depth == 1 and _keeps_length(below))
-            )
+        elif not (
+            below.op in _KEEPS_BATCHES
+            or below.is_identity
+            or (depth == 1 and below.op in MAPS and _keeps_length(below))
         ):
             return False
         below = below.input
@@ -140,21 +114,19 @@ def _keeps_length(operation: Operation) -> bool:
 
 
 def _rebatch(operation: Operation, options: Options) -> tuple[Stage, ...]:
-    sizes = operation.value("batch_sizes")
-    if sizes is None or len(set(sizes.ravel().tolist())) != 1 or not sizes.ravel()[0] > 0:
+    value = operation.value("batch_sizes")
+    sizes = set() if value is None else set(value.ravel().tolist())
+    if len(sizes) != 1 or min(sizes) <= 0:
         return (Opaque(call="rebatch", reason="its batches have several sizes"),)
     if not _splits_batches(operation.input):
         return (Opaque(call="rebatch", reason=_TAKES_APART),)
-    drop = operation.value("drop_remainder")
-    return (
-        Unbatch(),
-        Batch(size=int(sizes.ravel()[0]), drop_remainder=drop is not None and bool(drop)),
-    )
+    drop_remainder = bool(operation.value("drop_remainder"))
+    return call.Unbatch(), call.Batch(size=sizes.pop(), drop_remainder=drop_remainder)
 
 
 def _cache(operation: Operation, options: Options) -> tuple[Stage, ...]:
     if keeps_in_memory(operation):
-        return (Cache(),)
+        return (call.Cache(),)
     return (Opaque(call=CACHE_IN_FILE, reason=WHY_OPEN[CACHE_IN_FILE]),)
 
 
@@ -165,12 +137,9 @@ def keeps_in_memory(cache: Operation) -> bool:
 
 
 def _parallel_map(operation: Operation, options: Options) -> tuple[Stage, ...]:
-    return (
-        Map(
-            calls=_or_auto(operation.number("num_parallel_calls")),
-            deterministic=None if options.op_determinism else deterministic(operation),
-        ),
-    )
+    calls = _or_auto(operation.number("num_parallel_calls"))
+    in_order = None if options.op_determinism else deterministic(operation)
+    return (Map(calls=calls, deterministic=in_order),)
 
 
 def deterministic(operation: Operation) -> bool | None:
@@ -178,42 +147,39 @@ def deterministic(operation: Operation) -> bool | None:
     return {"true": True, "false": False}.get(operation.text("deterministic"))
 
 
-def _parts(operation: Operation, options: Options) -> tuple[Stage, ...]:
-    """Return a stage that hands out what it reads: it does no more than part what it is between."""
-    return (Map(),)
+def _count(operation: Operation) -> int:
+    """Return a count, -1 for any that is negative, which has no end."""
+    return max(-1, operation.number("count"))
 
 
 def _or_auto(number: int) -> int | Literal["auto"]:
     return "auto" if number == _AUTOTUNE else number
 
 
-def _no_end(count: int) -> int | None:
-    return None if count < 0 else count
-
-
 Make = Callable[[Operation, Options], tuple[Stage, ...]]
+_SIMPLE: Mapping[str, Callable[[Operation], Stage]] = {
+    "RepeatDataset": lambda op: call.Repeat(count=_count(op) if _count(op) >= 0 else None),
+    "ShardDataset": lambda op: call.Shard(
+        num_shards=op.number("num_shards"), index=op.number("index")
+    ),
+    "TakeDataset": lambda op: call.Take(count=_count(op)),
+    "SkipDataset": lambda op: call.Skip(count=_count(op)),
+    "PrefetchDataset": lambda op: call.Prefetch(size=_or_auto(op.number("buffer_size"))),
+    "AssertCardinalityDataset": lambda op: call.AssertCardinality(count=op.number("cardinality")),
+    # These hand out what they read, and do no more than part what they are between: as does the
+    # zip of `enumerate`; others are sources.
+    **dict.fromkeys(("MapDataset", "FinalizeDataset", "ZipDataset"), lambda _: Map()),
+    **dict.fromkeys(("FilterDataset", "ParallelFilterDataset"), lambda _: call.Filter()),
+}
 _STAGES: Mapping[str, Make] = {
     **dict.fromkeys(SHUFFLES, _shuffle),
     **dict.fromkeys(BATCHES, _batch),
     **dict.fromkeys(CACHES, _cache),
-    "RepeatDataset": lambda op, _: (Repeat(count=_no_end(op.number("count"))),),
     "ParallelBatchDataset": _parallel_batch,
     "UnbatchDataset": _unbatch,
     "RebatchDatasetV2": _rebatch,
-    "ShardDataset": lambda op, _: (
-        Shard(num_shards=op.number("num_shards"), index=op.number("index")),
-    ),
-    "TakeDataset": lambda op, _: (Take(count=max(-1, op.number("count"))),),
-    "SkipDataset": lambda op, _: (Skip(count=max(-1, op.number("count"))),),
-    "MapDataset": _parts,
     "ParallelMapDatasetV2": _parallel_map,
-    "PrefetchDataset": lambda op, _: (Prefetch(size=_or_auto(op.number("buffer_size"))),),
     "OptionsDataset": lambda op, options: (options.in_force(options_of(op)),),
-    "FinalizeDataset": _parts,
-    "AssertCardinalityDataset": lambda op, _: (AssertCardinality(count=op.number("cardinality")),),
-    "ZipDataset": _parts,  # that of `enumerate`; others are sources
-    "FilterDataset": lambda op, _: (Filter(),),
-    "ParallelFilterDataset": lambda op, _: (Filter(),),
 }
 _KEEPS_BATCHES = (
     "PrefetchDataset",

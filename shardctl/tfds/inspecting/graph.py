@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from shardctl.errors import UsageError
 from shardctl.stages.stages import WithOptions
@@ -20,7 +20,6 @@ from shardctl.tfds.imports import tensorflow
 LONGEST_RANGE = (1 << 62) - 1  # one beyond this counts on for ever, as that of `enumerate` does
 _IGNORE_STATE = 1  # of stateful ops, tf.data.experimental.ExternalStatePolicy.IGNORE
 _DATASET = re.compile(r"Dataset(V\d+)?$")
-_IDENTITIES = frozenset(("Identity",))
 # Operations that are the same in one of several versions.
 MAPS = ("MapDataset", "ParallelMapDatasetV2")
 SHUFFLES = ("ShuffleDataset", "ShuffleDatasetV2", "ShuffleDatasetV3")
@@ -36,20 +35,40 @@ BATCHES = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Operation:
-    """One dataset operation: its op, its datasets, and its arguments by the names of the op.
+    """One dataset operation: its node in a graph, the datasets that it reads, its other inputs.
 
     object_name: what TensorFlow calls the dataset object; two operations of one name are one
         object that is used twice. None where TensorFlow gives none.
-    arguments: the nodes of the other inputs, None for what is no constant.
+    arguments: the nodes of the other inputs by the names of the op, None for what is no constant.
     """
 
-    op: str
-    object_name: str | None = None
+    node: Any
+    graph: Graph = field(repr=False)
     inputs: tuple[Operation, ...] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
     others: tuple[Any, ...] = ()
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    library: Library = field(repr=False)
+
+    @property
+    def op(self) -> str:
+        """The op of its node."""
+        return str(self.node.op)
+
+    @cached_property
+    def object_name(self) -> str | None:
+        """The name of the object; one by a script may be that of several, and is none."""
+        if "metadata" not in self.attributes:
+            return None
+        from tensorflow.core.framework import dataset_metadata_pb2  # no public name
+
+        written = self.attributes["metadata"].s
+        name: bytes = dataset_metadata_pb2.Metadata.FromString(written).name
+        return name.decode() if b":" in name else None
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """The attributes of its node."""
+        attributes: Mapping[str, Any] = self.node.attr
+        return attributes
 
     @property
     def input(self) -> Operation:
@@ -69,9 +88,8 @@ class Operation:
     def number(self, name: str) -> int:
         """Return an argument that is a whole number.
 
-        >>> Operation(op="TakeDataset", library=Library({})).number("count")
-        Traceback (most recent call last):
-        shardctl.tfds.recognizing.graph.NoConstantError: count of TakeDataset is no constant
+        Raises:
+            NoConstantError: TensorFlow computes it anew.
         """
         value = self.value(name)
         if getattr(value, "size", 0) != 1:
@@ -84,25 +102,27 @@ class Operation:
 
     def text(self, name: str) -> str:
         """Return an attribute that is a text, empty where there is none."""
-        attribute = self.attributes.get(name)
-        return "" if attribute is None else attribute.s.decode()
+        return str(self.attributes[name].s.decode()) if name in self.attributes else ""
 
     def flag(self, name: str) -> bool:
         """Return an attribute that is true or false."""
-        attribute = self.attributes.get(name)
-        return attribute is not None and bool(attribute.b)
+        return name in self.attributes and bool(self.attributes[name].b)
 
     @property
     def shapes(self) -> tuple[Any, ...]:
         """The shapes of the components of its elements; a length that differs is -1."""
-        attribute = self.attributes.get("output_shapes")
-        return () if attribute is None else tuple(attribute.list.shape)
+        name = "output_shapes"
+        return tuple(self.attributes[name].list.shape) if name in self.attributes else ()
 
-    @property
+    @cached_property
     def function(self) -> Function | None:
         """The function that it applies, None without one."""
-        attribute = self.attributes.get("f")
-        return None if attribute is None else self.library.function(attribute.func.name)
+        return self.graph.function_of(self.node)
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether it is a map that returns its elements as they are."""
+        return self.op in MAPS and self.function is not None and self.function.is_identity
 
 
 def call_name(op: str) -> str:
@@ -119,29 +139,12 @@ class NoConstantError(Exception):
     """An argument that TensorFlow computes anew, so that nobody can say what it is."""
 
 
-class Library:
-    """The functions of a graph by their names."""
-
-    def __init__(self, functions: Mapping[str, Any]) -> None:
-        self._functions = functions
-
-    def function(self, name: str) -> Function | None:
-        """Return the function of a name, None where the graph has none."""
-        found = self._functions.get(name)
-        return None if found is None else Function(definition=found, library=self)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Function:
     """A function of a graph: the body that `map` or `interleave` applies to an element."""
 
     definition: Any
-    library: Library
-
-    @property
-    def name(self) -> str:
-        """The name, which tells the Python function: `__inference_Dataset_map_decode_86`."""
-        return str(self.definition.signature.name)
+    graph: Graph
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
@@ -164,12 +167,17 @@ class Function:
         """Whether it returns its parameters as they are (noop_elimination.cc removes such maps)."""
         return not self.definition.signature.is_stateful and self.returned == self.parameters
 
+    @property
+    def generates(self) -> bool:
+        """Whether elements are made by code in Python."""
+        return any(node.op == "GeneratorDataset" for node in self.nodes.values())
+
     def origin(self, tensor: str) -> str:
         """Return the name of the node or parameter that a tensor is, behind identities."""
-        name = tensor.partition(":")[0]
+        name = _name(tensor)
         node = self.nodes.get(name)
-        while node is not None and node.op in _IDENTITIES and len(_data_inputs(node)) == 1:
-            name = _data_inputs(node)[0].partition(":")[0]
+        while node is not None and node.op == "Identity" and len(_data_inputs(node)) == 1:
+            name = _name(_data_inputs(node)[0])
             node = self.nodes.get(name)
         return name
 
@@ -184,8 +192,7 @@ class Function:
 
     def called(self, name: str) -> Function | None:
         """Return the function that a node applies."""
-        node = self.nodes[name]
-        return self.library.function(node.attr["f"].func.name) if "f" in node.attr else None
+        return self.graph.function_of(self.nodes[name])
 
     def constant(self, name: str) -> Any:
         """Return a constant of the function, None where a node is none."""
@@ -205,98 +212,107 @@ def operation_of(dataset: Any) -> Operation:
             "the dataset is made inside a tf.function or a tf.Graph, where TensorFlow only traces "
             "it; inspect it outside"
         )
-    definition = tf.compat.v1.GraphDef()
     try:
         written = tf.raw_ops.DatasetToGraphV2(
-            input_dataset=dataset._variant_tensor,
-            external_state_policy=_IGNORE_STATE,
-            strip_device_assignment=True,
+            input_dataset=dataset._variant_tensor, external_state_policy=_IGNORE_STATE
         )
-        definition.ParseFromString(written.numpy())
+        return Graph(tf.compat.v1.GraphDef.FromString(written.numpy())).root()
     except (tf.errors.OpError, ValueError) as error:
         said = str(error).partition(" [Op:")[0].rpartition("}} ")[2]
         raise UsageError(
             f"TensorFlow does not write this dataset as a graph: {said}; inspect the dataset "
             "before that stage"
         ) from error
-    return _Graph(definition).root()
 
 
-class _Graph:
+class Graph:
+    """What TensorFlow writes of a dataset: nodes, and functions, by their names."""
+
     def __init__(self, definition: Any) -> None:
-        self._nodes = {node.name: node for node in definition.node}
-        self._library = Library({f.signature.name: f for f in definition.library.function})
+        self.definition = definition
+        self.nodes: dict[str, Any] = {node.name: node for node in definition.node}
+        self._functions = {f.signature.name: f for f in definition.library.function}
         self._made: dict[str, Operation] = {}
 
     def root(self) -> Operation:
-        (end,) = (node for node in self._nodes.values() if node.op == "_Retval")
-        return self._operation(_name(end.input[0]))
-
-    def _operation(self, name: str) -> Operation:
+        """Return the operation at the end, with all that it reads."""
+        (end,) = (node for node in self.nodes.values() if node.op == "_Retval")
         # Inputs first and without recursion: a pipeline may be thousands of stages long.
-        waiting = [name]
+        waiting = [_name(end.input[0])]
         while waiting:
-            here = waiting[-1]
-            missing = [
-                _name(each)
-                for each in _data_inputs(self._nodes[here])
-                if self._is_dataset(_name(each)) and _name(each) not in self._made
-            ]
-            if missing and here not in self._made:
+            here = self.nodes[waiting[-1]]
+            inputs = filter(self._is_dataset, map(_name, _data_inputs(here)))
+            missing = [name for name in inputs if name not in self._made]
+            if missing and here.name not in self._made:
                 waiting += missing
                 continue
             waiting.pop()
-            self._made.setdefault(here, self._make(self._nodes[here]))
-        return self._made[name]
+            self._made.setdefault(here.name, self._operation(here))
+        return self._made[here.name]
 
-    def _make(self, node: Any) -> Operation:
-        arguments: dict[str, Any] = {}
-        others = []
-        datasets = []
-        for argument, name in zip(_argument_names(node), _data_inputs(node), strict=False):
-            source = _name(name)
-            if self._is_dataset(source):
-                datasets.append(self._made[source])
+    def function_of(self, node: Any) -> Function | None:
+        """Return the function that a node applies, None where the graph has none."""
+        found = self._functions.get(node.attr["f"].func.name) if "f" in node.attr else None
+        return None if found is None else Function(definition=found, graph=self)
+
+    def ops_in_functions(self, node: Any) -> set[str]:
+        """Return the names of all ops in the functions of a node, and in those that these call."""
+        found: set[str] = set()
+        ahead = [attr.func.name for attr in node.attr.values() if attr.HasField("func")]
+        seen: set[str] = set()
+        while ahead:
+            name = ahead.pop()
+            if name in seen or name not in self._functions:
                 continue
-            source_node = self._constant_of(source)
-            arguments.setdefault(argument, source_node)
-            others.append(source_node)
+            seen.add(name)
+            for inner in self._functions[name].node_def:
+                found.add(inner.op)
+                ahead.append(inner.op)  # a call of a function is an op of its name
+                for attr in inner.attr.values():
+                    ahead += [attr.func.name, *(f.name for f in attr.list.func)]
+        return found - self._functions.keys()
+
+    def below(self, node: Any) -> Iterator[Any]:
+        """Yield a node and every node that it needs."""
+        ahead, seen = [node.name], set()
+        while ahead:
+            name = ahead.pop()
+            if name not in seen:
+                seen.add(name)
+                yield self.nodes[name]
+                ahead += map(_name, self.nodes[name].input)
+
+    def _operation(self, node: Any) -> Operation:
+        arguments: dict[str, Any] = {}
+        others, datasets = [], []
+        for argument, tensor in zip(_argument_names(node), _data_inputs(node), strict=False):
+            if self._is_dataset(name := _name(tensor)):
+                datasets.append(self._made[name])
+                continue
+            found = self.nodes[name]
+            while found.op == "Identity":
+                found = self.nodes[_name(found.input[0])]
+            others.append(found if found.op == "Const" else None)
+            arguments.setdefault(argument, others[-1])
         return Operation(
-            op=node.op,
-            object_name=_object_name(node),
+            node=node,
+            graph=self,
             inputs=tuple(datasets),
             arguments=arguments,
             others=tuple(others),
-            attributes=node.attr,
-            library=self._library,
         )
 
-    def _constant_of(self, name: str) -> Any:
-        node = self._nodes[name]
-        while node.op in _IDENTITIES:
-            node = self._nodes[_name(node.input[0])]
-        return node if node.op == "Const" else None
-
     def _is_dataset(self, name: str) -> bool:
-        return _DATASET.search(self._nodes[name].op) is not None
+        return _DATASET.search(self.nodes[name].op) is not None
 
 
 def _name(tensor: str) -> str:
-    return tensor.partition(":")[0]
+    """Return the name of the node of an input, which may name an output of it."""
+    return tensor.removeprefix("^").partition(":")[0]
 
 
 def _data_inputs(node: Any) -> list[str]:
     return [name for name in node.input if not name.startswith("^")]
-
-
-def _object_name(node: Any) -> str | None:
-    """Return the name that TensorFlow gives the object; one by a script may be that of several."""
-    if "metadata" not in node.attr:
-        return None
-    from tensorflow.core.framework import dataset_metadata_pb2  # no public name
-
-    name: bytes = dataset_metadata_pb2.Metadata.FromString(node.attr["metadata"].s).name
-    return name.decode() if b":" in name else None
 
 
 def _argument_names(node: Any) -> list[str]:
@@ -335,7 +351,7 @@ def constant(node: Any) -> Any:
 
 def num_rows(node: Any) -> int | None:
     """Return the length of a constant along its first axis, without reading its values."""
-    if node is None or node.op != "Const":
+    if node is None:
         return None
     shape: Sequence[Any] = node.attr["value"].tensor.tensor_shape.dim
     return int(shape[0].size) if shape else None
@@ -344,9 +360,8 @@ def num_rows(node: Any) -> int | None:
 # The options of a pipeline, as they are in force at its end.
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """What options say about the order, for the whole of a pipeline.
+class Options(NamedTuple):
+    """The options of a whole pipeline: those about its order, and two that take stages out.
 
     Options that are set twice are merged, and the outermost wins, so only what is in force counts.
 
@@ -354,10 +369,7 @@ class Options:
     op_determinism: `tf.config.experimental.enable_op_determinism`, which stands above them.
     """
 
-    deterministic: bool | None = None
-    fusion: bool | None = None
-    optimizations: bool | None = None
-    warm_start: bool | None = None
+    stated: WithOptions = WithOptions()
     noop_elimination: bool | None = None
     op_determinism: bool = False
 
@@ -365,49 +377,39 @@ class Options:
     def removes_nothing_done(self) -> bool:
         """Whether TensorFlow takes stages out that do nothing."""
         if self.noop_elimination is None:
-            return self.optimizations is not False
+            return self.stated.optimizations is not False
         return self.noop_elimination
 
     @property
     def hands_out_what_is_ready(self) -> bool:
         """Whether parallel stages that say nothing else hand out what is ready first."""
-        return self.deterministic is False and not self.op_determinism
+        return self.stated.deterministic is False and not self.op_determinism
 
-    def in_force(self, stated: Options) -> WithOptions:
+    def in_force(self, stated: WithOptions) -> WithOptions:
         """Return `with_options` with what it states and nothing later overrides."""
-        said = {
-            each.name: value
-            for each in fields(WithOptions)
-            if (value := getattr(stated, each.name)) is not None
-            and value == getattr(self, each.name)
+        kept = {
+            name: getattr(stated, name)
+            for name in WithOptions.attributes
+            if getattr(stated, name) == getattr(self.stated, name)
+            and not (self.op_determinism and name == "deterministic")
         }
-        if self.op_determinism:
-            said.pop("deterministic", None)
-        return WithOptions(**said)
+        return WithOptions(**kept)
 
 
-# What each field is in the messages of TensorFlow's graphs, and within which.
-_WITHIN = {
-    "deterministic": ("deterministic", ""),
-    "fusion": ("shuffle_and_repeat_fusion", "optimization"),
-    "optimizations": ("apply_default_optimizations", "optimization"),
-    "warm_start": ("warm_start", ""),
-    "noop_elimination": ("noop_elimination", "optimization"),
-}
-
-
-def options_of(operation: Operation) -> Options:
+def options_of(operation: Operation) -> WithOptions:
     """Return what one `with_options` states."""
     from tensorflow.core.framework import dataset_options_pb2  # no public name
 
     message = dataset_options_pb2.Options.FromString(operation.attributes["serialized_options"].s)
     said: dict[str, Any] = {}
-    for field_name, (name, within) in _WITHIN.items():
-        part = message.optimization_options if within else message
+    for field_name, attribute in WithOptions.attributes.items():
+        within, _, last = attribute.rpartition(".")
+        part, name = message.optimization_options if within else message, last
+        name = name.removeprefix("experimental_")
         # Members of a oneof are set or not.
         is_set = part.WhichOneof(f"optional_{name}") is not None
         said[field_name] = bool(getattr(part, name)) if is_set else None
-    return Options(**said)
+    return WithOptions(**said)
 
 
 def options_in_force(dataset: Any) -> Options:
@@ -415,12 +417,14 @@ def options_in_force(dataset: Any) -> Options:
     from tensorflow.python.framework import config  # no public name
 
     options = dataset.options()
-    optimization = options.experimental_optimization
+
+    def of(attribute: str) -> bool | None:  # older versions of TensorFlow have no warm start
+        within, _, name = attribute.rpartition(".")
+        found: bool | None = getattr(getattr(options, within) if within else options, name, None)
+        return found
+
     return Options(
-        deterministic=options.deterministic,
-        fusion=optimization.shuffle_and_repeat_fusion,
-        optimizations=optimization.apply_default_optimizations,
-        warm_start=getattr(options, "experimental_warm_start", None),
-        noop_elimination=optimization.noop_elimination,
+        stated=WithOptions(**{name: of(path) for name, path in WithOptions.attributes.items()}),
+        noop_elimination=of("experimental_optimization.noop_elimination"),
         op_determinism=bool(config.is_op_determinism_enabled()),
     )
