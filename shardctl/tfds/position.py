@@ -44,7 +44,7 @@ from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.read_config import check_global_seed
 from shardctl.tfds.training.resume import dataset_to_resume
 from shardctl.verbs.resume.answer import resume_order
-from shardctl.verbs.resume.shared_run import SharedRun, shared_run
+from shardctl.verbs.resume.stopped_hosts import SharedRun, shared_run
 
 
 class Position:

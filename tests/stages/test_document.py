@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.errors import UsageError
-from shardctl.files.yaml_text import parse_yaml
+from shardctl.files.parse import parse_yaml
 from shardctl.stages.stages import (
     Batch,
     Cache,

@@ -19,8 +19,8 @@ from shardctl.base.text import printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.metadata.index.workers import FileToCount, LocalRunner, Runner
 from shardctl.records.contents import FileContents
+from shardctl.stores.paths import split_path
 from shardctl.stores.store import StoredFile
-from shardctl.stores.stores import split_path
 
 if TYPE_CHECKING:
     from shardctl.metadata.layouts import IndexedFile, IndexedLayout

@@ -33,8 +33,8 @@ from shardctl.tfdata.seed_generator import ScriptSeeds
 from shardctl.tfds.builder_layout import Builder, RecordFiles, dataset_of, in_order_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets
 from shardctl.tfds.training.records import RecordReader, paths_of
+from shardctl.verbs.resume.answer import codes_of
 from shardctl.verbs.resume.apply_plan import applied
-from shardctl.verbs.resume.seen import codes_of
 
 
 def check_host(planned: Host, host: int | HostLike | None, *, what: str = "plan") -> None:

@@ -37,7 +37,7 @@ from shardctl.stages.stages import (
     Unbatch,
     Zip,
 )
-from shardctl.stores.remote_path import RemotePath, path_of
+from shardctl.stores.paths import RemotePath, path_of
 from shardctl.tfds.builder_layout import builder_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
 from shardctl.tfds.training.pipeline import StageCalls, pipeline, shard_of_host

@@ -36,9 +36,9 @@ from shardctl.records.contents import Damage, FileContents
 from shardctl.records.read_file import why_not_read
 from shardctl.spec.reads import Reads
 from shardctl.stores.anywhere import answers, is_file
-from shardctl.stores.remote_path import RemotePath, file_in, path_of
+from shardctl.stores.paths import file_in
 from shardctl.stores.store import StoredFile
-from shardctl.stores.stores import is_remote
+from shardctl.verbs.verify.file_checks import Place, missing_as_one, note_finding, read_record_files
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

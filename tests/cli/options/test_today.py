@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
+from shardctl.cli.options.dataset import DatasetOptions
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions
-from shardctl.cli.options.today import Today
 from shardctl.metadata.layouts import read_layout_file
 from shardctl.saved.snapshot import Snapshot
 from shardctl.saved.snapshot_file import read_comparable

@@ -18,7 +18,7 @@ import pytest
 import shardctl
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
 from shardctl.files.documents import to_yaml
-from shardctl.files.silence import silent_libraries
+from shardctl.files.streams import silent_libraries
 from shardctl.metadata.index import beam_runner as pipeline
 from shardctl.metadata.index.answer import index_document
 from shardctl.metadata.index.beam_runner import BeamRunner, beam_runner
