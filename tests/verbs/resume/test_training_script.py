@@ -61,7 +61,6 @@ def run(text: str, folder: Path, after: int | None = None) -> dict[str, Any]:
         Its names, and as "trained" the labels of each batch; of `fit` empty lists.
     """
     import keras
-
     from shardctl.tfds.position.position import Position
 
     if "flax" in text:
