@@ -72,7 +72,6 @@ class Shuffle(Stage):
         value("seed"),
         value("reshuffle", "reshuffle_each_iteration"),
     )
-    weight = 3.0
     buffer: Buffer
     seed: Seed | None = None
     reshuffle: bool | None = None
@@ -103,7 +102,6 @@ class Repeat(Stage):
 
     name = "repeat"
     parameters = (value("count"),)
-    weight = 2.5
     count: Times | None = None
 
     @property
@@ -136,7 +134,6 @@ class Batch(Stage):
         value("calls", "num_parallel_calls"),
         value("deterministic"),
     )
-    weight = 2.0
     size: PositiveCount
     drop_remainder: bool = False
 
@@ -262,7 +259,6 @@ class Cache(Stage):
     name = "cache"
     effect = "later passes repeat the first whole one"
     parameters = (value("filename"),)
-    weight = 1.2
 
     @classmethod
     def made(cls, values: dict[str, Any]) -> tuple[Part, ...]:
@@ -285,7 +281,6 @@ class Map(Stage):
     name = "map"
     effect = "keeps the order; parts a shuffle from a repeat"
     parameters = (FUNCTION, value("calls", "num_parallel_calls"), value("deterministic"))
-    weight = 1.0
     takes_function = True
     keeps_order = True
     calls: Calls | None = None
@@ -312,7 +307,6 @@ class Prefetch(Stage):
     name = "prefetch"
     effect = "keeps the order; reads ahead"
     parameters = (value("size", "buffer_size"),)
-    weight = 0.8
     keeps_order = True
     size: Held = "auto"
 
@@ -355,7 +349,6 @@ class WithOptions(Stage):
         value("optimizations", "apply_default_optimizations", by_name=True),
         value("warm_start", "experimental_warm_start", by_name=True),
     )
-    weight = 0.9
     keeps_order = True
     # What each field is among `tf.data.Options`.
     attributes: ClassVar[Mapping[str, str]] = {
