@@ -17,17 +17,17 @@ from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.draw.setting_origins import located
 from shardctl.errors import DatasetError, ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.files.fields import said_about
-from shardctl.files.json_text import is_json
+from shardctl.files.parse import is_json
 from shardctl.metadata.project_file import Project, read_project
 from shardctl.metadata.reference import Fallback, choose_dataset, read_dataset
 from shardctl.order.plan_order import plan_order
-from shardctl.saved.comparable_file import listing_of_plan, parse_comparable, read_comparable
-from shardctl.saved.pinned_sources import dataset_as_given, ref_as_pinned, spec_as_pinned
 from shardctl.saved.resume_plan import ListedPlan, PlanListing, ResumePlan
-from shardctl.saved.snapshot import Snapshot
+from shardctl.saved.snapshot import Snapshot, ref_as_pinned, spec_as_pinned
+from shardctl.saved.snapshot_file import listing_of_plan, parse_comparable, read_comparable
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.spec.reads import reads_of
-from shardctl.stores.file_text import read_file, working_folder
+from shardctl.stores.paths import working_folder
+from shardctl.stores.stores import read_file
 from shardctl.verbs.diff.answer import EXACT_LIMIT, Diff, PinnedOrder, settings_to_fall_back_on
 from shardctl.verbs.diff.answer import diff as compare
 from shardctl.verbs.diff.plans import PlansDiff, diff_plans
@@ -179,7 +179,7 @@ def _now(
 
 def _named_by(pinned: PinnedOrder, given: object) -> Dataset:
     if pinned.live is not None:
-        return dataset_as_given(pinned.live)
+        return pinned.live.dataset_as_given
     kept, folder = pinned.snapshot, working_folder()
     if isinstance(given, str | os.PathLike):
         folder /= Path(given).parent

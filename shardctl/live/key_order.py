@@ -23,7 +23,7 @@ from shardctl.base.text import counted, printable
 from shardctl.dataset.dataset import Dataset, as_dataset, dataset_title
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
-from shardctl.files.json_text import parse_json
+from shardctl.files.parse import parse_json
 from shardctl.order.file_formats import why_not_as_dataset
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, plan_order
@@ -33,8 +33,8 @@ from shardctl.saved.resume_plan import RunSegment, settings_as_planned
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.spec.reads import reads_of
 from shardctl.tfds.builder_layout import dataset_of
-from shardctl.tfds.position.counting import SHAREABLE, check_same_order, records_of, stretch_of
-from shardctl.verbs.resume.shared_run import SharedRun, shared_run
+from shardctl.tfds.position_counting import SHAREABLE, check_same_order, records_of, stretch_of
+from shardctl.verbs.resume.stopped_hosts import SharedRun, shared_run
 
 _CHUNK = 1 << 16  # keys made at once; some of the time goes into the first of them
 _KEPT = 4  # threads that read ahead are in two of them where one ends

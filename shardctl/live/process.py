@@ -23,7 +23,7 @@ from shardctl.live.library import Source
 from shardctl.live.real_data import RowFiles
 from shardctl.loaders.loader import Loader, library_of
 from shardctl.loaders.loader_sequence import LoaderConfig
-from shardctl.metadata.index.counting.child import begin, connected, receive, send, start_child
+from shardctl.metadata.index.workers import begin, connected, receive, send, start_child
 
 _AT_ONCE = 4096  # examples that are compared, and sent, together
 

@@ -30,13 +30,16 @@ from shardctl.metadata.loader_versions import (
     installed_version,
     keep_verified,
 )
-from shardctl.order.file_formats import refuse_open_splits
-from shardctl.order.loader_order import LoaderOrder
-from shardctl.order.loader_version import LoaderVersion, installed_loader_version
-from shardctl.order.plan_order import PlannedOrder, order_of_loader, resolved_spec
+from shardctl.order.file_formats import refuse_open_splits, resolved_spec
+from shardctl.order.loader_order import LoaderOrder, LoaderVersion, installed_loader_version
+from shardctl.order.plan_order import PlannedOrder, order_of_loader
 from shardctl.saved.resume_plan import ResumePlan
-from shardctl.settings.document import settings_in_force
-from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.settings.read_settings import (
+    ReadSettings,
+    SettingsLike,
+    as_settings,
+    settings_in_force,
+)
 from shardctl.spec.host import Host
 from shardctl.spec.subsplit import resolve_subsplit
 from shardctl.verbs.resume.proof import prove

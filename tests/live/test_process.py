@@ -64,7 +64,7 @@ def test_a_refusal_and_a_death_are_told_apart() -> None:
 def test_a_python_that_does_not_start_is_trouble(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("shardctl.metadata.index.counting.child._PROGRAM", "raise SystemExit(3)")
+    monkeypatch.setattr("shardctl.metadata.index.workers._PROGRAM", "raise SystemExit(3)")
     with (
         LoaderProcess(entry(toy_loaders.InOrder)) as process,
         pytest.raises(DatasetError, match="ended with 3 before it began"),

@@ -15,15 +15,14 @@ from shardctl.base.text import choices, public_url, quoted
 from shardctl.dataset.dataset import Split
 from shardctl.dataset.shard_files import PackedInts, ShardFiles
 from shardctl.errors import DatasetError, UsageError
-from shardctl.metadata.index.answer import Arrangement, BrokenFile, Index, IndexedSplit, NameProblem
-from shardctl.metadata.index.counting.counting import Counts, count_files
-from shardctl.metadata.index.counting.known import known_counts
-from shardctl.metadata.index.counting.local_runner import checked_jobs
+from shardctl.metadata.index.answer import Index, IndexedSplit
+from shardctl.metadata.index.count import Counts, count_files, known_counts
 from shardctl.metadata.index.listing import list_files
-from shardctl.metadata.index.names import arrange
-from shardctl.metadata.index.runner import RunnerLike
+from shardctl.metadata.index.names import Arrangement, NameProblem, arrange
 from shardctl.metadata.index.sidecars import Sidecars
 from shardctl.metadata.index.tfds_metadata import patterned
+from shardctl.metadata.index.workers import RunnerLike, checked_jobs
+from shardctl.metadata.layouts import BrokenFile
 from shardctl.records.contents import Compression, Damage, FileContents
 from shardctl.records.read_file import FORMATS, format_of, why_not_read
 

@@ -15,7 +15,7 @@ from shardctl.dataset.identity import DatasetHead, differences, folder_order, or
 from shardctl.errors import UsageError
 from shardctl.loaders.loader import LOADERS
 from shardctl.saved.snapshot import PinnedSplit, Snapshot
-from shardctl.settings.document import settings_of_document
+from shardctl.settings.read_settings import settings_of_document
 from shardctl.settings.short_form import stages_of
 from shardctl.settings.table import SETTINGS
 from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES

@@ -11,16 +11,8 @@ import typer
 
 from shardctl.base.text import printable, quoted
 from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import (
-    AllOption,
-    Formats,
-    OutputOptions,
-    as_code,
-    as_json,
-    as_table,
-    as_yaml,
-)
 from shardctl.cli.options.dataset import (
+    DatasetOptions,
     dataset_and_refs,
     project_here,
     refs_to_keep,
@@ -28,11 +20,23 @@ from shardctl.cli.options.dataset import (
 )
 from shardctl.cli.options.names import path_from_repository, setting_origins, typed_again
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, Flag, argument, option
-from shardctl.cli.output import fail, say, warn, write
+from shardctl.cli.options.shared import Flag, argument, option
+from shardctl.cli.output import (
+    AllOption,
+    Formats,
+    OutputOptions,
+    as_code,
+    as_json,
+    as_table,
+    as_yaml,
+    fail,
+    say,
+    warn,
+    write,
+)
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.settings.table import SETTING_BY_FIELD
-from shardctl.stores.file_text import working_folder
+from shardctl.stores.paths import working_folder
 
 if TYPE_CHECKING:
     from shardctl.metadata.reference import ChosenDataset
@@ -81,7 +85,7 @@ class Beside:
         Raises:
             UsageError: the file cannot be written; what it held is still there.
         """
-        from shardctl.files.json_text import is_json
+        from shardctl.files.parse import is_json
         from shardctl.saved.snapshot_file import snapshot_json, snapshot_yaml
 
         rules = self.pinned.rules
@@ -120,7 +124,7 @@ class Today:
         Raises:
             ShardctlError: the dataset is not found, or settings or the spec do not fit it.
         """
-        from shardctl.saved.pinned_sources import spec_as_pinned
+        from shardctl.saved.snapshot import spec_as_pinned
         from shardctl.verbs.diff.answer import PinnedOrder, diff, settings_to_fall_back_on
         from shardctl.verbs.snapshot.answer import snapshot
 
@@ -187,7 +191,7 @@ class Today:
     def _dataset(self, pinned: "Snapshot", path: str) -> "ChosenDataset":
         """Return the dataset of today: the one that is chosen for all, else that of the file."""
         from shardctl.metadata.reference import Fallback
-        from shardctl.saved.pinned_sources import ref_as_pinned
+        from shardctl.saved.snapshot import ref_as_pinned
 
         refs, folder = pinned.refs or (ref_as_pinned(pinned),), os.path.dirname(path)
         for key in ("all", (refs, folder)):
@@ -263,7 +267,7 @@ def diff(
 
 
 def _read(path: str) -> "Snapshot | PlanListing":
-    from shardctl.saved.comparable_file import parse_comparable, read_comparable
+    from shardctl.saved.snapshot_file import parse_comparable, read_comparable
 
     if path == "-":
         return parse_comparable(text_on_stdin(), source="stdin")

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import (
+from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
+from shardctl.cli.options.names import setting_origins
+from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.shared import Splits, flag, option
+from shardctl.cli.output import (
     Formats,
     OutputOptions,
     as_csv,
@@ -19,10 +23,6 @@ from shardctl.cli.formats import (
     as_yaml,
     verb_formats,
 )
-from shardctl.cli.options.dataset import chosen_dataset, project_here
-from shardctl.cli.options.names import setting_origins
-from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, Splits, flag, option
 from shardctl.errors import UsageError
 from shardctl.settings.table import SETTING_BY_FIELD
 from shardctl.verbs.lint.options import LintOptions, usage_of

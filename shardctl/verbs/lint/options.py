@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from shardctl.cli.completion import values as completion
-from shardctl.cli.options.shared import Number, Switch, Word, number, option, setting_in_words
+from shardctl.cli.options.dataset import setting_in_words
+from shardctl.cli.options.shared import Number, Switch, Word, number, option
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:

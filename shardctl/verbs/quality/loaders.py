@@ -13,12 +13,11 @@ from shardctl.base.phrase import refused
 from shardctl.base.text import in_short
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.order.file_formats import refuse_open_splits
-from shardctl.order.loader_version import with_version
+from shardctl.order.file_formats import refuse_open_splits, resolved_spec
+from shardctl.order.loader_order import with_version
 from shardctl.order.order import Order
-from shardctl.order.plan_order import PlannedOrder, as_warnings, order_of, resolved_spec
-from shardctl.order.sample import COMPLETE_LIMIT, epoch_length, sample_epoch
-from shardctl.order.storage_order import storage_order
+from shardctl.order.plan_order import PlannedOrder, as_warnings, order_of
+from shardctl.order.sample import COMPLETE_LIMIT, epoch_length, sample_epoch, storage_order
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.spec.host import Host
 from shardctl.spec.subsplit import Resolved

@@ -9,8 +9,8 @@ from shardctl.cli.options.dataset import dataset_and_refs
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
+    from shardctl.cli.options.dataset import DatasetOptions
     from shardctl.cli.options.order import OrderOptions
-    from shardctl.cli.options.shared import DatasetOptions
     from shardctl.dataset.dataset import Dataset
     from shardctl.metadata.project_file import Project
     from shardctl.metadata.reference import Fallback

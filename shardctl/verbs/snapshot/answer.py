@@ -12,10 +12,15 @@ from shardctl.base.tfds_rules import ORDER_RULES
 from shardctl.dataset.dataset import DatasetLike, as_dataset
 from shardctl.order.order_tree import NEWEST, HashTree, tree_of
 from shardctl.order.plan_order import PlannedOrder, plan_order
-from shardctl.saved.pinned_sources import pinned_sources, spec_as_given
-from shardctl.saved.snapshot import NUM_FIRST_IDS, Snapshot, pinned_layout, shortened
-from shardctl.settings.document import settings_in_force
-from shardctl.settings.read_settings import SettingsLike, as_settings
+from shardctl.order.sources import spec_as_given
+from shardctl.saved.snapshot import (
+    NUM_FIRST_IDS,
+    Snapshot,
+    pinned_layout,
+    pinned_sources,
+    shortened,
+)
+from shardctl.settings.read_settings import SettingsLike, as_settings, settings_in_force
 
 
 @dataclass(frozen=True, kw_only=True)

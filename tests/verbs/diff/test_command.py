@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from shardctl.metadata.layout_file import read_layout_file
+from shardctl.metadata.layouts import read_layout_file
 from tests.cases import add_cases
 from tests.children import write_program, write_shardctl
 from tests.cli.conftest import Shardctl
@@ -371,7 +371,7 @@ def test_each_finds_its_dataset_which_is_read_once(
         seen.append(path.name)
         return read_layout_file(path, **options)
 
-    monkeypatch.setattr("shardctl.metadata.layout_file.read_layout_file", counting)
+    monkeypatch.setattr("shardctl.metadata.layouts.read_layout_file", counting)
     assert shardctl("diff", "a.yaml", "b.yaml", "c.yaml").exit_code == 0
     assert seen == ["one.yaml", "two.yaml"]
     Path("shardctl.yaml").write_text("\ndataset: one.yaml\nread:\n  block: 2\n")

@@ -154,8 +154,8 @@ def test_the_installed_version_of_a_loader_reads_now(
     installed: str | None, expected: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(installed_versions, "installed_version", lambda package: installed)
-    read = {"loader": "hf", "loader_version": "4.8.5", "arrow": True}
-    one = pinned(**read, shuffle_seed=1, buffer=5, cycle=None)
+    read: dict[str, Any] = {"loader": "hf", "loader_version": "4.8.5", "arrow": True}
+    one = pinned(ordered=False, **read, shuffle_seed=1, buffer=5, cycle=None)
     assert settings_to_fall_back_on(one, SMALL).get("loader_version") == expected
 
 

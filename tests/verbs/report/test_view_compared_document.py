@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from shardctl.files.documents import to_json, to_yaml
-from shardctl.files.yaml_text import parse_yaml
+from shardctl.files.parse import parse_yaml
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.quality.answer import quality
 from shardctl.verbs.quality.view import quality_document

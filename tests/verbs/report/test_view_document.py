@@ -13,7 +13,7 @@ import yaml
 import shardctl
 from shardctl.draw.setting_origins import NOWHERE
 from shardctl.files.documents import to_json, to_yaml
-from shardctl.metadata.layout_document import dataset_from_layout
+from shardctl.metadata.layouts import dataset_from_layout
 from shardctl.verbs.eval.view import eval_document
 from shardctl.verbs.hosts.view import hosts_document
 from shardctl.verbs.lint.view import lint_document

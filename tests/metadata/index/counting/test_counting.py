@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from shardctl.metadata.index.counting.counting import Counts, count_files
-from shardctl.metadata.index.counting.known import known_counts
-from shardctl.metadata.index.runner import CountedFile, FileToCount
+from shardctl.metadata.index.count import Counts, count_files, known_counts
+from shardctl.metadata.index.workers import CountedFile, FileToCount
 from shardctl.records.contents import Damage, FileContents
 from shardctl.stores.store import StoredFile
 
