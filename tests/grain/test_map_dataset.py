@@ -1,17 +1,21 @@
-"""The MapDataset: random access, Grain's own batches and threads, states, and what is refused."""
+"""The MapDataset: random access, Grain's own batches, states, texts, and what is refused."""
 
 from __future__ import annotations
 
 import json
 import pickle
 import random
+import sys
+from typing import Any
 
+import numpy as np
 import pytest
 
 import shardctl
 from shardctl import ReadSettings
 from shardctl.errors import DatasetError, UsageError
-from shardctl.grain import consumed, map_dataset
+from shardctl.grain import consumed, keep_texts, map_dataset
+from shardctl.grain.loader import PaddedSource, Padding
 from shardctl.order.order import Order
 from tests.cases import counted
 from tests.grain.toys import as_lists, cut, needs_grain, raises_in_one_line, random_settings, toy
@@ -81,15 +85,46 @@ def test_what_would_be_another_order_is_refused() -> None:
         map_dataset(SOURCE[:-1], DATA, "train", SETTINGS)
 
 
-def test_its_class_is_found_by_name_alone() -> None:
+def test_classes_are_found_by_their_names_alone() -> None:
     needs_grain()
-    import sys
-
     module = sys.modules["shardctl.grain.loader"]
     assert type(map_dataset(SOURCE, DATA)) is module.OrderedMapDataset
     assert str(map_dataset(SOURCE, DATA)) == "OrderedMapDataset(toy train)"
+    drop, keep = (pickle.loads(pickle.dumps(k())) for k in (module.DropPadding, module.KeepTexts))
+    elements: list[Any] = [0, None, {}, Padding()]
+    assert [drop.filter(one) for one in elements] == [True, True, True, False]
+    assert keep.map({"text": b"bc\0"})["text"].tolist() == b"bc\0"
     with pytest.raises(AttributeError):
         module.Other  # noqa: B018
+
+
+def test_padding_is_one_record_more_that_grain_does_not_see() -> None:
+    needs_grain()
+    from grain._src.python.data_loader import _source_repr
+
+    sources: list[Any] = [[1, 2], (1, 2), np.arange(3), range(3)]
+    for source in sources:
+        padded = PaddedSource(source)
+        assert (len(padded), padded[1]) == (len(source) + 1, source[1])
+        assert isinstance(padded[len(source)], Padding)
+        assert repr(padded) == _source_repr(source)
+
+
+def test_batches_keep_texts_with_zero_bytes_at_their_ends() -> None:
+    grain = needs_grain()
+    texts = [b"a", b"bc\0", b"", b"\0\0"]
+    examples = [{"text": text, "pair": (text, 1)} for text in texts]
+    for size in (1, 4):
+        lost = next(iter(grain.MapDataset.source(examples).batch(size)))["text"]
+        assert lost.dtype.kind == "S"
+        batches = list(grain.MapDataset.source(examples).map(keep_texts).batch(size))
+        assert [text for batch in batches for text in batch["text"].tolist()] == texts
+        assert [text for batch in batches for text in batch["pair"][0].tolist()] == texts
+        assert {batch["text"].dtype for batch in batches} == {np.dtype(object)}
+    array = np.arange(3)
+    for one in (array, 7, "text", None, object()):
+        assert keep_texts(one) is one
+    assert keep_texts({"a": [array, (1, "x")]}) == {"a": [array, (1, "x")]}
 
 
 @pytest.mark.fuzz

@@ -1,4 +1,4 @@
-"""The training script of the guide on Grain: tf.data's batches, killed and on other workers too."""
+"""The training scripts of the guides on Grain and PyTorch: tf.data's batches, killed as well."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ from tests.killed_runs import Script, WholeRun, check_killed_runs, script_of_gui
 from tests.late_modules import needs
 from tests.tfds_datasets import build_dataset
 
-pytestmark = needs("grain", reason="Grain is not installed: pip install 'shardctl[grain]'")
+pytestmark = [
+    needs(
+        "grain", "torch", reason="Grain or PyTorch is not installed: pip install 'shardctl[grain]'"
+    ),
+    pytest.mark.fuzz,
+]
 
 LENGTHS = [400, 0, 250, 617, 300, 333, 100]  # 3 epochs are 94 batches, the last a partial one
 SETTINGS = ReadSettings(shuffle_seed=32, buffer=1000, buffer_seed=7, epochs=3, batch=64)
@@ -71,16 +76,21 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
 
 
-@pytest.fixture(scope="module")
-def script(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Script:
-    text = script_of_guide("grain", "grain_train.py")
+@pytest.fixture(scope="module", params=["grain", "torch"])
+def script(
+    request: pytest.FixtureRequest,
+    folders: dict[str, Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Script:
+    name = f"{request.param}_train.py"
+    text = script_of_guide(request.param, name)
     assert "shuffle_seed=32, buffer=1000, buffer_seed=7, epochs=3, batch=64" in text
     folder = tmp_path_factory.mktemp("script")
-    (folder / "grain_train.py").write_text(text)
+    (folder / name).write_text(text)
     path = folder / "on_other_workers.py"
     path.write_text(ON_OTHER_WORKERS)
-    arguments = (folder / "grain_train.py", folders["array_record"])
-    return Script(path=path, arguments=arguments, outcome=outcome)
+    outcome = {"grain": last_of_orbax, "torch": last_of_torch}[request.param]
+    return Script(path=path, arguments=(folder / name, folders["array_record"]), outcome=outcome)
 
 
 @pytest.fixture(scope="module")
@@ -88,8 +98,7 @@ def whole(script: Script, tmp_path_factory: pytest.TempPathFactory) -> WholeRun:
     return whole_run(script, tmp_path_factory.mktemp("whole"))
 
 
-def outcome(run: Path) -> Mapping[str, Any]:
-    """Return the weights of the last checkpoint."""
+def last_of_orbax(run: Path) -> Mapping[str, Any]:
     import orbax.checkpoint as ocp
 
     with ocp.CheckpointManager(run / "checkpoints") as checkpoints:
@@ -98,7 +107,14 @@ def outcome(run: Path) -> Mapping[str, Any]:
         return {"weights": np.asarray(checkpoints.restore(94, args=items).state["weights"])}
 
 
-@pytest.mark.fuzz
+def last_of_torch(run: Path) -> Mapping[str, Any]:
+    import torch
+
+    checkpoint = torch.load(run / "checkpoint.pt", weights_only=True)
+    assert checkpoint["step"] == 94
+    return {"weights": checkpoint["weights"].numpy()}
+
+
 def test_the_script_reads_what_tf_data_reads(whole: WholeRun, folders: dict[str, Path]) -> None:
     import tensorflow_datasets as tfds
 
@@ -110,7 +126,6 @@ def test_the_script_reads_what_tf_data_reads(whole: WholeRun, folders: dict[str,
     ]
 
 
-@pytest.mark.fuzz
 def test_killed_at_random_moments_it_goes_on_with_other_workers(
     script: Script, whole: WholeRun, tmp_path: Path
 ) -> None:
@@ -120,7 +135,6 @@ def test_killed_at_random_moments_it_goes_on_with_other_workers(
     assert len(report.kills) == kills
 
 
-@pytest.mark.fuzz
 def test_the_script_for_keras_runs(folders: dict[str, Path], tmp_path: Path) -> None:
     folder = build_dataset(
         tmp_path,
