@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol
 
 from shardctl.base.phrase import option_name
 from shardctl.base.text import choices, printable, public_url
-from shardctl.cli.completion import values as completion
+from shardctl.cli import completion
 from shardctl.cli.options.shared import Flag, Text, option
 from shardctl.cli.output import DATASET, say, warn
 from shardctl.errors import (
