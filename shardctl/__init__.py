@@ -167,7 +167,7 @@ if TYPE_CHECKING:
         resume as resume,
         resume_loader as resume_loader,
     )
-    from shardctl.verbs.resume.seen import resume_unseen as resume_unseen
+    from shardctl.verbs.resume.answer import resume_unseen as resume_unseen
     from shardctl.verbs.simulate.answer import Simulation as Simulation, simulate as simulate
     from shardctl.verbs.snapshot.answer import TakenSnapshot as TakenSnapshot, snapshot as snapshot
     from shardctl.verbs.verify.answer import Verification as Verification
@@ -229,10 +229,9 @@ _NAMES = {
     "verbs.report.answer": "Report report",
     "verbs.report.compare": "ReportComparison",
     "verbs.report.shown": "NotShown",
-    "verbs.resume.answer": "LoaderPlan resume resume_loader",
+    "verbs.resume.answer": "LoaderPlan resume resume_loader resume_unseen",
     "verbs.resume.hosts": "resume_on_hosts",
     "verbs.resume.proof": "Proof prove",
-    "verbs.resume.seen": "resume_unseen",
     "verbs.simulate.answer": "Simulation simulate",
     "verbs.snapshot.answer": "TakenSnapshot snapshot",
     "verbs.verify.answer": "Verification",

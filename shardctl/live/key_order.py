@@ -33,8 +33,8 @@ from shardctl.saved.resume_plan import RunSegment, settings_as_planned
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.spec.reads import reads_of
 from shardctl.tfds.builder_layout import dataset_of
-from shardctl.tfds.position.counting import SHAREABLE, check_same_order, records_of, stretch_of
-from shardctl.verbs.resume.shared_run import SharedRun, shared_run
+from shardctl.tfds.position_counting import SHAREABLE, check_same_order, records_of, stretch_of
+from shardctl.verbs.resume.stopped_hosts import SharedRun, shared_run
 
 _CHUNK = 1 << 16  # keys made at once; some of the time goes into the first of them
 _KEPT = 4  # threads that read ahead are in two of them where one ends

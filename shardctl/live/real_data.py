@@ -29,7 +29,7 @@ from shardctl.order.loader_order import LoaderOrder
 from shardctl.spec.subsplit import Resolved
 from shardctl.stores.paths import is_remote
 from shardctl.verbs.verify.answer import BUDGETS, Source, Take
-from shardctl.verbs.verify.file_checks import (
+from shardctl.verbs.verify.verify_files import (
     FileChecks,
     check_files_read,
     file_path,

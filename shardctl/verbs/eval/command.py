@@ -71,8 +71,8 @@ def eval(
       # In CI: fail if they would hang or lose examples
       shardctl eval test --hosts 8 --devices 8 --batch 64 --pad --check -d mnist
     """
-    from shardctl.verbs.eval.advice import problems
     from shardctl.verbs.eval.answer import Remainder, evaluate, of_training
+    from shardctl.verbs.eval.view import problems
 
     given = reading.given()
     if batch is None and "stages" not in given:
@@ -95,7 +95,7 @@ def eval(
     warn((*evaluation.warnings, *said))
     FORMATS.write(out, evaluation, every_row=every_row, picture=picture)
     if check:
-        found = problems(evaluation)
+        found = list(problems(evaluation))
         for problem in found:
             say(f"check: {problem}")
         if found:

@@ -78,8 +78,7 @@ def hosts(
       shardctl hosts --hosts 16 --host-by files --check -d imagenet2012
     """
     from shardctl.metadata.files_on_disk import check_files, not_listed, with_disk_bytes
-    from shardctl.verbs.hosts.advice import problems
-    from shardctl.verbs.hosts.answer import MAX_AMPLIFICATION
+    from shardctl.verbs.hosts.answer import MAX_AMPLIFICATION, problems
     from shardctl.verbs.hosts.answer import hosts as compare_hosts
 
     if num_hosts is None:

@@ -392,7 +392,7 @@ class LintContext:
 
     @cached_property
     def _strategies(self) -> dict[str, Strategy]:
-        from shardctl.verbs.hosts.readers import sharing_of_resolved
+        from shardctl.verbs.hosts.sharing import sharing_of_resolved
 
         def shared(read: Read, settings: ReadSettings) -> Strategy:
             sharing = sharing_of_resolved(read.resolved, settings)

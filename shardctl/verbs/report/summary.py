@@ -8,8 +8,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from shardctl.base.text import counted, first_upper
 from shardctl.verbs.eval.answer import Evaluation
-from shardctl.verbs.hosts.advice import spread
-from shardctl.verbs.hosts.answer import HostsPlan
+from shardctl.verbs.hosts.answer import HostsPlan, spread
 from shardctl.verbs.hosts.sharing import Strategy
 from shardctl.verbs.lint.answer import Lint
 from shardctl.verbs.lint.rule import SEVERITIES

@@ -135,7 +135,7 @@ FORMATS = Formats(
     }
 )
 # What --for asks for in place of them.
-SCRIPTS = Formats(renderers={"python": as_code("verbs.resume.training_script:training_script")})
+SCRIPTS = Formats(renderers={"python": as_code("verbs.resume.code:training_script")})
 
 
 def resume(
@@ -237,7 +237,7 @@ def _from_options(
     if stopped.seen is None:
         return dataset, replace(_continued(dataset, spec, settings, stopped), refs=refs), None
     from shardctl.order.sources import resolved_reading
-    from shardctl.verbs.resume.seen import resume_unseen_of
+    from shardctl.verbs.resume.answer import resume_unseen_of
 
     resolved = resolved_reading(dataset, spec, settings)
     log = _log(resolved, stopped.seen)
@@ -310,7 +310,7 @@ def _from_file(
 
 def _log(resolved: "Resolved", path: str) -> "Int64s":
     from shardctl.metadata.seen_file import read_seen
-    from shardctl.verbs.resume.seen import codes_of
+    from shardctl.verbs.resume.answer import codes_of
 
     log = read_seen(path, codes_of(resolved))
     warn(log.warnings)
