@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from shardctl.settings.read_settings import ReadSettings
 
 
+_Refs = Annotated[list[str] | None, option("--dataset", "-d", offered=completion.datasets)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class DatasetOptions:
     """Which dataset.
@@ -43,9 +46,7 @@ class DatasetOptions:
 
     panel: ClassVar[str] = DATASET
 
-    dataset: Annotated[list[str] | None, option("--dataset", "-d", offered=completion.datasets)] = (
-        None
-    )
+    dataset: _Refs = None
     data_dir: Text = None
     no_cache: Flag = False
     # No option: whether the built-in dataset is no answer, see `_keeps`.
