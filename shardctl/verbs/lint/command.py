@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli.completion import values as completion
+from shardctl.cli import completion
 from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
 from shardctl.cli.options.names import setting_origins
 from shardctl.cli.options.order import OrderOptions

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from shardctl.cli.completion import values as completion
+from shardctl.cli import completion
 from shardctl.cli.options.dataset import setting_in_words
 from shardctl.cli.options.shared import Number, Switch, Word, number, option
 from shardctl.errors import UsageError

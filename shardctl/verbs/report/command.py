@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli.completion import values as completion
+from shardctl.cli import completion
 from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
 from shardctl.cli.options.names import typed_again
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.places import all_in_force
 from shardctl.cli.options.shared import SpecArgument, Switch, number, option
 from shardctl.cli.output import Formats, OutputOptions, as_json, as_text, as_yaml, warn
 from shardctl.errors import UsageError
+from shardctl.verbs.config.options import all_in_force
 from shardctl.verbs.lint.options import UsageOptions, usage_of
 
 if TYPE_CHECKING:

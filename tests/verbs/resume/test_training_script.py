@@ -61,7 +61,8 @@ def run(text: str, folder: Path, after: int | None = None) -> dict[str, Any]:
         Its names, and as "trained" the labels of each batch; of `fit` empty lists.
     """
     import keras
-    from shardctl.tfds.position.position import Position
+
+    from shardctl.tfds.position import Position
 
     if "flax" in text:
         pytest.importorskip("flax")

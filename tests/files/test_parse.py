@@ -1,8 +1,10 @@
-"""YAML is read as PyYAML's safe loader reads it, within bounds, or is one line of error."""
+"""JSON and YAML are read as their parsers read them, within bounds, or are one line of error."""
 
 from __future__ import annotations
 
+import json
 import math
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ import yaml
 from hypothesis import strategies as st
 
 from shardctl.errors import DatasetError, ShardctlError
-from shardctl.files.parse import parse_yaml
+from shardctl.files.parse import parse_json, parse_yaml
 from tests.cases import FUZZ, check_cases, few_or_many
 from tests.strategies import damaged, error_line
 
@@ -24,18 +26,30 @@ splits: &splits
     - 6
 again: *splits
 """
+VALID_JSON = b'{"name": "mnist", "splits": [{"name": "train", "shardLengths": ["60000", 1]}]}'
 
 
-def error_of(data: bytes) -> str:
+def error_of(parse: Any, source: str, data: bytes) -> str:
     with pytest.raises(DatasetError) as caught:
-        parse_yaml(data, source="layout.yaml")
+        parse(data, source=source)
     return str(caught.value)
+
+
+json_error = partial(error_of, parse_json, "info.json")
+yaml_error = partial(error_of, parse_yaml, "layout.yaml")
 
 
 def check_bytes(data: bytes) -> None:
     """A value, or an error that is one printable line."""
-    line = error_line(lambda: parse_yaml(data, source="layout.yaml"))
-    assert line is None or line.startswith("layout.yaml")
+    for parse in (parse_json, parse_yaml):
+        line = error_line(lambda parse=parse: parse(data, source="file"))  # type: ignore[misc]
+        assert line is None or line.startswith("file")
+
+
+def test_bytes_give_a_value_or_one_line_of_error() -> None:
+    texts = st.text(max_size=60).map(lambda text: text.encode("utf-8", "surrogatepass"))
+    strategy = st.binary(max_size=60) | texts | damaged(VALID) | damaged(VALID_JSON)
+    check_cases(strategy, check_bytes, 200)
 
 
 @pytest.mark.parametrize(
@@ -69,15 +83,7 @@ def check_bytes(data: bytes) -> None:
     ],
 )
 def test_what_is_refused_is_named_with_its_line(data: bytes, said: str) -> None:
-    assert error_of(data).startswith(f"layout.yaml: {said}")
-
-
-def test_plain_values_count_as_aliases_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 5)
-    assert parse_yaml(b"[1, 2, [3]]", source="x") == [1, 2, [3]]
-    for data in (b"[1, 2, 3, 4, 5]", b"{a: 1, b: 2, c: 3}", b"[[], [], [], [], []]"):
-        said = "layout.yaml: line 1: more than 5 values with its aliases written out"
-        assert error_of(data) == said
+    assert yaml_error(data).startswith(f"layout.yaml: {said}")
 
 
 def test_keys_of_one_hash_are_refused_before_each_is_compared_with_all() -> None:
@@ -85,7 +91,7 @@ def test_keys_of_one_hash_are_refused_before_each_is_compared_with_all() -> None
     keys = [number * (2**61 - 1) for number in range(1, 200_000)]
     assert len(set(map(hash, keys[:1000]))) == 1
     data = "".join(f"{key}: 1\n" for key in keys).encode()
-    assert error_of(data).startswith("layout.yaml: line 101: more than 100 number keys with one")
+    assert yaml_error(data).startswith("layout.yaml: line 101: more than 100 number keys with one")
     assert parse_yaml(data[: data.index(b"\n")], source="x") == {2**61 - 1: 1}
 
 
@@ -93,7 +99,7 @@ def test_keys_of_one_hash_are_refused_before_each_is_compared_with_all() -> None
 def test_so_many_digits_a_number_may_have(lead: str, digit: str, most: int) -> None:
     text = lead + digit * (most - len(lead))
     assert parse_yaml(text.encode(), source="x") == yaml.safe_load(text)
-    assert "line 1: a number with too many digits" in error_of(f"{text}{digit}".encode())
+    assert "line 1: a number with too many digits" in yaml_error(f"{text}{digit}".encode())
 
 
 def test_a_long_text_of_digits_and_more_is_text() -> None:
@@ -108,7 +114,7 @@ def test_an_alias_bomb_is_refused() -> None:
     """Ten lists of ten times the one before: 10 billion values in 500 bytes."""
     lines = ["l0: &l0 [lol]"]
     lines += [f"l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * 10)}]" for i in range(1, 11)]
-    assert "values with its aliases written out" in error_of("\n".join(lines).encode())
+    assert "values with its aliases written out" in yaml_error("\n".join(lines).encode())
 
 
 @pytest.mark.parametrize(
@@ -182,13 +188,6 @@ def same(ours: Any, theirs: Any) -> bool:
     return type(ours) is type(theirs) and repr(ours) == repr(theirs)
 
 
-def test_bytes_give_a_value_or_one_line_of_error() -> None:
-    strategy = st.binary(max_size=60) | st.text(max_size=60).map(
-        lambda text: text.encode("utf-8", "surrogatepass")
-    )
-    check_cases(strategy | damaged(VALID), check_bytes, 200)
-
-
 def test_texts_read_as_pyyaml_reads_them() -> None:
     alphabet = "ab01279._:-+[]{},&*!|>'\"#?% \n~eExXo"
     texts = st.text(alphabet, max_size=12).map(str.encode)
@@ -205,12 +204,6 @@ def test_any_bytes_read_as_pyyaml_reads_them() -> None:
     check_cases(strategy, check, FUZZ, fuzz=True)
 
 
-@pytest.mark.parametrize("text", ["[{}]", "- {}"])
-def test_a_hundred_thousand_numbers_read_back(text: str) -> None:
-    joined = (", " if text[0] == "[" else "\n- ").join(map(str, range(100_000)))
-    assert parse_yaml(text.format(joined).encode(), source="x") == list(range(100_000))
-
-
 @pytest.mark.parametrize("length", [3, 40_000])
 def test_long_lists_count_as_much_as_short_ones_also_as_aliases(
     length: int, monkeypatch: pytest.MonkeyPatch
@@ -220,7 +213,7 @@ def test_long_lists_count_as_much_as_short_ones_also_as_aliases(
     monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 2 * length + 5)
     assert parse_yaml(data, source="x") == {"a": [1] * length, "b": [1] * length}
     monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 2 * length + 4)
-    assert "more than" in error_of(data)
+    assert "more than" in yaml_error(data)
 
 
 @pytest.mark.parametrize(
@@ -233,11 +226,88 @@ def test_an_alias_counts_as_much_as_what_it_stands_for(
     monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 1 + 3 * num_values)
     assert parse_yaml(data, source="x") == yaml.safe_load(data)
     monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 3 * num_values)
-    assert "more than" in error_of(data)
+    assert "more than" in yaml_error(data)
+
+
+# JSON.
 
 
 @pytest.mark.parametrize(
-    ("length", "said"), [(300, "is not a number"), (301, "a number with too many digits")]
+    ("data", "said"),
+    [
+        (b"", "line 1, column 1 is not JSON: expecting value"),
+        (b'{"a": 1,\n "b" 2}', "line 2, column 6 is not JSON: expecting ':' delimiter"),
+        (b'{"a": 1} x', "line 1, column 10 is not JSON: extra data"),
+        (b'{"a": 1, "a": 2}', "key 'a' is there twice"),
+        (b'{"\\u001b[31m": 1, "\\u001b[31m": 2}', "key '\\x1b[31m' is there twice"),
+        (b'{"a": NaN}', "NaN is not a JSON number"),
+        (b'{"a": -Infinity}', "-Infinity is not a JSON number"),
+        (b"[" * 200_000, "JSON nested too deeply"),
+        (b'{"a": ' * 200_000, "JSON nested too deeply"),
+        (b"[" + b"9" * 5000 + b"]", "a number with too many digits"),
+        (b'{\n"a": "\xff"}', "line 2 is not UTF-8 text (byte 0xff)"),
+        (b'{"a"\n: "\0"}', "line 2 holds a NUL character; it is not a text file"),
+        ('{"a": 1}'.encode("utf-16"), "line 1 is not UTF-8 text (byte 0xff)"),
+    ],
 )
-def test_a_number_that_is_none_is_shown_where_it_is_short(length: int, said: str) -> None:
-    assert said in error_of(b"0b" + b"_" * (length - 2))
+def test_what_is_not_json_is_refused_with_its_place(data: bytes, said: str) -> None:
+    assert json_error(data) == f"info.json: {said}"
+
+
+@few_or_many(30, 80)
+def test_json_values_read_as_pythons_json_reads_them(num_cases: int) -> None:
+    values = st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=10,
+    )
+
+    def check(value: Any) -> None:
+        try:
+            text = json.dumps(value, allow_nan=False).encode()
+        except ValueError:  # infinity
+            return
+        assert parse_json(text, source="x") == json.loads(text)
+
+    check_cases(values, check, num_cases)
+
+
+def test_more_values_than_any_dataset_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 5)
+    assert parse_json(b"[1, 2, [3]]", source="x") == [1, 2, [3]]
+    for data in (b"[1, 2, 3, 4, 5, 6]", b'{"a": [[[[[]]]]]}', b"[{}, {}, {}]"):
+        assert json_error(data) == "info.json: more than 5 values"
+
+
+_KEYS = st.sampled_from(["a", "b", '\\":', "a:", "\\u0061"])
+_BLANKS = st.sampled_from(["", " ", "\n\t"])
+
+
+def _mappings(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    pair = st.tuples(_KEYS, _BLANKS, inner).map(lambda parts: '"{}"{}: {}'.format(*parts))
+    return st.lists(pair, max_size=3).map(lambda pairs: f"{{{', '.join(pairs)}}}")
+
+
+def test_keys_that_are_there_twice_are_refused_wherever_they_are() -> None:
+    def law(text: str) -> None:
+        twice = False
+
+        def mapping_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+            nonlocal twice
+            twice = twice or len(dict(pairs)) < len(pairs)
+            return dict(pairs)
+
+        value = json.loads(text, object_pairs_hook=mapping_of)
+        if twice:
+            assert "is there twice" in json_error(text.encode())
+        else:
+            assert parse_json(text.encode(), source="info.json") == value
+
+    texts = st.recursive(
+        st.sampled_from(["1", "null", '"x"', '"\\": :"', '":"']),
+        lambda inner: st.one_of(
+            _mappings(inner), st.lists(inner, max_size=3).map(lambda items: f"[{', '.join(items)}]")
+        ),
+        max_leaves=12,
+    )
+    check_cases(texts, law, 200)

@@ -1,8 +1,9 @@
-"""Pipes are read where somebody writes, and not waited for where nobody does."""
+"""Pipes are not waited for where nobody is, and libraries are silent in a block alone."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -81,3 +82,40 @@ def test_stdin_is_read_whole_and_not_beyond_its_bound(monkeypatch: pytest.Monkey
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(DatasetError, match="stdin is closed"):
         read_stdin(max_num_bytes=3)
+
+
+_NOISE = """
+import logging, os, subprocess, sys, threading, warnings
+from shardctl.files.streams import silent_libraries
+with silent_libraries():
+    logging.basicConfig()
+    os.write(2, b"from C++\\n")
+    subprocess.run([sys.executable, "-c", "import sys; sys.stderr.write('from a process\\\\n')"])
+    logging.getLogger("apache_beam").error("logged")
+    warnings.warn("warned")
+    thread = threading.Thread(target=lambda: 1 / 0)
+    thread.start()
+    thread.join()
+    print("own words", file=sys.stderr)
+os.write(2, b"from C++ again\\n")
+logging.getLogger("apache_beam").error("logged again")
+"""
+
+
+def _said(**env: str) -> list[str]:
+    command = [sys.executable, "-c", _NOISE]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, **env}
+    )
+    return done.stderr.splitlines()
+
+
+def test_libraries_are_silent_in_the_block_alone() -> None:
+    # Without a handler of the block's own, Python writes the last line as it is.
+    assert _said() == ["own words", "from C++ again", "logged again"]
+
+
+def test_everything_is_shown_to_who_looks_for_a_fault() -> None:
+    said = _said(SHARDCTL_TRACEBACK="1")
+    assert {"from C++", "from a process", "own words"} <= set(said)
+    assert "ERROR:apache_beam:logged" in said
