@@ -14,7 +14,7 @@ from shardctl.loaders.library import Source, library
 from shardctl.loaders.loader_config import LoaderConfig
 from shardctl.loaders.stop import Stop
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.quality import ways
+from shardctl.verbs.quality import loaders as ways
 
 # How many examples are handed on at once where no batches are asked for.
 _PIECE = 1024

@@ -23,7 +23,7 @@ from shardctl.loaders.loader_config import LoaderConfig
 from shardctl.loaders.stop import Stop
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.quality import ways
+from shardctl.verbs.quality import loaders as ways
 from shardctl.verbs.verify.file_checks import file_path
 
 _COLUMN = "index"

@@ -15,7 +15,7 @@ from shardctl.loaders.library import Source, library
 from shardctl.loaders.loader_config import LoaderConfig
 from shardctl.loaders.stop import Stop
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.quality import ways
+from shardctl.verbs.quality import loaders as ways
 
 
 class Torch(OfDataLoader):

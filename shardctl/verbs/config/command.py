@@ -10,7 +10,7 @@ from shardctl.cli.options.places import all_in_force
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.cli.output import warn
 from shardctl.errors import ShardctlError, UnnamedDatasetError
-from shardctl.verbs.lint.options import LintOptions
+from shardctl.verbs.lint.command import LintOptions
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset

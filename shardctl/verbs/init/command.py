@@ -22,7 +22,7 @@ from shardctl.errors import ShardctlError, UsageError
 from shardctl.metadata.project_file import PROJECT_FILENAME, Project
 from shardctl.settings.table import SETTINGS
 from shardctl.stores.stores import is_remote
-from shardctl.verbs.lint.options import LintOptions, usage_of
+from shardctl.verbs.lint.command import LintOptions, usage_of
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset, Split
-from shardctl.draw.drawers import picture_lines
+from shardctl.draw.picture import picture_lines
 from shardctl.draw.tables import PLAIN, Screen, display_width
 from shardctl.verbs.hosts.answer import HostsPlan
 from shardctl.verbs.hosts.view import hosts_table, sweep_table

@@ -17,8 +17,8 @@ from shardctl.settings.document import settings_in_force
 from shardctl.settings.table import SETTINGS
 from shardctl.stages.document import pipeline_of
 from shardctl.stages.text import parse_stages
-from shardctl.verbs.lint.config_section import LINT_KEYS
-from shardctl.verbs.lint.options import LintOptions
+from shardctl.verbs.lint.answer import LINT_KEYS
+from shardctl.verbs.lint.command import LintOptions
 from tests.cases import check_cases
 from tests.cli.conftest import Shardctl
 from tests.settings_options import as_options, settings_values

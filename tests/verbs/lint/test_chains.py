@@ -7,7 +7,7 @@ import math
 import pytest
 
 from shardctl.stages.text import parse_stages
-from shardctl.verbs.lint.chains import chains, counts_of
+from shardctl.verbs.lint.context import chains, counts_of
 
 
 @pytest.mark.parametrize(

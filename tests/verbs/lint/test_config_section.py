@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.verbs.lint.config_section import lint_arguments
+from shardctl.verbs.lint.answer import lint_arguments
 
 KEYS = (
     "specs, eval, hosts, take, as_data_source, assert_cardinality, autocache, seeds, open_files, "

@@ -8,7 +8,7 @@ import pytest
 
 from shardctl.errors import UsageError
 from shardctl.metadata.project_file import Project
-from shardctl.verbs.lint.options import LintOptions, usage_of
+from shardctl.verbs.lint.command import LintOptions, usage_of
 
 PROJECT = Project(
     path=Path("/p/shardctl.yaml"),

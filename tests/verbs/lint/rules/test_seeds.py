@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardctl.spec.host import Host
-from shardctl.verbs.lint.rules import seeds
+from shardctl.verbs.lint.rules import shuffling as seeds
 from tests.verbs.lint.rules.rule_cases import ENDLESS, HOSTS, SEEDED, Case, Row, case, codes_of
 
 CASES: tuple[Row, ...] = (

@@ -14,8 +14,7 @@ from shardctl.order.order import Order
 from shardctl.order.plan_order import order_of, resolved_spec
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
-from shardctl.verbs.quality.loaders import ending_of
-from shardctl.verbs.quality.ways import ways_to_read
+from shardctl.verbs.quality.loaders import ending_of, ways_to_read
 from tests.cases import counted
 
 

@@ -9,8 +9,7 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.order.plan_order import plan_order, resolved_spec
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.quality import loaders as module
-from shardctl.verbs.quality.loaders import WayToRead, way_to_read
-from shardctl.verbs.quality.ways import ways_to_read
+from shardctl.verbs.quality.loaders import WayToRead, way_to_read, ways_to_read
 from tests.cases import counted
 
 _TOY = Dataset(

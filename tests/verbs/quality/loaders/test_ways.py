@@ -5,7 +5,7 @@ from __future__ import annotations
 from shardctl.loaders.loader import READERS
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
-from shardctl.verbs.quality.ways import Way, ways_to_read
+from shardctl.verbs.quality.loaders import Way, ways_to_read
 
 
 def _way(settings: ReadSettings, start: str) -> Way:
