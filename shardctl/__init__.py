@@ -96,13 +96,13 @@ if TYPE_CHECKING:
 
     from shardctl import tfds as tfds
     from shardctl.api.arguments import read_plan as read_plan, read_snapshot as read_snapshot
-    from shardctl.api.compare_reports import compare_reports as compare_reports
+    from shardctl.api.diff import compare_reports as compare_reports
     from shardctl.api.diff import diff as diff
     from shardctl.api.list_datasets import list_datasets as list_datasets
     from shardctl.dataset.dataset import Dataset as Dataset, Split as Split
-    from shardctl.dataset.file_finding import FileFinding as FileFinding
+    from shardctl.dataset.dataset import FileFinding as FileFinding
     from shardctl.spec.host import Host as Host
-    from shardctl.spec.file_instruction import FileInstruction as FileInstruction
+    from shardctl.spec.subsplit import FileInstruction as FileInstruction
     from shardctl.order.order import Order as Order
     from shardctl.saved.resume_plan import (
         HostShare as HostShare,
@@ -167,7 +167,7 @@ if TYPE_CHECKING:
         resume as resume,
         resume_loader as resume_loader,
     )
-    from shardctl.verbs.resume.seen import resume_unseen as resume_unseen
+    from shardctl.verbs.resume.answer import resume_unseen as resume_unseen
     from shardctl.verbs.simulate.answer import Simulation as Simulation, simulate as simulate
     from shardctl.verbs.snapshot.answer import TakenSnapshot as TakenSnapshot, snapshot as snapshot
     from shardctl.verbs.verify.answer import Verification as Verification
@@ -192,53 +192,50 @@ __version__ = "0.2.0"
 # The modules of the public names, each loaded when a name of it is first used.
 _NAMES = {
     "api.arguments": "read_plan read_snapshot",
-    "api.compare_reports": "compare_reports",
-    "api.diff": "diff",
+    "api.diff": "compare_reports diff",
     "api.list_datasets": "list_datasets",
-    "dataset.dataset": "Dataset Split",
-    "dataset.file_finding": "FileFinding",
-    "spec.host": "Host",
-    "spec.file_instruction": "FileInstruction",
+    "dataset.dataset": "Dataset Split FileFinding",
+    "metadata.index.answer": "Index",
+    "metadata.index.beam_runner": "beam_runner",
+    "metadata.index.index": "index",
+    "metadata.index.tfds_metadata": "TfdsMetadata",
     "order.order": "Order",
+    "order.plan_order": "PlannedOrder plan_order",
     "saved.resume_plan": "HostShare PlanListing ResumePlan",
-    "settings.read_settings": "ReadSettings",
     "saved.snapshot": "Snapshot",
-    "verbs.diff.causes": "Cause",
+    "settings.read_settings": "ReadSettings",
+    "spec.host": "Host",
+    "spec.subsplit": "FileInstruction",
+    "tfds.inspecting.inspect": "inspect",
+    "tfds.verifying.verify": "verify",
     "verbs.diff.answer": "Diff PinnedOrder",
+    "verbs.diff.causes": "Cause",
     "verbs.diff.plans": "PlansDiff",
     "verbs.eval.answer": "Evaluation Hang evaluate",
     "verbs.hosts.answer": "Comparison HostsPlan hosts",
     "verbs.hosts.sharing": "Strategy",
+    "verbs.index.check": "IndexCheck check_index",
     "verbs.inspect.answer": "InspectedStage Inspection OpenStage SourceLine",
     "verbs.layout.answer": "Layout Shard SplitLayout layout",
-    "verbs.lint.context": "Usage",
     "verbs.lint.answer": "Finding Lint lint",
+    "verbs.lint.context": "Usage",
     "verbs.lint.rule": "Rule",
     "verbs.list.answer": "DatasetList ListedDataset",
     "verbs.locate.answer": "Located Match Query locate",
-    "order.plan_order": "PlannedOrder plan_order",
     "verbs.plan.answer": "Plan Plans plan",
-    "verbs.quality.loaders": "LoaderComparison WayToRead compare_loaders",
     "verbs.quality.answer": "Quality quality",
+    "verbs.quality.loaders": "LoaderComparison WayToRead compare_loaders",
     "verbs.quality.score": "Metric Score",
-    "verbs.report.compare": "ReportComparison",
     "verbs.report.answer": "Report report",
+    "verbs.report.compare": "ReportComparison",
     "verbs.report.question": "NotShown",
+    "verbs.resume.answer": "LoaderPlan resume resume_loader resume_unseen",
     "verbs.resume.hosts": "resume_on_hosts",
     "verbs.resume.proof": "Proof prove",
-    "verbs.resume.answer": "LoaderPlan resume resume_loader",
-    "verbs.resume.seen": "resume_unseen",
     "verbs.simulate.answer": "Simulation simulate",
     "verbs.snapshot.answer": "TakenSnapshot snapshot",
     "verbs.verify.answer": "Verification",
-    "metadata.index.answer": "Index",
-    "metadata.index.beam_runner": "beam_runner",
-    "verbs.index.check": "IndexCheck check_index",
-    "metadata.index.index": "index",
-    "metadata.index.tfds_metadata": "TfdsMetadata",
     "verbs.verify.verify_files": "FilesVerification verify_files",
-    "tfds.inspecting.inspect": "inspect",
-    "tfds.verifying.verify": "verify",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 # Written out, for checkers of types and editors, which run no code; a test holds the two together.
@@ -270,7 +267,7 @@ PROVIDERS.update(
     html="api.tables:html_of",
     installed_version="metadata.loader_versions:installed_version",
     kept="metadata.seen_file:read_kept",
-    listed="metadata.index.listed:listed_spec",
+    listed="metadata.index.listing:listed_spec",
     comparison_body="verbs.report.compared:comparison_body",
     comparison_page="verbs.report.compared:comparison_page",
     report_body="verbs.report.page:report_body",
@@ -307,7 +304,7 @@ def read_dataset(
     <Dataset mnist:3.0.1: train of 60,000 examples in 1 shard, test of 10,000 examples in 1 shard>
     """
     from shardctl.metadata.reference import read_dataset as read
-    from shardctl.stores.file_text import working_folder
+    from shardctl.stores.paths import working_folder
 
     return read(refs, data_dir=data_dir, env=os.environ, cwd=working_folder(), cache=cache)
 

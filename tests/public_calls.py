@@ -23,7 +23,7 @@ import shardctl.grain
 import shardctl.tfds
 import shardctl.torch
 from shardctl import Dataset, FileFinding, Host, PinnedOrder, Query, ReadSettings, Split, Usage
-from shardctl.metadata.index.counting.local_runner import LocalRunner
+from shardctl.metadata.index.workers import LocalRunner
 from tests.public_world import Call, World
 
 

@@ -10,22 +10,21 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from shardctl.api.settings_file import stated_settings
-from shardctl.base.arguments.checked import checked
-from shardctl.base.arguments.kinds import made_kind
+from shardctl.base.arguments import checked, made_kind
 from shardctl.base.progress import Watch
 from shardctl.base.text import printable, quoted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.draw.setting_origins import located
 from shardctl.errors import DatasetError, ShardctlError, UnpredictableOrderError, UsageError
-from shardctl.files.json_text import is_json
+from shardctl.files.parse import is_json
 from shardctl.metadata.project_file import Project, read_project
 from shardctl.metadata.reference import Fallback, choose_dataset
 from shardctl.order.plan_order import plan_order
-from shardctl.saved.comparable_file import parse_comparable
-from shardctl.saved.pinned_sources import ref_as_pinned, spec_as_pinned
-from shardctl.saved.snapshot import Snapshot
+from shardctl.saved.snapshot import Snapshot, ref_as_pinned, spec_as_pinned
+from shardctl.saved.snapshot_file import parse_comparable
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.stores.file_text import read_file, working_folder
+from shardctl.stores.paths import working_folder
+from shardctl.stores.stores import read_file
 from shardctl.verbs.diff.answer import PinnedOrder
 from shardctl.verbs.report.answer import Report
 from shardctl.verbs.report.compare import ReportComparison, Side, compare_sides

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shardctl.base.arguments.kinds import Kind, kind_of
+from shardctl.base.arguments import Kind, kind_of
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.errors import UsageError
 

@@ -20,7 +20,8 @@ MAX_SECONDS = 86_400  # work that is estimated to take longer is refused
 IDS_PER_SECOND = 100_000_000  # ids of an order made and looked at, on one core of a laptop
 
 _Piece = TypeVar("_Piece")
-_watching: ContextVar[Watch | None] = ContextVar("watching", default=None)
+# Who is shown the work that is done here, None where nobody is.
+WATCHING: ContextVar[Watch | None] = ContextVar("watching", default=None)
 
 _LESS = "take fewer --epochs, or a part as train[:1%]"
 
@@ -28,16 +29,11 @@ _LESS = "take fewer --epochs, or a part as train[:1%]"
 @contextlib.contextmanager
 def watched_by(watch: Watch | None) -> Iterator[None]:
     """Report the work in this block, unless it has a watch of its own; None changes nothing."""
-    before = _watching.set(watch or _watching.get())
+    before = WATCHING.set(watch or WATCHING.get())
     try:
         yield
     finally:
-        _watching.reset(before)
-
-
-def watching() -> Watch | None:
-    """Return who watches the work in this block, None where nobody does."""
-    return _watching.get()
+        WATCHING.reset(before)
 
 
 class Progress:
@@ -61,7 +57,7 @@ class Progress:
                 f"{total:,} {what} would take {_duration(total // per_second)}, and more than a "
                 f"day is refused; {instead}"
             )
-        self._watch = _watching.get() if watch is None else watch
+        self._watch = WATCHING.get() if watch is None else watch
         self._what = what
         self._total = total
         self._done = 0

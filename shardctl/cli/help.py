@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.base.text import choices, nearest, quoted
-from shardctl.cli.formats import Formats, OutputOptions
 from shardctl.cli.options.shared import argument
+from shardctl.cli.output import Formats, OutputOptions
 from shardctl.errors import UsageError
 from shardctl.guide.guides import Guide, guide_questions, read_guide
 

@@ -6,25 +6,67 @@ import itertools
 import os
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from shardctl.base.arguments.checked import checked, keep_fields
-from shardctl.base.arguments.kinds import Kind, kind_of, made_kind
+from shardctl.base.arguments import Kind, checked, keep_fields, kind_of, made_kind
 from shardctl.base.hooks import provided
 from shardctl.base.text import choices, counted, in_short, nearest_first, quoted
 from shardctl.base.tfds_rules import DEFAULT_FILE_FORMAT, INT64_MAX
-from shardctl.dataset.file_finding import FileFinding
-from shardctl.dataset.folder_order import FolderIdentity, paths_left
-from shardctl.dataset.identity import DatasetIdentity, SplitSize, dataset_title
-from shardctl.dataset.packed_ints import PackedInts
-from shardctl.dataset.shard_files import ShardFiles
+from shardctl.dataset.shard_files import PackedInts, ShardFiles
 from shardctl.errors import DatasetError, NotASplitError, UsageError
 
 if TYPE_CHECKING:
     from shardctl.base.arrays import Int64s
+    from shardctl.dataset.element_size import ExampleSize
+    from shardctl.dataset.identity import DatasetIdentity
+
+
+# What is wrong with one file of a dataset, or with the files of a split.
+
+FindingKind = Literal[
+    "missing",  # no file where one with examples should be
+    "not-a-file",  # a folder, a FIFO, a device, a link to nowhere
+    "unreadable",  # the system refuses to read it
+    "compressed",  # a TFRecord file that was compressed as a whole
+    "header",  # the length of a record does not match its checksum
+    "data",  # the data of a record does not match its checksum
+    "cut",  # the file ends inside a record
+    "too-long",  # a record that goes so far beyond the end that its length must be wrong
+    "broken",  # the library that reads the format refuses it
+    "count",  # whole and sound, with another number of examples
+    "extra",  # a file of the dataset's name that belongs to no shard
+    "wrong-count",  # a shard of another number of shards
+    "size",  # the files of a split have another size than the metadata says
+]
+
+# What TensorFlow's reader does not survive: it waits for ever, or asks for more memory than there
+# is and ends the process.
+DEADLY: tuple[FindingKind, ...] = ("not-a-file", "too-long")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileFinding:
+    """One file, and what is wrong with it first; `reason` is a line about that.
+
+    expected: examples by the metadata, None for a file that belongs to no shard.
+    found: whole records in the file, None where they cannot be counted.
+    record: the first damaged record, counted from 0; `byte` is where it begins in the file.
+    num_files: the files that it speaks of; those of a split, none of which is here, are one finding
+        with the name of the first.
+    """
+
+    filename: str
+    expected: int | None
+    found: int | None
+    reason: str | None = None
+    kind: FindingKind = "count"
+    split: str | None = None
+    record: int | None = None
+    byte: int | None = None
+    num_files: int = 1
 
 
 # The lengths of shards that TFDS writes: boundaries at round(num_examples * i / num_shards).
@@ -312,6 +354,16 @@ def shard_named(split: Split, filename: str) -> int | None:
     return split.files[0].index_of(folder + slash + filename)
 
 
+def dataset_title(name: str, config: str | None, version: str | None) -> str:
+    """Return name, config and version as TFDS writes them.
+
+    >>> dataset_title("coco", "2017", "1.1.0"), dataset_title("mnist", None, None)
+    ('coco/2017:1.1.0', 'mnist')
+    """
+    title = name if config is None else f"{name}/{config}"
+    return title if version is None else f"{title}:{version}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
     """A dataset: what its metadata says, and where the files lie.
@@ -415,47 +467,9 @@ class Dataset:
     @cached_property
     def identity(self) -> DatasetIdentity:
         """What tells this dataset from another; the fingerprint is computed for it."""
-        return DatasetIdentity(
-            name=self.name,
-            config=self.config,
-            version=self.version,
-            file_format=self.file_format,
-            data_dir=self.data_dir,
-            fingerprint=self.fingerprint,
-            folders=self._folder_identities(),
-            ordered=self.ordered,
-            splits=tuple(
-                SplitSize(
-                    name=split.name,
-                    num_examples=split.num_examples,
-                    num_shards=split.num_shards,
-                    template=split.template,
-                )
-                for split in self.splits
-            ),
-        )
+        from shardctl.dataset.identity import identity_of  # few answers need it
 
-    def _folder_identities(self) -> tuple[FolderIdentity, ...]:
-        """Return what tells the folders apart, in order; none where there is only one."""
-        if len(self.folders) < 2:
-            return ()
-        here = [folder.data_dir for folder in self.folders if folder.data_dir is not None]
-        left = iter(paths_left(here))
-        return tuple(
-            folder._as_folder(None if folder.data_dir is None else next(left))
-            for folder in self.folders
-        )
-
-    def _as_folder(self, path: str | None) -> FolderIdentity:
-        splits = tuple(sorted(self.splits, key=lambda split: split.name))
-        sizes = [split.num_bytes for split in splits]
-        return FolderIdentity(
-            path=path,
-            title=None if self.version is None else self.title,
-            fingerprint=replace(self, splits=splits).fingerprint,
-            num_bytes=None if None in sizes else sum(size or 0 for size in sizes),
-            splits=tuple(split.name for split in splits),
-        )
+        return identity_of(self)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -513,21 +527,60 @@ DatasetLike = Annotated[
 ]
 
 
-# What one decoded example takes in memory.
+# Several datasets that one pipeline reads, as one whose splits are `dataset/split`.
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExampleSize:
-    """The bytes of a decoded example, from the shapes and dtypes of its features.
+def distinct_datasets(datasets: Iterable[Dataset]) -> list[Dataset]:
+    """Return the datasets, those that are equal once, in their order."""
+    found: list[Dataset] = []
+    for dataset in datasets:
+        if not any(dataset is other or dataset == other for other in found):
+            found.append(dataset)
+    return found
 
-    num_bytes: of the features of fixed shape. num_tensors: of all features; each adds to what a
-    shuffle buffer takes. unknown: the features, such as texts and images of any size, whose bytes
-    differ from example to example; then `num_bytes` is the least that an example takes.
+
+def combined(datasets: Sequence[Dataset]) -> Dataset:
+    """Return one dataset with the splits of several, called `dataset/split`.
+
+    It is no dataset of TFDS: it names the examples of a mixture. One dataset stays as it is.
+
+    >>> from shardctl.dataset.dataset import Split
+    >>> one, two = (Dataset(name=name, splits=(Split(name="train", shard_lengths=(4,)),))
+    ...             for name in ("a", "b"))
+    >>> combined([one, two]).title, [split.name for split in combined([one, two]).splits]
+    ('a + b', ['a/train', 'b/train'])
     """
+    first, *others = datasets
+    if not others:
+        return first
+    formats = {dataset.file_format for dataset in datasets}
+    return Dataset(
+        name=" + ".join(dataset.title for dataset in datasets),
+        splits=tuple(
+            replace(split, name=f"{label}/{split.name}")
+            for label, dataset in zip(labels_of(datasets), datasets, strict=True)
+            for split in dataset.splits
+        ),
+        file_format=first.file_format if len(formats) == 1 else " + ".join(sorted(formats)),
+        origin="a mixture",
+    )
 
-    num_bytes: int
-    num_tensors: int
-    unknown: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        keep_fields(self)
+def labels_of(datasets: Sequence[Dataset]) -> list[str]:
+    """Return what each is called in the names of splits: its name, and more where two have one.
+
+    >>> from shardctl.dataset.dataset import Split
+    >>> split = Split(name="train", shard_lengths=(4,))
+    >>> labels_of([Dataset(name="a", version=v, splits=(split,)) for v in ("1.0.0", "2.0.0")])
+    ['a-1.0.0', 'a-2.0.0']
+    """
+    ways = (
+        [dataset.name for dataset in datasets],
+        [f"{dataset.name}-{dataset.config}" for dataset in datasets],
+        [f"{dataset.name}-{dataset.version}" for dataset in datasets],
+        [f"{dataset.name}-{dataset.config}-{dataset.version}" for dataset in datasets],
+    )
+    for names in ways:
+        if max(Counter(names).values()) == 1:
+            return names
+    return [f"{dataset.name}-{number}" for number, dataset in enumerate(datasets, 1)]

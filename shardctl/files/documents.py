@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
-from shardctl.base.columns import Cell, RecordStream, filled, shared
-from shardctl.base.on_demand import OnDemand
+from shardctl.base.columns import Cell, OnDemand, RecordStream, filled, shared
 from shardctl.base.text import inert, printable
 
 if TYPE_CHECKING:

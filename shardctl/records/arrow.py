@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass, replace
 
 from shardctl.base.text import printable
-from shardctl.dataset.file_finding import FindingKind
+from shardctl.dataset.dataset import FindingKind
 from shardctl.records.contents import Damage, FileContents, Told, refused, untold
 from shardctl.records.parquet import pyarrow_module
 from shardctl.records.window import Window

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from shardctl.base.text import printable
-from shardctl.dataset.file_finding import FileFinding, FindingKind
+from shardctl.dataset.dataset import FileFinding, FindingKind
 from shardctl.stores.store import ByteSource
 
 # How far a file was checked. "framing": where records begin and end, or what its footer says;

@@ -10,7 +10,7 @@ import json
 import struct
 from dataclasses import replace
 
-from shardctl.dataset.file_finding import FindingKind
+from shardctl.dataset.dataset import FindingKind
 from shardctl.errors import MissingDependencyError
 from shardctl.records.contents import Damage, FileContents, Told, untold
 from shardctl.records.packed import PackedError, Unpacked, packed_as

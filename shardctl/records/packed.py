@@ -8,7 +8,7 @@ import zlib
 from typing import Any
 
 from shardctl.base.text import printable
-from shardctl.dataset.file_finding import FindingKind
+from shardctl.dataset.dataset import FindingKind
 from shardctl.errors import MissingDependencyError
 from shardctl.records.contents import Told, untold
 from shardctl.stores.store import ByteSource

@@ -12,7 +12,7 @@ import stat
 
 from shardctl.base.text import printable, quoted
 from shardctl.base.tfds_rules import FILE_FORMATS
-from shardctl.dataset.file_finding import FindingKind
+from shardctl.dataset.dataset import FindingKind
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError
 from shardctl.records.array_record import ArrayRecord
 from shardctl.records.arrow import Arrow
@@ -21,8 +21,9 @@ from shardctl.records.mds import MDS
 from shardctl.records.parquet import Parquet
 from shardctl.records.tfrecord import TFRecord
 from shardctl.records.webdataset import WebDataset
+from shardctl.stores.paths import is_remote
 from shardctl.stores.store import StoredFile
-from shardctl.stores.stores import is_remote, store_of
+from shardctl.stores.stores import store_of
 
 _ALL: tuple[RecordFormat, ...] = (
     TFRecord(),

@@ -14,7 +14,7 @@ from typing import Any
 import google_crc32c
 
 from shardctl.base.tfds_rules import CRC32C_MASK_DELTA, TFRECORD_FOOTER_BYTES, TFRECORD_HEADER_BYTES
-from shardctl.dataset.file_finding import FindingKind
+from shardctl.dataset.dataset import FindingKind
 from shardctl.records.contents import Compression, Damage, FileContents, Told, untold
 from shardctl.records.packed import Forwards
 from shardctl.records.window import Window

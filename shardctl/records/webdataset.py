@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from shardctl.base.text import printable, quoted
-from shardctl.dataset.file_finding import FindingKind
+from shardctl.dataset.dataset import FindingKind
 from shardctl.records.contents import Checked, Damage, FileContents, Told, untold
 from shardctl.records.packed import PackedError, Unpacked, packed_as
 from shardctl.records.window import Bytes, Window

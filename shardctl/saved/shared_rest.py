@@ -38,7 +38,7 @@ class SharedRest:
 
     >>> from shardctl.dataset.dataset import Dataset, Split
     >>> from shardctl.spec.reads import reads_of
-    >>> from shardctl.spec.split_range import SplitRange
+    >>> from shardctl.spec.subsplit import SplitRange
     >>> train = Split.even(name="train", num_examples=9, num_shards=3)
     >>> whole = reads_of(Dataset(name="d", splits=(train,)),
     ...                  [SplitRange(split=train, start=2, stop=9)])

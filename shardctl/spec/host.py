@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from shardctl.base.arguments.checked import checked, keep_fields
-from shardctl.base.arguments.kinds import made_kind
+from shardctl.base.arguments import checked, keep_fields, made_kind
 from shardctl.base.text import quoted
 from shardctl.errors import UsageError
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
+
+if TYPE_CHECKING:
+    from shardctl.base.arrays import Int64s
+    from shardctl.spec.host_reads import HostReads, SharedReads
+
 
 _MOST = 999_999_999  # as many digits as the form has
 _FORM = re.compile(r"(\d{1,9})/(\d{1,9})")
@@ -107,3 +112,164 @@ def even_split(
         part = even_range(piece.start, piece.stop, index, count, drop_remainder)
         parts.append(SplitRange(split=piece.split, start=part.start, stop=part.stop))
     return tuple(parts)
+
+
+# Host modes: the ways of splitting the examples of a spec among hosts, one small class each.
+#
+# Whatever the program asks about a mode it asks its class. A new mode is a class here, in
+# `HOST_MODES`, and its calls of TFDS and tf.data in `shardctl.tfds.training.pipeline`.
+
+HostBy = Literal["even", "files", "examples"]
+
+
+class HostMode(ABC):
+    """How the examples of a spec are split among hosts.
+
+    `host` is None where a reader is alone; it then reads everything, whatever the mode.
+
+    word, call: what the mode is called here, and the call that does it in a pipeline.
+    reads_all: every host opens all files and keeps its own examples behind the reader; so all
+        hosts have to read in one and the same order.
+    whole_files: a host is given whole file instructions, so the files decide how many examples.
+    knows_length: `tf.data` knows how many examples a host gets, for TFDS asserts it.
+    refuses_idle: TFDS refuses to read on a host that gets no examples.
+    """
+
+    word: ClassVar[str]
+    call: ClassVar[str]
+    reads_all: ClassVar[bool] = False
+    whole_files: ClassVar[bool] = False
+    knows_length: ClassVar[bool] = True
+    refuses_idle: ClassVar[bool] = False
+
+    def ranges(self, ranges: Sequence[SplitRange], host: Host | None) -> Sequence[SplitRange]:
+        """Return the part of the ranges that TFDS's reader is asked for on a host."""
+        return ranges
+
+    def own_instructions(self, num_files: int, host: Host | None) -> slice:
+        """Return which of the reader's sorted file instructions the host reads."""
+        return slice(None)
+
+    def stride_and_phase(self, host: Host | None) -> tuple[int, int]:
+        """Return (n, i): of what its reader yields the host keeps examples i, i + n, ..."""
+        return 1, 0
+
+    def refuses_files(self, num_files: int, num_hosts: int) -> bool:
+        """Return whether TFDS refuses to split so few file instructions among the hosts."""
+        return False
+
+    def refusal(self, num_hosts: int, *, num_idle: int, num_files: int) -> str | None:
+        """Return why TFDS does not read a spec with examples this way, None where it does."""
+        return None
+
+    def pieces(self, ranges: Sequence[SplitRange]) -> list[int]:
+        """Return the sizes of what is split among hosts, each as evenly as can be.
+
+        Not asked where `whole_files` are.
+        """
+        return [sum(piece.num_examples for piece in ranges)]
+
+    def num_examples(self, shared: SharedReads, num_hosts: int) -> Int64s:
+        """Return how many examples each host gets, int64[num_hosts]."""
+        return self.host_reads(shared, num_hosts).num_examples
+
+    @abstractmethod
+    def host_reads(self, shared: SharedReads, num_hosts: int) -> HostReads:
+        """Return what each host reads of what they share."""
+
+
+class Even(HostMode):
+    """Each range of a spec is cut into one part a host (TFDS core/subsplits_utils.py)."""
+
+    word = "even"
+    call = "tfds.even_splits"
+    refuses_idle = True
+
+    def ranges(self, ranges: Sequence[SplitRange], host: Host | None) -> Sequence[SplitRange]:
+        """Return the host's part of each range."""
+        if host is None:
+            return ranges
+        from shardctl.spec.host import even_split
+
+        return even_split(ranges, host.index, host.count)
+
+    def refusal(self, num_hosts: int, *, num_idle: int, num_files: int) -> str | None:
+        """Refuse empty parts (TFDS core/dataset_builder.py: "corresponds to no data!")."""
+        if not num_idle:
+            return None
+        return f"TFDS refuses to read a split without examples, which {num_idle:,} hosts would get"
+
+    def pieces(self, ranges: Sequence[SplitRange]) -> list[int]:
+        """Return the sizes of the ranges, each of which is split by itself."""
+        return [piece.num_examples for piece in ranges]
+
+    def host_reads(self, shared: SharedReads, num_hosts: int) -> HostReads:
+        """Cut the file instructions where one host's part ends and the next begins."""
+        return shared.evenly(num_hosts)
+
+
+class Files(HostMode):
+    """Host i of n reads file instructions i, i + n, ... (TFDS core/reader.py, _read_files).
+
+    That is `instructions.shard(n, i)`, after the sort function and before the file shuffle. TFDS
+    asserts no number of examples then (assert_cardinality_and_apply_options).
+    """
+
+    word = "files"
+    call = "InputContext"
+    whole_files = True
+    knows_length = False
+
+    def own_instructions(self, num_files: int, host: Host | None) -> slice:
+        """Return every n-th file instruction."""
+        return slice(None) if host is None else slice(host.index, None, host.count)
+
+    def refuses_files(self, num_files: int, num_hosts: int) -> bool:
+        """Refuse fewer files than hosts (TFDS core/reader.py, validate_input_context)."""
+        return 1 < num_hosts > num_files
+
+    def refusal(self, num_hosts: int, *, num_idle: int, num_files: int) -> str | None:
+        """Refuse fewer files than hosts."""
+        if not self.refuses_files(num_files, num_hosts):
+            return None
+        return (
+            f"TFDS refuses an InputContext with fewer files than hosts: {num_files:,} "
+            f"for {num_hosts:,}"
+        )
+
+    def num_examples(self, shared: SharedReads, num_hosts: int) -> Int64s:
+        """Add up the files of each host, without the figures that `host_reads` has besides."""
+        import numpy as np
+
+        from shardctl.spec.host_reads import sum_by
+
+        return sum_by(np.arange(len(shared.reads)) % num_hosts, shared.reads.take, num_hosts)
+
+    def host_reads(self, shared: SharedReads, num_hosts: int) -> HostReads:
+        """Give the file instructions out in turn, also where TFDS refuses to."""
+        return shared.by_files(num_hosts)
+
+
+class Examples(HostMode):
+    """Host i of n reads everything and keeps examples i, i + n, ...: `ds.shard(n, i)`.
+
+    Source: tensorflow/core/kernels/data/shard_dataset_op.cc.
+    """
+
+    word = "examples"
+    call = "ds.shard"
+    reads_all = True
+
+    def stride_and_phase(self, host: Host | None) -> tuple[int, int]:
+        """Return the number of hosts and the index of this one."""
+        return (1, 0) if host is None else (host.count, host.index)
+
+    def host_reads(self, shared: SharedReads, num_hosts: int) -> HostReads:
+        """Let every host read all."""
+        return shared.by_all(num_hosts)
+
+
+# In the order in which they are listed; of two that serve as well the first is recommended.
+HOST_MODES: dict[str, HostMode] = {mode.word: mode for mode in (Even(), Files(), Examples())}
+
+DEFAULT_HOST_MODE: HostBy = "even"

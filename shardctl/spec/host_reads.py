@@ -11,7 +11,7 @@ import numpy as np
 from shardctl.base.arrays import EqualByItems, Int64s, distinct
 from shardctl.dataset.dataset import Split
 from shardctl.spec.reads import Reads, reads_of
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -10,7 +10,7 @@ from shardctl.stores.remote_path import AnyPath
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import store_of
 
-Asked = TypeVar("LoaderConfig")
+Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 _AT_ONCE = 16  # requests
 
@@ -53,7 +53,7 @@ def files_in(folder: AnyPath) -> Iterator[StoredFile]:
 
 
 def answers(
-    ask: Callable[[Asked], Answer], about: Iterable[LoaderConfig], *, at_once: bool
+    ask: Callable[[Asked], Answer], about: Iterable[Asked], *, at_once: bool
 ) -> Generator[Answer]:
     """Yield the answers to many questions in their order.
 

@@ -19,7 +19,7 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, unquote, urldefrag, urljoin, urlsplit, urlunsplit
 
-from shardctl.base.secrets import full_url, public_url
+from shardctl.base.text import full_url, public_url
 from shardctl.errors import DatasetError, MissingDependencyError, NotThereError, ShardctlError
 from shardctl.stores import failures
 from shardctl.stores.concurrently import concurrently

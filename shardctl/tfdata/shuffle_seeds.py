@@ -9,7 +9,7 @@ from operator import index
 import numpy as np
 from numpy.typing import NDArray
 
-from shardctl.base.arguments.kinds import Whole
+from shardctl.base.arguments import Whole
 from shardctl.base.tfds_rules import (
     DEFAULT_GRAPH_SEED,
     MAX_ITERATORS,

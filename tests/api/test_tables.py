@@ -12,7 +12,7 @@ import pytest
 
 import shardctl
 from shardctl import Dataset, Split
-from shardctl.base.tabular import Tabular
+from shardctl.base.columns import Tabular
 from tests.public_world import World
 
 ANSWERS: dict[str, Callable[[Any], Any]] = {

@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from shardctl.base.on_demand import OnDemand
+from shardctl.base.columns import OnDemand
 
 
 def test_it_is_the_sequence_of_its_items() -> None:

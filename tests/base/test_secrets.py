@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.base.secrets import full_url, public_url, without_secrets
+from shardctl.base.text import full_url, public_url, without_secrets
 from shardctl.errors import UsageError
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from shardctl.base.columns import Tabular
 from shardctl.base.hooks import PROVIDERS
-from shardctl.base.tabular import Tabular
 
 
 class Rows(Tabular):

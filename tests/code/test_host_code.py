@@ -9,8 +9,7 @@ import pytest
 
 from shardctl.code.source import HOST_CODE, HostCode, code_of_host
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.host import Host
-from shardctl.spec.host_modes import HOST_MODES, HostBy
+from shardctl.spec.host import HOST_MODES, Host, HostBy
 
 
 def test_every_mode_has_code_that_says_which_host_reads() -> None:

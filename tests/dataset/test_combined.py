@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shardctl.dataset.combined import combined, distinct_datasets, labels_of
-from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.dataset import Dataset, Split, combined, distinct_datasets, labels_of
 
 
 def _dataset(name: str, *lengths: int, **more: str) -> Dataset:

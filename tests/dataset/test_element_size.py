@@ -9,8 +9,8 @@ from fractions import Fraction
 
 import pytest
 
-from shardctl.dataset.dataset import Dataset, ExampleSize, Split
-from shardctl.dataset.element_size import TENSOR_OVERHEAD, ElementSize, element_size
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.element_size import TENSOR_OVERHEAD, ElementSize, ExampleSize, element_size
 
 _KNOWN = ExampleSize(num_bytes=792, num_tensors=2)
 _PARTLY = ExampleSize(num_bytes=8, num_tensors=3, unknown=("image", "name"))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shardctl.dataset.dataset import Dataset, ExampleSize, Split
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.element_size import ExampleSize
 
 _SPLITS = (Split(name="train", shard_lengths=(3,)),)
 _SIZE = ExampleSize(num_bytes=72, num_tensors=2)

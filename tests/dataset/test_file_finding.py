@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from shardctl.dataset.file_finding import DEADLY, FileFinding, FindingKind
+from shardctl.dataset.dataset import DEADLY, FileFinding, FindingKind
 
 
 def test_what_tensorflow_does_not_survive_is_a_kind_of_finding() -> None:

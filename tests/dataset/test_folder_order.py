@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from shardctl.dataset.folder_order import (
+from shardctl.dataset.identity import (
     FolderIdentity,
     FolderOrder,
     fingerprints_tell_order,

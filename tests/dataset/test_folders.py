@@ -11,7 +11,7 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.folders import folders_of, layout_tells_order, with_folders
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
-from shardctl.metadata.several_folders import merge_datasets
+from shardctl.metadata.reference import merge_datasets
 
 
 def files(folder: str | None, split: str, num_shards: int) -> ShardFiles:

@@ -7,13 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from shardctl.dataset.dataset import Dataset, Split
-from shardctl.dataset.folder_order import FolderIdentity
+from shardctl.dataset.dataset import Dataset, Split, dataset_title
 from shardctl.dataset.identity import (
     DatasetHead,
     DatasetIdentity,
+    FolderIdentity,
     SplitSize,
-    dataset_title,
     differences,
 )
 

@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from shardctl.dataset.packed_ints import PackedInts
+from shardctl.dataset.shard_files import PackedInts
 
 
 def test_they_are_equal_to_a_tuple_of_the_same_numbers_and_hash_as_it() -> None:

@@ -8,9 +8,15 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.base.columns import Cell as RowsCell
-from shardctl.base.columns import Records
-from shardctl.base.on_demand import OnDemand
-from shardctl.draw.tables import PLAIN, Cell, Column, Screen, paragraph, table
+from shardctl.base.columns import OnDemand, Records
+from shardctl.draw.tables import (
+    PLAIN,
+    Cell,
+    Column,
+    Screen,
+    paragraph,
+    table,
+)
 from tests.cases import check_cases, few_or_many
 from tests.columns import some_cells
 

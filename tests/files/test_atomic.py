@@ -16,7 +16,7 @@ import pytest
 
 from shardctl.errors import UsageError
 from shardctl.files.atomic import new_file
-from shardctl.files.stream import open_fifo_to_write
+from shardctl.files.streams import open_fifo_to_write
 from tests.children import start
 
 

@@ -15,8 +15,7 @@ import pytest
 import yaml
 from hypothesis import strategies as st
 
-from shardctl.base.columns import stream_of
-from shardctl.base.on_demand import OnDemand
+from shardctl.base.columns import OnDemand, stream_of
 from shardctl.files.documents import Block, Document, Words, to_csv, to_json, to_yaml
 from tests.cases import check_cases, few_or_many
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.base.arguments.kinds import Name, Whole
+from shardctl.base.arguments import Name, Whole
 from shardctl.base.tfds_rules import FILE_FORMATS, RECORD_FORMATS
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.errors import DatasetError
-from shardctl.files.json_text import parse_json, read_json
+from shardctl.files.parse import parse_json, read_json
 from tests.cases import FUZZ, check_cases, few_or_many
 from tests.strategies import damaged, error_line
 
@@ -131,7 +131,7 @@ class TestFiles:
 
 
 def test_more_values_than_any_dataset_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shardctl.files.json_text.MAX_VALUES", 5)
+    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 5)
     assert parse_json(b"[1, 2, [3]]", source="x") == [1, 2, [3]]
     for data in (b"[1, 2, 3, 4, 5, 6]", b'{"a": [[[[[]]]]]}', b"[{}, {}, {}]"):
         assert error_of(data) == "info.json: more than 5 values"

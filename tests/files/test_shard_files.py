@@ -6,7 +6,7 @@ import pytest
 
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
-from shardctl.files.shard_files import files_field, files_of_field
+from shardctl.files.fields import files_field, files_of_field
 
 TEMPLATED = ShardFiles(data_dir="/d", pattern="{a}-\0-of-00002", num_shards=2)
 NAMED = ShardFiles(data_dir=None, num_shards=2, names=("b", "sub/a"))

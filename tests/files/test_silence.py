@@ -7,11 +7,11 @@ import os
 import subprocess
 import sys
 
-from shardctl.files.silence import silent_libraries
+from shardctl.files.streams import silent_libraries
 
 _NOISE = """
 import logging, os, subprocess, sys, threading, warnings
-from shardctl.files.silence import silent_libraries
+from shardctl.files.streams import silent_libraries
 with silent_libraries():
     logging.basicConfig()
     os.write(2, b"from C++\\n")

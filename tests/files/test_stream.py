@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.files.stream import open_fifo_to_write, open_stream, read_stdin
+from shardctl.files.streams import open_fifo_to_write, open_stream, read_stdin
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import strategies as st
 
 from shardctl.errors import DatasetError, ShardctlError
-from shardctl.files.yaml_text import parse_yaml
+from shardctl.files.parse import parse_yaml
 from tests.cases import FUZZ, check_cases, few_or_many
 from tests.strategies import damaged, error_line
 
@@ -73,7 +73,7 @@ def test_what_is_refused_is_named_with_its_line(data: bytes, said: str) -> None:
 
 
 def test_plain_values_count_as_aliases_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shardctl.files.yaml_text.MAX_VALUES", 5)
+    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 5)
     assert parse_yaml(b"[1, 2, [3]]", source="x") == [1, 2, [3]]
     for data in (b"[1, 2, 3, 4, 5]", b"{a: 1, b: 2, c: 3}", b"[[], [], [], [], []]"):
         said = "layout.yaml: line 1: more than 5 values with its aliases written out"
@@ -217,9 +217,9 @@ def test_long_lists_count_as_much_as_short_ones_also_as_aliases(
 ) -> None:
     data = f"a: &x [{', '.join(['1'] * length)}]\nb: *x\n".encode()
     # The mapping, two keys, and twice the list and its numbers.
-    monkeypatch.setattr("shardctl.files.yaml_text.MAX_VALUES", 2 * length + 5)
+    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 2 * length + 5)
     assert parse_yaml(data, source="x") == {"a": [1] * length, "b": [1] * length}
-    monkeypatch.setattr("shardctl.files.yaml_text.MAX_VALUES", 2 * length + 4)
+    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 2 * length + 4)
     assert "more than" in error_of(data)
 
 
@@ -230,9 +230,9 @@ def test_an_alias_counts_as_much_as_what_it_stands_for(
     value: str, num_values: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = f"[&x {value}, *x, *x]".encode()
-    monkeypatch.setattr("shardctl.files.yaml_text.MAX_VALUES", 1 + 3 * num_values)
+    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 1 + 3 * num_values)
     assert parse_yaml(data, source="x") == yaml.safe_load(data)
-    monkeypatch.setattr("shardctl.files.yaml_text.MAX_VALUES", 3 * num_values)
+    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 3 * num_values)
     assert "more than" in error_of(data)
 
 

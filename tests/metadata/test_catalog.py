@@ -6,9 +6,13 @@ import pytest
 
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
-from shardctl.metadata import catalog
-from shardctl.metadata.catalog import catalog_dataset, catalog_names, catalog_titles
-from shardctl.metadata.dataset_name import parse_dataset_name
+from shardctl.metadata import names as catalog
+from shardctl.metadata.names import (
+    catalog_dataset,
+    catalog_names,
+    catalog_titles,
+    parse_dataset_name,
+)
 
 
 def found(name: str, config: str | None = None, version: str | None = None) -> Dataset:
@@ -81,7 +85,7 @@ def test_the_newest_version_is_taken_by_number(monkeypatch: pytest.MonkeyPatch) 
         {"config": None, "version": version, "splits": splits}
         for version in ("2.10.0", "2.9.0", "10.0.0")
     ]
-    monkeypatch.setattr(catalog, "_document", lambda name: {"entries": entries})
+    monkeypatch.setattr(catalog, "_catalog_document", lambda name: {"entries": entries})
     assert found("toy").version == "10.0.0"
     assert found("toy", version="2.*.*").version == "2.10.0"
     assert found("toy").splits[0].shard_lengths == (2, 1)

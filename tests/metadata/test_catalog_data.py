@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-CATALOG = files("shardctl").joinpath("readers", "catalog")
+CATALOG = files("shardctl").joinpath("metadata", "catalog")
 FILES = {file.name: json.loads(file.read_text("utf-8")) for file in CATALOG.iterdir()}
 
 

@@ -10,8 +10,13 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.metadata.data_dirs import data_dirs, dataset_names, find_dataset, list_datasets
-from shardctl.metadata.dataset_name import DatasetName
+from shardctl.metadata.names import (
+    DatasetName,
+    data_dirs,
+    dataset_names,
+    find_dataset,
+    list_datasets,
+)
 from shardctl.metadata.project_file import Project
 from tests.tfds_datasets import build_dataset
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.metadata.dataset_name import (
+from shardctl.metadata.names import (
     DatasetName,
     newest_version,
     parse_dataset_name,

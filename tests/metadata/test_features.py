@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.dataset.dataset import ExampleSize
-from shardctl.metadata.features import example_size, read_example_size
-from shardctl.metadata.tfds_metadata import read_tfds_folder
+from shardctl.dataset.element_size import ExampleSize
+from shardctl.metadata.tfds_metadata import example_size, read_example_size, read_tfds_folder
 from shardctl.tfds.builder_layout import dataset_of
 from tests.cases import FUZZ, check_cases
 from tests.tfds_datasets import build_dataset

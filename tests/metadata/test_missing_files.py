@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.dataset.file_finding import FileFinding
+from shardctl.dataset.dataset import FileFinding
 from shardctl.metadata.files_on_disk import check_files, files_of_another_count, none_here
 from shardctl.metadata.tfds_metadata import read_tfds_folder
 from tests.tfds_datasets import build_dataset

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
-from shardctl.metadata.reference import read_dataset
-from shardctl.metadata.several_folders import merge_datasets
+from shardctl.metadata.reference import merge_datasets, read_dataset
 from tests.cases import FUZZ, check_cases
 from tests.strategies import shard_lengths, split_names, templates
 from tests.tfds_datasets import build_dataset

@@ -11,8 +11,7 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.files.documents import to_json, to_yaml
-from shardctl.metadata.layout_document import dataset_from_layout
-from shardctl.metadata.layout_file import read_layout_file
+from shardctl.metadata.layouts import dataset_from_layout, read_layout_file
 from shardctl.verbs.layout.answer import layout
 from shardctl.verbs.layout.view import layout_document
 

@@ -13,7 +13,7 @@ from shardctl.order.order import Order
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
 from tests.strategies import shard_lengths
 from tests.tfdata.shuffle.shuffle_oracles import EDGE_SEEDS
 

@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from shardctl.dataset.combined import combined
-from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.dataset import Dataset, Split, combined
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.spec.reads import Reads, reads_of
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
 
 
 def _split(name: str, *folders: str) -> Split:

@@ -8,7 +8,7 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UnpredictableOrderError
 from shardctl.order.file_formats import refuse_open_hosts, refuse_open_splits
-from shardctl.spec.host_modes import HOST_MODES
+from shardctl.spec.host import HOST_MODES
 from shardctl.spec.subsplit import resolve_subsplit
 
 APART = Dataset(

@@ -15,7 +15,7 @@ from shardctl.order.order import CHUNK_SIZE, Order
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
 from shardctl.tfdata.shuffle_buffer import shuffle_permutation
 from tests.cases import FUZZ, check_cases
 from tests.order.order_cases import Case, cases, changed, elements, tensorflow_dataset

@@ -17,7 +17,7 @@ from shardctl.order.plan_order import plan_order
 from shardctl.order.reader_node import ElementKeys, ReaderNode
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
 from shardctl.tfdata.seed_generator import ScriptSeeds
 from tests.tfdata.shuffle.shuffle_oracles import iterator_seeds
 from tests.tfds_datasets import build_dataset

@@ -8,7 +8,7 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.spec.reads import reads_of
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
 from tests.order.folders import codes_of, spread
 
 FOLDERS = [

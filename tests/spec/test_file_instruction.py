@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from shardctl.dataset.dataset import Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
-from shardctl.spec.file_instruction import (
+from shardctl.spec.subsplit import (
     FileInstruction,
+    SplitRange,
     file_instructions,
 )
-from shardctl.spec.split_range import SplitRange
 from tests.cases import check_cases
 from tests.spec.tfds_splits import ids_read, toy_dataset
 from tests.strategies import shard_lengths

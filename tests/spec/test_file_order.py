@@ -13,9 +13,8 @@ from shardctl.base.text import choices
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
-from shardctl.spec.file_order import sorted_rows
-from shardctl.spec.reads import Reads, reads_of
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.reads import Reads, reads_of, sorted_rows
+from shardctl.spec.subsplit import SplitRange
 
 FOLDERS = ("/data/mon/d/1.0.0", "/data/tue/d/1.0.0")
 

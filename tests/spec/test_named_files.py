@@ -10,7 +10,7 @@ import pytest
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.spec.reads import reads_of
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
 from tests.spec.reads_cases import named_reads
 
 TRAIN = Split(

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
-from shardctl.spec.file_instruction import FileInstruction, file_instructions
 from shardctl.spec.reads import Reads, filenames_of, joined, reads_of
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import FileInstruction, SplitRange, file_instructions
 from tests.spec.reads_cases import named_reads
 from tests.strategies import datasets
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Split
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
 from tests.cases import check_cases
 from tests.strategies import shard_lengths
 

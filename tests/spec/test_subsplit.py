@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UsageError
-from shardctl.spec.file_instruction import file_instructions
 from shardctl.spec.subsplit import (
     Slice,
     default_spec,
+    file_instructions,
     parse_subsplit,
     resolve_subsplit,
 )

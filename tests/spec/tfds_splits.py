@@ -9,7 +9,7 @@ from typing import Any
 from shardctl.base.tfds_rules import DEFAULT_TEMPLATE
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
-from shardctl.spec.file_instruction import FileInstruction
+from shardctl.spec.subsplit import FileInstruction
 
 Read = tuple[str, int, int, int]  # base name, skip, take, examples in the shard
 Layout = dict[str, tuple[int, ...]]

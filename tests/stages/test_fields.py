@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from shardctl.base.arguments.kinds import kind_of
+from shardctl.base.arguments import kind_of
 from shardctl.errors import UsageError
-from shardctl.stages import fields
+from shardctl.stages import part as fields
 
 MOST = 2**63 - 1
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.errors import UsageError
-from shardctl.metadata.catalog import catalog_datasets, catalog_names
+from shardctl.metadata.names import catalog_datasets, catalog_names
 from shardctl.stages.calls import CALLS
 from shardctl.stages.part import Source, Stage
 from shardctl.stages.stages import (

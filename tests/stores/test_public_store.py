@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.base import secrets
-from shardctl.base.secrets import public_url
+from shardctl.base import text as secrets
+from shardctl.base.text import public_url
 from shardctl.errors import DatasetError
 from shardctl.stores.stores import store_of
 from tests.remote_copies import in_memory

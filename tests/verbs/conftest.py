@@ -1,5 +1,3 @@
-"""The command line as a fixture of all verbs."""
+"""Commands of verbs run in this process, as those of the command line do."""
 
-from tests.cli.conftest import shardctl
-
-__all__ = ["shardctl"]
+from tests.cli.conftest import shardctl  # noqa: F401  # a fixture

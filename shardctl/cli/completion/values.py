@@ -29,10 +29,9 @@ def datasets(ctx: Any, incomplete: str) -> list[str]:
 
 
 def _named(ctx: Any, incomplete: str) -> list[str]:
-    from shardctl.metadata.catalog import catalog_names, catalog_titles
-    from shardctl.metadata.data_dirs import data_dirs, list_datasets
+    from shardctl.metadata.names import catalog_names, catalog_titles, data_dirs, list_datasets
     from shardctl.metadata.project_file import find_project
-    from shardctl.stores.file_text import working_folder
+    from shardctl.stores.paths import working_folder
 
     titles: list[str] = []
     with contextlib.suppress(ShardctlError, OSError):
@@ -58,11 +57,11 @@ def _paths(incomplete: str) -> Iterator[str]:
     Record files are offered as `prefix@N` where their names say so, others where they are few;
     those of a folder that TFDS wrote are meant by its name.
     """
-    from shardctl.metadata.data_dirs import expand_home
     from shardctl.metadata.index.bare import looks_like_records
+    from shardctl.metadata.names import expand_home
     from shardctl.metadata.project_file import PROJECT_FILENAME
     from shardctl.metadata.reference import LAYOUT_SUFFIXES
-    from shardctl.stores.file_text import working_folder
+    from shardctl.stores.paths import working_folder
 
     records: list[str] = []
     folder = incomplete.removesuffix(incomplete.rpartition("/")[2])
@@ -83,8 +82,8 @@ def _paths(incomplete: str) -> Iterator[str]:
 
 def _entries(incomplete: str) -> Iterator[tuple[str, bool]]:
     """Yield what a folder has whose path begins so, hidden if asked for, and if it is a folder."""
-    from shardctl.metadata.data_dirs import expand_home
-    from shardctl.stores.file_text import working_folder
+    from shardctl.metadata.names import expand_home
+    from shardctl.stores.paths import working_folder
 
     begun = incomplete.rpartition("/")[2]
     folder = incomplete.removesuffix(begun)
@@ -102,7 +101,7 @@ def splits(ctx: Any, incomplete: str) -> list[str]:
     from shardctl.metadata.index.bare import Counting
     from shardctl.metadata.project_file import find_project
     from shardctl.metadata.reference import choose_dataset
-    from shardctl.stores.file_text import working_folder
+    from shardctl.stores.paths import working_folder
 
     before, plus, last = incomplete.rpartition("+")
     names: list[str] = []

@@ -11,8 +11,8 @@ from shardctl.settings.table import SETTING_BY_FIELD
 from shardctl.verbs.lint.command import usage_of
 
 if TYPE_CHECKING:
+    from shardctl.cli.options.dataset import DatasetOptions
     from shardctl.cli.options.order import OrderOptions, ResolvedSettings
-    from shardctl.cli.options.shared import DatasetOptions
     from shardctl.dataset.dataset import Dataset
     from shardctl.metadata.project_file import Project
     from shardctl.verbs.config.answer import Origin, SettingInForce, Source
@@ -53,9 +53,9 @@ class _Places:
 
     def of_datasets(self, options: DatasetOptions) -> Iterator[SettingInForce]:
         """Yield which dataset is chosen, then the folders where names are looked up, in order."""
-        from shardctl.metadata.data_dirs import DATA_DIR_VARIABLE, data_dirs
+        from shardctl.metadata.names import DATA_DIR_VARIABLE, data_dirs
         from shardctl.metadata.reference import ENVIRONMENT_VARIABLE, named_dataset
-        from shardctl.stores.file_text import working_folder
+        from shardctl.stores.paths import working_folder
 
         named = named_dataset(
             options.dataset or (), project=self._project, env=os.environ, cwd=working_folder()

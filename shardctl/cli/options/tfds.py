@@ -4,12 +4,10 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from shardctl.cli.formats import Formats, OutputOptions, verb_formats
 from shardctl.cli.options.shared import Flag, Text
-from shardctl.cli.output import warn
-from shardctl.cli.panels import TFDS
+from shardctl.cli.output import TFDS, Formats, OutputOptions, verb_formats, warn
 from shardctl.errors import UsageError
-from shardctl.stores.stores import is_remote
+from shardctl.stores.paths import is_remote
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset

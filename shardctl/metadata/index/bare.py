@@ -12,12 +12,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from shardctl.base.secrets import public_url
-from shardctl.base.text import quoted
-from shardctl.dataset.dataset import COUNTED_FILES, Dataset, Split
-from shardctl.dataset.file_finding import FileFinding, FindingKind
+from shardctl.base.text import public_url, quoted
+from shardctl.dataset.dataset import COUNTED_FILES, Dataset, FileFinding, FindingKind, Split
 from shardctl.errors import DatasetError, UsageError
-from shardctl.metadata.dataset_name import parse_dataset_name
 
 if TYPE_CHECKING:
     from shardctl.metadata.index.answer import Index
@@ -56,25 +53,9 @@ def naming_damaged() -> Iterator[None]:
         _NAMES_DAMAGED.reset(token)
 
 
-def means_record_files(ref: str) -> bool:
-    """Return whether a reference to no file or folder means several files.
-
-    >>> [means_record_files(ref) for ref in ("train-*.tfrecord", "data/train@1024", "mnist:3.*.*")]
-    [True, True, False]
-    >>> means_record_files("shard-{000..146}.tar"), means_record_files("data/train.tfrecord")
-    (True, False)
-    """
-    if parse_dataset_name(ref) is not None:
-        return False
-    from shardctl.metadata.index.naming.globs import expanded, is_glob, sharded_regex
-
-    name = ref.rpartition("/")[2]
-    return is_glob(ref) or sharded_regex(name) is not None or next(expanded(ref)) != ref
-
-
 def looks_like_records(name: str) -> bool:
     """Return whether a file of this name is one of records, as far as names tell."""
-    from shardctl.metadata.index.naming.kinds import FileKind, file_kind
+    from shardctl.metadata.index.words import FileKind, file_kind
 
     return file_kind(name) in (FileKind.RECORDS, FileKind.SHARD)
 
@@ -92,7 +73,7 @@ def holds_record_files(folder: str) -> bool:
 
 def is_record_file(path: str) -> bool:
     """Return whether a file is one of records, by its name or its first bytes."""
-    from shardctl.metadata.index.naming.kinds import FileKind, file_kind
+    from shardctl.metadata.index.words import FileKind, file_kind
     from shardctl.records.read_file import format_of
     from shardctl.stores.stores import store_of
 
@@ -114,12 +95,12 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
     path = public_url(path)  # it is shown; who asks the place knows the rest
     if counting.names_only:
         return _uncounted(path)
-    from shardctl.base.progress import watching
+    from shardctl.base.progress import WATCHING
     from shardctl.metadata.index.index import index
 
     try:
         names_damaged = _NAMES_DAMAGED.get()
-        found = index(path, cache=counting.cache, keep_going=names_damaged, watch=watching())
+        found = index(path, cache=counting.cache, keep_going=names_damaged, watch=WATCHING.get())
     except (DatasetError, UsageError) as error:
         said = str(error)
         if re.search(r"\B--[a-z]", said):  # an option of `index`
@@ -167,3 +148,6 @@ def _uncounted(path: str) -> Dataset:
     return Dataset(
         name=arranged.name or os.path.basename(path), splits=splits, origin=COUNTED_FILES
     )
+
+
+# What `tf.data.Dataset.list_files` makes of record files that were counted.

@@ -8,24 +8,21 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, islice
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.phrase import option, refused
 from shardctl.base.progress import Watch
-from shardctl.base.secrets import public_url
-from shardctl.base.text import choices, quoted
+from shardctl.base.text import choices, public_url, quoted
 from shardctl.dataset.dataset import Split
-from shardctl.dataset.packed_ints import PackedInts
-from shardctl.dataset.shard_files import ShardFiles
+from shardctl.dataset.shard_files import PackedInts, ShardFiles
 from shardctl.errors import DatasetError, UsageError
-from shardctl.metadata.index.answer import Arrangement, BrokenFile, Index, IndexedSplit, NameProblem
-from shardctl.metadata.index.counting.counting import Counts, count_files
-from shardctl.metadata.index.counting.known import known_counts
-from shardctl.metadata.index.counting.local_runner import checked_jobs
+from shardctl.metadata.index.answer import Index, IndexedSplit
+from shardctl.metadata.index.count import Counts, count_files, known_counts
 from shardctl.metadata.index.listing import list_files
-from shardctl.metadata.index.names import arrange
-from shardctl.metadata.index.runner import RunnerLike
+from shardctl.metadata.index.names import Arrangement, NameProblem, arrange
 from shardctl.metadata.index.sidecars import Sidecars
 from shardctl.metadata.index.tfds_metadata import patterned
+from shardctl.metadata.index.workers import RunnerLike, checked_jobs
+from shardctl.metadata.layouts import BrokenFile
 from shardctl.records.contents import Compression, Damage, FileContents
 from shardctl.records.read_file import FORMATS, format_of, why_not_read
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import repeat, zip_longest
 
 from shardctl.base.text import counted, in_short, quoted
-from shardctl.dataset.folder_order import fingerprints_tell_order, first_of_two
-from shardctl.dataset.identity import DatasetHead
+from shardctl.dataset.identity import DatasetHead, fingerprints_tell_order, first_of_two
 from shardctl.errors import UsageError
 from shardctl.saved.resume_plan import ListedPlan, PlanListing
 from shardctl.spec.reads import Reads
@@ -76,7 +75,7 @@ def diff_plans(expected: PlanListing, actual: PlanListing, *, labels: tuple[str,
     >>> from shardctl.dataset.dataset import Dataset, Split
     >>> from shardctl.dataset.shard_files import ShardFiles
     >>> from shardctl.spec.reads import reads_of
-    >>> from shardctl.spec.split_range import SplitRange
+    >>> from shardctl.spec.subsplit import SplitRange
     >>> files = ShardFiles(pattern="d-\\0", num_shards=1)
     >>> train = Split(name="train", shard_lengths=(5,), files=(files,))
     >>> toy = Dataset(name="toy", splits=(train,))

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TypeGuard
 
-from shardctl.base.columns import picked, record_of
-from shardctl.base.on_demand import OnDemand
+from shardctl.base.columns import OnDemand, picked, record_of
 from shardctl.base.text import choices, counted, printable
 from shardctl.draw.setting_origins import NOWHERE, SettingOrigins
 from shardctl.draw.step_rows import heading
@@ -29,9 +28,8 @@ from shardctl.saved.plan_file import call_record
 from shardctl.saved.resume_plan import AfterRead
 from shardctl.spec.reads import Reads
 from shardctl.verbs.diff.answer import Diff, Moved
-from shardctl.verbs.diff.causes import IN_STAGES, Cause, ChangedShard
+from shardctl.verbs.diff.causes import IN_STAGES, Cause, ChangedShard, ChangedStage
 from shardctl.verbs.diff.plans import PlansDiff, Range
-from shardctl.verbs.diff.stages import ChangedStage
 
 # Where two plans differ: as text, as a document, as an annotation.
 

@@ -7,22 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
+from shardctl.base.columns import Tabular
 from shardctl.base.progress import Watch
-from shardctl.base.secrets import public_url
-from shardctl.base.tabular import Tabular
-from shardctl.base.text import counted, in_short
+from shardctl.base.text import counted, in_short, public_url
 from shardctl.dataset.dataset import Dataset
-from shardctl.metadata.index.answer import BrokenFile
-from shardctl.metadata.index.counting.counting import count_files
-from shardctl.metadata.index.counting.known import known_counts
-from shardctl.metadata.index.counting.local_runner import checked_jobs
-from shardctl.metadata.index.document import IndexedFile, IndexedLayout, read_index_file
+from shardctl.metadata.index.count import count_files, known_counts
 from shardctl.metadata.index.listing import list_files
 from shardctl.metadata.index.names import chosen_by
-from shardctl.metadata.index.runner import RunnerLike
+from shardctl.metadata.index.workers import RunnerLike, checked_jobs
+from shardctl.metadata.layouts import BrokenFile, IndexedFile, IndexedLayout, read_index_file
 from shardctl.records.contents import FileContents
-from shardctl.stores.remote_path import path_of
+from shardctl.stores.paths import path_of
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import store_of
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.base.text import quoted
-from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
 from shardctl.cli.options.shared import (
     Flag,
     Number,
@@ -18,7 +17,16 @@ from shardctl.cli.options.shared import (
     chosen_runner,
 )
 from shardctl.cli.options.tfds import TfdsOptions
-from shardctl.cli.output import ProgressBars, fail, say, warn
+from shardctl.cli.output import (
+    AllOption,
+    Formats,
+    OutputOptions,
+    ProgressBars,
+    fail,
+    say,
+    verb_formats,
+    warn,
+)
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -175,7 +183,7 @@ def _name_faults(found: "Index") -> None:
 
 
 def _write(found: "Index", out: OutputOptions, paths: list[str], *, every_row: bool) -> None:
-    from shardctl.metadata.index.document import check_yaml
+    from shardctl.metadata.index.answer import check_yaml
     from shardctl.verbs.index.view import written
 
     form = FORMATS.chosen(out)

@@ -9,18 +9,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from shardctl.base.columns import Records, RecordStream, picked, records_of, stream_of
-from shardctl.base.secrets import public_url
-from shardctl.base.text import choices, counted
+from shardctl.base.text import choices, counted, public_url
 from shardctl.base.tfds_rules import DEFAULT_TEMPLATE
-from shardctl.dataset.identity import dataset_title
+from shardctl.dataset.dataset import dataset_title
 from shardctl.draw.quantities import human_bytes
 from shardctl.draw.tables import Screen, cells_of, columns, paragraph, paragraphs, table
 from shardctl.files.documents import Document
-from shardctl.metadata.index import document
-from shardctl.metadata.index.answer import Index, IndexedSplit
+from shardctl.metadata.index.answer import (
+    Index,
+    IndexedSplit,
+    index_document,  # noqa: F401  # one of the formats
+)
 from shardctl.metadata.index.tfds_metadata import Rename, TfdsMetadata
 from shardctl.saved.head import head, kind_head
-from shardctl.stores.stores import is_remote
+from shardctl.stores.paths import is_remote
 from shardctl.verbs.index.check import IndexCheck
 
 # Metadata that TFDS reads record files by: what was written, or how files have to be renamed.
@@ -215,11 +217,6 @@ def written(index: Index, path: str) -> Iterator[str]:
         )
     else:
         yield f"no layout for -d: {quoted} would have to end in .yaml, .yml or .json"
-
-
-def index_document(index: Index, beside: str | None = None) -> Document:
-    """Return the document, which is a layout file."""
-    return document.index_document(index, beside)
 
 
 def index_rows(index: Index) -> RecordStream:

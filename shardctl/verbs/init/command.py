@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.base.secrets import public_url
-from shardctl.base.text import quoted
-from shardctl.cli.formats import Formats, OutputOptions, as_text
-from shardctl.cli.options.dataset import chosen_dataset
+from shardctl.base.text import public_url, quoted
+from shardctl.cli.app import options_of
+from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, setting_in_words
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, Flag, Splits, options_of, setting_in_words
-from shardctl.cli.output import say, warn
-from shardctl.cli.panels import OUTPUT
+from shardctl.cli.options.shared import Flag, Splits
+from shardctl.cli.output import OUTPUT, Formats, OutputOptions, as_text, say, warn
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.metadata.project_file import PROJECT_FILENAME, Project
 from shardctl.settings.table import SETTINGS
-from shardctl.stores.stores import is_remote
+from shardctl.stores.paths import is_remote
 from shardctl.verbs.lint.command import LintOptions, usage_of
 
 if TYPE_CHECKING:
@@ -99,7 +97,7 @@ def _draft(
     """
     from shardctl.metadata.reference import named_dataset, ref_from
     from shardctl.spec.subsplit import resolve_subsplit
-    from shardctl.stores.file_text import working_folder
+    from shardctl.stores.paths import working_folder
     from shardctl.verbs.config.answer import lint_in_force
     from shardctl.verbs.init.answer import DraftSetting, ProjectDraft
 
@@ -151,7 +149,7 @@ def _read_settings(
 ) -> "Iterator[DraftSetting]":
     from shardctl.metadata.reference import ref_from
     from shardctl.stages.pipelines import with_changed
-    from shardctl.stores.file_text import working_folder
+    from shardctl.stores.paths import working_folder
     from shardctl.verbs.init.answer import DraftSetting
 
     def read(read: "Read") -> "Read":

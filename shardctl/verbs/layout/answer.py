@@ -8,8 +8,8 @@ from functools import cached_property
 from math import isqrt
 from typing import Any, Literal, NamedTuple
 
-from shardctl.base.arguments.checked import checked
-from shardctl.base.tabular import Tabular
+from shardctl.base.arguments import checked
+from shardctl.base.columns import Tabular
 from shardctl.base.text import choices, counted, in_short
 from shardctl.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
 from shardctl.errors import UsageError

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import (
+from shardctl.cli.options.dataset import (
+    DatasetOptions,
+    chosen_dataset,
+    project_here,
+    setting_in_words,
+)
+from shardctl.cli.options.names import setting_origins
+from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.shared import Number, Splits, Switch, Word, flag, number, option
+from shardctl.cli.output import (
     Formats,
     OutputOptions,
     as_csv,
@@ -19,20 +28,6 @@ from shardctl.cli.formats import (
     as_text,
     as_yaml,
     verb_formats,
-)
-from shardctl.cli.options.dataset import chosen_dataset, project_here
-from shardctl.cli.options.names import setting_origins
-from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import (
-    DatasetOptions,
-    Number,
-    Splits,
-    Switch,
-    Word,
-    flag,
-    number,
-    option,
-    setting_in_words,
 )
 from shardctl.errors import UsageError
 from shardctl.settings.table import SETTING_BY_FIELD

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from shardctl.base.arguments.checked import keep_fields
+from shardctl.base.arguments import keep_fields
 from shardctl.base.phrase import option
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset, Split
@@ -18,11 +18,8 @@ from shardctl.errors import ShardctlError, UsageError
 from shardctl.loaders.loader import LoaderName
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import settings_of_read, stages_of
-from shardctl.spec.file_instruction import num_read
-from shardctl.spec.host import Host
-from shardctl.spec.host_modes import HostMode
-from shardctl.spec.split_range import SplitRange
-from shardctl.spec.subsplit import Resolved, resolve_subsplit
+from shardctl.spec.host import Host, HostMode
+from shardctl.spec.subsplit import Resolved, SplitRange, num_read, resolve_subsplit
 from shardctl.stages import stages as ast
 from shardctl.stages.part import Count, Source, Stage
 from shardctl.stages.text import place_of, text_of_part
@@ -395,7 +392,7 @@ class LintContext:
 
     @cached_property
     def _strategies(self) -> dict[str, Strategy]:
-        from shardctl.verbs.hosts.readers import sharing_of_resolved
+        from shardctl.verbs.hosts.sharing import sharing_of_resolved
 
         def shared(read: Read, settings: ReadSettings) -> Strategy:
             sharing = sharing_of_resolved(read.resolved, settings)

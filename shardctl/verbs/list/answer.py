@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from shardctl.base.arguments.checked import checked
-from shardctl.base.tabular import Tabular
+from shardctl.base.arguments import checked
+from shardctl.base.columns import Tabular
 from shardctl.base.text import in_short, nearest
 from shardctl.base.tfds_rules import RECORD_FORMATS
-from shardctl.dataset.dataset import Dataset
-from shardctl.dataset.identity import dataset_title
+from shardctl.dataset.dataset import Dataset, dataset_title
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

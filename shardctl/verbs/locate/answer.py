@@ -10,13 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shardctl.base.arguments.checked import checked, keep_fields
+from shardctl.base.arguments import checked, keep_fields
 from shardctl.base.arrays import Int64s
-from shardctl.base.columns import Cell, Records, rows_of
-from shardctl.base.on_demand import OnDemand
+from shardctl.base.columns import Cell, OnDemand, Records, Tabular, rows_of
 from shardctl.base.phrase import option, refused
 from shardctl.base.progress import Progress, Watch
-from shardctl.base.tabular import Tabular
 from shardctl.base.text import in_short
 from shardctl.dataset.dataset import DatasetLike
 from shardctl.errors import UsageError

@@ -7,21 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from shardctl.base.arguments.checked import checked
-from shardctl.base.on_demand import OnDemand
+from shardctl.base.arguments import checked
+from shardctl.base.columns import OnDemand, Tabular
 from shardctl.base.phrase import refused
-from shardctl.base.tabular import Tabular
 from shardctl.base.text import choices, counted, in_short, quoted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
-from shardctl.spec.file_instruction import (
+from shardctl.spec.host import Host, HostLike, as_host, even_split
+from shardctl.spec.subsplit import (
     FileInstruction,
+    SplitRange,
+    default_spec,
     file_instructions,
     num_read,
+    resolve_subsplit,
 )
-from shardctl.spec.host import Host, HostLike, as_host, even_split
-from shardctl.spec.split_range import SplitRange
-from shardctl.spec.subsplit import default_spec, resolve_subsplit
 
 _MAX_HOSTS = 1_000_000  # a plan for each takes about a kilobyte
 

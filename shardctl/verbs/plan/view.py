@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shardctl.base.columns import LONG, Pieces, Records, RecordStream, record_of, records_of
-from shardctl.base.on_demand import OnDemand
+from shardctl.base.columns import (
+    LONG,
+    OnDemand,
+    Pieces,
+    Records,
+    RecordStream,
+    record_of,
+    records_of,
+)
 from shardctl.dataset.dataset import Dataset
 from shardctl.draw.tables import Screen, columns, paragraph, table_pieces
 from shardctl.files.documents import Document

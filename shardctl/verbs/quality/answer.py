@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
-from shardctl.base.arguments.checked import checked
-from shardctl.base.arguments.values import byte_count
+from shardctl.base.arguments import byte_count, checked
+from shardctl.base.columns import Tabular
 from shardctl.base.phrase import option, refused
-from shardctl.base.tabular import Tabular
 from shardctl.base.text import either, in_short
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.dataset.element_size import ElementSize, element_size

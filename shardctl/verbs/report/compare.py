@@ -16,8 +16,7 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.order.order_tree import digests_of
 from shardctl.order.plan_order import PlannedOrder, as_warnings, plan_order
 from shardctl.saved.snapshot import Snapshot
-from shardctl.settings.document import SettingsDocument, settings_in_force
-from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings, SettingsDocument, settings_in_force
 from shardctl.verbs.diff.answer import Diff, PinnedOrder, diff
 from shardctl.verbs.diff.causes import Cause, dataset_causes
 from shardctl.verbs.eval.answer import Evaluation

@@ -20,12 +20,10 @@ from shardctl.order.shard_map import Strips
 from shardctl.saved.head import own_version
 from shardctl.verbs.config.answer import SettingInForce
 from shardctl.verbs.config.view import origin_words, value_words
-from shardctl.verbs.eval.advice import advice as advice_of_evaluation
-from shardctl.verbs.eval.advice import call_of
 from shardctl.verbs.eval.answer import Evaluation
-from shardctl.verbs.eval.view import way_cells
-from shardctl.verbs.hosts.advice import advice, problems, reason
-from shardctl.verbs.hosts.answer import HostsPlan
+from shardctl.verbs.eval.view import advice as advice_of_evaluation
+from shardctl.verbs.eval.view import call_of, way_cells
+from shardctl.verbs.hosts.answer import HostsPlan, advice, problems, reason
 from shardctl.verbs.hosts.view import measure_cells
 from shardctl.verbs.layout.answer import Layout
 from shardctl.verbs.layout.view import LEGEND, split_cells

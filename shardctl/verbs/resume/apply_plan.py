@@ -11,12 +11,19 @@ import numpy as np
 from shardctl.base.arrays import Int64s, distinct
 from shardctl.base.text import choices, printable, quoted
 from shardctl.dataset.dataset import Dataset, Split
-from shardctl.dataset.folder_order import first_of_two, folder_order, order_in_words
 from shardctl.dataset.folders import layout_tells_order, with_folders
-from shardctl.dataset.identity import DatasetIdentity, Difference, SplitSize, differences
+from shardctl.dataset.identity import (
+    DatasetIdentity,
+    Difference,
+    SplitSize,
+    differences,
+    first_of_two,
+    folder_order,
+    order_in_words,
+)
 from shardctl.errors import DatasetError
 from shardctl.order.file_formats import format_warnings, refuse_open_splits, refuse_unreadable
-from shardctl.saved.pinned_sources import resolved_reading
+from shardctl.order.sources import resolved_reading
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.short_form import stages_of
 from shardctl.spec.reads import NamedFiles, Reads

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import takewhile
 from typing import Any, Literal
@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, distinct
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
@@ -22,7 +22,7 @@ from shardctl.order.file_formats import refuse_unreadable
 from shardctl.order.order import CHUNK_SIZE, Order
 from shardctl.order.plan_order import PlannedOrder, order_of
 from shardctl.order.reader_order import ReaderOrder
-from shardctl.saved.pinned_sources import resolved_reading, without_stages
+from shardctl.order.sources import resolved_reading, without_stages
 from shardctl.saved.resume_plan import (
     MAX_HOSTS,
     AfterRead,
@@ -32,17 +32,10 @@ from shardctl.saved.resume_plan import (
     ResumePlan,
     ShuffleCall,
 )
-from shardctl.saved.shared_rest import SharedRest
-from shardctl.saved.unseeded_buffer import (
-    DEFAULT_RISK,
-    UnseededBuffer,
-    check_risk,
-    of_all_hosts,
-)
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.settings.short_form import stages_of
 from shardctl.settings.table import ENDLESS
-from shardctl.spec.host import Host, even_range
+from shardctl.spec.host import Host
 from shardctl.spec.host_reads import SharedReads
 from shardctl.spec.reads import Reads, joined, reads_of
 from shardctl.stages import stages as tf_stages
@@ -50,69 +43,18 @@ from shardctl.stages.part import Part, Stage
 from shardctl.stages.pipelines import parts_of, with_changed
 from shardctl.stages.stages import Batch, Shuffle, Unbatch
 from shardctl.stages.text import text_of_part
-from shardctl.verbs.resume.answer import (
-    calls_after_read,
-    further_epochs,
-    ids_at,
-)
 from shardctl.verbs.resume.rest_of_epoch import (
-    ResumePoint,
+    calls_after_read,
     consumed_examples,
-    inputs_read,
+    even_shares,
+    further_epochs,
     order_to_resume,
-    pending_inputs,
     plan_of,
-    reads_at,
     reads_of_codes,
-    rest_of_reading,
-    resume_point,
-    without_seed,
 )
+from shardctl.verbs.resume.stopped_hosts import LeftOver, left_of_readings
 
 Int32s = npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True, kw_only=True)
-class OldHost:
-    """One of the hosts that stopped, and where; `buffer` is one whose seed is not known.
-
-    rest: of a run that was shared anew before, its part of what was left then; its epoch comes
-        before those of `order`.
-    """
-
-    order: ReaderOrder
-    point: ResumePoint
-    buffer: UnseededBuffer | None = None
-    rest: SharedRest | None = None
-
-    @property
-    def has_examples(self) -> bool:
-        """Whether it reads anything of the epoch it is in."""
-        return bool(self.order.epoch_size or self.point.remaining)
-
-    def size_of(self, epoch: int) -> int:
-        """Return how many examples of an epoch it reads."""
-        if self.rest is not None and self.rest.epoch == epoch:
-            return self.rest.size
-        return self.order.epoch_size
-
-
-@dataclass(frozen=True, kw_only=True)
-class LeftOver:
-    """What stopped hosts have left of `epochs`, as runs in the order of the files.
-
-    num_further_epochs: how many whole epochs follow these.
-    num_again: examples that hosts were to hand out once more than they are read, as padding.
-    unseeded: where the seeds of buffers are not known, what is sure of them; pending: else what
-        they held, as ids.
-    """
-
-    reads: Reads
-    epochs: range
-    num_further_epochs: int
-    num_again: int = 0
-    unseeded: UnseededBuffer | None = None
-    pending: tuple[int | str, ...] = ()
 
 
 def old_orders(
@@ -134,162 +76,6 @@ def old_orders(
     known = replace(first.order.settings, host=settings.host, stages=settings.stages)
     others = (as_host(known, index, hosts, of=hosts) for index in range(1, hosts))
     return [first, *map(first.with_settings, others)]
-
-
-def stopped_hosts(
-    orders: Sequence[ReaderOrder], counts: Sequence[int], *, mode: str, risk: float | None
-) -> tuple[list[OldHost], UnseededBuffer | None]:
-    """Return where hosts stopped; in a mode without a seed also what is sure of all their buffers.
-
-    Raises:
-        UsageError: a risk outside its range.
-    """
-    points = [resume_point(order, count) for order, count in zip(orders, counts, strict=True)]
-    smallest, of_each = min(order.num_buffered or 1 for order in orders), None
-    if mode == "at-least-once":
-        risk = min(DEFAULT_RISK, smallest) if risk is None else risk
-        check_risk(risk, smallest)
-        # A host that had handed out nothing loses nothing.
-        of_each = risk / max(sum(bool(point.emitted) for point in points), 1)
-    found, buffers = [], []
-    for order, point in zip(orders, points, strict=True):
-        place = without_seed(order, point, mode, of_each)
-        buffers += [] if place is None else [place.buffer]
-        found.append(
-            OldHost(order=order, point=point, buffer=None if place is None else buffers[-1])
-        )
-    return found, of_all_hosts(buffers, risk) if buffers else None
-
-
-def left_of_readings(
-    orders: Sequence[ReaderOrder], counts: Sequence[int], *, mode: str, risk: float | None
-) -> LeftOver:
-    """Return what is left where an epoch is a reading of files, of which no example is looked at.
-
-    Raises:
-        UsageError: a risk outside its range.
-    """
-    old, unseeded = stopped_hosts(orders, counts, mode=mode, risk=risk)
-    found = left_of_hosts(old)
-    if unseeded and not len(found.reads) and found.num_further_epochs:
-        # What the buffers held was the rest of the epoch.
-        epoch = found.epochs.stop
-        old = [at_start_of(host, epoch) for host in old]
-        found = left_of_hosts(old)
-    pending: list[int | str] = []
-    for host in [] if unseeded else old:
-        epoch = host.point.epoch
-        pending += ids_at(host.order, host.order.reading(epoch), pending_of(host, epoch))
-        host.order.forget_readings()
-    return replace(found, unseeded=unseeded, pending=tuple(pending))
-
-
-def left_of_hosts(old: Sequence[OldHost]) -> LeftOver:
-    """Return what hosts have left of the epochs that they are in."""
-    epochs = epochs_of(old)
-    left = left_of_epochs(old, epochs)
-    check_left(left, old, epochs[-1])
-    unfinished = any(host.point.remaining for host in old)
-    follow = old[0].order.settings.epochs - epochs.stop if unfinished else 0
-    return LeftOver(reads=left, epochs=epochs, num_further_epochs=follow)
-
-
-def at_start_of(host: OldHost, epoch: int) -> OldHost:
-    """Return a host that is to read an epoch from its start."""
-    size = host.order.epoch_size
-    point = ResumePoint(epoch=epoch, stream=epoch, emitted=0, remaining=size)
-    return replace(host, point=point, buffer=None)
-
-
-def num_read_of(host: OldHost, epoch: int) -> int:
-    """Return how many examples of an epoch a host has got from the reader."""
-    if host.point.epoch > epoch or not host.point.remaining:
-        return host.order.epoch_size
-    if host.point.epoch < epoch:
-        return 0
-    if host.buffer is not None:
-        return host.buffer.first_read
-    return inputs_read(host.order, host.point)
-
-
-def pending_of(host: OldHost, epoch: int) -> Int64s:
-    """Return the inputs of an epoch (int64[p]) that a host's buffer held."""
-    if not _is_in(host, epoch) or host.buffer is not None:
-        return np.empty(0, np.int64)
-    return pending_inputs(host.order, host.point)
-
-
-def epochs_of(old: Sequence[OldHost]) -> range:
-    """Return the epochs that hosts are in; a host that has no examples is in none."""
-    begun = [host.point.epoch for host in old if host.has_examples]
-    if not begun:
-        begun = [0 if old[0].rest is None else old[0].rest.epoch]
-    return range(min(begun), max(begun) + 1)
-
-
-def left_of_epochs(old: Sequence[OldHost], epochs: range) -> Reads:
-    """Return what hosts have left of epochs, as runs in the order of the files, epoch by epoch.
-
-    `epochs` are those that they are in, and end with that of the foremost.
-    """
-    return joined([_left_of_epoch(old, epoch).runs() for epoch in epochs])
-
-
-def _left_of_epoch(old: Sequence[OldHost], epoch: int) -> Reads:
-    rests = [host.rest for host in old if host.rest is not None and host.rest.epoch == epoch]
-    if rests:
-        emitted = [host.point.emitted if _is_in(host, epoch) else None for host in old]
-        return joined([one.left(at).runs() for one, at in zip(rests, emitted, strict=True)])
-    reads_all = old[0].order.settings.host_mode.reads_all
-    return (_left_of_all if reads_all else _left)(old, epoch)
-
-
-def _left(old: Sequence[OldHost], epoch: int) -> Reads:
-    """Return what the hosts have left of one epoch, each of them reading its own rows."""
-    several = []
-    for host in old:
-        reads, reading = host.order.reads, host.order.reading(epoch)
-        own = [rest_of_reading(reads, reading, num_read_of(host, epoch))]
-        if len(pending := pending_of(host, epoch)):
-            own.append(reads_at(reads, reading, pending))
-        # A host's own runs first: in the order of the files the rows of all need no sort.
-        several.append(joined(own).runs())
-        del reading
-        host.order.forget_readings()
-    return joined(several)
-
-
-def _left_of_all(old: Sequence[OldHost], epoch: int) -> Reads:
-    """Return what the hosts have left of one epoch, all of them reading the same rows.
-
-    Host i of n has examples i, i + n, ... of the reading. From where the foremost host is on
-    all are left; before that, and in the buffers, they are left one by one.
-    """
-    num_hosts, reads = len(old), old[0].order.reads
-    reading = replace(old[0].order.reading(epoch), stride=1, phase=0)
-    num_read = [num_read_of(host, epoch) for host in old]
-    foremost, single = max(num_read), []
-    for index, host in enumerate(old):
-        between = np.arange(num_read[index], min(foremost, host.order.epoch_size))
-        own = np.concatenate([between, pending_of(host, epoch)])
-        single.append(own * num_hosts + index)
-    rest = rest_of_reading(reads, reading, foremost * num_hosts)
-    return joined([reads_at(reads, reading, np.concatenate(single)), rest])
-
-
-def _is_in(host: OldHost, epoch: int) -> bool:
-    return host.point.epoch == epoch and bool(host.point.remaining)
-
-
-def check_left(left: Reads, old: Sequence[OldHost], epoch: int) -> None:
-    """Check that what is left and what was handed out, or is passed by, add up to whole epochs."""
-    expected = 0
-    for host in old:
-        if host.point.remaining:
-            gone = host.point.emitted if host.buffer is None else host.buffer.first_read
-            expected += sum(map(host.size_of, range(host.point.epoch, epoch + 1))) - gone
-    if left.num_examples != expected:
-        raise AssertionError(f"{left.num_examples} examples left, {expected} by count")
 
 
 # What is left where an epoch is no reading of files that could be continued: stages and mixtures,
@@ -801,22 +587,3 @@ def _counts(
         except UsageError as error:
             raise UsageError(f"host {index} of {len(orders)}: {error}") from None
     return counts
-
-
-def even_shares(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
-    """Return each host's share of the examples: one after the other, as many each, or one more.
-
-    The first hosts take what does not divide, as in `tfds.even_splits`.
-
-    Raises:
-        UsageError: less than one host.
-    """
-    if not 1 <= num_hosts <= MAX_HOSTS:
-        raise refused("{to_hosts=}: a number from 1 to {} is needed", MAX_HOSTS, to_hosts=num_hosts)
-    total = reads.num_examples
-    shares = []
-    for index in range(num_hosts):
-        part = even_range(0, total, index, num_hosts, drop_remainder=False)
-        share = reads.between(part.start, part.stop)
-        shares.append(HostShare(index=index, count=num_hosts, instructions=share))
-    return tuple(shares)

@@ -15,38 +15,35 @@ from itertools import chain
 
 import numpy as np
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, Int64sLike
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
 from shardctl.base.text import printable
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
-from shardctl.loaders.stop import LoaderCall
+from shardctl.loaders.loader import LoaderCall
 from shardctl.order.epoch_reading import EpochReading
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, order_of
 from shardctl.order.reader_order import ReaderOrder
-from shardctl.saved.pinned_sources import resolved_reading
+from shardctl.order.sources import resolved_reading
 from shardctl.saved.resume_plan import PlanOrPath, ResumePlan, TakeCall, as_plan
 from shardctl.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.spec.reads import Reads
 from shardctl.spec.subsplit import Resolved
 from shardctl.tfdata.interleave import Interleave
-from shardctl.verbs.resume.answer import BufferMode, resume_order
+from shardctl.verbs.resume.answer import BufferMode, resume_order, resume_unseen_of
 from shardctl.verbs.resume.apply_plan import applied
 from shardctl.verbs.resume.hosts import (
     HostsMode,
-    OldHost,
     left_by_example,
-    num_read_of,
     old_orders,
     resume_on_hosts,
-    stopped_hosts,
     undropped,
 )
-from shardctl.verbs.resume.rest_of_epoch import order_to_resume
-from shardctl.verbs.resume.seen import resume_unseen_of
+from shardctl.verbs.resume.rest_of_epoch import order_to_resume, without_dropping
+from shardctl.verbs.resume.stopped_hosts import OldHost, num_read_of, stopped_hosts
 
 _PIECE = 1 << 20
 MAX_COUNTED = 1 << 30  # examples of the splits, which are counted one by one in 4 bytes each
@@ -527,16 +524,6 @@ def broken_promises(plan: ResumePlan, anew: ResumePlan) -> tuple[BrokenPromise, 
 def with_reads_of(plan: ResumePlan, anew: ResumePlan) -> ResumePlan:
     """Return what a plan reads among the fields of the plan made anew."""
     return replace(anew, instructions=plan.instructions, hosts=plan.hosts)
-
-
-def without_dropping(settings: ReadSettings) -> ReadSettings:
-    """Return settings whose order has all examples, those of a last batch that is dropped too.
-
-    The batches of either pipeline drop it. Other batches stay: for Keras they decide the seeds.
-    """
-    if not settings.drop_remainder:
-        return settings
-    return replace(settings, batch=None, drop_remainder=False)
 
 
 def share_of(dataset: Dataset, plan: ResumePlan) -> ReaderOrder:

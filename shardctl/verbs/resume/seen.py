@@ -7,15 +7,14 @@ from itertools import islice
 
 import numpy as np
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, Int64sLike, distinct
 from shardctl.base.phrase import option, refused
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
+from shardctl.order.epoch_reading import own_rows, sorted_reads
 from shardctl.order.example_codes import ExampleCodes
-from shardctl.order.file_formats import refuse_open_hosts, refuse_unreadable
-from shardctl.order.plan_order import as_read_by
-from shardctl.order.reads_of_host import own_rows, sorted_reads
-from shardctl.saved.pinned_sources import resolved_reading, spec_as_given
+from shardctl.order.file_formats import as_read_by, refuse_open_hosts, refuse_unreadable
+from shardctl.order.sources import resolved_reading, spec_as_given
 from shardctl.saved.resume_plan import ResumePlan, settings_as_planned
 from shardctl.settings.read_settings import (
     ReadSettings,
@@ -24,8 +23,7 @@ from shardctl.settings.read_settings import (
 )
 from shardctl.settings.short_form import short_form, stages_of
 from shardctl.spec.reads import Reads, reads_of
-from shardctl.spec.split_range import SplitRange
-from shardctl.spec.subsplit import Resolved
+from shardctl.spec.subsplit import Resolved, SplitRange
 from shardctl.stages.pipelines import parts_of
 from shardctl.stages.stages import Filter, Opaque, Shard, Skip, Take
 from shardctl.stages.text import text_of_part

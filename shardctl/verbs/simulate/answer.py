@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shardctl.base.arguments.checked import checked
+from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s
+from shardctl.base.columns import Tabular
 from shardctl.base.phrase import refused
-from shardctl.base.tabular import Tabular
 from shardctl.base.text import counted, in_short
 from shardctl.dataset.dataset import DatasetLike
 from shardctl.order.order import Order

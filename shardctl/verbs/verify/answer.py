@@ -13,14 +13,13 @@ from typing import Literal
 import numpy as np
 
 from shardctl.base.arrays import Int64s
+from shardctl.base.columns import Tabular
 from shardctl.base.phrase import refused
-from shardctl.base.tabular import Tabular
 from shardctl.base.text import counted, in_short, quoted
-from shardctl.dataset.dataset import Dataset
-from shardctl.dataset.file_finding import FileFinding
+from shardctl.dataset.dataset import Dataset, FileFinding
 from shardctl.errors import UsageError
 from shardctl.order.example_codes import ExampleCodes
-from shardctl.settings.document import SettingsDocument
+from shardctl.settings.read_settings import SettingsDocument
 from shardctl.spec.host import Host
 from shardctl.spec.subsplit import Resolved
 from shardctl.verbs.resume.proof import BrokenPromise

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.base.phrase import option_name
-from shardctl.base.progress import watched_by, watching
+from shardctl.base.progress import WATCHING
 from shardctl.base.text import quoted
-from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import (
+    DatasetOptions,
     chosen_dataset,
     plan_of_file,
     project_here,
@@ -20,7 +20,6 @@ from shardctl.cli.options.dataset import (
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import (
     AllowVersionOption,
-    DatasetOptions,
     Flag,
     Number,
     RunnerOption,
@@ -29,12 +28,12 @@ from shardctl.cli.options.shared import (
     chosen_runner,
     number,
 )
-from shardctl.cli.output import ProgressBars, warn
+from shardctl.cli.output import AllOption, Formats, OutputOptions, ProgressBars, verb_formats, warn
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
-    from shardctl.metadata.index.runner import Runner
+    from shardctl.metadata.index.workers import Runner
     from shardctl.saved.resume_plan import ResumePlan
     from shardctl.verbs.verify.answer import Take, Verification
     from shardctl.verbs.verify.verify_files import FilesVerification
@@ -103,7 +102,7 @@ def verify(
     if files:
         counting = chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
         given = {**reading.given(), "take": take, **others}
-        with ProgressBars() as bars, watched_by(bars.show):
+        with ProgressBars():
             found = _files(source, words, given, jobs=jobs, runner=counting)
         _OF_FILES.write(out, found, every_row=every_row)
         raise typer.Exit(0 if found.equal else 1)
@@ -111,7 +110,7 @@ def verify(
         raise UsageError("--runner without --files: an order is read by TensorFlow, here")
     if jobs is not None:
         raise UsageError("--jobs without --files: TensorFlow reads an order, by threads of its own")
-    with ProgressBars() as bars, watched_by(bars.show):
+    with ProgressBars():
         found = _compared(source, reading, words, others, wanted)
     warn(found.warnings)
     FORMATS.write(out, found, every_row=every_row)
@@ -184,7 +183,7 @@ def _files(
 
     with naming_damaged():
         dataset = chosen_dataset(source, project_here(source))
-    return verify_files(dataset, *splits, jobs=jobs, runner=runner, watch=watching())
+    return verify_files(dataset, *splits, jobs=jobs, runner=runner, watch=WATCHING.get())
 
 
 def _order(
@@ -197,7 +196,7 @@ def _order(
     settings = reading.settings(project)
     dataset = chosen_dataset(source, project, settings=settings)
     if settings.reader.calls:  # which a process of its own runs
-        from shardctl.files.silence import silent_libraries
+        from shardctl.files.streams import silent_libraries
 
         with silent_libraries():
             from shardctl.live.verify import verify_loader
@@ -212,7 +211,7 @@ def _order(
 
 def _plan(dataset: "Dataset", plan: "ResumePlan", take: "Take") -> "Verification":
     if plan.continued_by == "loader":
-        from shardctl.files.silence import silent_libraries
+        from shardctl.files.streams import silent_libraries
 
         with silent_libraries():
             from shardctl.live.verify import verify_loader_plan

@@ -14,20 +14,17 @@ import numpy as np
 from shardctl.base.progress import Progress, Watch
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
-from shardctl.dataset.dataset import Dataset, Split
-from shardctl.dataset.file_finding import DEADLY, FileFinding
+from shardctl.dataset.dataset import DEADLY, Dataset, FileFinding, Split
 from shardctl.errors import MissingDependencyError
 from shardctl.metadata.files_on_disk import none_here
-from shardctl.metadata.index.counting.counting import count_files
-from shardctl.metadata.index.counting.known import Known
-from shardctl.metadata.index.runner import Runner
+from shardctl.metadata.index.count import Known, count_files
+from shardctl.metadata.index.workers import Runner
 from shardctl.records.contents import Damage, FileContents
 from shardctl.records.read_file import why_not_read
 from shardctl.spec.reads import Reads
-from shardctl.stores.anywhere import answers, is_file
-from shardctl.stores.remote_path import RemotePath, file_in, path_of
+from shardctl.stores.paths import RemotePath, file_in, is_remote, path_of
 from shardctl.stores.store import StoredFile
-from shardctl.stores.stores import is_remote
+from shardctl.stores.stores import answers, is_file
 
 Place = tuple[int, int]  # of a file: a split and a shard of it, by their indices
 

@@ -7,8 +7,7 @@ from dataclasses import asdict
 
 from shardctl.base.columns import Records, RecordStream, picked, records_of, stream_of
 from shardctl.base.text import counted
-from shardctl.dataset.dataset import Dataset
-from shardctl.dataset.file_finding import FileFinding
+from shardctl.dataset.dataset import Dataset, FileFinding
 from shardctl.draw.step_rows import heading, settings_words
 from shardctl.draw.tables import Screen, cells_of, columns, paragraph, paragraphs, table
 from shardctl.files.documents import Document

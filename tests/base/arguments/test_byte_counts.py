@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.base.arguments.values import byte_count
+from shardctl.base.arguments import byte_count
 from shardctl.errors import UsageError
 
 

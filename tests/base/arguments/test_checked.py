@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from shardctl.base.arguments.checked import checked, keep_fields
+from shardctl.base.arguments import checked, keep_fields
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:

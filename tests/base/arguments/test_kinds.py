@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pytest
 
-from shardctl.base.arguments.kinds import Kind, kind_of, made_kind, or_none
+from shardctl.base.arguments import Kind, kind_of, made_kind, or_none
 from shardctl.errors import UsageError
 from shardctl.spec.host import Host
 

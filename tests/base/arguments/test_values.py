@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardctl.base.arguments.values import real_number, text, truth_value, whole_number
+from shardctl.base.arguments import real_number, text, truth_value, whole_number
 from shardctl.errors import UsageError
 
 

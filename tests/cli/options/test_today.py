@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from shardctl.cli.options.dataset import DatasetOptions
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions
-from shardctl.cli.options.today import Today
-from shardctl.metadata.layout_file import read_layout_file
-from shardctl.saved.comparable_file import read_comparable
+from shardctl.metadata.layouts import read_layout_file
 from shardctl.saved.snapshot import Snapshot
+from shardctl.saved.snapshot_file import read_comparable
+from shardctl.verbs.diff.command import Today
 from tests.cli.conftest import Shardctl
 
 
@@ -51,7 +51,7 @@ def reads(shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         seen.append(path)
         return read_layout_file(path, **options)
 
-    monkeypatch.setattr("shardctl.metadata.layout_file.read_layout_file", counting)
+    monkeypatch.setattr("shardctl.metadata.layouts.read_layout_file", counting)
     return seen
 
 

@@ -9,7 +9,9 @@ import pytest
 from shardctl.dataset.dataset import Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
-from shardctl.metadata.index.answer import BrokenFile, Index, IndexedSplit, NameProblem
+from shardctl.metadata.index.answer import Index, IndexedSplit
+from shardctl.metadata.index.names import NameProblem
+from shardctl.metadata.layouts import BrokenFile
 
 FILES = ShardFiles(data_dir="/d", num_shards=2, names=("a", "b"))
 WHOLE = Index(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.metadata.index.answer import ArrangedSplit, Arrangement
-from shardctl.metadata.index.counting.counting import Counts
+from shardctl.metadata.index.count import Counts
 from shardctl.metadata.index.index import ArrangedFiles
+from shardctl.metadata.index.names import ArrangedSplit, Arrangement
 from shardctl.metadata.index.tfds_metadata import patterned
 from shardctl.records.contents import Damage, FileContents
 from shardctl.stores.store import StoredFile

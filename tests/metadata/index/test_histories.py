@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from shardctl.files.documents import to_yaml
-from shardctl.metadata.index.document import index_document
+from shardctl.metadata.index.answer import index_document
 from shardctl.metadata.index.index import index
 from shardctl.verbs.index.check import check_index
 from tests.cases import FUZZ, counted, random_of_a_fuzz_run

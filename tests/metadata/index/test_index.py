@@ -15,11 +15,9 @@ import pytest
 import shardctl
 from shardctl.errors import DatasetError, MissingDependencyError, UsageError
 from shardctl.files.documents import to_yaml
-from shardctl.metadata.index.answer import Index
-from shardctl.metadata.index.counting.local_runner import LocalRunner
-from shardctl.metadata.index.document import index_document
+from shardctl.metadata.index.answer import Index, index_document
 from shardctl.metadata.index.index import index
-from shardctl.metadata.index.runner import CountedFile, FileToCount, count_one
+from shardctl.metadata.index.workers import CountedFile, FileToCount, LocalRunner, count_one
 from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.stores.stores import LocalStore
 from tests.record_files import framed

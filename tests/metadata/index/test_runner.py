@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from shardctl.metadata.index.counting.local_runner import LocalRunner
-from shardctl.metadata.index.runner import FileToCount, Runner, count_one
+from shardctl.metadata.index.workers import FileToCount, LocalRunner, Runner, count_one
 from shardctl.stores.store import StoredFile
 from tests.record_files import framed
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from shardctl.dataset.combined import combined
-from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.dataset import Dataset, Split, combined
 from shardctl.saved.snapshot import PinnedSource, datasets_of
 
 

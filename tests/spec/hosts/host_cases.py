@@ -12,10 +12,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset, Split
-from shardctl.spec.file_order import sorted_rows
-from shardctl.spec.host_modes import HostBy
-from shardctl.spec.reads import Reads, reads_of
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.host import HostBy
+from shardctl.spec.reads import Reads, reads_of, sorted_rows
+from shardctl.spec.subsplit import SplitRange
 from tests.strategies import shard_lengths
 
 Example = tuple[str, int, int]  # split, shard, index in the shard

@@ -8,10 +8,8 @@ import random
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.spec.file_instruction import file_instructions
 from shardctl.spec.host import even_range, even_split
-from shardctl.spec.split_range import SplitRange
-from shardctl.spec.subsplit import resolve_subsplit
+from shardctl.spec.subsplit import SplitRange, file_instructions, resolve_subsplit
 from tests.cases import check_cases, counted
 from tests.spec.tfds_splits import (
     ids_read,

@@ -14,12 +14,10 @@ import pytest
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.metadata.tfds_metadata import read_tfds_folder
-from shardctl.spec.file_instruction import file_instructions
-from shardctl.spec.host_modes import HOST_MODES, HostBy
+from shardctl.spec.host import HOST_MODES, HostBy
 from shardctl.spec.host_reads import HostReads, SharedReads
 from shardctl.spec.reads import reads_of
-from shardctl.spec.split_range import SplitRange
-from shardctl.spec.subsplit import resolve_subsplit
+from shardctl.spec.subsplit import SplitRange, file_instructions, resolve_subsplit
 from tests.cases import FUZZ, add_cases, check_cases, counted, random_of_a_fuzz_run
 from tests.spec.hosts.host_cases import HostCase, host_cases
 from tests.spec.tfds_splits import (

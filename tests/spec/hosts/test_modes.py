@@ -14,10 +14,9 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.draw.tables import PLAIN
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.host import Host
-from shardctl.spec.host_modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, HostMode
+from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES, Host, HostBy, HostMode
 from shardctl.spec.host_reads import HostReads, SharedReads
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
 from shardctl.verbs.eval.answer import evaluate
 from shardctl.verbs.hosts.answer import hosts
 from shardctl.verbs.hosts.view import sweep_table
@@ -201,7 +200,7 @@ def test_a_mode_that_is_added_is_evaluated_and_linted(blocks: ReadSettings) -> N
     assert "SC034" in [finding.rule.code for finding in found]  # 5 and 7 examples
 
 
-HOMES = ("spec/host_modes.py", "code/source.py", "tfds/stage_calls.py")
+HOMES = ("spec/host.py", "code/source.py", "tfds/training/pipeline.py")
 # Of other loaders the words stand for their own ways to share, which their rules alone know.
 OF_LOADERS = (
     "loaders/",

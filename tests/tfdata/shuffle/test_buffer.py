@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shardctl.errors import UsageError
-from shardctl.tfdata import shuffle_buffer as shuffle_buffer
+from shardctl.tfdata import shuffle_buffer
 from shardctl.tfdata.shuffle_buffer import ShuffleReplay, shuffle_permutation
 from shardctl.tfdata.shuffle_seeds import KernelSeeds, shuffle_kernel_seeds
 from tests.cases import FUZZ, check_cases

@@ -7,12 +7,9 @@ from typing import Any, get_args
 import pytest
 
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.host import Host
-from shardctl.spec.host_modes import HOST_MODES, HostBy
-from shardctl.tfds.stage_calls import (
-    examples_of_host,
+from shardctl.spec.host import HOST_MODES, Host, HostBy
+from shardctl.tfds.training.pipeline import (
     input_context_of_host,
-    instructions_of_host,
     split_of_host,
 )
 

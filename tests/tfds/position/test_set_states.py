@@ -15,8 +15,7 @@ import shardctl.tfds
 from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
 from shardctl.saved.plan_file import plan_json
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.host import Host
-from shardctl.spec.host_modes import HostBy
+from shardctl.spec.host import Host, HostBy
 from shardctl.verbs.resume.proof import prove
 from tests.cases import FUZZ, counted, random_of_a_fuzz_run
 from tests.order.order_cases import changed

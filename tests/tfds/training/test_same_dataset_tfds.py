@@ -14,7 +14,7 @@ import pytest
 import shardctl.tfds
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
-from shardctl.metadata.several_folders import merge_datasets
+from shardctl.metadata.reference import merge_datasets
 from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.saved.plan_file import plan_json, plan_yaml, read_plan
 from shardctl.settings.read_settings import ReadSettings

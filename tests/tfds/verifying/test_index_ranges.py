@@ -9,7 +9,7 @@ import pytest
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
-from shardctl.metadata.catalog import catalog_dataset
+from shardctl.metadata.names import catalog_dataset
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.settings.read_settings import ReadSettings

@@ -13,7 +13,7 @@ import pytest
 
 from shardctl.errors import DatasetError
 from shardctl.files.documents import to_yaml
-from shardctl.metadata.index.document import index_document
+from shardctl.metadata.index.answer import index_document
 from shardctl.metadata.index.index import index
 from shardctl.verbs.index.check import IndexCheck, check_index
 from tests.record_files import framed

@@ -10,7 +10,9 @@ from shardctl.dataset.dataset import Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.draw.tables import PLAIN
 from shardctl.files.documents import to_csv, to_yaml
-from shardctl.metadata.index.answer import BrokenFile, Index, IndexedSplit, NameProblem
+from shardctl.metadata.index.answer import Index, IndexedSplit
+from shardctl.metadata.index.names import NameProblem
+from shardctl.metadata.layouts import BrokenFile
 from shardctl.verbs.index.view import (
     index_document,
     index_rows,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shardctl.dataset.dataset import Split
 from shardctl.errors import UsageError
 from shardctl.spec.host import Host
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
 from shardctl.stages.text import parse_stages
 from shardctl.verbs.lint.context import LintContext, Usage, chains, counts_of, num_file_instructions
 from tests.cases import check_cases

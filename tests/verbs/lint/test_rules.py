@@ -20,8 +20,7 @@ from shardctl.order.file_formats import num_rows_written
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
-from shardctl.spec.split_range import SplitRange
-from shardctl.spec.subsplit import resolve_subsplit
+from shardctl.spec.subsplit import SplitRange, resolve_subsplit
 from shardctl.verbs.lint.answer import Lint, findings_of
 from shardctl.verbs.lint.context import LintContext
 from shardctl.verbs.lint.rule import Rule, Violation
@@ -236,7 +235,8 @@ def grain(num_examples: int, **settings: Any) -> list[int]:
 
 @pytest.mark.parametrize("epochs", [1, 2, 3, 7])
 def test_what_is_said_of_the_remainder_is_what_is_read(epochs: int) -> None:
-    seed = {"loader": "grain", "shuffle_seed": 1, "epochs": epochs, "usage": {"hosts": 3}}
+    seed: dict[str, Any] = {"loader": "grain", "shuffle_seed": 1, "usage": {"hosts": 3}}
+    seed["epochs"] = epochs
     (said,) = whys(linted("train[:11]", loader_version="0.2.18", **seed), "SC082")
     # Before 0.2.13 nothing is lost.
     assert not whys(linted("train[:11]", loader_version="0.2.12", **seed), "SC082")
@@ -265,7 +265,9 @@ def test_what_nothing_shuffles(loader: str) -> None:
     settings: dict[str, Any] = {"loader": loader, "batch": 10}
     assert codes(linted(**settings)) == ["SC017"]
     assert codes(linted(**settings, epochs=2)) == ["SC001"]
-    seed = {"shuffle": True, "global_seed": 1} if loader == "stateful" else {"shuffle_seed": 1}
+    seed: dict[str, Any] = {"shuffle_seed": 1}
+    if loader == "stateful":
+        seed = {"shuffle": True, "global_seed": 1}
     assert "SC017" not in codes(linted(**settings, **seed))
     once = loader == "hf"  # Dataset.shuffle mixes once, and set_epoch is of streams
     assert ("SC001" in codes(linted(**settings, **seed, epochs=2))) == once
@@ -283,7 +285,7 @@ def test_rules_about_tf_data_are_silent_and_those_about_specs_are_not() -> None:
     assert codes(found) == ["SC041"]
     silent = {"SC003", "SC004", "SC011", "SC013", "SC024", "SC025", "SC031", "SC033", "SC035"}
     assert not silent & {rule.code for rule in found.rules}
-    array_record = {"layout": {"file_format": "array_record"}}
+    array_record: dict[str, Any] = {"layout": {"file_format": "array_record"}}
     assert "SC029" in codes(linted(shuffle_seed=1, **array_record))
     read = linted(loader="grain", shuffle_seed=1, **array_record)
     assert (read.findings, read.context.reads_data_source) == ((), False)

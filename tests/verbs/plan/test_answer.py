@@ -10,7 +10,7 @@ from shardctl.base.tfds_rules import DEFAULT_TEMPLATE
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.spec.host import Host
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.subsplit import SplitRange
 from shardctl.verbs.plan.answer import plan
 from tests.cases import add_cases, counted
 from tests.spec.tfds_splits import (

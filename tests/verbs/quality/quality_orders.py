@@ -13,8 +13,7 @@ from shardctl.order.order import Order
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.sample import OrderSample, sample_of
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.split_range import SplitRange
-from shardctl.spec.subsplit import resolve_subsplit
+from shardctl.spec.subsplit import SplitRange, resolve_subsplit
 from shardctl.verbs.quality.answer import Quality, quality
 from shardctl.verbs.quality.metrics import far_metrics, near_metrics
 from shardctl.verbs.quality.score import Metric, Score, score_of

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.order.sample import sample_epoch
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.host import Host
-from shardctl.spec.host_modes import HostBy
+from shardctl.spec.host import Host, HostBy
 from shardctl.verbs.quality import across as quality_across
 from shardctl.verbs.quality import answer as planning
 from tests.cases import check_cases

@@ -12,8 +12,9 @@ import pytest
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.loaders.loader import READERS
+from shardctl.order.file_formats import resolved_spec
 from shardctl.order.order import Order
-from shardctl.order.plan_order import order_of, plan_order, resolved_spec
+from shardctl.order.plan_order import order_of, plan_order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.verbs.quality import loaders as module

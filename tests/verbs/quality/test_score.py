@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from shardctl.dataset.dataset import Dataset, Split
-from shardctl.metadata.catalog import catalog_dataset
+from shardctl.metadata.names import catalog_dataset
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host

@@ -15,10 +15,10 @@ import shardctl
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
 from shardctl.files.documents import to_json
-from shardctl.metadata.layout_document import dataset_from_layout
+from shardctl.metadata.layouts import dataset_from_layout
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.stages.document import pipeline_of
 from shardctl.stages.stages import Range, Read
+from shardctl.stages.text import pipeline_of
 from shardctl.verbs.report.answer import Report, report
 from shardctl.verbs.report.document import report_document
 from shardctl.verbs.report.question import NotShown

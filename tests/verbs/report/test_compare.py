@@ -110,7 +110,8 @@ def test_hosts_and_evaluations_are_those_of_their_verbs() -> None:
         read = replace(settings, drop_remainder=remainder == "drop")
         assert side.hosts == hosts(TOY, "train", read, hosts=3)
         numbers = {"batch": 3, "hosts": 3, "devices": 2}
-        assert side.evaluation == evaluate(TOY, None, settings, remainder=remainder, **numbers)
+        alone = evaluate(TOY, None, settings, remainder=remainder, **numbers)  # type: ignore[arg-type]
+        assert side.evaluation == alone
 
 
 def test_batches_of_an_evaluation_are_those_of_settings_and_stages_else_a_stand_in() -> None:

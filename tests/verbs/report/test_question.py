@@ -13,8 +13,8 @@ from shardctl.base.phrase import phrase
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.stages.document import pipeline_of
 from shardctl.stages.pipelines import readers_of
+from shardctl.stages.text import pipeline_of
 from shardctl.verbs.lint.context import Usage
 from shardctl.verbs.report.answer import report
 from shardctl.verbs.report.document import again

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.verbs.resume.training_script import FRAMEWORKS, PREPARE
+from shardctl.verbs.resume.code import FRAMEWORKS, PREPARE
 from tests.order.toy_pipelines import Toys
 
 GIVEN = {"tf", "tfds", "shardctl", "os", "builder", "position"}  # by every script

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shardctl.dataset.dataset import COUNTED_FILES, Dataset, Split
-from shardctl.dataset.file_finding import FileFinding
+from shardctl.dataset.dataset import COUNTED_FILES, Dataset, FileFinding, Split
 from shardctl.draw.tables import PLAIN, Screen
 from shardctl.files.documents import to_csv
 from shardctl.verbs.verify.verify_files import FilesVerification, SplitFiles

@@ -17,8 +17,8 @@ from shardctl.base.tfds_rules import (
 )
 from shardctl.order.file_formats import why_not_as_dataset, why_short
 from shardctl.settings.read_settings import unstated_reading
-from shardctl.spec.host_modes import DEFAULT_HOST_MODE
-from shardctl.spec.split_range import SplitRange
+from shardctl.spec.host import DEFAULT_HOST_MODE
+from shardctl.spec.subsplit import SplitRange
 from shardctl.stages import stages as ast
 from shardctl.verbs.lint.context import Chain, LintContext, of_type
 from shardctl.verbs.lint.rule import Violation, rule

@@ -13,8 +13,7 @@ from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import ShardctlError
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.split_range import SplitRange
-from shardctl.spec.subsplit import resolve_subsplit
+from shardctl.spec.subsplit import SplitRange, resolve_subsplit
 from shardctl.stages import stages as ast
 from shardctl.stages.text import text_of_part
 from shardctl.verbs.lint.context import LintContext, Read

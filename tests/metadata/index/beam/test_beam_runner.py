@@ -18,11 +18,11 @@ import pytest
 import shardctl
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
 from shardctl.files.documents import to_yaml
-from shardctl.files.silence import silent_libraries
+from shardctl.files.streams import silent_libraries
 from shardctl.metadata.index import beam_runner as pipeline
+from shardctl.metadata.index.answer import index_document
 from shardctl.metadata.index.beam_runner import BeamRunner, beam_runner
-from shardctl.metadata.index.document import index_document
-from shardctl.metadata.index.runner import CountedFile, FileToCount, Runner
+from shardctl.metadata.index.workers import CountedFile, FileToCount, Runner
 from shardctl.records import read_file
 from shardctl.records.read_file import count_file, read_record_file
 from shardctl.stores.store import StoredFile

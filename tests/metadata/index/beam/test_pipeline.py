@@ -13,7 +13,7 @@ from shardctl.metadata.index.beam_runner import (
     task_line,
     task_of_line,
 )
-from shardctl.metadata.index.runner import CountedFile, FileToCount
+from shardctl.metadata.index.workers import CountedFile, FileToCount
 from shardctl.records.contents import Damage, FileContents
 from shardctl.stores.store import StoredFile
 

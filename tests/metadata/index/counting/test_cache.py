@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.metadata.index.counting import known as module
-from shardctl.metadata.index.counting.known import Known
-from shardctl.metadata.index.runner import FileToCount
+from shardctl.metadata.index import count as module
+from shardctl.metadata.index.count import Known
+from shardctl.metadata.index.workers import FileToCount
 from shardctl.records.contents import Compression, FileContents
 from shardctl.stores.store import StoredFile
 

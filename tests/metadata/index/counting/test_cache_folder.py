@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.metadata.index.counting.known import cache_folder
+from shardctl.metadata.index.count import cache_folder
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from shardctl.metadata.index.counting.counting import Counts, count_files
-from shardctl.metadata.index.counting.known import known_counts
-from shardctl.metadata.index.runner import CountedFile, FileToCount
+from shardctl.metadata.index.count import Counts, count_files, known_counts
+from shardctl.metadata.index.workers import CountedFile, FileToCount
 from shardctl.records.contents import Damage, FileContents
 from shardctl.stores.store import StoredFile
 
@@ -20,12 +19,12 @@ class Counting:
     """Takes the index of a file for what it holds; `broken` ones are cut off."""
 
     def __init__(self, broken: tuple[int, ...] = ()) -> None:
-        self.asked: list[int] = []
+        self.config: list[int] = []
         self._broken = broken
 
     def count(self, files: Iterable[FileToCount]) -> Iterator[CountedFile]:
         for task in files:
-            self.asked.append(task.index)
+            self.config.append(task.index)
             damage = Damage(kind="cut", text="cut") if task.index in self._broken else None
             contents = FileContents(num_records=task.index, compression="GZIP", damage=damage)
             yield CountedFile(index=task.index, contents=contents)
@@ -44,7 +43,7 @@ def test_each_file_is_asked_for_once() -> None:
     runner = Counting()
     found = count(runner, [f"mtime:{LONG_AGO}"] * 10_000)
     held = [one for one in found.contents if one is not None]
-    assert [one.num_records for one in held] == runner.asked == list(range(10_000))
+    assert [one.num_records for one in held] == runner.config == list(range(10_000))
     assert {one.compression for one in held} == {"GZIP"}
     assert (found.num_counted, found.num_known, found.broken) == (10_000, 0, {})
 
@@ -53,19 +52,19 @@ def test_each_file_is_asked_for_once() -> None:
 def test_behind_a_broken_file_none_is_asked_for() -> None:
     runner = Counting(broken=(5000,))
     found = count(runner, [""] * 10_000)
-    assert runner.asked == list(range(5001))
+    assert runner.config == list(range(5001))
     assert list(found.broken) == [5000]
     assert found.contents[5000] is None
     going = Counting(broken=(5000, 7000))
     assert list(count(going, [""] * 10_000, keep_going=True).broken) == [5000, 7000]
-    assert len(going.asked) == 10_000
+    assert len(going.config) == 10_000
 
 
 def test_files_that_changed_just_now_are_counted_last_and_later() -> None:
     now = time.time_ns() | 1
     runner = Counting()
     found = count(runner, [f"mtime:{now}", f"mtime:{LONG_AGO}", "etag:x", f"mtime:{now - 1}"])
-    assert runner.asked == [1, 2, 0, 3]
+    assert runner.config == [1, 2, 0, 3]
     assert time.time_ns() >= now + 25_000_000
     assert found.unsettled == set()
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
-from shardctl.metadata.index.counting.known import Known, read_earlier
-from shardctl.metadata.index.document import IndexedLayout
-from shardctl.metadata.index.runner import FileToCount
+from shardctl.metadata.index.count import Known, read_earlier
+from shardctl.metadata.index.workers import FileToCount
+from shardctl.metadata.layouts import IndexedLayout
 from shardctl.records.contents import FileContents
 from shardctl.stores.store import StoredFile
 

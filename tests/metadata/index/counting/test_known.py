@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from shardctl.files.documents import to_yaml
-from shardctl.metadata.index.counting.known import known_counts
-from shardctl.metadata.index.document import index_document
+from shardctl.metadata.index.answer import index_document
+from shardctl.metadata.index.count import known_counts
 from shardctl.metadata.index.index import index
-from shardctl.metadata.index.runner import FileToCount
+from shardctl.metadata.index.workers import FileToCount
 from shardctl.records.contents import FileContents
 from shardctl.stores.stores import store_of
 from tests.record_files import framed

@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.metadata.index.counting import local_runner
-from shardctl.metadata.index.counting.local_runner import LocalRunner
-from shardctl.metadata.index.runner import CountedFile, FileToCount, count_one
+from shardctl.metadata.index import workers as local_runner
+from shardctl.metadata.index.workers import CountedFile, FileToCount, LocalRunner, count_one
 from shardctl.records.contents import FileContents
 from shardctl.stores.stores import store_of
 from tests.children import start
@@ -223,8 +222,8 @@ def is_running(pid: int) -> bool:
 _COUNTING = """
 import sys
 from shardctl.stores.store import StoredFile
-from shardctl.metadata.index.counting.local_runner import LocalRunner
-from shardctl.metadata.index.runner import FileToCount
+from shardctl.metadata.index.workers import LocalRunner
+from shardctl.metadata.index.workers import FileToCount
 files = [StoredFile(path=path, num_bytes=1000) for path in sys.argv[1:]]
 tasks = [FileToCount(index=n, file=file, file_format="tfrecord") for n, file in enumerate(files)]
 list(LocalRunner().count(tasks))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.metadata.index.naming.folders import dataset_of_folder, valid_name
+from shardctl.metadata.index.words import dataset_of_folder, valid_name
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.metadata.index.naming.kinds import FileKind, file_kind, is_passed_over
+from shardctl.metadata.index.words import FileKind, file_kind, is_passed_over
 
 
 @pytest.mark.parametrize(

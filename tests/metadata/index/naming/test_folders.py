@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.metadata.index.naming.folders import (
+from shardctl.metadata.index.listing import (
     folders_of,
     no_match,
     nothing_in,

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.metadata.index.naming.globs import (
+from shardctl.metadata.index.globs import (
     expanded,
     glob_regex,
     is_glob,

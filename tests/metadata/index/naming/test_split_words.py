@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.metadata.index.naming.split_words import (
+from shardctl.metadata.index.words import (
     NUMBER,
     named_split,
     speaks_of_several,

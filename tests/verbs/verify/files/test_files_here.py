@@ -6,7 +6,7 @@ from pathlib import Path
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
-from shardctl.verbs.verify.file_checks import exists, file_path
+from shardctl.verbs.verify.verify_files import exists, file_path
 
 
 def test_a_file_lies_in_the_folder_of_its_part_if_there_is_one() -> None:

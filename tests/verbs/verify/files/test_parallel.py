@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from shardctl.errors import MissingDependencyError
-from shardctl.metadata.index.counting import local_runner
+from shardctl.metadata.index import workers as local_runner
 from shardctl.records import read_file
 from shardctl.records.contents import FileContents
-from shardctl.verbs.verify.file_checks import Place, read_record_files
+from shardctl.verbs.verify.verify_files import Place, read_record_files
 from tests.record_files import framed, header
 
 

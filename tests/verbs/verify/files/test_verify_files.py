@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import DatasetError, UsageError
-from shardctl.metadata.catalog import catalog_dataset
-from shardctl.metadata.layout_file import read_layout_file
-from shardctl.metadata.several_folders import merge_datasets
+from shardctl.metadata.layouts import read_layout_file
+from shardctl.metadata.names import catalog_dataset
+from shardctl.metadata.reference import merge_datasets
 from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.verbs.verify.verify_files import FilesVerification, verify_files
 from tests.cases import check_cases, counted, few_or_many

@@ -1,1 +1,0 @@
-"""The edge of the Python API: what each argument takes, checked and made plain once."""
