@@ -8,7 +8,7 @@ from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.output import Formats, OutputOptions, verb_formats, warn
 from shardctl.errors import ShardctlError, UnnamedDatasetError
 from shardctl.verbs.config.options import all_in_force
-from shardctl.verbs.lint.options import LintOptions
+from shardctl.verbs.lint.command import LintOptions
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from shardctl.base.phrase import option
 from shardctl.settings.table import SETTING_BY_FIELD
-from shardctl.verbs.lint.options import usage_of
+from shardctl.verbs.lint.command import usage_of
 
 if TYPE_CHECKING:
     from shardctl.cli.options.dataset import DatasetOptions
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
     from shardctl.metadata.project_file import Project
     from shardctl.verbs.config.answer import Origin, SettingInForce, Source
-    from shardctl.verbs.lint.options import UsageOptions
+    from shardctl.verbs.lint.command import UsageOptions
 
 
 def all_in_force(
