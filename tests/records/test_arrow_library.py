@@ -8,7 +8,7 @@ import pytest
 
 from shardctl.errors import MissingDependencyError
 from shardctl.metadata import loader_versions as installed
-from shardctl.records.parquet import pyarrow_module
+from shardctl.records.arrow import pyarrow_module
 
 
 def test_a_module_is_imported_by_its_name() -> None:

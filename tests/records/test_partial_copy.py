@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.records import window as partial_copy
+from shardctl.records import streams as partial_copy
 from tests.byte_sources import far
 
 
 def test_it_is_as_long_as_the_source_and_takes_no_room_for_the_rest() -> None:
     data = bytes(range(1, 256)) * 40_000
-    source, told = far(data), list[int]()
-    with partial_copy.partial_copy(source, 10_000_000, len(data), told=told.append) as path:
+    source, report = far(data), list[int]()
+    with partial_copy.partial_copy(source, 10_000_000, len(data), report=report.append) as path:
         copied = Path(path).read_bytes()
         assert copied[10_000_000:] == data[10_000_000:]
         assert copied[:10_000_000] == bytes(10_000_000)
         assert os.stat(path).st_blocks * 512 < 1_000_000
     assert not os.path.exists(path)
-    assert sum(told) == source.num_bytes_read == len(data) - 10_000_000
+    assert sum(report) == source.num_bytes_read == len(data) - 10_000_000
 
 
 def test_a_full_disk_is_said_before_anything_is_written(monkeypatch: Any) -> None:

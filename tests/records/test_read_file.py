@@ -142,12 +142,12 @@ def test_what_ends_the_reading_is_passed_on(tmp_path: Path) -> None:
     class EndedError(Exception):
         pass
 
-    def told(count: int) -> None:
+    def report(count: int) -> None:
         raise EndedError
 
     (tmp_path / "records").write_bytes(framed(b"a"))
     with pytest.raises(EndedError):
-        count_file(stored(tmp_path / "records"), "tfrecord", told=told)
+        count_file(stored(tmp_path / "records"), "tfrecord", report=report)
 
 
 def test_what_a_format_did_not_expect_is_damage(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from shardctl.records.window import Window
+from shardctl.records.streams import Window
 from tests.byte_sources import far, near
 from tests.cases import counted
 
@@ -14,14 +14,14 @@ def test_bytes_are_those_of_the_source_wherever_they_are_asked_for() -> None:
     data = rng.randbytes(700_000)
     for case in counted(range(60)):
         source = (near if case % 2 else far)(data)
-        told: list[int] = []
-        window = Window(source, told.append)
+        report: list[int] = []
+        window = Window(source, report.append)
         position = 0
         while position <= len(data):
             size = rng.choice([1, 8, 512, 4000, 300_000])
             assert window.at(position, size) == data[position : position + size]
             position += rng.choice([1, 100, 5_000, 200_000])
-        assert window.num_bytes_read == sum(told) == source.num_bytes_read
+        assert window.num_bytes_read == sum(report) == source.num_bytes_read
 
 
 def test_near_records_are_read_in_blocks_and_far_ones_alone() -> None:

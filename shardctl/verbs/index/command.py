@@ -106,7 +106,6 @@ def index(
             keep_going=keep_going,
             jobs=jobs,
             cache=not no_cache,
-            earlier=None if no_cache else out.output,
             runner=counting,
             watch=bars.show,
         )

@@ -14,8 +14,7 @@ import pytest
 
 import shardctl
 from shardctl.errors import DatasetError, MissingDependencyError, UsageError
-from shardctl.files.documents import to_yaml
-from shardctl.metadata.index.answer import Index, index_document
+from shardctl.metadata.index.answer import Index
 from shardctl.metadata.index.index import index
 from shardctl.metadata.index.workers import CountedFile, FileToCount, LocalRunner, count_one
 from shardctl.metadata.tfds_metadata import read_tfds_folder
@@ -210,7 +209,6 @@ def test_compressed_files_are_of_one_kind(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", [0, 2])
 def test_a_file_without_bytes_is_of_any_compression(tmp_path: Path, place: int) -> None:
     files = written(tmp_path / "toy", (1, 2, 3))
-    plain = [file.read_bytes() for file in files]
     for file in files:
         aged(file).write_bytes(gzip.compress(file.read_bytes()))
     files[place].write_bytes(b"")
@@ -219,14 +217,6 @@ def test_a_file_without_bytes_is_of_any_compression(tmp_path: Path, place: int) 
     lengths = tuple(0 if shard == place else shard + 1 for shard in range(3))
     assert found.dataset.splits[0].shard_lengths == lengths
     assert found.compression == "GZIP"
-    layout = tmp_path / "layout.yaml"
-    layout.write_text("".join(to_yaml(index_document(found, str(tmp_path)))))
-    for file, data in zip(files, plain, strict=True):
-        if file != files[place]:
-            file.write_bytes(data)
-    again = index(tmp_path / "toy", cache=False, earlier=layout)
-    assert (again.num_known, again.compression) == (1, None)
-    assert again.dataset.splits[0].shard_lengths == lengths
 
 
 def test_a_broken_compressed_file_is_named_by_what_is_inside(tmp_path: Path) -> None:
@@ -252,30 +242,11 @@ def test_contents_are_read_where_they_are_asked_for(tmp_path: Path) -> None:
     assert (broken.finding.kind, broken.finding.byte) == ("data", 0)
 
 
-def test_a_layout_that_is_there_is_a_source_of_counts(tmp_path: Path, opened: Counter[str]) -> None:
-    files = written(tmp_path / "data")
-    first = index(tmp_path / "data", cache=False)
-    layout = tmp_path / "layout.yaml"
-    layout.write_text("".join(to_yaml(index_document(first, str(tmp_path)))))
-    opened.clear()
-    again = index(tmp_path / "data", cache=False, earlier=layout)
-    assert (again.num_known, not opened) == (4, True)
-    assert lengths(again) == lengths(first)
-    files[0].write_bytes(framed())
-    aged(files[0])
-    assert index(tmp_path / "data", cache=False, earlier=layout).num_known == 3
-    # Who wants contents checked is not served with counts.
-    checked = index(tmp_path / "data", cache=False, earlier=layout, checksums=True)
-    assert checked.num_known == 0
-    layout.write_text("something else")
-    assert index(tmp_path / "data", cache=False, earlier=layout).num_known == 0
-
-
 def test_what_happens_is_told(tmp_path: Path) -> None:
     written(tmp_path / "data")
-    told: list[tuple[str, int, int]] = []
-    index(tmp_path / "data", watch=lambda *report: told.append(report))
-    assert told[-2:] == [("files", 4, 4), ("bytes", 9 * 22, 9 * 22)]
+    report: list[tuple[str, int, int]] = []
+    index(tmp_path / "data", watch=lambda *one: report.append(one))
+    assert report[-2:] == [("files", 4, 4), ("bytes", 9 * 22, 9 * 22)]
 
 
 def test_no_cache_folder_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

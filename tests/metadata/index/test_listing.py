@@ -147,9 +147,9 @@ def test_the_root_is_the_deepest_folder_that_all_are_below(tmp_path: Path) -> No
 @pytest.mark.long
 def test_watch_is_told_how_many_files_were_listed(tmp_path: Path) -> None:
     make(tmp_path, *(f"{at}.tar" for at in range(2500)))
-    told: list[int] = []
-    list_files([str(tmp_path)], watch=told.append)
-    assert told == [1000, 2000]
+    report: list[int] = []
+    list_files([str(tmp_path)], watch=report.append)
+    assert report == [1000, 2000]
 
 
 def test_names_that_are_no_text(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which template TFDS is told of, and which names it cannot be told of."""
+"""Which template TFDS is report of, and which names it cannot be report of."""
 
 from __future__ import annotations
 

@@ -81,8 +81,8 @@ def test_any_batches_are_counted(options: dict[str, Any]) -> None:
         data = written(*lengths, **options)
         for source in (near(data), far(data)):
             for checksums in (True, False):
-                told: list[int] = []
-                found = Arrow().count(source, checksums=checksums, told=told.append)
+                report: list[int] = []
+                found = Arrow().count(source, checksums=checksums, report=report.append)
                 assert (found.num_records, found.damage) == (sum(lengths), None)
                 assert found.num_bytes == len(data)
         assert sum(lengths) == rows_by_pyarrow(data)

@@ -42,8 +42,8 @@ def test_what_its_library_wrote(path: Path, expected: int) -> None:
     data = path.read_bytes()
     for checksums in (True, False):
         for source in (near(data), far(data)):
-            told: list[int] = []
-            found = MDS().count(source, checksums=checksums, told=told.append)
+            report: list[int] = []
+            found = MDS().count(source, checksums=checksums, report=report.append)
             assert (found.num_records, found.damage) == (expected, None)
             assert found.num_bytes == len(data)
             assert found.num_bytes_read <= len(data)

@@ -15,7 +15,8 @@ from unittest import mock
 import google_crc32c
 import pytest
 
-from shardctl.records import tfrecord, window
+from shardctl.records import streams as window
+from shardctl.records import tfrecord
 from shardctl.records.contents import FileContents
 from shardctl.records.tfrecord import compression_of, masked, opened
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
@@ -84,10 +85,10 @@ def test_what_tensorflow_compresses_is_counted(tmp_path: Path, compression: str)
         for record in RECORDS:
             writer.write(record)
     data = path.read_bytes()
-    told: list[int] = []
-    found = counted_near(data, told=told.append)
+    report: list[int] = []
+    found = counted_near(data, report=report.append)
     assert (found.num_records, found.compression, found.damage) == (6, compression, None)
-    assert (found.num_bytes, found.num_bytes_read, sum(told)) == (len(data),) * 3
+    assert (found.num_bytes, found.num_bytes_read, sum(report)) == (len(data),) * 3
     assert found.checked == "checksums"
     assert counted_near(data, checksums=False).num_records == 6
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.records import tfrecord, window
+from shardctl.records import streams as window
+from shardctl.records import tfrecord
 from shardctl.records.contents import FileContents
 from shardctl.records.tfrecord import TFRecord
 from shardctl.stores.stores import LocalSource
@@ -370,11 +371,11 @@ def test_what_is_read_is_told() -> None:
     large = framed(bytes(20_000)) * 600
     for data in (SMALL, large, large + SMALL):
         for checksums in (True, False):
-            told: list[int] = []
-            counted_near(data, checksums=checksums, told=told.append)
-            assert sum(told) == len(data)
-            assert min(told) >= 0
-            assert max(told) <= max(len(SMALL), 300 * 20_016)
+            report: list[int] = []
+            counted_near(data, checksums=checksums, report=report.append)
+            assert sum(report) == len(data)
+            assert min(report) >= 0
+            assert max(report) <= max(len(SMALL), 300 * 20_016)
 
 
 def test_the_checksum_is_that_of_the_format() -> None:

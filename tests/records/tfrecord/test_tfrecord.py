@@ -1,4 +1,4 @@
-"""TFRecord as a format: told by its first bytes, counted near and far."""
+"""TFRecord as a format: report by its first bytes, counted near and far."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import zlib
 
 import pytest
 
-from shardctl.records import window
+from shardctl.records import streams as window
 from shardctl.records.contents import FileContents
 from shardctl.records.read_file import count_file
 from shardctl.records.tfrecord import TFRecord

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.records.packed import PackedError, Unpacked, packed_as
+from shardctl.records.contents import DamagedError
+from shardctl.records.streams import Unpacked, Window, packed_as
 from shardctl.records.webdataset import Archive
-from shardctl.records.window import Window
 from tests.byte_sources import near
 from tests.cases import counted
 from tests.tar_files import FORMATS, archive, random_archive, regular_files
@@ -27,7 +27,7 @@ def walked(data: bytes) -> tuple[list[tuple[str, int]], Archive]:
     found = Archive(data=Window(source) if packing is None else Unpacked(source, packing))
     try:
         return [(member.name, member.size) for member in found.members()], found
-    except PackedError:
+    except DamagedError:
         return [], found
 
 

@@ -40,11 +40,11 @@ def test_what_webdataset_wrote() -> None:
 @pytest.mark.parametrize("checksums", [True, False])
 def test_plain_names_are_counted_by_their_keys(mode: str, checksums: bool) -> None:
     data = archive(NAMES, size=700, mode=mode)
-    told: list[int] = []
-    found = read(data, checksums=checksums, told=told.append)
+    report: list[int] = []
+    found = read(data, checksums=checksums, report=report.append)
     assert samples_of_plain_names(NAMES) == 20
     assert (found.num_records, found.damage, found.num_bytes) == (20, None, len(data))
-    assert sum(told) == found.num_bytes_read
+    assert sum(report) == found.num_bytes_read
     if checksums:
         assert found.num_bytes_read == len(data)
 

@@ -217,9 +217,9 @@ def test_after_a_kill_the_next_run_goes_on(tmp_path: Path) -> None:
     # Slowed down and written sooner, so that the first counts are written before the kill.
     script = (
         "import time\n"
-        "from shardctl.metadata.index.counting import known\n"
+        "from shardctl.metadata.index import count\n"
         "from shardctl.records import read_file\n"
-        "known._EVERY = 0.05\n"
+        "count._EVERY = 0.05\n"
         "real = read_file.count_file\n"
         "read_file.count_file = lambda *a, **k: (time.sleep(0.003), real(*a, **k))[1]\n"
         "from shardctl.metadata.index.index import index\n"

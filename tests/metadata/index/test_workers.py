@@ -68,9 +68,9 @@ def test_remote_files_are_counted_at_the_same_time_by_threads(
         (tmp_path / str(index)).write_bytes(framed(*[b"x"] * index))
     together = threading.Barrier(3)
 
-    def count(*task: Any, **told: Any) -> CountedFile:
+    def count(*task: Any, **report: Any) -> CountedFile:
         together.wait(20)
-        return count_one(*task, **told)
+        return count_one(*task, **report)
 
     monkeypatch.setattr(local_runner, "count_one", count)
     monkeypatch.setattr(local_runner, "is_remote", lambda path: True)
@@ -88,11 +88,11 @@ def test_the_answers_are_the_same_whatever_jobs(
         (tmp_path / f"{index:03}").write_bytes(data[:-1] if index % 100 == 50 else data)
     read = 0
 
-    def told(count: int) -> None:
+    def report(count: int) -> None:
         nonlocal read
         read += count
 
-    found = contents(LocalRunner(jobs=3, told=told).count(tasks(tmp_path)))
+    found = contents(LocalRunner(jobs=3, report=report).count(tasks(tmp_path)))
     assert len(processes) == 3
     assert all(process.poll() is not None for process in processes)
     # By hand: a cut file has a record less, and no file is left out.
@@ -100,7 +100,7 @@ def test_the_answers_are_the_same_whatever_jobs(
         index: index % 7 - (index % 100 == 50 and index % 7 > 0) for index in range(700)
     }
     by_processes, read = read, 0
-    assert found == contents(LocalRunner(jobs=1, told=told).count(tasks(tmp_path)))
+    assert found == contents(LocalRunner(jobs=1, report=report).count(tasks(tmp_path)))
     assert read == by_processes > 0
     assert len(processes) == 3
 
@@ -116,7 +116,7 @@ def test_a_process_that_is_killed_is_an_error_that_names_its_file(
             processes[1].kill()
 
     with pytest.raises(DatasetError, match=r"counted '.*/1' was ended by SIGKILL, as a system"):
-        contents(LocalRunner(jobs=2, told=kill).count(tasks(tmp_path, checksums=True)))
+        contents(LocalRunner(jobs=2, report=kill).count(tasks(tmp_path, checksums=True)))
     assert all(process.poll() is not None for process in processes)
 
 
@@ -131,7 +131,7 @@ def test_an_interrupt_ends_all_at_once(
 
     begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        contents(LocalRunner(jobs=2, told=interrupted).count(tasks(tmp_path, checksums=True)))
+        contents(LocalRunner(jobs=2, report=interrupted).count(tasks(tmp_path, checksums=True)))
     assert time.monotonic() - begin < 5
     assert [process.poll() for process in processes] == [-signal.SIGKILL] * 2
 
@@ -174,8 +174,8 @@ def test_few_files_are_asked_for_at_a_time(
 SCRIPT = """
 import subprocess, sys
 from pathlib import Path
-from shardctl.metadata.index.counting import local_runner
-from tests.metadata.index.counting.test_local_runner import tasks
+from shardctl.metadata.index import workers as local_runner
+from tests.metadata.index.test_workers import tasks
 local_runner._ALONE = -1
 real = subprocess.Popen
 def start(*arguments, **options):
@@ -261,12 +261,12 @@ os.chdir(root)
 sys.path[:] = ["", *(folder for folder in sys.path if folder != root), Path("a")]
 sys.path += [f"/runfiles/{{'x' * 200}}/{{number}}" for number in range(1000)]
 import shardctl
-from shardctl.metadata.index.counting import local_runner
+from shardctl.metadata.index import workers as local_runner
 os.chdir({str(tmp_path)!r})
 local_runner._ALONE = -1
 print(shardctl.index("files", cache=False, jobs=2))
 """
-    root = str(Path(local_runner.__file__).parents[4])
+    root = str(Path(local_runner.__file__).parents[3])
     done = subprocess.run(
         [sys.executable, "-P", "-c", script],
         env={**os.environ, "PYTHONPATH": root},
