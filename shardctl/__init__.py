@@ -96,7 +96,7 @@ if TYPE_CHECKING:
 
     from shardctl import tfds as tfds
     from shardctl.api.arguments import read_plan as read_plan, read_snapshot as read_snapshot
-    from shardctl.api.compare_reports import compare_reports as compare_reports
+    from shardctl.api.diff import compare_reports as compare_reports
     from shardctl.api.diff import diff as diff
     from shardctl.api.list_datasets import list_datasets as list_datasets
     from shardctl.dataset.dataset import Dataset as Dataset, Split as Split
@@ -192,8 +192,7 @@ __version__ = "0.2.0"
 # The modules of the public names, each loaded when a name of it is first used.
 _NAMES = {
     "api.arguments": "read_plan read_snapshot",
-    "api.compare_reports": "compare_reports",
-    "api.diff": "diff",
+    "api.diff": "compare_reports diff",
     "api.list_datasets": "list_datasets",
     "dataset.dataset": "Dataset Split FileFinding",
     "metadata.index.answer": "Index",

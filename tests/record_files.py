@@ -60,12 +60,12 @@ class FarSource:
 
     def __init__(self, data: bytes) -> None:
         self.data, self.num_bytes = data, len(data)
-        self.asked: list[list[tuple[int, int]]] = []
+        self.config: list[list[tuple[int, int]]] = []
 
     def read(self, start: int, stop: int) -> bytes:
         """Return the bytes [start, stop)."""
         assert 0 <= start < stop <= self.num_bytes or not self.num_bytes
-        self.asked.append([(start, stop)])
+        self.config.append([(start, stop)])
         return self.data[start:stop]
 
     def file(self) -> BinaryIO:

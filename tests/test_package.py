@@ -209,7 +209,7 @@ for name, loader in LOADERS.items():
     shardctl.snapshot("mnist", "train[:100]", settings)
     check(name)
 from shardctl.live import compare, library, process, real_data, verify
-from shardctl.loaders.library import library_of
+from shardctl.loaders.loader import library_of
 for name in LOADERS:
     library_of(LOADERS[name])
 check("bridge")

@@ -15,9 +15,9 @@ from shardctl.errors import DatasetError
 from shardctl.metadata.names import parse_dataset_name
 from shardctl.metadata.reference import read_dataset, ref_from
 from shardctl.saved import plan_file
-from shardctl.saved.comparable_file import read_comparable
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.saved.snapshot import Snapshot
+from shardctl.saved.snapshot_file import read_comparable
 from shardctl.stores.file_text import working_folder
 from shardctl.stores.stores import is_remote
 

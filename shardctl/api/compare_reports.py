@@ -20,9 +20,8 @@ from shardctl.files.json_text import is_json
 from shardctl.metadata.project_file import Project, read_project
 from shardctl.metadata.reference import Fallback, choose_dataset
 from shardctl.order.plan_order import plan_order
-from shardctl.saved.comparable_file import parse_comparable
-from shardctl.saved.pinned_sources import ref_as_pinned, spec_as_pinned
-from shardctl.saved.snapshot import Snapshot
+from shardctl.saved.snapshot import Snapshot, ref_as_pinned, spec_as_pinned
+from shardctl.saved.snapshot_file import parse_comparable
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.stores.file_text import read_file, working_folder
 from shardctl.verbs.diff.answer import PinnedOrder

@@ -20,10 +20,16 @@ from shardctl.grain.states import (
     order_from,
     place_text,
 )
-from shardctl.live.key_order import KeyOrder, check_number, record_at
-from shardctl.live.key_sources import BuilderOrDataset, DataSource, check_source, with_types
-from shardctl.loaders.library import library
-from shardctl.loaders.loader import LOADERS
+from shardctl.live.key_order import (
+    BuilderOrDataset,
+    DataSource,
+    KeyOrder,
+    check_number,
+    check_source,
+    record_at,
+    with_types,
+)
+from shardctl.loaders.loader import LOADERS, library
 from shardctl.saved.position_file import position_text
 from shardctl.settings.read_settings import ReadSettings, SettingsLike
 

@@ -25,8 +25,7 @@ from shardctl.saved.position_file import (
     stretch_document,
     stretches_of_document,
 )
-from shardctl.settings.document import settings_in_force, settings_of_document
-from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings, settings_in_force, settings_of_document
 
 
 def order_after(order: KeyOrder, states: Sequence[bytes]) -> KeyOrder:

@@ -13,13 +13,17 @@ from shardctl.base.text import printable, quoted
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset, as_dataset, combined, distinct_datasets, labels_of
 from shardctl.errors import UsageError
-from shardctl.order.file_formats import format_warnings, refuse_open_splits
+from shardctl.order.file_formats import (
+    format_warnings,
+    listing_warnings,
+    refuse_open_splits,
+    resolved_spec,
+)
 from shardctl.order.order import Origin
 from shardctl.order.reader_order import ReaderOrder
-from shardctl.order.reads_of_host import listing_warnings
 from shardctl.order.staged import StagedOrder
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.settings.short_form import settings_of_read, stages_of
+from shardctl.settings.short_form import of_one_reader, settings_of_read, stages_of
 from shardctl.spec.subsplit import Resolved, SplitRange, default_spec, resolve_subsplit
 from shardctl.stages import stages as ast
 from shardctl.stages.part import Source
@@ -56,8 +60,10 @@ class Sources:
     def order(self, settings: ReadSettings) -> StagedOrder:
         """Return the order of the pipeline under settings with these readers."""
         readers = {
-            read: ReaderOrder(dataset, ranges, _of_one_epoch(settings, read))
-            for read, (dataset, ranges) in self.parts.items()
+            read: ReaderOrder(
+                *part, replace(settings_of_read(settings, read), pass_index=0, loop="python")
+            )
+            for read, part in self.parts.items()
         }
         sizes = {read: order.epoch_size for read, order in readers.items()}
         progress = progress_of(stages_of(settings), sizes, settings.pass_index)
@@ -86,14 +92,16 @@ def sources(
     stages = stages_of(settings)
     refuse_other_sources(stages)
     reads = list(dict.fromkeys(readers_of(stages)))
-    of_read = dict(zip(reads, _datasets(dataset, reads, known or {}), strict=True))
-    specs = {
-        read: spec_of_reader(read, of_read[read], spec, is_known=read.data in (known or {}))
-        for read in reads
-    }
-    found = {read: resolve_subsplit(specs[read], of_read[read]) for read in reads}
-    for resolved in found.values():
-        refuse_open_splits(resolved)
+    known, found = known or {}, {}
+    by_ref: dict[str | None, Dataset] = {None: dataset}
+    by_ref.update(known)
+    for read in reads:
+        if read.data is not None and read.data not in by_ref:
+            by_ref[read.data] = as_dataset(read.data)
+        own = by_ref[read.data]
+        own_spec = spec_of_reader(read, own, spec, is_known=read.data in known)
+        found[read] = resolve_subsplit(own_spec, own)
+        refuse_open_splits(found[read])
     whole, labelled = in_one_dataset(list(found.values()))
     parts: dict[ast.Read, tuple[Dataset, tuple[SplitRange, ...]]] = {}
     origins: dict[ast.Read, Origin] = {}
@@ -101,7 +109,8 @@ def sources(
     for read, (own, label, ranges) in zip(reads, labelled, strict=True):
         # Whether examples are in order decides how a reader of its own reads.
         parts[read] = (own if own is whole else replace(whole, ordered=own.ordered), ranges)
-        origins[read] = Origin(name=f"{label}{specs[read]}", dataset=own, spec=specs[read])
+        own_spec = found[read].spec
+        origins[read] = Origin(name=f"{label}{own_spec}", dataset=own, spec=own_spec)
         warnings += found[read].warnings
         warnings += format_warnings(own, found[read].ranges)
         if not read.listed:  # which is refused instead
@@ -114,7 +123,7 @@ def sources(
             ranges=tuple(piece for _, ranges in parts.values() for piece in ranges),
             warnings=tuple(dict.fromkeys(warnings)),
             given=(dataset, spec),
-            known=known or {},
+            known=known,
         ),
         origins=origins,
         parts=parts,
@@ -159,16 +168,6 @@ def refuse_other_sources(stages: ast.Pipeline) -> None:
             )
 
 
-def _datasets(
-    dataset: Dataset, reads: list[ast.Read], known: Mapping[str, Dataset]
-) -> list[Dataset]:
-    by_ref = dict(known)
-    for read in reads:
-        if read.data is not None and read.data not in by_ref:
-            by_ref[read.data] = as_dataset(read.data)
-    return [dataset if read.data is None else by_ref[read.data] for read in reads]
-
-
 def spec_of_reader(
     read: ast.Read, dataset: Dataset, spec: str | None, *, is_known: bool = False
 ) -> str:
@@ -191,10 +190,6 @@ def spec_of_reader(
     return default_spec(dataset)
 
 
-def _of_one_epoch(settings: ReadSettings, read: ast.Read) -> ReadSettings:
-    return replace(settings_of_read(settings, read), pass_index=0, loop="python")
-
-
 def reads_spec(settings: ReadSettings) -> bool:
     """Whether a reader reads the spec of the command, or the reader is the command's."""
     return any((r.spec, r.data) == (None, None) for r in readers_of(stages_of(settings)))
@@ -212,6 +207,45 @@ def refuse_unread_spec(spec: str | None, settings: ReadSettings) -> None:
             quoted(spec),
             printable(text_of(stages_of(settings)), 60),
         )
+
+
+# What a pipeline reads, told of the order or of settings in either form.
+
+
+def spec_as_given(resolved: Resolved, settings: ReadSettings) -> str:
+    """Return the spec of the command; where stages read none of it, what they read."""
+    if not isinstance(resolved, ResolvedSources) or not reads_spec(settings):
+        return resolved.spec
+    dataset, spec = resolved.given
+    return default_spec(dataset) if spec is None else spec
+
+
+def without_stages(
+    dataset: Dataset, spec: str | None, settings: ReadSettings
+) -> tuple[Dataset, str | None, ReadSettings]:
+    """Return what is read in settings without stages, where these say the same; else all as it is.
+
+    Raises:
+        UsageError: a spec besides that of the one reader.
+    """
+    short, reader = of_one_reader(settings) or (settings, None)
+    if reader is None:
+        return dataset, spec, settings
+    if spec != reader.spec:
+        refuse_unread_spec(spec, settings)
+    if reader.data is not None:
+        dataset = as_dataset(reader.data)
+        own = spec_of_reader(reader, dataset, None) if reader.listed else reader.spec
+        return dataset, own, short
+    return dataset, reader.spec or spec, short
+
+
+def resolved_reading(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Resolved:
+    """Return what a pipeline reads: its spec, or what the readers of its stages select."""
+    if of_one_reader(settings) is not None:
+        dataset, spec, _ = without_stages(dataset, spec, settings)
+        return resolved_spec(dataset, spec)
+    return sources(dataset, spec if reads_spec(settings) else None, settings).resolved
 
 
 # How long does it take to follow a pipeline, before that is begun?

@@ -21,7 +21,7 @@ from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.documents import Document, to_json, to_yaml
 from shardctl.files.yaml_text import parse_document
-from shardctl.loaders.stop import LoaderCall
+from shardctl.loaders.loader import LoaderCall
 from shardctl.saved.head import assumed, identity_head, read_identity, read_split_sizes
 from shardctl.saved.resume_plan import (
     CALLS,
@@ -34,7 +34,7 @@ from shardctl.saved.resume_plan import (
     ResumePlan,
     TfCall,
 )
-from shardctl.settings.document import settings_of_document
+from shardctl.settings.read_settings import settings_of_document
 from shardctl.spec.host import Host
 from shardctl.spec.reads import NamedFiles, Reads
 from shardctl.stores.file_text import read_file

@@ -15,11 +15,10 @@ from shardctl.base.text import counted, in_short
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.identity import DatasetHead, DatasetIdentity
 from shardctl.errors import UsageError
-from shardctl.loaders.stop import LoaderCall, Stop
+from shardctl.loaders.loader import LoaderCall, Stop
 from shardctl.order.order import ContinuedBy
 from shardctl.saved.unseeded_buffer import UnseededBuffer
-from shardctl.settings.document import settings_in_force, settings_of_document
-from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings, settings_in_force, settings_of_document
 from shardctl.spec.host import DEFAULT_HOST_MODE, HostBy
 from shardctl.spec.reads import Reads
 from shardctl.spec.subsplit import FileInstruction

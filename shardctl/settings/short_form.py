@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import dropwhile
 from typing import Any
 
+from shardctl.settings.names import READER_SETTINGS, reader_arguments
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.table import SETTING_BY_FIELD
-from shardctl.settings.within_stages import READER_SETTINGS, reader_arguments
 from shardctl.spec.host import Host
 from shardctl.stages.part import Stage
 from shardctl.stages.stages import (

@@ -12,8 +12,7 @@ from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host, HostBy
 from shardctl.stages import stages as call
-from shardctl.stages.fields import KernelPair
-from shardctl.stages.part import OfTensorflow, Source, Stage
+from shardctl.stages.part import KernelPair, OfTensorflow, Source, Stage
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
 
 MakeReader = Callable[[call.Read], Any]

@@ -14,18 +14,21 @@ from shardctl.base.arguments import checked
 from shardctl.base.text import choices
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
-from shardctl.live.key_order import KeyOrder, check_number, continued, kind_of_state, record_at
-from shardctl.live.key_order import order_from as order_of_states
-from shardctl.live.key_sources import (
+from shardctl.live.key_order import (
     BuilderOrDataset,
     DataSource,
+    KeyOrder,
+    check_number,
     check_source,
+    continued,
     is_text,
+    kind_of_state,
+    record_at,
     says_types,
     types_of,
 )
-from shardctl.loaders.library import library
-from shardctl.loaders.loader import LOADERS
+from shardctl.live.key_order import order_from as order_of_states
+from shardctl.loaders.loader import LOADERS, library
 from shardctl.saved.position_file import POSITION_KIND, PositionRecord, position_of_text
 from shardctl.settings.read_settings import ReadSettings, SettingsLike
 

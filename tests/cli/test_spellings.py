@@ -14,8 +14,7 @@ import yaml
 import shardctl as api
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import ShardctlError
-from shardctl.settings.kinds import Switch
-from shardctl.settings.table import SETTING_BY_FIELD, SETTINGS
+from shardctl.settings.table import SETTING_BY_FIELD, SETTINGS, Switch
 from shardctl.spec.host import Host
 from tests.cli.conftest import Shardctl
 

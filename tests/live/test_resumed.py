@@ -14,7 +14,7 @@ import pytest
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UsageError
 from shardctl.live.verify import verify_loader_plan
-from shardctl.loaders.stop import LoaderCall
+from shardctl.loaders.loader import LoaderCall
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.resume.proof import prove

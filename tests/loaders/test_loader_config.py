@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shardctl.loaders.loader_config import LoaderConfig
+from shardctl.loaders.loader_sequence import LoaderConfig
 
 
 def test_examples_are_those_of_all_shards() -> None:

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from shardctl.stages.document import document_of, pipeline_of
 from shardctl.stages.stages import Pipeline, Range, Read, SampleFromDatasets
-from shardctl.stages.text import parse_stages, text_of
+from shardctl.stages.text import document_of, parse_stages, pipeline_of, text_of
 from tests.cases import FUZZ, check_cases, counted
 from tests.pipelines.random_pipelines import (
     MOST_EXAMPLES,

@@ -14,9 +14,8 @@ from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
 from shardctl.order.order import Order
 from shardctl.order.reader_order import ReaderOrder
-from shardctl.settings.document import settings_in_force, settings_of_document
 from shardctl.settings.names import settings_from_document
-from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings, settings_in_force, settings_of_document
 from shardctl.settings.table import SETTINGS
 from shardctl.spec.subsplit import SplitRange
 from tests.order.order_cases import changed, read_settings

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardctl.errors import UsageError
-from shardctl.settings.kinds import (
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.table import (
     BufferSize,
     FileNames,
     SettingKind,
@@ -20,7 +21,6 @@ from shardctl.settings.kinds import (
     WholeNumber,
     Word,
 )
-from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.stages.stages import Cache, Pipeline, Take
 

@@ -17,16 +17,14 @@ from shardctl.draw.step_rows import settings_words
 from shardctl.errors import UsageError
 from shardctl.loaders.loader import LOADERS
 from shardctl.settings import read_settings
-from shardctl.settings.document import settings_in_force
-from shardctl.settings.kinds import BufferSize, SettingKind, Switch, WholeNumber
 from shardctl.settings.names import settings_from_document
-from shardctl.settings.read_settings import ReadSettings
-from shardctl.settings.table import SETTINGS, Setting
+from shardctl.settings.read_settings import ReadSettings, settings_in_force
+from shardctl.settings.table import SETTINGS, BufferSize, Setting, SettingKind, Switch, WholeNumber
 from shardctl.spec.host import Host
 from shardctl.stages.text import parse_stages
 from shardctl.verbs.diff.causes import setting_causes
 
-REPOSITORY = Path(__file__).resolve().parents[3]
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 # What else has to be set for a setting to be taken, and values of each; the first is no default.
 NEEDS: dict[str, dict[str, Any]] = {

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.settings.read_settings import ReadSettings
-from shardctl.settings.table import SETTING_BY_NAME
-from shardctl.settings.within_stages import (
+from shardctl.settings.names import (
     READER_SETTINGS,
     reader_arguments,
     with_known_settings,
 )
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.table import SETTING_BY_NAME
 from shardctl.stages.stages import Read
 from shardctl.stages.text import parse_stages, text_of
 

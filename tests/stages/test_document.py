@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from shardctl.errors import UsageError
 from shardctl.files.yaml_text import parse_yaml
-from shardctl.stages.document import document_of, pipeline_of
 from shardctl.stages.stages import (
     Batch,
     Cache,
@@ -30,7 +29,7 @@ from shardctl.stages.stages import (
     WithOptions,
     Zip,
 )
-from shardctl.stages.text import parse_stages
+from shardctl.stages.text import document_of, parse_stages, pipeline_of
 from tests.cases import check_cases
 from tests.stages.any_pipelines import pipelines
 from tests.strategies import error_line

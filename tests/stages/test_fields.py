@@ -8,7 +8,7 @@ import pytest
 
 from shardctl.base.arguments import kind_of
 from shardctl.errors import UsageError
-from shardctl.stages import fields
+from shardctl.stages import part as fields
 
 MOST = 2**63 - 1
 

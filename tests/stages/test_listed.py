@@ -4,9 +4,8 @@ import pytest
 
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.stages.document import document_of, pipeline_of
 from shardctl.stages.stages import Opaque, Read
-from shardctl.stages.text import parse_stages, text_of
+from shardctl.stages.text import document_of, parse_stages, pipeline_of, text_of
 
 
 def settings_of(text: str) -> dict[str, object]:

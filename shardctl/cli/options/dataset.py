@@ -125,7 +125,7 @@ def refuse_no_spec(spec: str | None, source: DatasetOptions) -> None:
     Raises:
         NotASplitError: the spec is none.
     """
-    from shardctl.order.plan_order import resolved_spec
+    from shardctl.order.file_formats import resolved_spec
 
     if spec is None:
         return

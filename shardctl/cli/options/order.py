@@ -18,20 +18,18 @@ from shardctl.cli.options.shared import (
 )
 from shardctl.cli.panels import HOSTS, LOADER, ORDER
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.settings.kinds import (
-    BufferSize,
-    FileNames,
-    SettingKind,
-    StageList,
-    Switch,
-    WholeNumber,
-)
 from shardctl.settings.table import (
     OF_EPOCHS,
     SETTING_BY_FIELD,
     SETTING_BY_NAME,
     SETTINGS,
+    BufferSize,
+    FileNames,
     Setting,
+    SettingKind,
+    StageList,
+    Switch,
+    WholeNumber,
 )
 
 if TYPE_CHECKING:

@@ -97,7 +97,7 @@ class Today:
         Raises:
             ShardctlError: the dataset is not found, or settings or the spec do not fit it.
         """
-        from shardctl.saved.pinned_sources import spec_as_pinned
+        from shardctl.saved.snapshot import spec_as_pinned
         from shardctl.verbs.diff.answer import PinnedOrder, diff, settings_to_fall_back_on
         from shardctl.verbs.snapshot.answer import snapshot_in
 
@@ -167,7 +167,7 @@ class Today:
     def _dataset(self, pinned: Snapshot, path: str) -> ChosenDataset:
         """Return the dataset of today: the one that is chosen for all, else that of the file."""
         from shardctl.metadata.reference import Fallback
-        from shardctl.saved.pinned_sources import ref_as_pinned
+        from shardctl.saved.snapshot import ref_as_pinned
 
         refs, folder = pinned.refs or (ref_as_pinned(pinned),), os.path.dirname(path)
         for key in ("all", (refs, folder)):

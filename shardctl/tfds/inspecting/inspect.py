@@ -13,8 +13,7 @@ from shardctl.iteration.iteration import UNKNOWN
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import short_form, stages_of
 from shardctl.settings.table import SETTINGS
-from shardctl.stages.fields import KernelPair
-from shardctl.stages.part import Source
+from shardctl.stages.part import KernelPair, Source
 from shardctl.stages.pipelines import open_stages, with_changed
 from shardctl.stages.pipelines import options_of as options_in_stages
 from shardctl.stages.stages import (

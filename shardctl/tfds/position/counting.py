@@ -14,10 +14,8 @@ from shardctl.errors import UsageError
 from shardctl.order.order import Order
 from shardctl.saved.position_file import PositionRecord, position_of_text
 from shardctl.saved.resume_plan import RunSegment
-from shardctl.settings.document import SettingsDocument, settings_in_force
-from shardctl.settings.read_settings import ReadSettings
-from shardctl.stages.document import pipeline_of
-from shardctl.stages.text import text_of
+from shardctl.settings.read_settings import ReadSettings, SettingsDocument, settings_in_force
+from shardctl.stages.text import pipeline_of, text_of
 from shardctl.tfds.builder_layout import in_order_of
 from shardctl.tfds.graphs.own_elements import Elements
 from shardctl.tfds.imports import tensorflow

@@ -15,7 +15,6 @@ from shardctl.base.arguments import checked
 from shardctl.errors import UsageError
 from shardctl.order.file_formats import format_warnings, refuse_unreadable
 from shardctl.order.plan_order import PlannedOrder, plan_order
-from shardctl.saved.pinned_sources import datasets_by_ref
 from shardctl.saved.position_file import (
     PositionRecord,
     position_of_text,
@@ -393,7 +392,7 @@ class Position:
             spec=self._spec,
             settings=self._now,
             consumed=self._trained(),
-            sources={ref: one.identity for ref, one in datasets_by_ref(self._planned).items()},
+            sources={ref: one.identity for ref, one in self._planned.datasets_by_ref.items()},
             stretches=() if self._run is None else self._run.stretches,
         )
 
@@ -430,7 +429,7 @@ class Position:
             self._spec,
             self._settings_at(record),
             self._dataset,
-            datasets_by_ref(self._planned),
+            self._planned.datasets_by_ref,
             allow_version=allow_version or self._allow_version,
             besides=besides,
         )

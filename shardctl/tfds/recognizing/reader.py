@@ -17,7 +17,7 @@ from shardctl.metadata.reference import merge_datasets
 from shardctl.metadata.tfds_metadata import dataset_in
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
-from shardctl.stages.fields import KernelPair
+from shardctl.stages.part import KernelPair
 from shardctl.stores.anywhere import is_file
 from shardctl.stores.remote_path import RemotePath, file_in, path_of, way_below
 from shardctl.stores.stores import as_bytes, is_remote, store_of

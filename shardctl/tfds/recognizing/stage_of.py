@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 from shardctl.base.tfds_rules import DEFAULT_GRAPH_SEED, SEED_MODULUS
-from shardctl.stages.fields import KernelPair
-from shardctl.stages.part import Stage
+from shardctl.stages.part import KernelPair, Stage
 from shardctl.stages.stages import (
     CACHE_IN_FILE,
     WHY_OPEN,

@@ -10,8 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.iteration.build import build
-from shardctl.stages.fields import KernelPair
-from shardctl.stages.part import Source, Stage
+from shardctl.stages.part import KernelPair, Source, Stage
 from shardctl.stages.pipelines import readers_of
 from shardctl.stages.stages import (
     WHY_OPEN,

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
-from shardctl.order.reads_of_host import own_rows, sorted_reads
-from shardctl.saved.pinned_sources import resolved_reading
+from shardctl.order.epoch_reading import own_rows, sorted_reads
+from shardctl.order.sources import resolved_reading
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import settings_of_read, stages_of
-from shardctl.stages.fields import KernelPair
+from shardctl.stages.part import KernelPair
 from shardctl.stages.pipelines import parts_of
 from shardctl.stages.stages import Read, SampleFromDatasets, Shuffle
 from shardctl.tfdata.seed_generator import ScriptSeeds

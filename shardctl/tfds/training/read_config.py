@@ -17,7 +17,7 @@ from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, UsageError
 from shardctl.order.plan_order import order_of
 from shardctl.order.reader_order import ReaderOrder
-from shardctl.saved.pinned_sources import resolved_reading
+from shardctl.order.sources import resolved_reading
 from shardctl.saved.resume_plan import PlanOrPath, ResumePlan, plan_of_tfds
 from shardctl.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.spec.host import Host, HostLike, as_host

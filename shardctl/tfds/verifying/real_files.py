@@ -20,7 +20,7 @@ from shardctl.dataset.folders import folders_of
 from shardctl.errors import DatasetError, ShardctlError
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.plan_order import order_of
-from shardctl.order.reads_of_host import sorted_reads
+from shardctl.order.epoch_reading import sorted_reads
 from shardctl.order.sources import ResolvedSources, sources
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings

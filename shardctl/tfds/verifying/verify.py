@@ -17,11 +17,11 @@ from shardctl.base.text import printable
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
 from shardctl.order.example_codes import ExampleCodes
+from shardctl.order.file_formats import resolved_spec
 from shardctl.order.order import Order
-from shardctl.order.plan_order import PlannedOrder, plan_order, resolved_spec
+from shardctl.order.plan_order import PlannedOrder, plan_order
 from shardctl.saved.resume_plan import PlanOrPath, ResumePlan, plan_of_tfds
-from shardctl.settings.document import settings_in_force
-from shardctl.settings.read_settings import SettingsLike, as_settings
+from shardctl.settings.read_settings import SettingsLike, as_settings, settings_in_force
 from shardctl.spec.reads import Reads, joined
 from shardctl.spec.subsplit import Resolved
 from shardctl.tfds.imports import tensorflow, versions

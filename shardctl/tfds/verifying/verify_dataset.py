@@ -14,7 +14,7 @@ from shardctl.base.progress import WATCHING, Progress, Watch, watched_by
 from shardctl.base.text import choices, counted
 from shardctl.errors import UsageError
 from shardctl.order.order import Order
-from shardctl.settings.document import settings_in_force
+from shardctl.settings.read_settings import settings_in_force
 from shardctl.tfdata.shuffle_passes import Loop
 from shardctl.tfds.graphs.dataset_graph import NotRebuildable
 from shardctl.tfds.graphs.own_elements import OwnElements

@@ -20,8 +20,7 @@ from shardctl.errors import ShardctlError, UsageError
 from shardctl.loaders.loader import LOADERS
 from shardctl.order.order_tree import HashTree, differing_blocks, digests_of
 from shardctl.order.plan_order import PlannedOrder
-from shardctl.saved.pinned_sources import order_again
-from shardctl.saved.snapshot import Snapshot
+from shardctl.saved.snapshot import Snapshot, order_again
 from shardctl.settings.names import settings_from_document
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.diff.causes import Cause, causes

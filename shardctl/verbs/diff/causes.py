@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from itertools import zip_longest
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from shardctl.dataset.dataset import Split
 from shardctl.dataset.folders import layout_tells_order
@@ -14,11 +14,18 @@ from shardctl.dataset.identity import DatasetHead, differences, folder_order, or
 from shardctl.errors import UsageError
 from shardctl.loaders.loader import LOADERS
 from shardctl.saved.snapshot import PinnedSplit, Snapshot
-from shardctl.settings.document import settings_of_document
+from shardctl.settings.read_settings import settings_of_document
 from shardctl.settings.short_form import stages_of
 from shardctl.settings.table import SETTINGS
 from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES
-from shardctl.verbs.diff.stages import ChangedStage, changed_stages
+from shardctl.stages.part import Part, Source, Stage
+from shardctl.stages.stages import (
+    Pipeline,
+    Read,
+    Shared,
+    Shuffle,
+)
+from shardctl.stages.text import place_of, text_of, text_of_part
 
 CauseKind = Literal[
     "rules",
@@ -268,3 +275,263 @@ def _shown(key: _FileKey, old: Split, new: Split) -> str:
 
 def _first_name(split: Split) -> str:
     return split.filename(0) if split.files and split.num_shards else "no file"
+
+
+# Which stages of two pipelines differ: changed, moved, added or left out, each by its place.
+
+StageChange = Literal["changed", "moved", "moved and changed", "added", "left out", "source"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedStage:
+    """A stage, or a source, that is not the same in two pipelines.
+
+    name: of the call, `shuffle`.
+    expected, actual: as text; None on the side that does not have it.
+    place, place_now: where it was and where it is, "stage 2" or "stage 1 of input 0".
+    words: the rest of a sentence that begins with the place and the stage.
+    """
+
+    change: StageChange
+    name: str
+    expected: str | None
+    actual: str | None
+    place: str | None
+    place_now: str | None
+    words: str
+
+
+def changed_stages(expected: Pipeline, actual: Pipeline) -> tuple[ChangedStage, ...]:
+    """Return what differs, in the order of the script, the source first.
+
+    >>> from shardctl.stages.text import parse_stages
+    >>> before = parse_stages("cache | shuffle(10, seed=7) | batch(4)")
+    >>> after = parse_stages("shuffle(10, seed=8) | cache | batch(4)")
+    >>> for found in changed_stages(before, after):
+    ...     print(found.place, found.name, found.words, sep=": ")
+    stage 1: cache: moved from before shuffle to behind it
+    stage 2: shuffle: seed 7 became 8
+    """
+    return tuple(dict.fromkeys(_pipelines(expected, actual, "", "")))  # what is shared comes often
+
+
+def _pipelines(old: Pipeline, new: Pipeline, where: str, now: str) -> Iterator[ChangedStage]:
+    yield from _sources(old.source, new.source, where, now)
+    yield from _stages(old.stages, new.stages, where, now)
+
+
+def _sources(old: Source, new: Source, where: str, now: str) -> Iterator[ChangedStage]:
+    if old == new:
+        return
+    if isinstance(old, Shared) and isinstance(new, Shared):
+        shared = f"shared {old.label}", f"shared {new.label}"
+        yield from _pipelines(old.pipeline, new.pipeline, *shared)
+        return
+    alike = type(old) is type(new)
+    words = _arguments(old, new) if alike else ""
+    if words or not (alike and old.fed_by):
+        yield ChangedStage(
+            change="source",
+            name=old.called,
+            expected=text_of_part(old, is_source=True),
+            actual=text_of_part(new, is_source=True),
+            place=f"source of {where}" if where else "source",
+            place_now=f"source of {now}" if now else "source",
+            words=words or f"became {text_of_part(new, is_source=True)}",
+        )
+    if alike and old.fed_by:
+        yield from _inputs(old.fed_by, new.fed_by, where, now)
+        choices = (part.pipelines[len(part.fed_by) :] for part in (old, new))
+        for before, after in zip(*choices, strict=True):
+            yield from _pipelines(before, after, _in("choices", where), _in("choices", now))
+
+
+def _inputs(
+    old: Sequence[Pipeline], new: Sequence[Pipeline], where: str, now: str
+) -> Iterator[ChangedStage]:
+    """Compare the inputs of a mixture, those most alike with each other."""
+    for before, after in aligned(old, new, likeness_of_inputs)[1]:
+        at = None if before is None else _in(f"input {before}", where)
+        at_now = None if after is None else _in(f"input {after}", now)
+        if before is not None and after is not None:
+            yield from _pipelines(old[before], new[after], at or "", at_now or "")
+        else:
+            expected = None if before is None else text_of(old[before])
+            actual = None if after is None else text_of(new[after])
+            yield _one_sided("input", expected, actual, at, at_now)
+
+
+def _one_sided(
+    name: str,
+    expected: str | None,
+    actual: str | None,
+    at: str | None,
+    at_now: str | None,
+    behind: str = "",
+) -> ChangedStage:
+    return ChangedStage(
+        change="left out" if actual is None else "added",
+        name=name,
+        expected=expected,
+        actual=actual,
+        place=at,
+        place_now=at_now,
+        words="was left out" if actual is None else f"was added{behind}",
+    )
+
+
+def _stages(
+    old: Sequence[Stage], new: Sequence[Stage], where: str, now: str
+) -> Iterator[ChangedStage]:
+    for before, after, moved in with_moved(aligned(old, new, likeness)[1], old, new):
+        at = None if before is None else place_of(before, where)
+        at_now = None if after is None else place_of(after, now)
+        if after is None:
+            one = old[before or 0]
+            yield _one_sided(one.called, text_of_part(one), None, at, None)
+            continue
+        other = new[after]
+        if before is None:
+            behind = f" behind {text_of_part(new[after - 1])}" if after else ", the first stage"
+            yield _one_sided(other.called, None, text_of_part(other), None, at_now, behind)
+            continue
+        one = old[before]
+        if one.fed_by and type(one) is type(other) and not moved:
+            inner = _in(one.name, at or ""), _in(one.name, at_now or "")
+            for before_it, now_it in zip(one.fed_by, other.fed_by, strict=True):
+                yield from _pipelines(before_it, now_it, *inner)
+            continue
+        words = [*([_moved(old, new, before, after)] if moved else []), _arguments(one, other)]
+        words = list(filter(None, words))
+        if words:
+            change: StageChange = "moved" if moved else "changed"
+            yield ChangedStage(
+                change="moved and changed" if len(words) > 1 else change,
+                name=one.called,
+                expected=text_of_part(one),
+                actual=text_of_part(other),
+                place=at,
+                place_now=at_now,
+                words=", ".join(words),
+            )
+
+
+def _arguments(old: Part, new: Part) -> str:
+    """Return which arguments differ, "" where none does; pipelines among them are left out.
+
+    >>> _arguments(Shuffle(buffer=10, seed=7), Shuffle(buffer=20, seed=7))
+    'buffer 10 became 20'
+    """
+    names = [field.name for field in fields(old)]
+    if isinstance(old, Source) and old.fed_by:
+        within = [one.name for one in old.parameters if one.takes in ("pipeline", "pipelines")]
+        names = [name for name in names if name not in within]
+    return ", ".join(
+        f"{name} {_value(getattr(old, name))} became {_value(getattr(new, name))}"
+        for name in names
+        if _in_force(old, name) != _in_force(new, name)
+    )
+
+
+def _in_force(part: Part, name: str) -> object:
+    """Return an argument; a shuffle reshuffles where it does not say."""
+    value = getattr(part, name)
+    return True if value is None and isinstance(part, Shuffle) and name == "reshuffle" else value
+
+
+def _value(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
+    if isinstance(value, Pipeline):
+        return text_of(value)
+    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+        return ", ".join(f"{name}={one}" for name, one in value)
+    return str(list(value)) if isinstance(value, tuple) else str(value)
+
+
+def _moved(old: Sequence[Stage], new: Sequence[Stage], before: int, after: int) -> str:
+    """Return where a stage went, by a neighbour on whose other side it is now."""
+    ahead, behind = ({one.called for one in part} for part in (new[:after], new[after + 1 :]))
+    if passed := [one.name for one in old[before + 1 :] if one.called in ahead]:
+        return f"moved from before {passed[-1]} to behind it"
+    if passed := [one.name for one in old[:before] if one.called in behind]:
+        return f"moved from behind {passed[0]} to before it"
+    return f"moved from place {before + 1} to {after + 1}"
+
+
+def _in(part: str, where: str) -> str:
+    return f"{part} of {where}" if where else part
+
+
+# Which stage of one list is which of another: the pairs that are most alike together.
+
+Item = TypeVar("Item")
+Pair = tuple[int | None, int | None]
+
+
+def aligned(
+    old: Sequence[Item], new: Sequence[Item], likeness: Callable[[Item, Item], float]
+) -> tuple[float, list[Pair]]:
+    """Return how alike two lists are at most, and which item of one is which of the other.
+
+    Pairs are in order, and those alone are made that are alike at all, which is above 0.
+
+    >>> aligned("abc", "bcd", lambda one, other: float(one == other))
+    (2.0, [(0, None), (1, 0), (2, 1), (None, 2)])
+    """
+    best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
+    for i, one in enumerate(old):
+        for j, other in enumerate(new):
+            paired = best[i][j] + max(likeness(one, other), 0.0)
+            best[i + 1][j + 1] = max(paired, best[i][j + 1], best[i + 1][j])
+    pairs: list[Pair] = []
+    i, j = len(old), len(new)
+    while i or j:
+        if j and best[i][j] == best[i][j - 1]:
+            j -= 1
+            pairs.append((None, j))
+        elif i and best[i][j] == best[i - 1][j]:
+            i -= 1
+            pairs.append((i, None))
+        else:
+            i, j = i - 1, j - 1
+            pairs.append((i, j))
+    return best[-1][-1], pairs[::-1]
+
+
+def with_moved(
+    pairs: Sequence[Pair], old: Sequence[Stage], new: Sequence[Stage]
+) -> Iterator[tuple[int | None, int | None, bool]]:
+    """Yield the pairs, those of one kind that left here and came there joined as moved."""
+    left = [before for before, after in pairs if after is None and before is not None]
+    came = [after for before, after in pairs if before is None and after is not None]
+    alike = sorted((-likeness(old[i], new[j]), i, j) for i in left for j in came)
+    moved: dict[int | None, int] = {}
+    for unlike, before, after in alike:
+        if unlike and before not in moved and after not in moved.values():
+            moved[before] = after
+    for was, now in pairs:
+        if was in moved:
+            yield was, moved[was], True
+        elif was is not None or now not in moved.values():
+            yield was, now, False
+
+
+def likeness(old: Stage, new: Stage) -> float:
+    """Return how alike two stages are: most where they are equal, 0 for two kinds."""
+    if old.called != new.called:
+        return 0.0
+    differ = [getattr(old, one.name) != getattr(new, one.name) for one in fields(old)]
+    unlike = 0.2 + 0.3 * sum(differ) / max(len(differ), 1) if any(differ) else 0.0
+    return old.weight + new.weight - unlike
+
+
+def likeness_of_inputs(old: Pipeline, new: Pipeline) -> float:
+    """Return how alike two inputs are, by their sources and what is behind these."""
+    unlike = 0.0
+    if old.source != new.source:
+        unlike = 1.0 if type(old.source) is type(new.source) else 3.0
+        if isinstance(old.source, Read) and isinstance(new.source, Read):
+            of_both = [(read.spec, read.data) for read in (old.source, new.source)]
+            unlike = 0.5 if of_both[0] == of_both[1] else 1.5
+    return 4.0 - unlike + aligned(old.stages, new.stages, likeness)[0]

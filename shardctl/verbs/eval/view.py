@@ -21,7 +21,7 @@ from shardctl.draw.tables import (
 )
 from shardctl.files.documents import Document
 from shardctl.saved.head import head
-from shardctl.settings.document import settings_in_force
+from shardctl.settings.read_settings import settings_in_force
 from shardctl.verbs.eval.advice import advice, cures
 from shardctl.verbs.eval.answer import REMAINDERS, Evaluation, Remainder
 

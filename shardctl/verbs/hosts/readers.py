@@ -17,9 +17,8 @@ from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset, Split, as_dataset
-from shardctl.order.file_formats import refuse_open_hosts
+from shardctl.order.file_formats import refuse_open_hosts, resolved_spec
 from shardctl.order.order import Origin
-from shardctl.order.plan_order import resolved_spec
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.sources import (
     in_one_dataset,

@@ -17,11 +17,10 @@ from shardctl.base.arrays import EqualByItems, Int64s
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
 from shardctl.base.text import counted, in_short
-from shardctl.order.file_formats import refuse_open_splits
-from shardctl.order.loader_order import LoaderOrder
-from shardctl.order.loader_version import loader_version
+from shardctl.order.file_formats import as_read_by, refuse_open_splits
+from shardctl.order.loader_order import LoaderOrder, loader_version
 from shardctl.order.order import CHUNK_SIZE, Order
-from shardctl.order.plan_order import as_read_by, as_warnings
+from shardctl.order.plan_order import as_warnings
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.host_reads import HostReads, SharedReads
@@ -317,7 +316,7 @@ class OfLoader(Sharing):
         take = np.concatenate([one[one > 0] for one in counts])
         rows = replace(reads.select(row), skip=np.zeros_like(take), take=take)
         columns = SharedReads(rows).by_rows(host, num_hosts)
-        taken = [(order.handed_out.num_read, order.num_examples) for order in orders]
+        taken = [(order.sequence.num_read, order.num_examples) for order in orders]
         num_read = np.array([most if read is None else read for read, most in taken], np.int64)
         batches = [order.num_steps for order in self._orders(num_hosts)] if settings.batch else None
         return strategy_of(

@@ -22,7 +22,6 @@ from shardctl.draw.tables import (
 from shardctl.files.documents import Document
 from shardctl.saved.head import head
 from shardctl.spec.host import HOST_MODES
-from shardctl.spec.host_reads import HostReads
 from shardctl.verbs.hosts.advice import advice, reason
 from shardctl.verbs.hosts.answer import Comparison, HostsPlan
 from shardctl.verbs.hosts.sharing import OUTSTANDING, Load, Strategy

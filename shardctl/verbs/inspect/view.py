@@ -14,8 +14,7 @@ from shardctl.draw.tables import Cell, Screen, columns, indented, paragraph, tab
 from shardctl.errors import UsageError
 from shardctl.files.documents import Document, to_yaml
 from shardctl.saved.head import kind_head
-from shardctl.settings.document import settings_in_force
-from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings, settings_in_force
 from shardctl.settings.table import SETTINGS
 from shardctl.verbs.inspect.answer import InspectedStage, Inspection
 

@@ -12,7 +12,7 @@ from shardctl.draw.setting_origins import NOWHERE, SettingOrigins
 from shardctl.draw.tables import Cell, Screen, annotation, columns, indented, paragraph, table
 from shardctl.files.documents import Document
 from shardctl.saved.head import head, kind_head
-from shardctl.settings.document import settings_in_force
+from shardctl.settings.read_settings import settings_in_force
 from shardctl.verbs.lint.answer import Finding, Lint
 from shardctl.verbs.lint.rule import SEVERITIES, Rule
 

@@ -17,12 +17,12 @@ from shardctl.order.sample import (
     COMPLETE_LIMIT,
     Floats,
     OrderSample,
-    codes_of_stretches,
+    StorageOrder,
     epoch_length,
     sample_epoch,
+    storage_order,
     stretches,
 )
-from shardctl.order.storage_order import StorageOrder, storage_order
 from shardctl.spec.host import Host
 from shardctl.verbs.quality.metrics import batch_coverage
 from shardctl.verbs.quality.score import Metric
@@ -172,7 +172,7 @@ def across_hosts(question: Question) -> AcrossHosts | None:
     num_windows = min(_NUM_WINDOWS, num_examples // window)
     starts = np.arange(num_windows) * (num_examples // num_windows)
     exact = num_examples <= COMPLETE_LIMIT // _MAX_HOSTS
-    codes = [codes_of_stretches(order, 0, starts, window, exact=exact) for order in orders]
+    codes = [order.codes_of_stretches(0, starts, window, exact=exact) for order in orders]
     storages = [storage_order(order) for order in orders]
     # Hosts that share examples all read the same.
     first, *rest = (order.reads for order in orders)

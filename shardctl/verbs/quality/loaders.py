@@ -13,12 +13,11 @@ from shardctl.base.phrase import refused
 from shardctl.base.text import in_short
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.order.file_formats import refuse_open_splits
-from shardctl.order.loader_version import with_version
+from shardctl.order.file_formats import refuse_open_splits, resolved_spec
+from shardctl.order.loader_order import with_version
 from shardctl.order.order import Order
-from shardctl.order.plan_order import PlannedOrder, as_warnings, order_of, resolved_spec
-from shardctl.order.sample import COMPLETE_LIMIT, epoch_length, sample_epoch
-from shardctl.order.storage_order import storage_order
+from shardctl.order.plan_order import PlannedOrder, as_warnings, order_of
+from shardctl.order.sample import COMPLETE_LIMIT, epoch_length, sample_epoch, storage_order
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.spec.host import Host
 from shardctl.spec.subsplit import Resolved
@@ -292,7 +291,8 @@ def ending_of(
 
     A loader either repeats examples or leaves some out, and those that it repeats come last, where
     they are dropped first: their numbers follow from how many the hosts have together. Grain's
-    shuffles do both besides, see `LoaderSequence.num_again`; of these batches are dropped afterwards.
+    shuffles do both besides, see `LoaderSequence.num_again`; of these
+    batches are dropped afterwards.
 
     Raises:
         UsageError: the loader refuses one of the hosts.
@@ -312,7 +312,7 @@ def ending_of(
         whole.append(order_under(replace(of_host, drop_remainder=False)))
     smallest = min(last, default=0)
     left_out = max(0, num_examples - sum(order.num_examples for order in whole))
-    of_loader = [order.handed_out for order in whole if order.handed_out is not None]
+    of_loader = [order.sequence for order in whole if order.sequence is not None]
     again = of_loader[0].num_again(of_loader) if of_loader else 0
     return Ending(
         num_hosts=count,

@@ -15,7 +15,7 @@ from shardctl.draw.step_rows import order_head, order_heading, pipeline_record, 
 from shardctl.draw.tables import Column, Screen, cells_of, columns, paragraph, paragraphs, table
 from shardctl.files.documents import Document
 from shardctl.saved.head import head
-from shardctl.settings.document import settings_in_force
+from shardctl.settings.read_settings import settings_in_force
 from shardctl.verbs.quality.answer import Part, Quality
 from shardctl.verbs.quality.loaders import Ending, LoaderComparison, WayToRead
 from shardctl.verbs.quality.score import meaning

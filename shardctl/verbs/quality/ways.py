@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from shardctl.loaders.library import library_of
-from shardctl.loaders.loader import LOADERS, READERS
+from shardctl.loaders.loader import LOADERS, READERS, library_of
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.table import OF_EPOCHS, SETTING_BY_FIELD
 

@@ -10,11 +10,11 @@ from shardctl.base.hooks import provided
 from shardctl.base.text import counted, in_short, quoted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
+from shardctl.order.file_formats import as_read_by, resolved_spec
 from shardctl.order.order import Order
-from shardctl.order.plan_order import as_read_by, plan_order, resolved_spec
+from shardctl.order.plan_order import plan_order
 from shardctl.order.shard_map import ShardMap, Strips, shard_map, strips
-from shardctl.order.sources import refuse_unread_spec
-from shardctl.saved.pinned_sources import resolved_reading
+from shardctl.order.sources import refuse_unread_spec, resolved_reading
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.spec.subsplit import Resolved
 from shardctl.verbs.config.answer import SettingInForce

@@ -19,8 +19,7 @@ from shardctl.order.order_tree import differing_blocks, digests_of
 from shardctl.order.plan_order import PlannedOrder, as_warnings, plan_order
 from shardctl.order.shard_map import ShardMap, shard_map
 from shardctl.saved.snapshot import Snapshot
-from shardctl.settings.document import SettingsDocument, settings_in_force
-from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings, SettingsDocument, settings_in_force
 from shardctl.verbs.diff.answer import Diff, Id, PinnedOrder, TwoOrders, diff
 from shardctl.verbs.diff.causes import Cause, dataset_causes
 from shardctl.verbs.eval.answer import Evaluation, evaluate, of_training

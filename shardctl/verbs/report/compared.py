@@ -14,8 +14,7 @@ from shardctl.draw.tables import Column, Screen
 from shardctl.errors import ShardctlError
 from shardctl.files.documents import Document
 from shardctl.saved.head import kind_head, own_version
-from shardctl.stages.document import pipeline_of
-from shardctl.stages.text import text_of
+from shardctl.stages.text import pipeline_of, text_of
 from shardctl.verbs.config.view import value_text
 from shardctl.verbs.diff.answer import Diff
 from shardctl.verbs.diff.view import (

@@ -15,8 +15,7 @@ from shardctl.files.documents import Document
 from shardctl.metadata.reference import ref_from_anywhere
 from shardctl.order.shard_map import ShardMap, Strips
 from shardctl.saved.head import head
-from shardctl.settings.document import settings_in_force
-from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings, settings_in_force
 from shardctl.settings.table import SETTINGS
 from shardctl.stages.stages import Pipeline, Read
 from shardctl.verbs.config.view import setting_record

@@ -29,7 +29,7 @@ def compared_sides(
         ShardctlError: a file that is no snapshot and no settings file, or one at fault.
         UsageError: such options where both files are snapshots.
     """
-    from shardctl.api.compare_reports import opened_report, refuse_one_file, sides_of
+    from shardctl.api.diff import opened_report, refuse_one_file, sides_of
 
     refuse_one_file(*files)
     given = [opened_report(path, path) for path in files]

@@ -15,16 +15,15 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import refused
 from shardctl.base.text import choices, nearest_first
 from shardctl.dataset.dataset import DatasetLike, as_dataset
-from shardctl.loaders.library import library_of
-from shardctl.loaders.stop import Stop
+from shardctl.loaders.loader import Stop, library_of
 from shardctl.order.epoch_reading import EpochReading
 from shardctl.order.file_formats import refuse_unreadable
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.order.order import CHUNK_SIZE, NONE, Order
 from shardctl.order.plan_order import PlannedOrder, order_of, plan_order
 from shardctl.order.reader_order import ReaderOrder
+from shardctl.order.sources import resolved_reading, without_stages
 from shardctl.order.staged import StagedOrder
-from shardctl.saved.pinned_sources import resolved_reading, without_stages
 from shardctl.saved.resume_plan import (
     MAX_FURTHER_EPOCHS,
     UNSEEDED_MODES,
@@ -395,7 +394,7 @@ def _of_loader(order: Order, consumed: int) -> dict[str, Any]:
     num_left, left = _left(order, consumed, stop.epoch)
     found = None if left is None else reads_of_codes(order, order.codes_at(left))
     settings, library = order.settings, library_of(order.loader)
-    advice = [*library.advice(order.asked, stop)]
+    advice = [*library.advice(order.config, stop)]
     if left is None or found is None or len(found) > MOST_INSTRUCTIONS:
         found = order.reads.select(slice(0, 0))
         advice.append(
@@ -413,7 +412,7 @@ def _of_loader(order: Order, consumed: int) -> dict[str, Any]:
         "remaining_total": order.num_examples - consumed,
         "instructions": found,
         "num_further_epochs": settings.epochs - 1 - stop.epoch if num_left else 0,
-        "after_read": library.calls(order.asked, stop),
+        "after_read": library.calls(order.config, stop),
         "stop": stop,
         "advice": tuple(advice),
     }

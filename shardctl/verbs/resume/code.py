@@ -23,10 +23,9 @@ from shardctl.code.source import (
     source_of,
 )
 from shardctl.errors import UsageError
-from shardctl.loaders.library import library_of
+from shardctl.loaders.loader import library_of
 from shardctl.order.plan_order import plan_order
-from shardctl.order.sources import reads_spec
-from shardctl.saved.pinned_sources import resolved_reading
+from shardctl.order.sources import reads_spec, resolved_reading
 from shardctl.saved.resume_plan import BatchCall, ResumePlan, ShardCall, ShuffleCall, TakeCall
 from shardctl.spec.subsplit import Resolved
 from shardctl.stages.stages import Batch, Shuffle

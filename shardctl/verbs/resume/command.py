@@ -235,7 +235,7 @@ def _from_options(
     dataset, refs = chosen.dataset, refs_to_keep(chosen, output, on_this_machine=True)
     if stopped.seen is None:
         return dataset, replace(_continued(dataset, spec, settings, stopped), refs=refs), None
-    from shardctl.saved.pinned_sources import resolved_reading
+    from shardctl.order.sources import resolved_reading
     from shardctl.verbs.resume.seen import resume_unseen_of
 
     resolved = resolved_reading(dataset, spec, settings)
@@ -302,7 +302,7 @@ def _from_file(
     dataset, plan = plan_of_file(path, source, given, allow_version=allow_version, output=output)
     if seen is None:
         return dataset, plan, None
-    from shardctl.saved.pinned_sources import resolved_reading
+    from shardctl.order.sources import resolved_reading
 
     return dataset, plan, _log(resolved_reading(dataset, plan.spec, plan.settings), seen)
 

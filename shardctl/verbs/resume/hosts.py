@@ -22,7 +22,7 @@ from shardctl.order.file_formats import refuse_unreadable
 from shardctl.order.order import CHUNK_SIZE, Order
 from shardctl.order.plan_order import PlannedOrder, order_of
 from shardctl.order.reader_order import ReaderOrder
-from shardctl.saved.pinned_sources import resolved_reading, without_stages
+from shardctl.order.sources import resolved_reading, without_stages
 from shardctl.saved.resume_plan import (
     MAX_HOSTS,
     AfterRead,

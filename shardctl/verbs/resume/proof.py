@@ -22,12 +22,12 @@ from shardctl.base.progress import Progress
 from shardctl.base.text import printable
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
-from shardctl.loaders.stop import LoaderCall
+from shardctl.loaders.loader import LoaderCall
 from shardctl.order.epoch_reading import EpochReading
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, order_of
 from shardctl.order.reader_order import ReaderOrder
-from shardctl.saved.pinned_sources import resolved_reading
+from shardctl.order.sources import resolved_reading
 from shardctl.saved.resume_plan import PlanOrPath, ResumePlan, TakeCall, as_plan
 from shardctl.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.spec.reads import Reads

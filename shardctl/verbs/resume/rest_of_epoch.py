@@ -15,7 +15,7 @@ from shardctl.order.epoch_reading import EpochReading, repetitions_listed
 from shardctl.order.order import ContinuedBy, Order
 from shardctl.order.plan_order import PlannedOrder
 from shardctl.order.reader_order import ReaderOrder
-from shardctl.saved.pinned_sources import dataset_as_given, spec_as_given
+from shardctl.order.sources import spec_as_given
 from shardctl.saved.resume_plan import (
     UNSEEDED_MODES,
     ReaderState,
@@ -65,7 +65,7 @@ def plan_of(planned: PlannedOrder, settings: ReadSettings, **what: Any) -> Resum
         "spec": spec_as_given(planned.resolved, settings),
         "settings": settings_as_planned(settings, ordered=order.dataset.ordered),
         "instructions": order.reads.select(slice(0, 0)),
-        "given": dataset_as_given(planned),
+        "given": planned.dataset_as_given,
         "assumptions": order.assumptions,
     }
     return ResumePlan(**{"mode": "exact", **of_order, **what})

@@ -13,10 +13,20 @@ from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.order.order import Order
 from shardctl.order.order_tree import NEWEST, HashTree, tree_of
 from shardctl.order.plan_order import PlannedOrder, plan_order
-from shardctl.saved.pinned_sources import pinned_sources, spec_as_given
-from shardctl.saved.snapshot import NUM_FIRST_IDS, Snapshot, pinned_layout, shortened
-from shardctl.settings.document import settings_in_force
-from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.order.sources import spec_as_given
+from shardctl.saved.snapshot import (
+    NUM_FIRST_IDS,
+    Snapshot,
+    pinned_layout,
+    pinned_sources,
+    shortened,
+)
+from shardctl.settings.read_settings import (
+    ReadSettings,
+    SettingsLike,
+    as_settings,
+    settings_in_force,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

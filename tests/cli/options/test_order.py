@@ -10,9 +10,8 @@ import pytest
 from shardctl.cli.options.order import OrderOptions
 from shardctl.errors import UsageError
 from shardctl.metadata.project_file import Project, find_project
-from shardctl.settings.kinds import Switch
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.settings.table import SETTING_BY_FIELD
+from shardctl.settings.table import SETTING_BY_FIELD, Switch
 from shardctl.stages.text import parse_stages
 from tests.cli.conftest import Shardctl
 

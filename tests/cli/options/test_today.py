@@ -11,8 +11,9 @@ from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.cli.options.today import Today
 from shardctl.metadata.layouts import read_layout_file
-from shardctl.saved.comparable_file import read_comparable
 from shardctl.saved.snapshot import Snapshot
+from shardctl.saved.snapshot_file import read_comparable
+from shardctl.verbs.diff.command import Today
 from tests.cli.conftest import Shardctl
 
 

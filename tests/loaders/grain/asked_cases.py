@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.loaders.loader_config import LoaderConfig
+from shardctl.loaders.loader_sequence import LoaderConfig
 
 NEWEST = "0.2.18"
 

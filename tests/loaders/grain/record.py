@@ -16,9 +16,7 @@ from typing import Any
 import numpy as np
 
 from shardctl.errors import UsageError
-from shardctl.live.library import IndexRange
-from shardctl.loaders.library import library_of
-from shardctl.loaders.loader import LOADERS
+from shardctl.loaders.loader import LOADERS, library_of
 from tests.loaders.grain.asked_cases import asked, edges, random_settings
 
 _SIZES = (1, 2, 3, 50, 4095, 4097, 65536, 65537, 65538, 262145, 10**6, 2**32, 2**32 + 1, 10**12)
@@ -60,9 +58,7 @@ def _orders(chance: random.Random, version: str) -> Iterator[dict[str, Any]]:
     for settings in (*edges(), *drawn):
         wanted = asked(version=version, **settings)
         try:
-            pieces = list(
-                library_of(LOADERS["grain"]).batches(wanted, IndexRange(wanted.num_examples))
-            )
+            pieces = list(library_of(LOADERS["grain"]).batches(wanted, range(wanted.num_examples)))
         except UsageError as error:
             yield {"settings": settings, "refused": str(error)[:100]}
             continue

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.loaders.grain import equal_hosts, handed_out, host_share
+from shardctl.loaders.grain import equal_hosts, grain_sequence, host_share
 from shardctl.loaders.loader import LOADERS
 from shardctl.loaders.loader_sequence import LoaderSequence
 from tests.cases import counted, some_of
@@ -48,9 +48,9 @@ def test_batches_are_those_that_the_real_loader_handed_out(file: Path) -> None:
         wanted = asked(version=recorded["version"], **one["settings"])
         if "refused" in one:
             with pytest.raises(UsageError):
-                handed_out(wanted)
+                grain_sequence(wanted)
         else:
-            handed = handed_out(wanted)
+            handed = grain_sequence(wanted)
             indices = indices_of(handed)
             assert batches_of(handed, indices) == one["batches"], one["settings"]
             check_both_ways(handed, indices, wanted.num_examples)
@@ -65,17 +65,17 @@ def test_both_eras_are_recorded_from_proven_versions() -> None:
 
 def test_hosts_of_359_examples_read_179_each_whichever_is_left_over() -> None:
     """From `len(sampler) // shard_count` and `even_split` of Grain 0.2.18, by hand."""
-    first, second = (handed_out(asked(359, seed=1, host=(host, 2))) for host in range(2))
+    first, second = (grain_sequence(asked(359, seed=1, host=(host, 2))) for host in range(2))
     assert (first.num_examples, second.num_examples) == (179, 179)
     read = set(first.indices_at(np.arange(179)).tolist())
-    whole = handed_out(asked(180, seed=1)).indices_at(np.arange(180)).tolist()
+    whole = grain_sequence(asked(180, seed=1)).indices_at(np.arange(180)).tolist()
     assert set(range(180)) - read == {whole[179]}
     assert set(second.indices_at(np.arange(179)).tolist()) == set(range(180, 359))
 
 
 def test_over_two_epochs_the_smaller_host_begins_a_third() -> None:
     """718 // 2 is 359 for both: one short of 2 * 180, and one more than 2 * 179."""
-    first, second = (handed_out(asked(359, seed=1, epochs=2, host=(h, 2))) for h in range(2))
+    first, second = (grain_sequence(asked(359, seed=1, epochs=2, host=(h, 2))) for h in range(2))
     assert (first.num_examples, second.num_examples) == (359, 359)
     assert second.epochs_at(np.array([357, 358])).tolist() == [1, 2]
     assert first.epochs_at(np.array([358])).tolist() == [1]
@@ -83,7 +83,7 @@ def test_over_two_epochs_the_smaller_host_begins_a_third() -> None:
 
 def test_before_0_2_13_every_host_read_its_own_share() -> None:
     sizes = [
-        handed_out(asked(359, version="0.2.12", seed=1, host=(host, 2))).num_examples
+        grain_sequence(asked(359, version="0.2.12", seed=1, host=(host, 2))).num_examples
         for host in range(2)
     ]
     assert sizes == [180, 179]
@@ -116,7 +116,7 @@ def test_what_grain_refuses_is_refused_with_the_setting_and_the_rule(
     settings: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(UsageError) as refused:
-        handed_out(asked(**{"num_examples": 10, **settings}))
+        grain_sequence(asked(**{"num_examples": 10, **settings}))
     assert why in str(refused.value)
 
 
@@ -131,19 +131,19 @@ def test_the_nearest_settings_are_not_refused() -> None:
         {"num_examples": 0, "host_by": "examples"},
     )
     for settings in nearest:
-        handed_out(asked(**{"num_examples": 10, **settings}))
+        grain_sequence(asked(**{"num_examples": 10, **settings}))
 
 
 def test_workers_change_batches_and_not_single_examples() -> None:
-    alone, shared = (handed_out(asked(23, seed=5, workers=workers)) for workers in (0, 3))
+    alone, shared = (grain_sequence(asked(23, seed=5, workers=workers)) for workers in (0, 3))
     assert batches_of(alone) == batches_of(shared)
-    alone, shared = (handed_out(asked(23, seed=5, batch=4, workers=w)) for w in (1, 2))
-    assert batches_of(alone) == batches_of(handed_out(asked(23, seed=5, batch=4)))
+    alone, shared = (grain_sequence(asked(23, seed=5, batch=4, workers=w)) for w in (1, 2))
+    assert batches_of(alone) == batches_of(grain_sequence(asked(23, seed=5, batch=4)))
     assert batches_of(alone) != batches_of(shared)
 
 
 def test_a_billion_examples_are_located_without_a_list_of_them() -> None:
-    handed = handed_out(
+    handed = grain_sequence(
         asked(10**9, seed=7, epochs=3, host=(5, 8), workers=4, batch=256, drop_remainder=True)
     )
     query, positions = handed.positions_of(np.array([700_000_000]))

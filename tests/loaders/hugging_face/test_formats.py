@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.loaders.hugging_face import handed_out
+from shardctl.loaders.hugging_face import hugging_face_sequence
 from shardctl.loaders.hugging_face_eras import (
     BEFORE_SHUFFLE,
     MAKE_ROWS,
     of_tables,
     streams_tables,
 )
-from shardctl.loaders.loader_config import LoaderConfig
+from shardctl.loaders.loader_sequence import LoaderConfig
 
 LENGTHS = np.array([101, 57, 230, 12, 300, 99, 41])
 
@@ -49,7 +49,7 @@ def test_calls_before_the_shuffle_make_rows_of_tables() -> None:
     assert rows == {*MAKE_ROWS}
 
     def order(**more: Any) -> list[int]:
-        found = handed_out(asked("parquet", seed=3, buffer=100, **more))
+        found = hugging_face_sequence(asked("parquet", seed=3, buffer=100, **more))
         indices: list[int] = found.indices_at(np.arange(840)).tolist()
         return indices
 

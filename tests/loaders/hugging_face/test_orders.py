@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.loaders.hugging_face import handed_out
+from shardctl.loaders.hugging_face import hugging_face_sequence
 from shardctl.loaders.loader import LOADERS
-from shardctl.loaders.loader_config import LoaderConfig
+from shardctl.loaders.loader_sequence import LoaderConfig
 from tests.loaders.agreement import check_agreement
 
 # Written by `record.py`, a file a version.
@@ -56,7 +56,7 @@ def asked_of(recorded: dict[str, Any], version: str) -> LoaderConfig:
 
 def order_of(question: LoaderConfig) -> list[int]:
     """The indices that a process hands out."""
-    found = handed_out(question)
+    found = hugging_face_sequence(question)
     order: list[int] = found.indices_at(np.arange(found.num_examples)).tolist()
     return order
 
@@ -69,7 +69,7 @@ def test_orders_are_those_of_the_library(recorded: dict[str, Any]) -> None:
         question = asked_of(case, version)
         batched = question.batch is not None
         check_agreement(
-            handed_out(question), case["batches"], question.num_examples, batched=batched
+            hugging_face_sequence(question), case["batches"], question.num_examples, batched=batched
         )
 
 
@@ -157,13 +157,13 @@ def test_what_the_library_refuses_is_refused_by_name(
     settings: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError) as raised:
-        handed_out(asked(**settings))
+        hugging_face_sequence(asked(**settings))
     assert message in str(raised.value)
 
 
 def test_a_buffer_without_a_seed_is_open() -> None:
     with pytest.raises(UnpredictableOrderError, match="--shuffle-seed"):
-        handed_out(asked(buffer=16))
+        hugging_face_sequence(asked(buffer=16))
 
 
 def test_the_versions_recorded_are_proven() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from shardctl.loaders.hugging_face import Streaming
 from shardctl.loaders.hugging_face_eras import era_of
-from shardctl.loaders.loader_config import LoaderConfig
+from shardctl.loaders.loader_sequence import LoaderConfig
 
 
 def streaming(version: str, num_shards: int, **settings: Any) -> Streaming:

@@ -91,13 +91,12 @@ def _read(file: str) -> Any:
 def handed_out(loader: str, settings: dict[str, Any]) -> list[list[int]] | None:
     """Return what the real loader hands out, batch by batch; None where it refuses."""
     from shardctl.errors import UsageError
-    from shardctl.live.library import IndexRange
-    from shardctl.loaders.library import library_of
     from shardctl.loaders.loader import LOADERS as TABLE
+    from shardctl.loaders.loader import library_of
 
     asked = asked_of(settings)
     try:
-        batches = library_of(TABLE[loader]).batches(asked, IndexRange(asked.num_examples))
+        batches = library_of(TABLE[loader]).batches(asked, range(asked.num_examples))
         return [batch.tolist() for batch in batches]
     except UsageError:
         return None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.loaders.loader_config import LoaderConfig
+from shardctl.loaders.loader_sequence import LoaderConfig
 
 SEEDS = (0, 1, 42, -1, -7, 2**31, 2**32 - 1, 2**32, 2**40 + 7, 2**63, 2**64 - 5, -(2**63))
 SIZES = (0, 1, 2, 3, 7, 8, 50, 100, 333, 1001)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.loaders.accelerate import handed_out
 from shardctl.loaders.loader import LOADERS
+from shardctl.loaders.torch import accelerate_sequence as sequence
 from tests.cases import counted
 from tests.loaders.agreement import check_agreement
 from tests.loaders.torch.record import recorded, recorded_versions
@@ -21,9 +21,9 @@ def test_the_order_is_that_of_accelerate() -> None:
         asked = asked_of(case["asked"])
         if case["batches"] is None:
             with pytest.raises((UsageError, UnpredictableOrderError)):
-                handed_out(asked)
+                sequence(asked)
             continue
-        check_agreement(handed_out(asked), case["batches"], asked.num_examples, batched=True)
+        check_agreement(sequence(asked), case["batches"], asked.num_examples, batched=True)
 
 
 def test_the_rule_is_proven_on_the_versions_that_were_recorded() -> None:
@@ -35,7 +35,7 @@ def test_the_rule_is_proven_on_the_versions_that_were_recorded() -> None:
 def test_all_processes_have_whole_batches_and_as_many_of_them() -> None:
     """Of 50 examples in batches of 8 for 4 processes: 7 batches, so 2 for each, 14 come twice."""
     parts = [
-        handed_out(
+        sequence(
             asked_of({"n": 50, "batch": 8, "seed": 3, "shares": True, "host": host, "num_hosts": 4})
         )
         for host in range(4)
@@ -46,15 +46,18 @@ def test_all_processes_have_whole_batches_and_as_many_of_them() -> None:
 
 
 def test_the_default_of_the_trainer_is_said_and_that_of_accelerate_itself_is_torchs() -> None:
-    (said,) = handed_out(asked_of({"n": 9, "batch": 2, "seed": 1})).assumptions
+    (said,) = sequence(asked_of({"n": 9, "batch": 2, "seed": 1})).assumptions
     assert "Accelerator() alone has another order, which --shuffle with --global-seed N" in said
     settings = {"n": 9, "batch": 2, "global_seed": 1, "shuffle": True, "epochs": 2}
-    own, torch = handed_out(asked_of(settings)), LOADERS["torch"].handed_out(asked_of(settings))
+    own, torch = (
+        sequence(asked_of(settings)),
+        LOADERS["torch"].sequence(asked_of(settings)),
+    )
     assert own.assumptions == ()
     assert own.indices_at(np.arange(18)).tolist() == torch.indices_at(np.arange(18)).tolist()
     # What Accelerator.prepare handed out to two processes that torchrun started (torch 2.13.0).
     of_two = {"n": 37, "batch": 4, "global_seed": 11, "shuffle": True, "shares": True}
-    ranks = [handed_out(asked_of({**of_two, "num_hosts": 2, "host": rank})) for rank in range(2)]
+    ranks = [sequence(asked_of({**of_two, "num_hosts": 2, "host": rank})) for rank in range(2)]
     assert [rank.indices_at(np.arange(6)).tolist() for rank in ranks] == [
         [25, 35, 15, 29, 10, 19],
         [0, 4, 32, 9, 16, 6],
@@ -77,4 +80,4 @@ def test_what_accelerate_refuses_or_leaves_open_is_refused(
     settings: dict[str, Any], kind: type[Exception], said: str
 ) -> None:
     with pytest.raises(kind, match=said):
-        handed_out(asked_of({"n": 9, "batch": 2, **settings}))
+        sequence(asked_of({"n": 9, "batch": 2, **settings}))

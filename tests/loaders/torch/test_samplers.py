@@ -9,7 +9,7 @@ import pytest
 
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.loaders.loader import LOADERS
-from shardctl.loaders.torch import handed_out
+from shardctl.loaders.torch import torch_sequence
 from tests.cases import counted
 from tests.loaders.agreement import check_agreement
 from tests.loaders.torch.record import recorded, recorded_versions
@@ -21,10 +21,10 @@ def test_the_order_is_that_of_torch() -> None:
         asked = asked_of(case["asked"])
         if case["batches"] is None:
             with pytest.raises(UsageError):
-                handed_out(asked)
+                torch_sequence(asked)
             continue
         batched = asked.batch is not None
-        check_agreement(handed_out(asked), case["batches"], asked.num_examples, batched=batched)
+        check_agreement(torch_sequence(asked), case["batches"], asked.num_examples, batched=batched)
 
 
 def test_the_rule_is_proven_on_the_version_that_was_recorded() -> None:
@@ -35,7 +35,7 @@ def test_the_rule_is_proven_on_the_version_that_was_recorded() -> None:
 def test_workers_change_nothing() -> None:
     """As recorded with 2 and 3 of them."""
     settings = {"n": 12, "global_seed": 5, "shuffle": True, "epochs": 2, "batch": 5}
-    orders = [handed_out(asked_of({**settings, "workers": w})) for w in range(4)]
+    orders = [torch_sequence(asked_of({**settings, "workers": w})) for w in range(4)]
     assert len({tuple(order.indices_at(np.arange(24)).tolist()) for order in orders}) == 1
 
 
@@ -45,8 +45,8 @@ def test_a_pass_of_several_epochs_is_those_epochs_one_after_the_other() -> None:
         {"n": 11, "seed": 5},
         {"n": 11, "seed": 5, "shares": True, "host": 1, "num_hosts": 2},
     ):
-        together = handed_out(asked_of({**settings, "first_epoch": 1, "epochs": 3}))
-        single = [handed_out(asked_of({**settings, "first_epoch": e})) for e in (1, 2, 3)]
+        together = torch_sequence(asked_of({**settings, "first_epoch": 1, "epochs": 3}))
+        single = [torch_sequence(asked_of({**settings, "first_epoch": e})) for e in (1, 2, 3)]
         size = single[0].num_examples
         assert together.epoch_size == size
         assert (
@@ -59,9 +59,9 @@ def test_a_pass_of_several_epochs_is_those_epochs_one_after_the_other() -> None:
 
 
 def test_whether_it_shuffles() -> None:
-    assert handed_out(asked_of({"n": 9, "seed": 5})).is_uniform
-    assert not handed_out(asked_of({"n": 9, "seed": 5, "shuffle": False})).shuffles
-    assert not handed_out(asked_of({"n": 9, "global_seed": 5})).shuffles
+    assert torch_sequence(asked_of({"n": 9, "seed": 5})).is_uniform
+    assert not torch_sequence(asked_of({"n": 9, "seed": 5, "shuffle": False})).shuffles
+    assert not torch_sequence(asked_of({"n": 9, "global_seed": 5})).shuffles
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,9 @@ def test_what_torch_refuses_or_leaves_open_is_refused(
     settings: dict[str, Any], kind: type[Exception], said: str
 ) -> None:
     with pytest.raises(kind, match=said):
-        handed_out(asked_of({"n": 9, **settings}))
+        torch_sequence(asked_of({"n": 9, **settings}))
 
 
 def test_the_last_seed_that_torch_takes_is_taken() -> None:
     asked = asked_of({"n": 9, "seed": (1 << 64) - 2, "shares": True, "epochs": 2})
-    assert handed_out(asked).num_examples == 18
+    assert torch_sequence(asked).num_examples == 18

@@ -9,7 +9,7 @@ import pytest
 
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.loaders.loader import LOADERS
-from shardctl.loaders.stateful import handed_out
+from shardctl.loaders.torch import stateful_sequence as sequence
 from tests.cases import counted
 from tests.loaders.agreement import check_agreement
 from tests.loaders.torch.record import recorded, recorded_versions
@@ -23,10 +23,10 @@ def test_the_order_is_that_of_torchdata(file: str) -> None:
         asked = asked_of(case["asked"], version)
         if case["batches"] is None:
             with pytest.raises(UsageError):
-                handed_out(asked)
+                sequence(asked)
             continue
         batched = asked.batch is not None
-        check_agreement(handed_out(asked), case["batches"], asked.num_examples, batched=batched)
+        check_agreement(sequence(asked), case["batches"], asked.num_examples, batched=batched)
 
 
 def test_the_rule_is_proven_on_the_versions_that_were_recorded() -> None:
@@ -40,7 +40,7 @@ def test_workers_change_the_order_but_not_how_many_there_are() -> None:
     def order(workers: int, epoch: int) -> list[int]:
         settings = {"n": 12, "global_seed": 5, "shuffle": True}
         asked = asked_of({**settings, "workers": workers, "first_epoch": epoch})
-        found: list[int] = handed_out(asked).indices_at(np.arange(12)).tolist()
+        found: list[int] = sequence(asked).indices_at(np.arange(12)).tolist()
         return found
 
     assert order(0, 0) != order(1, 0) == order(2, 0) == order(8, 0)
@@ -51,7 +51,7 @@ def test_workers_change_the_order_but_not_how_many_there_are() -> None:
 def test_before_its_seed_was_drawn_all_runs_had_one_order() -> None:
     def order(version: str, seed: int) -> list[int]:
         asked = asked_of({"n": 12, "global_seed": seed, "shuffle": True}, version)
-        found: list[int] = handed_out(asked).indices_at(np.arange(12)).tolist()
+        found: list[int] = sequence(asked).indices_at(np.arange(12)).tolist()
         return found
 
     assert order("0.10.1", 5) == order("0.10.1", 6) != order("0.11.0", 5) != order("0.11.0", 6)
@@ -70,10 +70,10 @@ def test_what_is_open_or_not_continued_is_refused(
     settings: dict[str, Any], kind: type[Exception], said: str
 ) -> None:
     with pytest.raises(kind, match=said):
-        handed_out(asked_of({"n": 9, **settings}))
+        sequence(asked_of({"n": 9, **settings}))
 
 
 @pytest.mark.parametrize("settings", [{"seed": 1}, {"global_seed": 1, "persistent_workers": True}])
 def test_what_is_not_proven_of_an_old_version_is_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=r"are proven from torchdata 0\.11\.0 on, not of 0\.10\.1"):
-        handed_out(asked_of({"n": 9, "shuffle": True, "workers": 1, **settings}, "0.10.1"))
+        sequence(asked_of({"n": 9, "shuffle": True, "workers": 1, **settings}, "0.10.1"))

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from shardctl.stages.part import Stage
 from shardctl.stages.stages import Batch, Cache, Shuffle
-from shardctl.verbs.diff.stages import aligned, likeness, with_moved
+from shardctl.verbs.diff.causes import aligned, likeness, with_moved
 
 
 def alike(one: str, other: str) -> float:

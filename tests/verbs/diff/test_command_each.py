@@ -159,7 +159,7 @@ def test_a_file_that_cannot_be_written_stops_no_other(
             raise UsageError("cannot write 'it': no space left on device")
         output_of.write(chunks, output)
 
-    monkeypatch.setattr("shardctl.cli.options.today.write", write)
+    monkeypatch.setattr("shardctl.verbs.diff.command.write", write)
     ran = shardctl("diff", *NAMES, "--block", 3, "--update")
     assert ran.exit_code == 2
     assert ran.stderr.splitlines()[-1] == (

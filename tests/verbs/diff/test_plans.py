@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from shardctl.errors import UsageError
 from shardctl.files.documents import to_json, to_yaml
-from shardctl.saved.comparable_file import read_comparable
 from shardctl.saved.plan_file import plan_json
 from shardctl.saved.resume_plan import ListedPlan, PlanListing
+from shardctl.saved.snapshot_file import read_comparable
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.diff.plans import diff_plans
 from shardctl.verbs.diff.view import plans_document

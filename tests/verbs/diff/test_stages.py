@@ -7,7 +7,7 @@ import random
 import pytest
 
 from shardctl.stages.text import parse_stages
-from shardctl.verbs.diff.stages import changed_stages
+from shardctl.verbs.diff.causes import changed_stages
 
 MIX = "sample_from_datasets([train | shuffle({}, seed=1) | repeat, {} | repeat], {}) | batch(8)"
 

@@ -9,8 +9,7 @@ import yaml
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UsageError
-from shardctl.settings.document import settings_of_document
-from shardctl.settings.read_settings import ReadSettings, as_settings
+from shardctl.settings.read_settings import ReadSettings, as_settings, settings_of_document
 from shardctl.verbs.inspect.answer import InspectedStage, Inspection, OpenStage
 from shardctl.verbs.inspect.view import layout_name, project_yaml, references
 

@@ -17,8 +17,8 @@ from shardctl.errors import UsageError
 from shardctl.files.documents import to_json
 from shardctl.metadata.layouts import dataset_from_layout
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.stages.document import pipeline_of
 from shardctl.stages.stages import Range, Read
+from shardctl.stages.text import pipeline_of
 from shardctl.verbs.report.answer import Report, report
 from shardctl.verbs.report.document import report_document
 from shardctl.verbs.report.shown import NotShown

@@ -11,8 +11,8 @@ import pytest
 import shardctl
 from shardctl.base.text import public_url
 from shardctl.dataset.dataset import Dataset, Split
-from shardctl.stages.document import pipeline_of
 from shardctl.stages.pipelines import readers_of
+from shardctl.stages.text import pipeline_of
 from shardctl.verbs.report.answer import report
 from shardctl.verbs.report.document import again
 

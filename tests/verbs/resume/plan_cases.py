@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from shardctl.loaders.stop import Stop
+from shardctl.loaders.loader import Stop
 from shardctl.saved.resume_plan import (
     CONTINUED_BY,
     Mode,

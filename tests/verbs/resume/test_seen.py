@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
-from shardctl.order.plan_order import plan_order, resolved_spec
-from shardctl.saved.pinned_sources import resolved_reading
+from shardctl.order.file_formats import resolved_spec
+from shardctl.order.plan_order import plan_order
+from shardctl.order.sources import resolved_reading
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.stages.text import parse_stages

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 import yaml
 
-from shardctl.settings.document import settings_in_force
-from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings, settings_in_force
 from tests.cases import check_cases
 from tests.children import run_on_a_terminal, running_command
 from tests.cli.conftest import Shardctl

@@ -9,8 +9,7 @@ import pytest
 from shardctl.dataset.dataset import Dataset, FileFinding, Split
 from shardctl.draw.tables import PLAIN, Screen
 from shardctl.files.documents import to_csv
-from shardctl.settings.document import settings_in_force
-from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings, settings_in_force
 from shardctl.verbs.verify.answer import FirstDifference, Verification, Window
 from shardctl.verbs.verify.view import verify_document, verify_rows, verify_table
 

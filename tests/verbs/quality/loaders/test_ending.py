@@ -10,8 +10,9 @@ import pytest
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import ShardctlError
+from shardctl.order.file_formats import resolved_spec
 from shardctl.order.order import Order
-from shardctl.order.plan_order import order_of, resolved_spec
+from shardctl.order.plan_order import order_of
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.verbs.quality.loaders import ending_of

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from shardctl.dataset.dataset import Dataset, Split
-from shardctl.order.plan_order import plan_order, resolved_spec
+from shardctl.order.file_formats import resolved_spec
+from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.quality import loaders as module
 from shardctl.verbs.quality.loaders import WayToRead, way_to_read
