@@ -97,11 +97,7 @@ def count_files(
 
 class _Counting:
     def __init__(
-        self,
-        tasks: Sequence[FileToCount],
-        cache: CountCache,
-        keep_going: bool,
-        watch: Watch | None,
+        self, tasks: Sequence[FileToCount], cache: CountCache, keep_going: bool, watch: Watch | None
     ) -> None:
         self._tasks, self._cache, self._watch = tasks, cache, watch
         self._keep_going = keep_going

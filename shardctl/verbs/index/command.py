@@ -125,12 +125,7 @@ def index(
 
 
 def _check(
-    layout: str,
-    out: OutputOptions,
-    paths: list[str],
-    how: dict[str, Any],
-    *,
-    every_row: bool,
+    layout: str, out: OutputOptions, paths: list[str], how: dict[str, Any], *, every_row: bool
 ) -> None:
     from shardctl.verbs.index.check import check_index
 
