@@ -343,6 +343,7 @@ def beam_options(words: Sequence[str]) -> BeamOptions:
         MissingDependencyError: Beam, or a package that the runner needs, is not installed.
     """
     try:
+        import apache_beam  # noqa: F401
         from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
     except ImportError as error:
         raise MissingDependencyError(
