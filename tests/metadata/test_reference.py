@@ -214,10 +214,7 @@ class TestPaths:
             ("no://bucket/toy", "nobody knows the scheme no://; there are gs, s3, hf, http, https"),
             ("memory://bucket/toy", "no file or folder 'memory://bucket/toy'"),
             ("memory://bucket/toy.yaml", "cannot read 'memory://bucket/toy.yaml': no such file"),
-            (
-                "gs:/bucket/toy",
-                "no file or folder 'gs:/bucket/toy'; a URL has two slashes",
-            ),
+            ("gs:/bucket/toy", "no file or folder 'gs:/bucket/toy'; a URL has two slashes"),
             ("x/toy-train.tfrecord@1024", "x/toy-train.tfrecord@1024'; there is no folder"),
             ("x/toy-train.tfrecord@*", "no file matches"),
             ("x/*.tfrecord*", "no file matches"),

@@ -18,13 +18,7 @@ from shardctl.records import tfrecord
 from shardctl.records.contents import FileContents
 from shardctl.records.tfrecord import TFRecord
 from shardctl.stores.stores import LocalSource
-from tests.cases import (
-    FUZZ,
-    add_cases,
-    check_cases,
-    counted,
-    random_of_a_fuzz_run,
-)
+from tests.cases import FUZZ, add_cases, check_cases, counted, random_of_a_fuzz_run
 from tests.record_files import (
     counted_far,
     counted_near,

@@ -192,11 +192,7 @@ def test_the_layout_that_is_checked_is_not_replaced(shardctl: Shardctl, data: Pa
     ],
 )
 def test_what_cannot_be_is_refused(
-    shardctl: Shardctl,
-    data: Path,
-    arguments: list[str],
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
+    shardctl: Shardctl, data: Path, arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(data.parent)
     ran = shardctl("index", *arguments)

@@ -4,12 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.metadata.index.listing import (
-    folders_of,
-    no_match,
-    nothing_in,
-    with_subfolders,
-)
+from shardctl.metadata.index.listing import folders_of, no_match, nothing_in, with_subfolders
 from shardctl.stores.stores import LocalStore
 
 

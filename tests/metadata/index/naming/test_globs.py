@@ -6,13 +6,7 @@ import subprocess
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.metadata.index.globs import (
-    expanded,
-    glob_regex,
-    is_glob,
-    path_regex,
-    sharded_regex,
-)
+from shardctl.metadata.index.globs import expanded, glob_regex, is_glob, path_regex, sharded_regex
 from tests.cases import add_cases
 
 _ALPHABET = "ab1-.[]!^"
