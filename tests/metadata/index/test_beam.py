@@ -1,4 +1,4 @@
-"""A pipeline of Beam counts what a loop over `count_file` counts, and fails in one line."""
+"""A Beam pipeline counts as this machine does; what it refuses is one line."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import gzip
 import io
 import json
 import os
+import re
+import shlex
+import sys
 import tarfile
 import zlib
 from collections.abc import Iterator
@@ -19,11 +22,21 @@ import shardctl
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
 from shardctl.files.documents import to_yaml
 from shardctl.files.silence import silent_libraries
+from shardctl.guide.guides import read_guide
 from shardctl.metadata.index import beam_runner as pipeline
 from shardctl.metadata.index.answer import index_document
-from shardctl.metadata.index.beam_runner import BeamRunner, beam_runner
+from shardctl.metadata.index.beam_runner import (
+    BeamRunner,
+    beam_options,
+    beam_runner,
+    counted_line,
+    counted_of_line,
+    task_line,
+    task_of_line,
+)
 from shardctl.metadata.index.workers import CountedFile, FileToCount, Runner
 from shardctl.records import read_file
+from shardctl.records.contents import Damage, FileContents
 from shardctl.records.read_file import count_file, read_record_file
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import store_of
@@ -274,15 +287,6 @@ def test_the_layout_is_byte_for_byte_that_of_the_local_runner(
     assert layout_of(folder, beam_runner()) == here
 
 
-def test_the_layout_of_compressed_files(tmp_path: Path) -> None:
-    for shard in range(2):
-        data = gzip.compress(framed(*[b"record"] * (shard + 3)))
-        (tmp_path / f"toy-{shard:05d}-of-00002.tfrecord").write_bytes(data)
-    here = layout_of(tmp_path, None)
-    assert "compression: " in here
-    assert layout_of(tmp_path, beam_runner()) == here
-
-
 def test_counts_of_beam_are_known_to_the_next_run(tmp_path: Path) -> None:
     for shard in range(3):
         path = tmp_path / f"toy-{shard:05d}-of-00003.tfrecord"
@@ -294,5 +298,86 @@ def test_counts_of_beam_are_known_to_the_next_run(tmp_path: Path) -> None:
     assert again.dataset == first.dataset
 
 
-def test_a_runner_is_shown_by_its_name() -> None:
-    assert repr(beam_runner()) == "<BeamRunner FnApiRunner>"
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--runer=x"], r"Beam knows no option '--runer'"),
+        (["--direct_num_worker", "2"], "knows no option '--direct_num_worker'"),
+        (["two"], "'two' belongs to no option"),
+        (["--direct_num_workers=two"], "invalid int value: 'two'"),
+        (["--direct_num_workers"], "expected one argument"),
+        (["--direct_running_mode=threads"], "invalid choice: 'threads'"),
+        (["--runner=NoRunner"], "Beam has no runner 'NoRunner'; it has .*DirectRunner"),
+        (["--runner=FlinkRunner"], "FlinkRunner has its workers elsewhere: give --temp_location"),
+        (["--runner=SparkRunner", "--parallelism=3"], "SparkRunner has its workers elsewhere"),
+    ],
+)
+def test_what_beam_does_not_take_is_refused(words: list[str], said: str) -> None:
+    with pytest.raises(UsageError, match=said) as caught:
+        beam_options(words)
+    assert "\n" not in str(caught.value)
+
+
+def test_options_of_a_job_server_are_handed_on() -> None:
+    words = ["--runner=FlinkRunner", "--temp_location=/shared", "--fasterCopy"]
+    options = beam_options(words)
+    assert (options.name, options.temp_location) == ("FlinkRunner", "/shared")
+
+
+def test_a_runner_of_a_package_that_is_missing() -> None:
+    with pytest.raises(MissingDependencyError, match="no_such_package"):
+        beam_options(["--runner=no_such_package.Runner"])
+
+
+def test_beam_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "apache_beam", None)
+    installs = re.escape("pip install 'shardctl[beam]'")
+    with pytest.raises(MissingDependencyError, match=f"^Apache Beam is needed .*{installs}$"):
+        beam_options([])
+
+
+def test_beam_knows_the_options_of_the_guide() -> None:
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    text = read_guide("petabyte").text.replace("\\\n", " ")
+    commands = [line for line in text.splitlines() if re.search("--runner beam.* -- ", line)]
+    assert len(commands) >= 4
+    runners = []
+    for command in commands:
+        words = shlex.split(command.removeprefix("$ ").partition(" -- ")[2])
+        runners.append(beam_options(words).name)
+        of_java = [word for word in words if not word.startswith("--parallelism")]
+        known = PipelineOptions(of_java).get_all_options()
+        assert known == PipelineOptions(of_java).get_all_options(retain_unknown_options=True)
+    assert {"DataflowRunner", "FlinkRunner", "SparkRunner", "FnApiRunner"} <= set(runners)
+
+
+_NAMES = ("a", "a b\n\r\t", "ünï", "\udcff\udc80", "gs://b/a?x#y", '"\\', "\u2028")
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_files_and_counts_are_lines_of_ascii(name: str) -> None:
+    file = StoredFile(path=name, num_bytes=2**40, version=name)
+    task = FileToCount(index=7, file=file, file_format="tfrecord", checksums=True)
+    line = task_line(task)
+    assert line.isascii()
+    assert "\n" not in line
+    assert task_of_line(line) == task
+    damage = Damage(kind="data", text=name, record=3, byte=2**40)
+    for contents in (
+        FileContents(num_records=None, damage=damage, checked="checksums"),
+        FileContents(num_records=2**40, num_bytes=5, num_bytes_read=4, compression="GZIP"),
+    ):
+        counted = CountedFile(index=7, contents=contents)
+        assert counted_line(counted).isascii()
+        assert counted_of_line(counted_line(counted)) == counted
+
+
+@pytest.mark.parametrize("line", ["", "{}", "[1]", '[1, {"num_records": 3}]', '[1, {"new": 3}]'])
+def test_answers_of_another_version_are_refused(line: str) -> None:
+    with pytest.raises(DatasetError, match="needs shardctl of this version"):
+        counted_of_line(line)
+
+
+def test_what_a_worker_lacks_is_a_text() -> None:
+    assert counted_of_line(json.dumps([3, "no pyarrow"])) == "no pyarrow"

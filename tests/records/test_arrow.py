@@ -1,4 +1,4 @@
-"""Arrow files and streams beside what pyarrow reads of them."""
+"""Arrow streams and files, sound and damaged, beside what pyarrow reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from shardctl.errors import MissingDependencyError
-from shardctl.records.arrow import Arrow
+from shardctl.metadata import loader_versions as installed
+from shardctl.records.arrow import Arrow, pyarrow_module
 from shardctl.records.contents import FileContents
 from tests.byte_sources import RECORDED, far, near
 from tests.cases import FUZZ, counted, in_this_run, random_of_a_fuzz_run, some_of
@@ -213,3 +214,26 @@ def test_many_changes_beside_pyarrow() -> None:
         checked = read(bytes(damaged), checksums=True)
         if checked.damage is None:
             assert checked.num_records == now
+
+
+def test_a_module_is_imported_by_its_name() -> None:
+    assert pyarrow_module("pyarrow.parquet", "this").__name__ == "pyarrow.parquet"
+
+
+@pytest.mark.parametrize(
+    ("tensorflow", "wanted"),
+    [
+        (None, "shardctl[files]"),
+        ("2.21.0", "shardctl[files]"),
+        ("2.18.1", "shardctl[files]"),
+        ("2.16.2", "pyarrow<26"),  # it stays with NumPy 1
+    ],
+)
+def test_what_is_missing_is_named_with_what_installs_it(
+    tensorflow: str | None, wanted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setattr(installed, "installed_version", {"tensorflow": tensorflow}.get)
+    with pytest.raises(MissingDependencyError) as raised:
+        pyarrow_module("pyarrow", "reading them")
+    assert str(raised.value) == f"reading them needs a package: pip install '{wanted}'"

@@ -1,15 +1,17 @@
-"""What `verify` found of versions, kept in the cache folder."""
+"""Which versions of loaders are installed, and which were verified on this machine."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
 from pathlib import Path
-
 import pytest
-
 import shardctl.metadata.loader_versions as kept
 from shardctl.loaders.loader import LOADERS, VerifiedVersion
+import subprocess
+import sys
+from shardctl.metadata.loader_versions import installed_version
+
 
 FOUND = VerifiedVersion(loader="torch", version="9.1.0", rule=1, num_settings=50, date="2026-11-22")
 
@@ -57,3 +59,16 @@ def test_a_folder_that_cannot_be_is_said(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setenv("SHARDCTL_CACHE_DIR", str(tmp_path / "file" / "below"))
     assert kept.keep_verified(FOUND) == "Not a directory"
     assert kept.verified_version("torch", "9.1.0") is None
+
+
+def test_a_version_is_read_without_importing_the_package() -> None:
+    program = (
+        "import sys; from shardctl.metadata.loader_versions import installed_version as v;"
+        "assert v('numpy'); print('numpy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert done.stdout == b"False\n"
+
+
+def test_what_is_not_installed_has_none() -> None:
+    assert installed_version("no-such-package") is None
