@@ -1,10 +1,12 @@
-"""The layout of splits: which shards, which ids, how many bytes, how even."""
+"""Layouts of splits: which shards, which ids, how many bytes, how even."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
@@ -14,9 +16,11 @@ from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
 from shardctl.metadata.files_on_disk import with_disk_bytes
 from shardctl.metadata.tfds_metadata import read_tfds_folder
-from shardctl.verbs.layout.answer import Balance, SplitLayout, layout
+from shardctl.verbs.layout.answer import SplitLayout, layout
+from tests.children import run_on_a_terminal
+from tests.cli.conftest import Shardctl
 from tests.strategies import datasets
-from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
+from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset, write_dataset
 
 
 def split_of(*lengths: int, **facts: object) -> Split:
@@ -28,7 +32,7 @@ def layout_of(*lengths: int, **facts: object) -> SplitLayout:
     return SplitLayout(split=split_of(*lengths, **facts))
 
 
-def toy(*names: str) -> Dataset:
+def with_splits(*names: str) -> Dataset:
     files = ShardFiles(pattern="toy-\0", num_shards=1)
     splits = tuple(Split(name=name, shard_lengths=(1,), files=(files,)) for name in names)
     return Dataset(name="toy", splits=splits)
@@ -76,28 +80,6 @@ def test_shards_are_the_files_that_tfds_wrote(tmp_path: Path, file_format: str) 
         sizes = [(folder / shard.filename).stat().st_size for shard in shards]
         assert [shard.num_bytes for shard in shards] == sizes
         assert (split.num_bytes, split.bytes_from) == (sum(sizes), "disk")
-
-
-def test_an_empty_shard_has_the_id_that_comes_next() -> None:
-    assert [shard.first_id for shard in layout_of(0, 2, 0, 0, 3, 0).shards()] == [0, 0, 2, 2, 2, 5]
-
-
-@pytest.mark.parametrize(
-    ("lengths", "balance"),
-    [
-        ((4, 4, 4), Balance(min=4, max=4, mean=4.0, imbalance=1.0)),
-        ((1, 3), Balance(min=1, max=3, mean=2.0, imbalance=1.5)),
-        ((6, 0, 0), Balance(min=0, max=6, mean=2.0, imbalance=3.0)),
-        ((7,), Balance(min=7, max=7, mean=7.0, imbalance=1.0)),
-        ((0, 0), Balance(min=0, max=0, mean=0.0, imbalance=None)),
-        ((), Balance(min=None, max=None, mean=None, imbalance=None)),
-        ((0, 2**63 - 1), Balance(min=0, max=2**63 - 1, mean=2.0**62, imbalance=2.0)),
-    ],
-)
-def test_imbalance_is_the_largest_shard_over_the_mean(
-    lengths: tuple[int, ...], balance: Balance
-) -> None:
-    assert layout_of(*lengths).balance == balance
 
 
 @pytest.mark.long
@@ -158,11 +140,7 @@ def test_bytes_are_those_of_the_files_where_all_are_here(
 def test_splits_come_in_the_order_asked_each_once(
     asked: tuple[str, ...], answered: list[str]
 ) -> None:
-    assert names_of(toy("test", "train"), *asked) == answered
-
-
-def test_a_split_whose_name_looks_like_a_subsplit_is_a_split() -> None:
-    assert names_of(toy("train+test"), "train+test") == ["train+test"]
+    assert names_of(with_splits("test", "train"), *asked) == answered
 
 
 @pytest.mark.parametrize(
@@ -184,5 +162,91 @@ def test_a_split_whose_name_looks_like_a_subsplit_is_a_split() -> None:
 )
 def test_what_is_no_split_is_refused_with_the_choices(asked: str, message: str) -> None:
     with pytest.raises(UsageError) as refusal:
-        layout(toy("test", "train"), asked)
+        layout(with_splits("test", "train"), asked)
     assert str(refusal.value) == message
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    return write_dataset(tmp_path / "data", splits={"train": [3, 4, 5], "test": [2, 0]})
+
+
+def test_files_that_disagree_with_the_metadata_are_warnings(shardctl: Shardctl, toy: Path) -> None:
+    (toy / "toy-train.tfrecord-00000-of-00003").unlink()
+    (toy / "toy-train.tfrecord-00001-of-00003").write_bytes(b"")
+    (toy / "toy-train.tfrecord-00003-of-00003").write_bytes(b"x")
+    (toy / "toy-test.tfrecord-00000-of-00009").write_bytes(b"x")
+    ran = shardctl("layout", "-d", toy)
+    assert ran.exit_code == 0
+    warnings = ran.stderr.splitlines()
+    assert all(line.startswith("warning: ") for line in warnings)
+    for words in (
+        "'toy-train.tfrecord-00000-of-00003' is missing",
+        "'toy-train.tfrecord-00001-of-00003' has 0 bytes",
+        "'toy-train.tfrecord-00003-of-00003' is one too many",
+        "'toy-test.tfrecord-00000-of-00009' is one of 9",
+    ):
+        assert sum(words in line for line in warnings) == 1
+    assert "missing" in ran.stdout
+
+
+def test_warnings_are_about_the_splits_asked_for(shardctl: Shardctl, toy: Path) -> None:
+    (toy / "toy-train.tfrecord-00000-of-00003").unlink()
+    assert shardctl("layout", "-d", toy, "test").stderr == ""
+    assert "is missing" in shardctl("layout", "-d", toy, "train").stderr
+
+
+def test_many_warnings_are_a_handful_and_a_count(shardctl: Shardctl, tmp_path: Path) -> None:
+    folder = write_dataset(tmp_path / "data", splits={"train": [1] * 20})
+    for index in range(12):
+        (folder / f"toy-train.tfrecord-{index:05}-of-00020").unlink()
+    warnings = shardctl("layout", "-d", folder).stderr.splitlines()
+    assert len(warnings) == 6
+    assert warnings[-1] == "warning: and 7 more"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trian"], "error: no split 'trian' in toy:1.0.0; it has: "),
+        (["train[:1]"], "error: 'train[:1]' is a subsplit, which plan resolves; "),
+        (["-f", "xml"], "error: no format 'xml' here; choose from table, json, yaml, csv"),
+    ],
+)
+def test_bad_usage_is_one_line_and_no_output(
+    shardctl: Shardctl, toy: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    output = tmp_path / "out"
+    ran = shardctl("layout", "-d", toy, "-o", output, *arguments)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith(message)
+    assert ran.stderr.count("\n") == 1
+    assert not output.exists()
+
+
+def test_a_pipe_gets_bars_where_they_are_asked_for(shardctl: Shardctl, toy: Path) -> None:
+    table = shardctl("layout", "-d", toy).stdout
+    shown = shardctl("layout", "-d", toy, "--picture").stdout
+    assert shown.startswith(f"{table}\nTo see: bars of one length are shards")
+    picture = shown.removeprefix(table).splitlines()
+    # Shards of 3, 4 and 5 examples: the third is a quarter over the mean.
+    assert "shard 2 has the most: 5 examples (+25.0% over the mean)" in picture
+    assert 70 < max(map(len, picture)) <= 80
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_a_terminal_gets_bars_that_fit(toy: Path, columns: int) -> None:
+    (toy / "toy-train.tfrecord-00001-of-00003").unlink()
+    shown, _ = run_on_a_terminal("layout", "-d", str(toy), columns=columns)
+    _, to_see, picture = shown.partition("To see: ")
+    assert to_see
+    assert "shard 1 is missing" in picture
+    plain = re.sub(r"\x1b\[[\d;]*m", "", picture)
+    assert max(map(len, plain.splitlines())) <= min(columns, 80)
+
+
+def test_pictures_alone_are_one_svg(shardctl: Shardctl, toy: Path) -> None:
+    ran = shardctl("layout", "-d", toy, "-f", "svg")
+    texts = [element.text for element in ElementTree.fromstring(ran.stdout).iter()]
+    assert {"train in toy:1.0.0: 3 shards", "test in toy:1.0.0: 2 shards"} <= set(texts)
+    assert "5 most" in texts

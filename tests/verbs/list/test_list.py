@@ -1,4 +1,4 @@
-"""`shardctl list`, from the command line to what it writes."""
+"""Datasets that names lead to, and which words choose them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,74 @@ from pathlib import Path
 import pytest
 import yaml
 
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.verbs.list.answer import DatasetList, ListedDataset, may_have
 from tests.cli.conftest import Shardctl
 from tests.tfds_datasets import write_dataset
+
+
+def listed(name: str, file_format: str = "tfrecord", *, config: str | None = None) -> ListedDataset:
+    splits = (
+        Split(name="train", shard_lengths=(3, 4), num_bytes=100),
+        Split(name="test", shard_lengths=(2,), num_bytes=7),
+    )
+    dataset = Dataset(name=name, config=config, splits=splits, file_format=file_format)
+    return ListedDataset(name=name, config=config, version="1.0.0", dataset=dataset)
+
+
+HERE = DatasetList(
+    data_dirs=("/data",),
+    in_data_dirs=(listed("imagenet2012"), listed("imagenet_v2", "array_record", config="Top")),
+    built_in=(listed("mnist"), listed("fashion_mnist", "parquet")),
+)
+
+
+def test_examples_and_bytes_are_those_of_all_splits() -> None:
+    assert (listed("a").num_examples, listed("a").num_bytes) == (9, 107)
+    unknown = Dataset(name="a", splits=(Split(name="train", shard_lengths=(3,)),))
+    found = ListedDataset(name="a", config=None, version=None, dataset=unknown)
+    assert (found.num_examples, found.num_bytes, found.file_format) == (3, None, "tfrecord")
+    broken = ListedDataset(name="a", config=None, version=None, path="/a", problem="no splits")
+    assert (broken.num_examples, broken.num_bytes, broken.file_format) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["image"], ["imagenet2012", "imagenet_v2"]),
+        (["image", "net", "2012"], ["imagenet2012"]),
+        (["MNIST"], ["mnist", "fashion_mnist"]),
+        (["top"], ["imagenet_v2"]),
+        (["imagenet_v2/top:1"], ["imagenet_v2"]),
+        (["record"], ["imagenet2012", "imagenet_v2", "mnist"]),
+        (["array", "v2"], ["imagenet_v2"]),
+        (["PARQUET"], ["fashion_mnist"]),
+        (["1.0.0"], ["imagenet2012", "imagenet_v2", "mnist", "fashion_mnist"]),
+        (["mnist", "imagenet"], []),
+        (["built"], []),
+    ],
+)
+def test_words_choose_what_has_them_all(words: list[str], names: list[str]) -> None:
+    found = HERE.having(words)
+    assert [dataset.name for dataset in found.datasets] == names
+    assert found.words == tuple(words)
+    for dataset in found.datasets:  # what is shown is read
+        assert may_have(dataset.title, words)
+
+
+def test_where_nothing_has_them_names_near_the_words_that_nobody_has_are_known() -> None:
+    assert HERE.having(["fashon_mnist"]).near[0] == "fashion_mnist"
+    assert HERE.having(["Fashion-MNIST"]).near[0] == "fashion_mnist"
+    assert HERE.having(["mnist", "imagenet"]).near == ()  # each word is somebody's
+    assert HERE.having(["zzz"]).near == ()
+    assert HERE.having(["mnist"]).near == ()
+
+
+def test_a_dataset_that_cannot_have_the_words_need_not_be_read() -> None:
+    assert not may_have("imagenet2012:5.1.0", ["mnist"])
+    assert may_have("imagenet2012:5.1.0", ["riegeli"])  # its format is not known by its title
+    assert not may_have("imagenet2012:5.1.0", ["riegeli", "mnist"])
+
 
 HOME = "tensorflow_datasets"  # the data dir in the home folder
 
@@ -59,14 +125,6 @@ def test_datasets_in_data_dirs_come_first_and_built_in_ones_by_name(
     assert hint == "(--all shows their configs and versions)"
 
 
-def test_all_shows_built_in_configs_and_versions(shardctl: Shardctl, data: Path) -> None:
-    rows = shardctl("list", "--data-dir", data, "--all").stdout.splitlines()
-    assert [row.split() for row in rows[1:4]] == found_in(data)
-    # As published: 1,281,167 + 50,000 + 100,000 examples.
-    (imagenet,) = [row.split() for row in rows if row.startswith("imagenet2012:5.1.0 ")]
-    assert imagenet[1:] == ["1,431,167", "155.8", "GiB", "tfrecord", "built-in", "layout"]
-
-
 def test_every_dataset_listed_is_one_that_a_command_takes(shardctl: Shardctl, data: Path) -> None:
     rows = shardctl("list", "--data-dir", data, "--all").stdout.splitlines()[1:]
     assert len(rows) > 60
@@ -91,62 +149,6 @@ def test_data_dirs_are_chosen_as_for_names(
     else:
         (Path.home() / HOME).symlink_to(data)
     assert "toy:1.10.0" in shardctl("list", *arguments).stdout
-
-
-def test_without_datasets_the_folders_searched_are_named(shardctl: Shardctl) -> None:
-    first = shardctl("list").stdout.splitlines()[0]
-    assert first == f"no datasets in {Path.home() / HOME}"
-
-
-ONE_EXAMPLE = {
-    "file_format": "tfrecord",
-    "num_examples": 1,
-    "num_bytes": 15,
-    "splits": [{"name": "train", "num_examples": 1, "num_shards": 1, "num_bytes": 15}],
-    "problem": None,
-}
-
-
-def test_programs_get_every_dataset_and_where_it_is_from(shardctl: Shardctl, data: Path) -> None:
-    document = json.loads(shardctl("list", "--data-dir", data, "-f", "json").stdout)
-    assert list(document) == ["format_version", "kind", "data_dirs", "datasets"]
-    assert [document["format_version"], document["kind"]] == [1, "list"]
-    assert document["data_dirs"] == [str(data), str(Path.home() / HOME)]
-    assert document["datasets"][:2] == [
-        {
-            "name": "blocks",
-            "config": "red",
-            "version": "2.0.0",
-            "path": str(data / "blocks/red/2.0.0"),
-            "source": "data_dir",
-            **ONE_EXAMPLE,
-        },
-        {
-            "name": "toy",
-            "config": None,
-            "version": "1.0.0",
-            "path": str(data / "toy/1.0.0"),
-            "source": "data_dir",
-            **ONE_EXAMPLE,
-        },
-    ]
-    (imagenet,) = [
-        found
-        for found in document["datasets"]
-        if (found["name"], found["version"]) == ("imagenet2012", "5.1.0")
-    ]
-    assert (
-        imagenet.items()
-        >= {
-            "config": None,
-            "path": None,
-            "source": "catalog",
-            "file_format": "tfrecord",
-            "num_examples": 1_431_167,
-            "problem": None,
-        }.items()
-    )
-    assert [split["num_shards"] for split in imagenet["splits"]] == [1024, 64, 128]
 
 
 def test_json_yaml_and_csv_say_the_same(shardctl: Shardctl, data: Path) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import random
+from pathlib import Path
 
 import pytest
 
-from shardctl.base.tfds_rules import DEFAULT_TEMPLATE
-from shardctl.dataset.dataset import Dataset, Split
-from shardctl.dataset.shard_files import ShardFiles
 from shardctl.spec.host import Host
-from shardctl.spec.subsplit import SplitRange
 from shardctl.verbs.plan.answer import plan
 from tests.cases import add_cases, counted
+from tests.cli.conftest import Shardctl
 from tests.spec.tfds_splits import (
     ids_read,
     random_layout,
@@ -25,76 +25,6 @@ from tests.spec.tfds_splits import (
 from tests.strategies import error_line
 
 TOY = {"train": (3, 4, 0, 3), "test": (2,)}
-
-
-def imagenet() -> Dataset:
-    files = ShardFiles.from_template(
-        DEFAULT_TEMPLATE,
-        dataset="imagenet2012",
-        split="train",
-        file_format="tfrecord",
-        num_shards=1024,
-    )
-    train = Split.even(name="train", num_examples=1_281_167, num_shards=1024, files=(files,))
-    return Dataset(name="imagenet2012", version="5.1.0", splits=(train,))
-
-
-def test_one_percent_of_imagenet_is_the_eleven_instructions_of_the_tfds_guide() -> None:
-    (found,) = plan(imagenet(), "train[44%:45%]").plans
-    rows = [
-        (i.filename.removeprefix("imagenet2012-"), i.skip, i.take) for i in found.file_instructions
-    ]
-    # https://www.tensorflow.org/datasets/determinism
-    assert rows == [
-        ("train.tfrecord-00450-of-01024", 700, 551),
-        ("train.tfrecord-00451-of-01024", 0, 1251),
-        ("train.tfrecord-00452-of-01024", 0, 1251),
-        ("train.tfrecord-00453-of-01024", 0, 1251),
-        ("train.tfrecord-00454-of-01024", 0, 1252),
-        ("train.tfrecord-00455-of-01024", 0, 1251),
-        ("train.tfrecord-00456-of-01024", 0, 1251),
-        ("train.tfrecord-00457-of-01024", 0, 1251),
-        ("train.tfrecord-00458-of-01024", 0, 1251),
-        ("train.tfrecord-00459-of-01024", 0, 1251),
-        ("train.tfrecord-00460-of-01024", 0, 1001),
-    ]
-    # 44% is 563713.48 and 45% is 576525.15 of 1281167.
-    assert found.num_examples == 576_525 - 563_713 == sum(row[2] for row in rows)
-    assert found.file_instructions[0].first_id == 563_713
-    assert found.file_instructions[-1].first_id + 1001 == 576_525
-
-
-def test_there_is_one_plan_for_each_spec_and_host_specs_first() -> None:
-    found = plan(toy_dataset(TOY), "train", "test[:1]", hosts=2).plans
-    assert [(p.spec, str(p.host), p.num_examples) for p in found] == [
-        ("train", "0/2", 5),
-        ("train", "1/2", 5),
-        ("test[:1]", "0/2", 1),
-        ("test[:1]", "1/2", 0),
-    ]
-
-
-def test_without_hosts_one_reader_reads_all() -> None:
-    (found,) = plan(toy_dataset(TOY), "train").plans
-    assert found.host is None
-    rows = [(i.filename, i.skip, i.take, i.first_id) for i in found.file_instructions]
-    assert rows == [
-        ("toy-train.tfrecord-00000-of-00004", 0, 3, 0),
-        ("toy-train.tfrecord-00001-of-00004", 0, 4, 3),
-        ("toy-train.tfrecord-00003-of-00004", 0, 3, 7),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("drop_remainder", "ranges"),
-    [
-        (False, [(0, 4), (4, 7), (7, 10)]),  # 10 = 4 + 3 + 3
-        (True, [(0, 3), (3, 6), (6, 9)]),
-    ],
-)
-def test_hosts_share_the_examples(drop_remainder: bool, ranges: list[tuple[int, int]]) -> None:
-    found = plan(toy_dataset(TOY), "train", hosts=3, drop_remainder=drop_remainder).plans
-    assert [(p.ranges[0].start, p.ranges[0].stop) for p in found] == ranges
 
 
 def test_one_host_is_planned_as_it_is_among_all() -> None:
@@ -117,14 +47,6 @@ def test_one_host_is_planned_as_it_is_among_all() -> None:
 )
 def test_idle_hosts_are_said(spec: str, hosts: int | None, warnings: list[str]) -> None:
     assert list(plan(toy_dataset(TOY), spec, hosts=hosts).warnings) == warnings
-
-
-def test_an_empty_plan_has_no_instructions() -> None:
-    (found,) = plan(toy_dataset(TOY), "train[3:3]").plans
-    assert found.file_instructions == ()
-    assert found.num_examples == 0
-    split = toy_dataset(TOY).split("train")
-    assert found.ranges == (SplitRange(split=split, start=3, stop=3),)
 
 
 def test_hosts_and_one_of_them_are_two_answers() -> None:
@@ -151,11 +73,6 @@ def test_hosts_and_one_of_them_are_two_answers() -> None:
 )
 def test_a_number_of_hosts_that_cannot_be_planned_is_refused(hosts: int, says: str) -> None:
     assert error_line(lambda: plan(toy_dataset(TOY), "train", hosts=hosts)) == says
-
-
-def test_a_bad_spec_among_good_ones_is_refused() -> None:
-    line = error_line(lambda: plan(toy_dataset(TOY), "train", "trian"))
-    assert line == "no split 'trian' in toy; it has: train, test"
 
 
 def test_every_host_reads_what_tfds_even_splits_reads() -> None:
@@ -193,3 +110,77 @@ def test_the_plans_of_all_hosts_read_each_example_once() -> None:
             for example in ids_read(p.file_instructions, {"train": lengths})
         ]
         assert shared == [("train", i) for i in range(sum(lengths))][start:stop]
+
+
+FROM_FILE = ("-d", "toy.yaml")
+
+
+@pytest.fixture(autouse=True)
+def layout(shardctl: Shardctl) -> None:
+    """Shards of 3, 0 and 5 examples; and 50 of one example each."""
+    ones = [1] * 50
+    Path("toy.yaml").write_text(
+        "name: toy\nsplits:\n  train: {shard_lengths: [3, 0, 5]}\n"
+        f"  many: {{shard_lengths: {ones}}}\n"
+    )
+
+
+def read(ran_stdout: str) -> list[list[str]]:
+    """Return host, skip, take and first id of each row of a CSV."""
+    rows = csv.DictReader(io.StringIO(ran_stdout))
+    return [[row[name] for name in ("host", "skip", "take", "first_id")] for row in rows]
+
+
+def test_hosts_share_the_examples_as_even_splits_does(shardctl: Shardctl) -> None:
+    # 8 examples among 3 hosts: 3, 3 and 2; without the remainder 2 each.
+    ran = shardctl("plan", "train", *FROM_FILE, "--hosts", 3, "-f", "csv")
+    assert read(ran.stdout) == [
+        ["0/3", "0", "3", "0"],
+        ["1/3", "0", "3", "3"],
+        ["2/3", "3", "2", "6"],
+    ]
+    ran = shardctl("plan", "train", *FROM_FILE, "--host", "1/3", "--drop-remainder", "-f", "csv")
+    assert read(ran.stdout) == [["1/3", "2", "1", "2"], ["1/3", "0", "1", "3"]]
+
+
+def test_a_host_that_reads_nothing_is_a_warning(shardctl: Shardctl) -> None:
+    ran = shardctl("plan", "train[:1]", *FROM_FILE, "--hosts", 2, "-f", "csv")
+    assert (ran.exit_code, read(ran.stdout)) == (0, [["0/2", "0", "1", "0"]])
+    assert ran.stderr == "warning: 'train[:1]': host 1/2 reads no examples\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--hosts", 2, "--host", "0/2"), "--host and --hosts together: --host I/N already says"),
+        (("--drop-remainder",), "--drop-remainder needs --hosts N or --host I/N"),
+        (("-f", "ids"), "no format 'ids' here; choose from table, json, yaml, csv"),
+        (("-f", "ids", "-d", "nowhere"), "no format 'ids' here"),
+    ],
+)
+def test_bad_usage_is_one_line(shardctl: Shardctl, options: tuple[object, ...], said: str) -> None:
+    ran = shardctl("plan", "train", *FROM_FILE, *options)
+    assert (ran.exit_code, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
+    assert ran.stderr.startswith(f"error: {said}")
+
+
+@pytest.mark.parametrize(
+    ("splits", "read"),
+    [
+        ("{train: {shard_lengths: [3]}, test: {shard_lengths: [2]}}", "train"),
+        ("{only: {shard_lengths: [3]}}", "only"),
+        ("{a: {shard_lengths: [3]}, b: {shard_lengths: [2]}}", None),
+    ],
+)
+def test_without_a_spec_it_reads_what_simulate_reads(
+    splits: str, read: str | None, shardctl: Shardctl
+) -> None:
+    Path("other.yaml").write_text(f"name: other\nsplits: {splits}\n")
+    planned = shardctl("plan", "-d", "other.yaml")
+    if read is not None:
+        assert planned == shardctl("plan", read, "-d", "other.yaml")
+        assert planned.exit_code == 0
+        return
+    simulated = shardctl("simulate", "-d", "other.yaml")
+    assert planned == simulated
+    assert planned.stderr == "error: no split given and other has no train; it has: a, b\n"
