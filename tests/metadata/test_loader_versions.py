@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
-from pathlib import Path
-import pytest
-import shardctl.metadata.loader_versions as kept
-from shardctl.loaders.loader import LOADERS, VerifiedVersion
 import subprocess
 import sys
-from shardctl.metadata.loader_versions import installed_version
+from dataclasses import replace
+from pathlib import Path
 
+import pytest
+
+import shardctl.metadata.loader_versions as kept
+from shardctl.loaders.loader import LOADERS, VerifiedVersion
+from shardctl.metadata.loader_versions import installed_version
 
 FOUND = VerifiedVersion(loader="torch", version="9.1.0", rule=1, num_settings=50, date="2026-11-22")
 

@@ -23,7 +23,7 @@ from shardctl.metadata.reference import (
     refs_found_again,
 )
 from shardctl.metadata.tfds_metadata import dataset_in
-from shardctl.stores.remote_path import RemotePath
+from shardctl.stores.paths import RemotePath
 from tests.cases import FUZZ, check_cases
 from tests.remote_copies import in_memory
 from tests.strategies import error_line, shard_lengths, split_names, templates

@@ -16,9 +16,8 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.eval.answer import evaluate
 from shardctl.verbs.hosts.answer import hosts
 from shardctl.verbs.quality.answer import quality
-from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
-from shardctl.verbs.resume.seen import resume_unseen
 from shardctl.verbs.simulate.answer import simulate
 from shardctl.verbs.snapshot.answer import snapshot
 

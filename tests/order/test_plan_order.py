@@ -23,8 +23,8 @@ from shardctl.order.reader_order import ReaderOrder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.subsplit import resolve_subsplit
+from shardctl.verbs.resume.answer import codes_of, resume_unseen_of
 from shardctl.verbs.resume.hosts import resume_on_hosts
-from shardctl.verbs.resume.seen import codes_of, resume_unseen_of
 from shardctl.verbs.snapshot.answer import snapshot
 from tests.tfds_datasets import build_dataset
 

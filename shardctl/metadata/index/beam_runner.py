@@ -24,11 +24,11 @@ from shardctl.base.progress import Progress, Watch
 from shardctl.base.text import choices, in_short, nearest_first, printable, quoted
 from shardctl.base.text import counted as number_of
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
-from shardctl.files.silence import silent_libraries
+from shardctl.files.streams import silent_libraries
 from shardctl.metadata.index.workers import CountedFile, FileToCount, count_one
 from shardctl.records.contents import Damage, FileContents
+from shardctl.stores.paths import is_remote
 from shardctl.stores.store import StoredFile
-from shardctl.stores.stores import is_remote
 
 _POLL = 1.0  # seconds between two questions how far a pipeline is
 _ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Refused|Denied)\b.*")

@@ -14,7 +14,7 @@ from shardctl.base.text import counted, quoted
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError
 from shardctl.files import fields
-from shardctl.files.json_text import parse_json
+from shardctl.files.parse import parse_json
 from shardctl.metadata.tfds_metadata import dataset_from_info, is_hugging_face_info
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import store_of

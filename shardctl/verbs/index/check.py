@@ -18,7 +18,7 @@ from shardctl.metadata.index.names import chosen_by
 from shardctl.metadata.index.workers import RunnerLike, checked_jobs
 from shardctl.metadata.layouts import BrokenFile, IndexedFile, IndexedLayout, read_index_file
 from shardctl.records.contents import FileContents
-from shardctl.stores.remote_path import path_of
+from shardctl.stores.paths import path_of
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import store_of
 

@@ -22,10 +22,9 @@ from shardctl.metadata.index.workers import Runner
 from shardctl.records.contents import Damage, FileContents
 from shardctl.records.read_file import why_not_read
 from shardctl.spec.reads import Reads
-from shardctl.stores.anywhere import answers, is_file
-from shardctl.stores.remote_path import RemotePath, file_in, path_of
+from shardctl.stores.paths import RemotePath, file_in, is_remote, path_of
 from shardctl.stores.store import StoredFile
-from shardctl.stores.stores import is_remote
+from shardctl.stores.stores import answers, is_file
 
 Place = tuple[int, int]  # of a file: a split and a shard of it, by their indices
 

@@ -21,7 +21,7 @@ import pytest
 import shardctl
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
 from shardctl.files.documents import to_yaml
-from shardctl.files.silence import silent_libraries
+from shardctl.files.streams import silent_libraries
 from shardctl.guide.guides import read_guide
 from shardctl.metadata.index import beam_runner as pipeline
 from shardctl.metadata.index.answer import index_document

@@ -8,10 +8,8 @@ import pytest
 
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import HOST_MODES, Host, HostBy
-from shardctl.tfds.stage_calls import (
-    examples_of_host,
+from shardctl.tfds.training.pipeline import (
     input_context_of_host,
-    instructions_of_host,
     split_of_host,
 )
 

@@ -12,7 +12,7 @@ from shardctl.stages.pipelines import sources_of
 from shardctl.stages.stages import Pipeline, Read, SampleFromDatasets, Shared, Values
 from shardctl.stages.text import parse_stages
 from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
-from shardctl.tfds.stage_calls import StageCalls
+from shardctl.tfds.training.pipeline import StageCalls
 from tests.cases import add_cases
 
 TEXTS = (

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import shardctl
-from shardctl.verbs.eval.advice import call_of
+from shardctl.verbs.eval.view import call_of
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
 from tests.forked_scripts import Ran, forking_python
 from tests.tfds_datasets import build_dataset

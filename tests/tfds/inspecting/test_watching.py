@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from shardctl.tfds.inspecting.watching import Lines, is_of_script
-from shardctl.tfds.recognizing.graph import Operation, operation_of
+from shardctl.tfds.inspecting.graph import Operation, operation_of
+from shardctl.tfds.inspecting.inspect import Lines, is_of_script
 from shardctl.verbs.inspect.answer import SourceLine
 
 

@@ -77,7 +77,7 @@ def test_a_signal_between_any_two_instructions_finds_what_was_trained_on(builder
     found = set[tuple[int, int]]()
 
     def trace(frame: Any, event: str, _: object) -> Any:
-        if not frame.f_code.co_filename.endswith(("position/position.py", "position/counting.py")):
+        if not frame.f_code.co_filename.endswith(("tfds/position.py", "position_counting.py")):
             return None
         frame.f_trace_opcodes = True
         if event == "opcode":

@@ -259,7 +259,7 @@ def test_a_position_written_before_is_restored_wherever_the_files_lie(tmp_path: 
 
 
 def test_what_the_files_may_not_keep_is_said(builder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    position = "shardctl.tfds.position.position.dataset_of"
+    position = "shardctl.tfds.position.dataset_of"
     train = Split(name="train", shard_lengths=(214,))
     parquet = Dataset(name="d", splits=(train,), file_format="parquet")
     monkeypatch.setattr(position, lambda _: parquet)

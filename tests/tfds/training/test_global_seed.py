@@ -16,10 +16,9 @@ import pytest
 import shardctl.tfds
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.tfds.training.global_seed import global_seed_of, seed_in_force
-from shardctl.verbs.resume.answer import resume
+from shardctl.tfds.training.read_config import global_seed_of, seed_in_force
+from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
-from shardctl.verbs.resume.seen import resume_unseen
 from tests.tfds_datasets import build_dataset, read_ids
 
 LENGTHS = [7, 4, 9, 5]

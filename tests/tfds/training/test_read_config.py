@@ -14,9 +14,8 @@ from shardctl.saved.plan_file import plan_yaml
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
-from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
-from shardctl.verbs.resume.seen import resume_unseen
 from tests.cases import FUZZ, check_cases
 from tests.order.order_cases import changed
 from tests.order.toy_pipelines import (

@@ -13,7 +13,7 @@ from shardctl.spec.reads import Reads, reads_of
 from shardctl.spec.subsplit import SplitRange
 from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
 from shardctl.tfds.builder_layout import dataset_of
-from shardctl.tfds.stage_calls import kernel_shuffle
+from shardctl.tfds.training.pipeline import kernel_shuffle
 from shardctl.tfds.training.records import RecordReader
 from tests.tfdata.shuffle.shuffle_oracles import tf_order
 from tests.tfds_datasets import build_dataset

@@ -17,9 +17,8 @@ from shardctl.order.order import Order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.stages.text import parse_stages
-from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
-from shardctl.verbs.resume.seen import resume_unseen
 from tests.cases import FUZZ, check_cases
 from tests.order.order_cases import changed, elements
 from tests.order.toy_pipelines import (

@@ -356,8 +356,8 @@ def test_only_what_is_left_is_read(tmp_path: Path) -> None:
     import tensorflow as tf
     import tensorflow_datasets as tfds
 
-    from shardctl.tfds.graphs.own_elements import OwnElements
     from shardctl.tfds.inspecting.inspect import inspect
+    from shardctl.tfds.training.own_elements import OwnElements
 
     folder = build_dataset(tmp_path, splits={"train": [5] * 20})
     decoded = []

@@ -6,9 +6,9 @@ from shardctl.errors import ShardctlError
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.tfds.verifying import verify as plan_promises
 from shardctl.tfds.verifying.verify import looked_at
+from shardctl.verbs.resume.answer import resume_unseen
 from shardctl.verbs.resume.apply_plan import applied
 from shardctl.verbs.resume.proof import BrokenPromise
-from shardctl.verbs.resume.seen import resume_unseen
 from tests.cases import add_cases
 from tests.verbs.resume.plan_cases import SEEN, TOY, is_of_another_pipeline, mutants, plans
 

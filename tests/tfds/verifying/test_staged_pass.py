@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardctl.stages.text import parse_stages
-from shardctl.tfds.stage_calls import StageCalls
+from shardctl.tfds.training.pipeline import StageCalls
 from shardctl.tfds.verifying.real_files import fitted_epoch, flattened, shape_of
 
 

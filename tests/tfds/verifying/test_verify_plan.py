@@ -16,9 +16,8 @@ from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.tfds.verifying.real_files import RealFiles
 from shardctl.tfds.verifying.verify import verify_plan
-from shardctl.verbs.resume.answer import BufferMode, resume
+from shardctl.verbs.resume.answer import BufferMode, resume, resume_unseen
 from shardctl.verbs.resume.hosts import HostsMode, resume_on_hosts
-from shardctl.verbs.resume.seen import resume_unseen
 from tests.cases import check_cases
 from tests.order.order_cases import changed
 from tests.order.toy_pipelines import (

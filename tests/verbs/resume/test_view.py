@@ -15,10 +15,9 @@ from shardctl.draw.tables import PLAIN, Screen
 from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
 from shardctl.verbs.resume.proof import BrokenPromise, Proof
-from shardctl.verbs.resume.seen import resume_unseen
 from shardctl.verbs.resume.view import (
     proof_line,
     resume_document,
