@@ -17,7 +17,7 @@ from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.dataset.dataset import DEADLY, Dataset, FileFinding, Split
 from shardctl.errors import MissingDependencyError
 from shardctl.metadata.files_on_disk import none_here
-from shardctl.metadata.index.count import Known, count_files
+from shardctl.metadata.index.count import count_files
 from shardctl.metadata.index.workers import Runner
 from shardctl.records.contents import Damage, FileContents
 from shardctl.records.read_file import why_not_read
@@ -168,7 +168,6 @@ def read_record_files(
     counts = count_files(
         [StoredFile(path=path, num_bytes=num_bytes) for path, num_bytes in files.values()],
         file_format,
-        Known(None, None),
         checksums=True,
         runner=runner,
         jobs=jobs,
