@@ -12,9 +12,7 @@ import shardctl.tfds
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import DatasetError
 from shardctl.tfds.builder_layout import dataset_of, in_order_of
-from tests.order.toy_pipelines import (
-    Toys,
-)
+from tests.order.toy_pipelines import Toys
 from tests.tfds_datasets import build_dataset
 
 

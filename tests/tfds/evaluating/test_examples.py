@@ -81,13 +81,7 @@ def test_ids_are_those_of_all_folders(tmp_path: Path) -> None:
     found = []
     for index in range(3):
         batches = shardctl.tfds.evaluation(
-            builder,
-            "test",
-            {"host_by": "files"},
-            batch=2,
-            hosts=3,
-            host=index,
-            add_tfds_id=True,
+            builder, "test", {"host_by": "files"}, batch=2, hosts=3, host=index, add_tfds_id=True
         )
         found += [
             name.decode() for e, mask in batches.as_numpy_iterator() for name in e["tfds_id"][mask]

@@ -48,9 +48,7 @@ def test_it_is_the_pipeline_written_by_hand(toys: Toys) -> None:
 
 
 @pytest.mark.fuzz
-def test_it_is_the_pipeline_written_by_hand_fuzzed(
-    toys: Toys,
-) -> None:
+def test_it_is_the_pipeline_written_by_hand_fuzzed(toys: Toys) -> None:
     check_cases(cases(), checker(toys), FUZZ // 4, fuzz=True)
 
 

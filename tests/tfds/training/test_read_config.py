@@ -18,13 +18,7 @@ from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
 from tests.cases import FUZZ, check_cases
 from tests.order.order_cases import changed
-from tests.order.toy_pipelines import (
-    SPLITS,
-    Case,
-    Toy,
-    Toys,
-    as_line,
-)
+from tests.order.toy_pipelines import SPLITS, Case, Toy, Toys, as_line
 from tests.tfds_datasets import build_dataset, read_ids
 from tests.verbs.resume.stopped_pipelines import (
     from_a_file,
@@ -127,9 +121,7 @@ def test_a_plan_file_goes_into_tfds_load(tmp_path: Path) -> None:
     ],
 )
 def test_options_that_the_plan_fixes_are_refused(
-    toys: Toys,
-    options: dict[str, Any],
-    message: str,
+    toys: Toys, options: dict[str, Any], message: str
 ) -> None:
     plan = resume(toys["plain"].dataset, "train", consumed=3)
     with pytest.raises(UsageError, match=message):
@@ -146,8 +138,7 @@ def test_an_unordered_decoding_is_refused(toys: Toys) -> None:
 
 
 def test_shuffled_files_another_split_and_another_dataset_are_refused(
-    toys: Toys,
-    tmp_path: Path,
+    toys: Toys, tmp_path: Path
 ) -> None:
     import tensorflow_datasets as tfds
 

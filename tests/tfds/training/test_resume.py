@@ -21,12 +21,7 @@ from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
 from tests.cases import FUZZ, check_cases
 from tests.order.order_cases import changed, elements
-from tests.order.toy_pipelines import (
-    SPLITS,
-    Case,
-    Toys,
-    as_line,
-)
+from tests.order.toy_pipelines import SPLITS, Case, Toys, as_line
 from tests.tfds_datasets import build_dataset
 from tests.verbs.resume.stopped_pipelines import (
     from_a_file,
@@ -107,10 +102,7 @@ def check_stops(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("buffered", [False, True])
-def test_it_continues_as_the_uninterrupted_pipeline(
-    toys: Toys,
-    buffered: bool,
-) -> None:
+def test_it_continues_as_the_uninterrupted_pipeline(toys: Toys, buffered: bool) -> None:
     check_stops(partial(check_exact, toys), buffered, 2)
 
 
@@ -134,9 +126,7 @@ SETTINGS = ReadSettings(
 @pytest.mark.slow
 @pytest.mark.parametrize(("host_by", "consumed"), [("even", [40, 31, 33]), ("files", [24, 9, 60])])
 def test_other_hosts_read_what_is_left_and_then_whole_epochs(
-    toys: Toys,
-    host_by: Any,
-    consumed: list[int],
+    toys: Toys, host_by: Any, consumed: list[int]
 ) -> None:
     toy = toys["plain"]
     settings = changed(SETTINGS, host_by=host_by, batch=None)
