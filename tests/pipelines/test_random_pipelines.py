@@ -110,11 +110,3 @@ def test_a_tuple_of_batches_is_another_order_than_a_batch_of_tuples(tf: Any) -> 
     assert one_pass(batches, (batch, batch)) == [0, 1, 10, 11, 2, 3, 12, 13]
 
 
-def test_the_generator_draws_weights_of_every_kind() -> None:
-    sources = [
-        random_pipeline(random.Random(seed), range_source, Habits(mixtures=0.9)).pipeline.source
-        for seed in range(60)
-    ]
-    weights = [one.weights for one in sources if isinstance(one, SampleFromDatasets)]
-    assert None in weights
-    assert any(isinstance(one, tuple) for one in weights)

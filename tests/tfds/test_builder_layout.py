@@ -28,21 +28,6 @@ def test_the_layout_of_a_builder_is_that_of_its_metadata(toys: Toys) -> None:
             assert (one.files, one.shard_lengths) == (split.files, split.shard_lengths), name
 
 
-def test_several_folders_are_parts_of_a_split(tmp_path: Path) -> None:
-    import tensorflow_datasets as tfds
-
-    folders = [
-        build_dataset(tmp_path / day, splits={"train": lengths}, with_files=False)
-        for day, lengths in (("mon", [3, 0]), ("tue", [5]))
-    ]
-    found = dataset_of(tfds.builder_from_directories([str(folder) for folder in folders]))
-    (train,) = found.splits
-    assert train.shard_lengths == (3, 0, 5)
-    assert [train.location(shard)[0] for shard in range(3)] == [
-        str(folders[0]),
-        str(folders[0]),
-        str(folders[1]),
-    ]
 
 
 def test_a_config_and_a_size_are_those_of_the_builder(tmp_path: Path) -> None:

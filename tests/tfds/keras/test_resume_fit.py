@@ -131,12 +131,6 @@ def test_steps_per_epoch_cut_the_one_order_of_all_epochs(builder: Any, tmp_path:
     assert script.position.consumed == 45
 
 
-@pytest.mark.slow
-def test_initial_epoch_goes_on_with_that_epoch(builder: Any, tmp_path: Path) -> None:
-    script = Script(builder=builder, backup=tmp_path / "backup")
-    whole, _ = whole_run(script)
-    script.run(initial_epoch=2)
-    assert [ids for _, ids in script.log] == list(whole.values())[8:]
 
 
 @pytest.mark.slow

@@ -64,21 +64,5 @@ def test_all_of_several_folders_has_no_order_to_keep_a_place_in(toys: Toys) -> N
     assert shardctl.tfds.Position(builder, "test+train", settings).num_examples == 60
 
 
-def test_a_global_seed_that_the_settings_do_not_have_is_refused(toys: Toys) -> None:
-    import tensorflow as tf
-
-    builder, shuffled = toys["plain"].builder, ReadSettings(shuffle_seed=1)
-    tf.random.set_seed(5)
-    try:
-        with pytest.raises(UsageError, match=r"set_seed\(5\) is in force"):
-            shardctl.tfds.pipeline(builder, "train", shuffled)
-        shardctl.tfds.pipeline(builder, "train")
-        shardctl.tfds.pipeline(builder, "train", changed(shuffled, global_seed=5))
-    finally:
-        tf.random.set_seed(None)
-    shardctl.tfds.pipeline(builder, "train", shuffled)
 
 
-def test_an_order_that_nothing_fixes_is_refused(toys: Toys) -> None:
-    with pytest.raises(UnpredictableOrderError, match="without a seed"):
-        shardctl.tfds.pipeline(toys["plain"].builder, "train", ReadSettings(shuffle_files=True))

@@ -168,16 +168,6 @@ def test_a_buffer_of_a_host_of_ds_shard_is_read_separately(toys: Toys) -> None:
     assert len(lines_read(toys["plain"], later, toys["plain"].builder, epoch=1)) == 37
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("host_by", ["even", "examples"])
-def test_what_a_buffer_without_a_seed_had_read_is_passed_by(toys: Toys, host_by: Any) -> None:
-    toy, host = toys["plain"], Host(index=1, count=2)
-    settings = ReadSettings(buffer=5, epochs=2, host=host, host_by=host_by)
-    bare = changed(settings, buffer=None)
-    whole = lines_read(toy, resume(toy.dataset, "train", bare, consumed=0), toy.builder)
-    plan = resume(toy.dataset, "train", settings, consumed=3, mode="at-most-once")
-    assert lines_read(toy, plan, toy.builder) == whole[3 + 5 - 1 :]
-    assert sorted(lines_read(toy, plan, toy.builder, epoch=1)) == sorted(whole)
 
 
 def test_a_plan_in_exact_order_through_a_buffer_is_for_resume(toys: Toys) -> None:
