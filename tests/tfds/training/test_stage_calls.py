@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pytest
 
 from shardctl.errors import UsageError
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import HOST_MODES, Host, HostBy
 from shardctl.stages.pipelines import sources_of
-from shardctl.stages.stages import Pipeline, Read, SampleFromDatasets, Shared, Values
+from shardctl.stages.stages import Pipeline, SampleFromDatasets, Shared, Values
 from shardctl.stages.text import parse_stages
 from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
-from shardctl.tfds.training.pipeline import StageCalls
+from shardctl.tfds.training.pipeline import (
+    StageCalls,
+    input_context_of_host,
+    shard_of_host,
+    split_of_host,
+)
 from tests.cases import add_cases
 
 TEXTS = (
@@ -59,32 +66,32 @@ def passes(dataset: Any) -> list[Any]:
 def test_stages_are_the_calls_of_a_script(text: str, by_hand: Callable[[Any, Any], Any]) -> None:
     import tensorflow as tf
 
-    def read(_: Read) -> Any:
-        return tf.data.Dataset.range(11)
-
-    made = StageCalls(reader=read).dataset(parse_stages(text))
+    made = _calls().dataset(parse_stages(text))
     # One stage parts another from the next as it does in a script, so later passes agree too.
     assert passes(made) == passes(by_hand(tf.data.Dataset, tf.data.Dataset.range(11)))
     add_cases(3)
 
 
-def test_pairs_are_the_seeds_of_kernels() -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "shuffle(5, {}) | map | repeat(2)",
+        "sample_from_datasets([a, b], weights=[1.0, 2.0], {})",
+        "sample_from_datasets([a, b], {}, rerandomize_each_iteration=True)",
+    ],
+)
+def test_pairs_are_the_seeds_of_kernels(text: str) -> None:
+    one, two = (_calls().dataset(parse_stages(text.format(seed))) for seed in SEEDS)
+    assert passes(one) == passes(two)
+
+
+SEEDS = ("seed=7", "seed=(87654321, 7)")
+
+
+def _calls() -> StageCalls:
     import tensorflow as tf
 
-    def read(_: Read) -> Any:
-        return tf.data.Dataset.range(11)
-
-    for stated, pair in (("seed=7", "seed=(87654321, 7)"),):
-        for text in (
-            f"shuffle(5, {stated}) | map | repeat(2)",
-            f"sample_from_datasets([a, b], weights=[1.0, 2.0], {stated})",
-            f"sample_from_datasets([a, b], {stated}, rerandomize_each_iteration=True)",
-        ):
-            one, two = (
-                StageCalls(reader=read).dataset(parse_stages(said))
-                for said in (text, text.replace(stated, pair))
-            )
-            assert passes(one) == passes(two)
+    return StageCalls(reader=lambda _: tf.data.Dataset.range(11))
 
 
 def test_a_shared_dataset_is_one_object() -> None:
@@ -104,23 +111,16 @@ def test_a_shared_dataset_is_one_object() -> None:
 
 
 def test_code_of_the_script_is_refused() -> None:
-    import tensorflow as tf
-
     for text in ("filter", "flat_map"):
         with pytest.raises(UsageError, match="code of the script"):
-            StageCalls(reader=lambda _: tf.data.Dataset.range(3)).dataset(parse_stages(text))
+            _calls().dataset(parse_stages(text))
 
 
 _SEEDS = shuffle_kernel_seeds(7, None)
 
 
-def _no_reader(read: object) -> Any:
-    raise AssertionError(read)
-
-
 def _made(source: SampleFromDatasets) -> list[int]:
-    dataset = StageCalls(reader=_no_reader).dataset(Pipeline(source=source))
-    return [int(number) for number in dataset]
+    return [int(number) for number in _calls().dataset(Pipeline(source=source))]
 
 
 _INPUTS = tuple(Pipeline(source=Values(values=(10 * number,) * 20)) for number in range(3))
@@ -150,3 +150,31 @@ def test_a_mixture_by_the_seeds_of_the_kernel_is_that_of_its_seed() -> None:
     )
     assert by_seed == by_pair
     assert len(by_seed) == 60
+
+
+# The calls of the host modes: each does what the core says of its mode.
+
+
+def _shared(settings: ReadSettings, mode: HostBy, count: int) -> list[int]:
+    import tensorflow as tf
+
+    numbers = tf.data.Dataset.range(count)
+    return [int(n) for n in shard_of_host(numbers, settings, mode).as_numpy_iterator()]
+
+
+@pytest.mark.parametrize("word", get_args(HostBy))
+def test_each_host_mode_does_what_it_says(word: HostBy) -> None:
+    import tensorflow_datasets as tfds
+
+    host, mode, alone = Host(index=1, count=3), HOST_MODES[word], ReadSettings(host_by=word)
+    assert (split_of_host("train", alone), input_context_of_host(alone)) == ("train", None)
+    assert _shared(alone, "files", 3) == _shared(alone, "examples", 3) == [0, 1, 2]
+    settings = ReadSettings(host=host, host_by=word)
+    split = split_of_host("train", settings)
+    assert split == (tfds.even_splits("train", 3)[1] if word == "even" else "train")
+    context = input_context_of_host(settings)
+    given = None if context is None else (context.num_input_pipelines, context.input_pipeline_id)
+    assert given == ((3, 1) if word == "files" else None)
+    assert _shared(settings, "files", 8) == list(range(8))[mode.own_instructions(8, host)]
+    stride, phase = mode.stride_and_phase(host)
+    assert _shared(settings, "examples", 8) == list(range(8))[phase::stride]
