@@ -194,7 +194,7 @@ _NAMES = {
     "api.arguments": "read_plan read_snapshot",
     "api.diff": "compare_reports diff",
     "api.list_datasets": "list_datasets",
-    "dataset.dataset": "Dataset Split FileFinding",
+    "dataset.dataset": "Dataset FileFinding Split",
     "metadata.index.answer": "Index",
     "metadata.index.beam_runner": "beam_runner",
     "metadata.index.index": "index",

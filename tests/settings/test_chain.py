@@ -34,5 +34,3 @@ def test_stages_that_are_the_chain(text: str, chain: tuple[object, ...]) -> None
 )
 def test_stages_that_are_another_chain(text: str) -> None:
     assert chain_of(parse_stages(text), reads_alike=True) is None
-
-

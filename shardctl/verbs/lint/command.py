@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from shardctl.cli.completion import values as completion
+from shardctl.cli import completion
 from shardctl.cli.options.dataset import (
     DatasetOptions,
     chosen_dataset,

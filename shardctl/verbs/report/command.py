@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from shardctl.base.phrase import option_name
 from shardctl.base.text import quoted
-from shardctl.cli.completion import values as completion
+from shardctl.cli import completion
 from shardctl.cli.options.dataset import (
     DatasetOptions,
     chosen_dataset,
@@ -15,10 +15,10 @@ from shardctl.cli.options.dataset import (
     project_here,
 )
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.places import all_in_force
 from shardctl.cli.options.shared import SpecArgument, Switch, number, option
 from shardctl.cli.output import Formats, OutputOptions, as_json, as_text, as_yaml, warn
 from shardctl.errors import UsageError
+from shardctl.verbs.config.options import all_in_force
 from shardctl.verbs.lint.command import UsageOptions, usage_of
 
 if TYPE_CHECKING:

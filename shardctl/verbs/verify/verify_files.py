@@ -35,10 +35,9 @@ from shardctl.metadata.index.workers import Runner, RunnerLike, checked_jobs
 from shardctl.records.contents import Damage, FileContents
 from shardctl.records.read_file import why_not_read
 from shardctl.spec.reads import Reads
-from shardctl.stores.anywhere import answers, is_file
-from shardctl.stores.paths import file_in
+from shardctl.stores.paths import RemotePath, file_in, is_remote, path_of
 from shardctl.stores.store import StoredFile
-from shardctl.verbs.verify.file_checks import Place, missing_as_one, note_finding, read_record_files
+from shardctl.stores.stores import answers, is_file
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
