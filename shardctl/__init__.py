@@ -96,7 +96,7 @@ if TYPE_CHECKING:
 
     from shardctl import tfds as tfds
     from shardctl.api.arguments import read_plan as read_plan, read_snapshot as read_snapshot
-    from shardctl.api.compare_reports import compare_reports as compare_reports
+    from shardctl.api.diff import compare_reports as compare_reports
     from shardctl.api.diff import diff as diff
     from shardctl.api.list_datasets import list_datasets as list_datasets
     from shardctl.dataset.dataset import Dataset as Dataset, Split as Split
@@ -159,7 +159,7 @@ if TYPE_CHECKING:
     from shardctl.verbs.quality.score import Metric as Metric, Score as Score
     from shardctl.verbs.report.compare import ReportComparison as ReportComparison
     from shardctl.verbs.report.answer import Report as Report, report as report
-    from shardctl.verbs.report.shown import NotShown as NotShown
+    from shardctl.verbs.report.question import NotShown as NotShown
     from shardctl.verbs.resume.hosts import resume_on_hosts as resume_on_hosts
     from shardctl.verbs.resume.proof import Proof as Proof, prove as prove
     from shardctl.verbs.resume.answer import (
@@ -167,7 +167,7 @@ if TYPE_CHECKING:
         resume as resume,
         resume_loader as resume_loader,
     )
-    from shardctl.verbs.resume.seen import resume_unseen as resume_unseen
+    from shardctl.verbs.resume.answer import resume_unseen as resume_unseen
     from shardctl.verbs.simulate.answer import Simulation as Simulation, simulate as simulate
     from shardctl.verbs.snapshot.answer import TakenSnapshot as TakenSnapshot, snapshot as snapshot
     from shardctl.verbs.verify.answer import Verification as Verification
@@ -192,8 +192,7 @@ __version__ = "0.2.0"
 # The modules of the public names, each loaded when a name of it is first used.
 _NAMES = {
     "api.arguments": "read_plan read_snapshot",
-    "api.compare_reports": "compare_reports",
-    "api.diff": "diff",
+    "api.diff": "compare_reports diff",
     "api.list_datasets": "list_datasets",
     "dataset.dataset": "Dataset FileFinding Split",
     "metadata.index.answer": "Index",
@@ -205,8 +204,8 @@ _NAMES = {
     "saved.resume_plan": "HostShare PlanListing ResumePlan",
     "saved.snapshot": "Snapshot",
     "settings.read_settings": "ReadSettings",
-    "spec.subsplit": "FileInstruction",
     "spec.host": "Host",
+    "spec.subsplit": "FileInstruction",
     "tfds.inspecting.inspect": "inspect",
     "tfds.verifying.verify": "verify",
     "verbs.diff.answer": "Diff PinnedOrder",
@@ -229,11 +228,10 @@ _NAMES = {
     "verbs.quality.score": "Metric Score",
     "verbs.report.answer": "Report report",
     "verbs.report.compare": "ReportComparison",
-    "verbs.report.shown": "NotShown",
-    "verbs.resume.answer": "LoaderPlan resume resume_loader",
+    "verbs.report.question": "NotShown",
+    "verbs.resume.answer": "LoaderPlan resume resume_loader resume_unseen",
     "verbs.resume.hosts": "resume_on_hosts",
     "verbs.resume.proof": "Proof prove",
-    "verbs.resume.seen": "resume_unseen",
     "verbs.simulate.answer": "Simulation simulate",
     "verbs.snapshot.answer": "TakenSnapshot snapshot",
     "verbs.verify.answer": "Verification",
@@ -269,7 +267,7 @@ PROVIDERS.update(
     html="api.tables:html_of",
     installed_version="metadata.loader_versions:installed_version",
     kept="metadata.seen_file:read_kept",
-    listed="metadata.index.listed:listed_spec",
+    listed="metadata.index.listing:listed_spec",
     comparison_body="verbs.report.compared:comparison_body",
     comparison_page="verbs.report.compared:comparison_page",
     report_body="verbs.report.page:report_body",
@@ -306,7 +304,7 @@ def read_dataset(
     <Dataset mnist:3.0.1: train of 60,000 examples in 1 shard, test of 10,000 examples in 1 shard>
     """
     from shardctl.metadata.reference import read_dataset as read
-    from shardctl.stores.file_text import working_folder
+    from shardctl.stores.paths import working_folder
 
     return read(refs, data_dir=data_dir, env=os.environ, cwd=working_folder(), cache=cache)
 

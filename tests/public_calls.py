@@ -23,7 +23,7 @@ import shardctl.grain
 import shardctl.tfds
 import shardctl.torch
 from shardctl import Dataset, FileFinding, Host, PinnedOrder, Query, ReadSettings, Split, Usage
-from shardctl.metadata.index.counting.local_runner import LocalRunner
+from shardctl.metadata.index.workers import LocalRunner
 from tests.public_world import Call, World
 
 
@@ -692,7 +692,6 @@ CALLS: Mapping[str, list[Call]] = {
                 "keep_going": True,
                 "jobs": 2,
                 "cache": False,
-                "earlier": "layout.yaml",
                 "watch": _watch,
             },
         ),

@@ -15,7 +15,7 @@ import shardctl.tfds
 from shardctl import Dataset, Host, PinnedOrder, ReadSettings, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.files.documents import to_yaml
-from shardctl.metadata.index.document import index_document
+from shardctl.metadata.index.answer import index_document
 from shardctl.order.order import Order
 from shardctl.saved.plan_file import plan_yaml
 from shardctl.saved.snapshot_file import snapshot_yaml

@@ -114,7 +114,7 @@ def test_every_path_exists() -> None:
 def test_a_path_that_is_not_there_is_noticed() -> None:
     assert not exists("core/nowhere.py")
     assert not exists("core/nowhere/")
-    assert not exists("base/text.py")
+    assert not exists("core/text.py")
 
 
 @pytest.mark.parametrize("change", _CHANGES)

@@ -1,4 +1,4 @@
-"""Very many shards take little memory; tests/benchmarks/test_memory.py has ten million."""
+"""Very many shards take little memory; tests/benchmarks has ten million."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def test_the_version_is_one_of_semantic_versioning() -> None:
 def test_data_files_lie_in_the_package() -> None:
     package = resources.files("shardctl")
     assert package.joinpath("py.typed").is_file()
-    catalog = package.joinpath("readers", "catalog", "imagenet2012.json")
+    catalog = package.joinpath("metadata", "catalog", "imagenet2012.json")
     assert json.loads(catalog.read_text("utf-8"))["entries"]
     assert package.joinpath("guide", "resume.md").read_text("utf-8").startswith("# ")
 
@@ -209,7 +209,7 @@ for name, loader in LOADERS.items():
     shardctl.snapshot("mnist", "train[:100]", settings)
     check(name)
 from shardctl.live import compare, library, process, real_data, verify
-from shardctl.loaders.library import library_of
+from shardctl.loaders.loader import library_of
 for name in LOADERS:
     library_of(LOADERS[name])
 check("bridge")

@@ -12,14 +12,13 @@ from shardctl.base.arguments import checked
 from shardctl.base.text import quoted
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
-from shardctl.metadata.dataset_name import parse_dataset_name
+from shardctl.metadata.names import parse_dataset_name
 from shardctl.metadata.reference import read_dataset, ref_from
 from shardctl.saved import plan_file
-from shardctl.saved.comparable_file import read_comparable
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.saved.snapshot import Snapshot
-from shardctl.stores.file_text import working_folder
-from shardctl.stores.stores import is_remote
+from shardctl.saved.snapshot_file import read_comparable
+from shardctl.stores.paths import is_remote, working_folder
 
 _DATA_DIR: ContextVar[str | None] = ContextVar("data_dir", default=None)
 _CACHE: ContextVar[bool] = ContextVar("cache", default=True)

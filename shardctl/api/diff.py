@@ -1,43 +1,69 @@
-"""Where and why do two orders, or two plans, differ, given as values or as their files?"""
+"""Where two orders, plans or pipelines differ: given as values or as their files."""
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from shardctl.base.arguments import checked, made_kind
+from shardctl.api.settings_file import stated_settings
+from shardctl.base.arguments import Kind, checked, made_kind
+from shardctl.base.progress import Watch
 from shardctl.base.text import printable, quoted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
-from shardctl.errors import DatasetError, UsageError
+from shardctl.draw.setting_origins import located
+from shardctl.errors import DatasetError, ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.files.fields import said_about
-from shardctl.metadata.reference import read_dataset
-from shardctl.saved.comparable_file import listing_of_plan, read_comparable
-from shardctl.saved.pinned_sources import dataset_as_given, ref_as_pinned, spec_as_pinned
+from shardctl.files.parse import is_json
+from shardctl.metadata.project_file import Project, read_project
+from shardctl.metadata.reference import Fallback, choose_dataset, read_dataset
+from shardctl.order.plan_order import plan_order
 from shardctl.saved.resume_plan import ListedPlan, PlanListing, ResumePlan
-from shardctl.saved.snapshot import Snapshot
+from shardctl.saved.snapshot import Snapshot, ref_as_pinned, spec_as_pinned
+from shardctl.saved.snapshot_file import listing_of_plan, parse_comparable, read_comparable
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.spec.reads import reads_of
-from shardctl.stores.file_text import working_folder
+from shardctl.stores.paths import working_folder
+from shardctl.stores.stores import read_file
 from shardctl.verbs.diff.answer import EXACT_LIMIT, Diff, PinnedOrder, settings_to_fall_back_on
 from shardctl.verbs.diff.answer import diff as compare
 from shardctl.verbs.diff.plans import PlansDiff, diff_plans
 from shardctl.verbs.plan.answer import Plans
-from shardctl.verbs.snapshot.answer import TakenSnapshot, snapshot_in
+from shardctl.verbs.report.answer import Report
+from shardctl.verbs.report.compare import ReportComparison, Side, compare_sides
+from shardctl.verbs.snapshot.answer import TakenSnapshot, snapshot
 
-_Values = Snapshot | TakenSnapshot | PinnedOrder | ResumePlan | Plans | PlanListing
+_Snapshots = Snapshot | TakenSnapshot | PinnedOrder
+_Plans = ResumePlan | Plans | PlanListing
+_Path = str | os.PathLike[str]
 
 
-def _comparable(given: object) -> object | None:
-    return given if isinstance(given, _Values | str | os.PathLike) else None
+def _one_of(values: Any, needed: str, several: str) -> Kind:
+    def given_as(given: object) -> object | None:
+        return given if isinstance(given, values | str | os.PathLike) else None
+
+    return made_kind(given_as, needed=f"the path of a snapshot or of {needed},", several=several)
 
 
-_KIND = made_kind(
-    _comparable,
-    needed="the path of a snapshot or of a plan, or what snapshot, plan or resume returns,",
-    several="snapshots and plans",
-)
-Comparable = Annotated[_Values | str | os.PathLike[str], _KIND]
+Comparable = Annotated[
+    _Snapshots | _Plans | _Path,
+    _one_of(
+        _Snapshots | _Plans,
+        "a plan, or what snapshot, plan or resume returns",
+        "snapshots and plans",
+    ),
+]
+ComparedReport = Annotated[
+    _Snapshots | Report | _Path,
+    _one_of(
+        _Snapshots | Report,
+        "a settings file, or what snapshot or report returns",
+        "snapshots, settings files and reports",
+    ),
+]
 
 
 @checked
@@ -80,14 +106,12 @@ def diff(
     >>> shardctl.diff(before, spec="test[1:]").first.actual
     1
     """
-    if exact_limit < 0:
-        raise UsageError(f"exact_limit={exact_limit}: a number from 0 is needed")
     first, label = _opened(expected, "expected")
     if actual is None:
         if isinstance(first, PlanListing):
             raise UsageError("expected is a plan; give actual, another to compare it with")
-        today = _now(first, expected, dataset, spec, settings)
-        return compare(first, today, exact_limit=exact_limit)
+        now = _now(first, expected, dataset, spec, settings)
+        return compare(first, now, exact_limit=exact_limit)
     if not (dataset is None and spec is None and settings is None):
         raise UsageError(
             "dataset, spec and settings are about the order as it is now; leave them out, or actual"
@@ -110,29 +134,29 @@ def _opened(given: Any, name: str) -> tuple[PinnedOrder | PlanListing, str]:
     if isinstance(given, str | os.PathLike):
         label = printable(os.fspath(given))
         given = read_comparable(Path(given))
-    if isinstance(given, PinnedOrder):
-        return given, given.label
-    if isinstance(given, TakenSnapshot):
-        return PinnedOrder(snapshot=given.snapshot, label=label, live=given.live), label
-    if isinstance(given, Snapshot):
-        return PinnedOrder(snapshot=given, label=label), label
+    if isinstance(given, _Snapshots):
+        pinned = _pinned(given, label)
+        return pinned, pinned.label
     if isinstance(given, ResumePlan):
         return listing_of_plan(given), label
     return _listing(given) if isinstance(given, Plans) else given, label
 
 
+def _pinned(given: Snapshot | TakenSnapshot | PinnedOrder, label: str) -> PinnedOrder:
+    if isinstance(given, PinnedOrder):
+        return given
+    if isinstance(given, TakenSnapshot):
+        return PinnedOrder(snapshot=given.snapshot, label=label, live=given.live)
+    return PinnedOrder(snapshot=given, label=label)
+
+
 def _listing(plans: Plans) -> PlanListing:
-    def listed(index: int) -> ListedPlan:
-        plan = plans.plans[index]
+    listed = []
+    for plan in plans.plans:
         host = "" if plan.host is None else f", host {plan.host.index} of {plan.host.count}"
         reads = reads_of(plans.dataset, plan.ranges)
-        return ListedPlan(title=f"{printable(plan.spec)}{host}", reads=reads)
-
-    return PlanListing(
-        kind="plan",
-        dataset=plans.dataset.identity,
-        plans=tuple(map(listed, range(len(plans.plans)))),
-    )
+        listed.append(ListedPlan(title=f"{printable(plan.spec)}{host}", reads=reads))
+    return PlanListing(kind="plan", dataset=plans.dataset.identity, plans=tuple(listed))
 
 
 def _now(
@@ -149,13 +173,13 @@ def _now(
         settings = ReadSettings(**settings_to_fall_back_on(kept, here))
     settings = as_settings(settings)
     spec = spec_as_pinned(kept, settings) if spec is None else spec
-    taken = snapshot_in(here, spec, settings, version=kept.tree.version)
+    taken = snapshot(here, spec, settings)
     return PinnedOrder(snapshot=taken.snapshot, label="today", live=taken.live)
 
 
 def _named_by(pinned: PinnedOrder, given: object) -> Dataset:
     if pinned.live is not None:
-        return dataset_as_given(pinned.live)
+        return pinned.live.dataset_as_given
     kept, folder = pinned.snapshot, working_folder()
     if isinstance(given, str | os.PathLike):
         folder /= Path(given).parent
@@ -164,3 +188,176 @@ def _named_by(pinned: PinnedOrder, given: object) -> Dataset:
             return read_dataset(kept.refs or (ref_as_pinned(kept),), env=os.environ, cwd=folder)
     except DatasetError as error:
         raise DatasetError(f"{error}; say where the dataset is with --dataset REF") from error
+
+
+# Two pipelines side by side, of snapshots and settings files.
+
+
+@checked
+def compare_reports(
+    a: ComparedReport,
+    b: ComparedReport,
+    *,
+    dataset: DatasetLike | None = None,
+    spec: str | None = None,
+    hosts: int | None = None,
+    devices: int = 1,
+    evaluated: str | None = None,
+    watch: Watch | None = None,
+) -> ReportComparison:
+    """Return two pipelines side by side: where their orders part, and how each is shuffled.
+
+    A snapshot counts as it was pinned, and its dataset need not be there.
+
+    Args:
+        a: a snapshot or the settings file of a project: its path, or what `snapshot`,
+            `read_snapshot` or `report` returned. It is the expected one.
+        b: another one.
+        dataset: what settings files read, in place of what they name; paths in a file are relative
+            to it.
+        spec: what settings files read; None is that of the snapshot beside them, else `train`.
+        hosts: how many hosts share the examples; None is what the settings say, else 8.
+        devices: how many each host has, which share its batch in an evaluation.
+        evaluated: what an evaluation reads; None is as of `evaluate`, of a snapshot none.
+        watch: is called as the work proceeds, with what is counted, how much is done, of how much.
+
+    Returns:
+        A ReportComparison: `equal`, `diff`, `settings`, and of each side `quality`, `hosts` and
+        `evaluation`. What cannot be told is a `NotShown` with the reason.
+
+    Raises:
+        DatasetError: a file cannot be read or is broken, or a dataset is not there.
+        UsageError: both are one file, a file is a plan, settings are at fault, or a number is below
+            1.
+
+    >>> import shardctl
+    >>> before = shardctl.snapshot("mnist", "test", {"shuffle_seed": 1})
+    >>> found = shardctl.compare_reports(before, shardctl.snapshot("mnist", "test", {"buffer": 9,
+    ...     "buffer_seed": 2}))
+    >>> found
+    <ReportComparison a, b: they part>
+    >>> [setting.name for setting in found.settings if setting.differs]
+    ['shuffle_files', 'shuffle_seed', 'reshuffle', 'buffer', 'buffer_seed', 'buffer_reshuffle']
+    """
+    refuse_one_file(a, b)
+    given = [opened_report(one, name) for one, name in ((a, "a"), (b, "b"))]
+    if not any(one.project for one in given) and (dataset is not None or spec is not None):
+        raise UsageError("--dataset and --spec are about settings files; snapshots are as they are")
+
+    def dataset_of(project: Project, fallback: Fallback | None) -> Dataset:
+        if dataset is not None:
+            return as_dataset(dataset)
+        where: dict[str, Any] = {"data_dir": None, "env": os.environ, "cwd": working_folder()}
+        return choose_dataset((), project=project, fallback=fallback, **where).dataset
+
+    def settings_of(project: Project) -> ReadSettings:
+        try:
+            return ReadSettings(**stated_settings(project))
+        except UsageError as error:
+            raise located(error, project, "read") from None
+
+    sides = sides_of(given, spec=spec, dataset_of=dataset_of, settings_of=settings_of)
+    return compare_sides(*sides, hosts=hosts, devices=devices, evaluated=evaluated, watch=watch)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened(Side):
+    """A side of a comparison, and the project of a settings file, which is no side yet."""
+
+    project: Project | None = None
+    folder: Path = Path()
+
+
+def refuse_one_file(a: object, b: object) -> None:
+    """Refuse two names of one file, which would be equal whatever is in it.
+
+    Raises:
+        UsageError: they are one file.
+    """
+    if not (isinstance(a, str | os.PathLike) and isinstance(b, str | os.PathLike)):
+        return
+    try:
+        is_one = os.path.samefile(a, b)
+    except (OSError, ValueError):
+        return  # what is wrong with it is said where it is read
+    if is_one:
+        raise UsageError(
+            f"{quoted(os.fspath(a), 200)} and {quoted(os.fspath(b), 200)} are one file; name "
+            "another to set beside it"
+        )
+
+
+# A document of ours begins with these; no key of a settings file is called so.
+_OF_DOCUMENTS = re.compile(rb"^(?:\xef\xbb\xbf)?\{?[\"']?(?:kind|format_version)[\"']?\s*:", re.M)
+_OF_JSON = re.compile(rb'"(?:kind|format_version)"\s*:')
+
+
+def opened_report(given: Any, name: str) -> Opened:
+    """Return what is compared of a side; `name` is what it is called where it is no file.
+
+    Raises:
+        DatasetError: the file cannot be read, or is broken.
+        UsageError: it is a plan.
+    """
+    if isinstance(given, _Snapshots):
+        pinned = _pinned(given, name)
+        return Opened(label=pinned.label, pinned=pinned)
+    if isinstance(given, Report):
+        of = given.question
+        return Opened(label=name, dataset=of.dataset, spec=of.spec, settings=of.settings)
+    path = Path(given)
+    label = printable(os.fspath(given))
+    data = read_file(path)
+    if not data.strip():
+        raise DatasetError(f"{label} is empty; it should hold a snapshot or settings")
+    if (_OF_JSON if is_json(data) else _OF_DOCUMENTS).search(data):
+        found = parse_comparable(data, source=label)
+        if not isinstance(found, Snapshot):
+            kind = "a plan to resume" if found.kind == "resume" else "a plan"
+            raise UsageError(
+                f"{quoted(label, 200)} is {kind}; snapshots and settings files are set side by "
+                "side, and shardctl diff compares plans"
+            )
+        pinned = PinnedOrder(snapshot=found, label=label)
+        return Opened(label=label, pinned=pinned, folder=path.parent)
+    return Opened(label=label, project=read_project(path), folder=path.parent)
+
+
+def sides_of(
+    opened: Sequence[Opened],
+    *,
+    spec: str | None,
+    dataset_of: Callable[[Project, Fallback | None], Dataset],
+    settings_of: Callable[[Project], ReadSettings],
+) -> list[Side]:
+    """Return what was opened as sides; a settings file is read as the two functions say.
+
+    One that names no dataset reads that of the snapshot beside it.
+
+    Raises:
+        ShardctlError: a dataset or settings at fault, with the file, and the line if it is known.
+    """
+    sides: list[Side] = []
+    for one, other in (opened, opened[::-1]):
+        if one.project is None:
+            sides.append(one)
+            continue
+        settings = settings_of(one.project)
+        fallback, own = None, spec
+        if other.pinned is not None:
+            kept = other.pinned.snapshot
+            refs = kept.refs or (ref_as_pinned(kept),)
+            fallback = Fallback(refs=refs, folder=other.folder, said_by=other.label)
+            own = spec_as_pinned(kept, settings) if spec is None else spec
+        dataset = dataset_of(one.project, fallback)
+        try:
+            plan_order(dataset, own, settings)
+        except UnpredictableOrderError:
+            pass  # of which the rest can be told
+        except ShardctlError as error:
+            found = located(error, one.project, "read")
+            if printable(one.label) in str(found):
+                raise found from None
+            raise type(error)(f"{one.label}: {found}") from None
+        sides.append(replace(one, dataset=dataset, spec=own, settings=settings))
+    return sides

@@ -8,13 +8,18 @@ from functools import partial
 
 from shardctl.base.arguments import checked
 from shardctl.errors import DatasetError
-from shardctl.metadata.catalog import catalog_datasets, catalog_names
-from shardctl.metadata.data_dirs import DataDirs, FoundDataset, data_dirs
-from shardctl.metadata.data_dirs import list_datasets as found_in
+from shardctl.metadata.names import (
+    DataDirs,
+    FoundDataset,
+    catalog_datasets,
+    catalog_names,
+    data_dirs,
+)
+from shardctl.metadata.names import list_datasets as found_in
 from shardctl.metadata.project_file import Project
 from shardctl.metadata.tfds_metadata import dataset_in
-from shardctl.stores.anywhere import answers
-from shardctl.stores.remote_path import RemotePath
+from shardctl.stores.paths import RemotePath
+from shardctl.stores.stores import answers
 from shardctl.verbs.list.answer import DatasetList, ListedDataset, may_have
 
 

@@ -16,7 +16,7 @@ from shardctl.files.documents import Document
 from shardctl.order.order import Order
 from shardctl.order.shard_map import blocks_of
 from shardctl.saved.head import head
-from shardctl.settings.document import settings_in_force
+from shardctl.settings.read_settings import settings_in_force
 from shardctl.settings.table import SETTINGS, InForce
 
 # Records of the examples of an order, and the line that names the pipeline.

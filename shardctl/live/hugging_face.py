@@ -14,17 +14,15 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.base.text import counted
 from shardctl.code.source import call, comment, keywords, literal
-from shardctl.live.library import DATA_LOADER, OfDataLoader, element_of
+from shardctl.live.library import DATA_LOADER, OfDataLoader, Source, element_of
 from shardctl.live.real_data import rows_of_files
 from shardctl.loaders.hugging_face_eras import era_of, is_read, of_tables
-from shardctl.loaders.library import Source, library
-from shardctl.loaders.loader import LOADERS
-from shardctl.loaders.loader_config import LoaderConfig
-from shardctl.loaders.stop import Stop
+from shardctl.loaders.loader import LOADERS, Stop, library
+from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.quality import ways
-from shardctl.verbs.verify.file_checks import file_path
+from shardctl.verbs.quality import loaders as ways
+from shardctl.verbs.verify.verify_files import file_path
 
 _COLUMN = "index"
 # What `split_dataset_by_node` calls the ways to share.
@@ -51,48 +49,48 @@ class HuggingFace(OfDataLoader):
     formats = frozenset({"parquet", "arrow"})
     source = "dataset"
 
-    def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
+    def batches(self, config: LoaderConfig, source: Source) -> Iterator[Int64s]:
         """Yield what one process hands out of all epochs, batch by batch."""
-        for examples in self._read(asked, self._of_source(asked, source)):
+        for examples in self._read(config, self._of_source(config, source)):
             yield np.array([example[_COLUMN] for example in examples], np.int64)
 
     def rows(
-        self, asked: LoaderConfig, files: Sequence[str], file_format: str
+        self, config: LoaderConfig, files: Sequence[str], file_format: str
     ) -> Generator[Sequence[Mapping[str, Any]]]:
         """Yield the same batches of rows as `load_dataset` reads them from Parquet or Arrow files.
 
         Where no tables are asked for, a generator streams the rows of the files.
         """
         datasets = library("datasets", self.loader)
-        if asked.streams and not of_tables(asked):
+        if config.streams and not of_tables(config):
             # By pyarrow: of a `load_dataset` in there each worker would read a share again.
             given = {"files": list(files), "file_format": file_format}
             dataset = datasets.IterableDataset.from_generator(rows_of_files, gen_kwargs=given)
-            yield from self._read(asked, dataset)
+            yield from self._read(config, dataset)
             return
         dataset = datasets.load_dataset(
-            file_format, data_files=list(files), split="train", streaming=asked.streams
+            file_format, data_files=list(files), split="train", streaming=config.streams
         )
         undecoded = _without_decoding(dataset.features)
         if undecoded is not None:
             dataset = dataset.cast(undecoded)
-        yield from self._read(asked, dataset)
+        yield from self._read(config, dataset)
 
-    def _read(self, asked: LoaderConfig, dataset: Any) -> Iterator[list[Any]]:
-        if asked.before_shuffle is not None:
-            dataset = _called(dataset, asked.before_shuffle)
-        names = {"dataset": dataset, "rank": asked.host, "world_size": asked.num_hosts}
+    def _read(self, config: LoaderConfig, dataset: Any) -> Iterator[list[Any]]:
+        if config.before_shuffle is not None:
+            dataset = _called(dataset, config.before_shuffle)
+        names = {"dataset": dataset, "rank": config.host, "world_size": config.num_hosts}
         names["DataLoader"] = _BatchesOfLists
-        self.run([*self._of_node(asked), *self.made(asked)], names)
-        yield from self.epochs(asked, names)
+        self.run([*self._of_node(config), *self.made(config)], names)
+        yield from self.epochs(config, names)
 
-    def told(self, asked: LoaderConfig) -> str:
+    def epoch_setter(self, config: LoaderConfig) -> str:
         """Return the stream; a Dataset has no set_epoch, since all its epochs have one order."""
-        return "dataset" if asked.streams else ""
+        return "dataset" if config.streams else ""
 
-    def imports(self, asked: LoaderConfig) -> Iterator[str]:
+    def imports(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the imports of what shares, and of the DataLoader."""
-        yield from self._of_node(asked)
+        yield from self._of_node(config)
         yield DATA_LOADER
 
     def imports_of_data(self, order: LoaderOrder) -> Iterator[str]:
@@ -102,8 +100,8 @@ class HuggingFace(OfDataLoader):
             yield "import pyarrow.parquet as pq"
 
     @staticmethod
-    def _of_node(asked: LoaderConfig) -> Iterator[str]:
-        yield "from datasets.distributed import split_dataset_by_node" if asked.shares else ""
+    def _of_node(config: LoaderConfig) -> Iterator[str]:
+        yield "from datasets.distributed import split_dataset_by_node" if config.shares else ""
 
     def data(self, spec: str, order: LoaderOrder) -> Iterator[str]:
         """Yield the lines that make the dataset whose examples the indices of an order count.
@@ -111,40 +109,40 @@ class HuggingFace(OfDataLoader):
         Subsplits of TFDS are no slices of `datasets`, so a part is selected by its indices.
         """
         yield from loaded(spec, order)
-        if order.asked.before_shuffle is not None:
+        if order.config.before_shuffle is not None:
             yield "# The call of the script, with its own arguments."
-            yield f"dataset = dataset.{order.asked.before_shuffle}(...)"
+            yield f"dataset = dataset.{order.config.before_shuffle}(...)"
 
-    def made(self, asked: LoaderConfig) -> Iterator[str]:
+    def made(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the shuffle, the share of a host, and the DataLoader."""
-        if asked.seed is not None:
-            arguments = {"seed": literal(asked.seed)}
-            if asked.buffer is not None:
-                arguments["buffer_size"] = literal(asked.buffer)
-            if asked.input_shards is not None:
-                arguments["max_buffer_input_shards"] = literal(asked.input_shards)
+        if config.seed is not None:
+            arguments = {"seed": literal(config.seed)}
+            if config.buffer is not None:
+                arguments["buffer_size"] = literal(config.buffer)
+            if config.input_shards is not None:
+                arguments["max_buffer_input_shards"] = literal(config.input_shards)
             yield from call("dataset = dataset.shuffle", keywords(arguments))
-        if asked.shares:
-            strategy = _STRATEGIES.get(asked.host_by)
+        if config.shares:
+            strategy = _STRATEGIES.get(config.host_by)
             more = [] if strategy is None else [f"strategy={literal(strategy)}"]
             node = ["dataset", "rank", "world_size", *more]
             yield from call("dataset = split_dataset_by_node", node)
-        options = {"batch_size": literal(asked.batch), **self.options(asked)}
+        options = {"batch_size": literal(config.batch), **self.options(config)}
         yield from call("loader = DataLoader", ["dataset", *keywords(options)])
 
     def code_of_rest(self, spec: str, order: LoaderOrder, stop: Stop) -> Iterator[Iterable[str]]:
         """Yield the parts of code that reads what is left; a stream is read again and skipped."""
-        if not order.asked.streams:
+        if not order.config.streams:
             yield from super().code_of_rest(spec, order, stop)
             return
         imports, *parts, _ = self.code(spec, order)
         yield ("import itertools", "", *imports)
         yield from parts
-        yield _streamed_on(order.asked, stop)
+        yield _streamed_on(order.config, stop)
 
-    def advice(self, asked: LoaderConfig, stop: Stop) -> Iterator[str]:
+    def advice(self, config: LoaderConfig, stop: Stop) -> Iterator[str]:
         """Yield what the state of a stream is worth."""
-        if asked.streams:
+        if config.streams:
             yield (
                 "load_state_dict of an IterableDataset loses what its shuffle buffer held, and may "
                 f"repeat examples; skip reads {counted(stop.in_epoch, 'example')} again and loses "
@@ -172,17 +170,17 @@ class HuggingFace(OfDataLoader):
         of_streams = dict.fromkeys(("input_shards", "arrow", "before_shuffle"))
         yield ways.way(settings, "hf", "HF: Dataset.shuffle", shuffle_seed=seed, **of_streams)
 
-    def _of_source(self, asked: LoaderConfig, source: Source) -> Any:
+    def _of_source(self, config: LoaderConfig, source: Source) -> Any:
         """Return the dataset that `datasets` makes of a source: tables, or rows of a generator."""
         datasets = library("datasets", self.loader)
-        if not asked.streams:
+        if not config.streams:
             values = np.array([source[index] for index in range(len(source))], np.int64)
             return datasets.Dataset.from_dict({_COLUMN: values})
-        lengths = asked.lengths_of_shards
+        lengths = config.lengths_of_shards
         ends = np.cumsum(lengths)
         shards = list(zip((ends - lengths).tolist(), ends.tolist(), strict=True))
         read = {"source": [source] * len(shards), "shards": shards}
-        if not of_tables(asked):
+        if not of_tables(config):
             return datasets.IterableDataset.from_generator(_rows, gen_kwargs=read)
         made = library("datasets.iterable_dataset", self.loader)
         features = datasets.Features({_COLUMN: datasets.Value("int64")})
@@ -222,16 +220,16 @@ class _BatchesOfLists:
                 yield batch
 
 
-def _streamed_on(asked: LoaderConfig, stop: Stop) -> Iterator[str]:
-    first = asked.first_epoch + stop.epoch
+def _streamed_on(config: LoaderConfig, stop: Stop) -> Iterator[str]:
+    first = config.first_epoch + stop.epoch
     skip = stop.in_epoch if stop.steps_in_epoch is None else stop.steps_in_epoch
     if stop.in_batch:
         yield from comment(f"Of the first batch {stop.in_batch} examples were handed out before.")
-    yield f"for epoch in range({first}, {asked.first_epoch + asked.epochs}):"
+    yield f"for epoch in range({first}, {config.first_epoch + config.epochs}):"
     yield "    dataset.set_epoch(epoch)"
     yield "    # What came before is read again, since a buffer has no other way there."
     yield f"    skip = {skip} if epoch == {first} else 0"
-    yield f"    for {element_of(asked)} in itertools.islice(loader, skip, None):"
+    yield f"    for {element_of(config)} in itertools.islice(loader, skip, None):"
     yield "        ..."
 
 
@@ -318,7 +316,7 @@ def _tables(source: list[Source], shards: list[tuple[int, int]]) -> Iterator[tup
 
 
 def loaded(spec: str, order: LoaderOrder) -> Iterator[str]:
-    streaming = {"streaming": "True"} if order.asked.streams else {}
+    streaming = {"streaming": "True"} if order.config.streams else {}
     files = files_of(order)
     if files is None:
         yield "# The examples in the order of their files, which are the shards."
@@ -346,8 +344,8 @@ def loaded(spec: str, order: LoaderOrder) -> Iterator[str]:
 
 def reads_rows_of_parquet(order: LoaderOrder) -> bool:
     """Return whether Parquet files are streamed row by row, as a generator does it."""
-    asked = order.asked
-    return asked.streams and not of_tables(asked) and order.dataset.file_format == "parquet"
+    config = order.config
+    return config.streams and not of_tables(config) and order.dataset.file_format == "parquet"
 
 
 def files_of(order: LoaderOrder) -> list[str] | None:

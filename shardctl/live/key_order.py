@@ -7,20 +7,23 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from itertools import zip_longest
+from os.path import basename
+from typing import Annotated, Any
 
 import numpy as np
 
 from shardctl.base.arguments import Kind
 from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import refused
-from shardctl.dataset.dataset import Dataset
-from shardctl.errors import UsageError
+from shardctl.base.text import counted, dataset_title, printable
+from shardctl.dataset.dataset import Dataset, as_dataset
+from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
-from shardctl.files.json_text import parse_json
+from shardctl.files.parse import parse_json
 from shardctl.order.file_formats import why_not_as_dataset
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, plan_order
@@ -28,8 +31,10 @@ from shardctl.order.reader_order import ReaderOrder
 from shardctl.saved.position_file import PositionRecord, position_text
 from shardctl.saved.resume_plan import RunSegment, settings_as_planned
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
-from shardctl.tfds.position.counting import SHAREABLE, check_same_order, records_of, stretch_of
-from shardctl.verbs.resume.shared_run import SharedRun, shared_run
+from shardctl.spec.reads import reads_of
+from shardctl.tfds.builder_layout import dataset_of
+from shardctl.tfds.position_counting import SHAREABLE, check_same_order, records_of, stretch_of
+from shardctl.verbs.resume.stopped_hosts import SharedRun, shared_run
 
 _CHUNK = 1 << 16  # keys made at once; some of the time goes into the first of them
 _KEPT = 4  # threads that read ahead are in two of them where one ends
@@ -123,13 +128,9 @@ class KeyOrder:
         files = not now.shuffles_files or now.reshuffle is False
         return files and (now.buffer is None or now.buffer_reshuffle is False)
 
-    def of_pass(self, index: int) -> KeyOrder:
+    def of_pass(self, index: int, **changes: Any) -> KeyOrder:
         """Return the order of a pass over the same dataset, from the start."""
-        return KeyOrder(self.dataset, self.spec, replace(self.settings, pass_index=index))
-
-    def of_fit(self, epoch: int) -> KeyOrder:
-        """Return the order of an epoch of Keras `fit`: its pass, from the start."""
-        settings = replace(self.settings, loop="keras-fit", pass_index=epoch)
+        settings = replace(self.settings, pass_index=index, **changes)
         return KeyOrder(self.dataset, self.spec, settings)
 
     def _plan(self, planned: PlannedOrder) -> None:
@@ -146,9 +147,8 @@ class KeyOrder:
             if block in self._chunks:
                 return self._chunks[block]
             start = block * _CHUNK
-            stop = min(start + _CHUNK, self.total)
             # Of a memoryview an element is a Python int, and four times as fast as of an array.
-            made: Any = self._keys(start, stop)
+            made: Any = self._keys(start, min(start + _CHUNK, self.total))
             keys = memoryview(made)
             chunks = {**self._chunks, block: keys}
             while len(chunks) > _KEPT:
@@ -157,11 +157,8 @@ class KeyOrder:
             return keys
 
     def _keys(self, start: int, stop: int) -> Int64s:
-        if self._run is None:
-            codes: Int64s = self.order.read(start, stop)
-        else:
-            codes = np.concatenate([*self._run.chunks(start, stop)])
-        firsts, offsets = self._ranges
+        run, (firsts, offsets) = self._run, self._ranges
+        codes = np.concatenate([*(self.order.chunks if run is None else run.chunks)(start, stop)])
         keys: Int64s = codes + offsets[np.searchsorted(firsts, codes, side="right") - 1]
         return keys
 
@@ -173,22 +170,17 @@ class KeyOrder:
         """
         splits = [split.name for split in self.dataset.splits]
         bases = self.order.codes.bases
-        firsts, offsets, key = [], [], 0
+        pieces, key = [], 0
         for piece in self.planned.ranges:
-            first = int(bases[splits.index(piece.split.name)]) + piece.start
-            firsts.append(first)
-            offsets.append(key - first)
-            key += piece.stop - piece.start
-        return _without_overlap(firsts, offsets, [p.stop - p.start for p in self.planned.ranges])
+            first, size = piece.start, piece.stop - piece.start
+            first += int(bases[splits.index(piece.split.name)])
+            pieces.append((first, key - first, size))
+            key += size
+        return _without_overlap(pieces)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            "dataset": replace(self.dataset, features=None),
-            "spec": self.spec,
-            "settings": self.settings,
-            "stretches": self.stretches,
-            "consumed": self.consumed,
-        }
+        kept = {name: getattr(self, name) for name in ("spec", "settings", "stretches", "consumed")}
+        return {"dataset": replace(self.dataset, features=None), **kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -196,24 +188,39 @@ class KeyOrder:
         end_with_parent()
 
 
-def _without_overlap(
-    firsts: Sequence[int], offsets: Sequence[int], sizes: Sequence[int]
-) -> tuple[Int64s, Int64s]:
+def _without_overlap(pieces: Sequence[tuple[int, int, int]]) -> tuple[Int64s, Int64s]:
     """Return (first codes, sorted; offsets) of pieces none of which begins within another.
 
-    Each code of a piece is in the piece that is found for it by `searchsorted`.
+    Each piece is (first code, offset, size). Each code of one is in the piece that is found for it
+    by `searchsorted`.
 
-    >>> [a.tolist() for a in _without_overlap([5, 0], [-5, 10], [5, 8])]
+    >>> [a.tolist() for a in _without_overlap([(5, -5, 5), (0, 10, 8)])]
     [[0, 8], [10, -5]]
     """
-    pieces: list[tuple[int, int]] = []
+    kept: list[tuple[int, int]] = []
     end = 0
-    for first, offset, size in sorted(zip(firsts, offsets, sizes, strict=True)):
+    for first, offset, size in sorted(pieces):
         if size and first + size > end:
-            pieces.append((max(first, end), offset))
+            kept.append((max(first, end), offset))
             end = first + size
-    pieces = pieces or [(0, 0)]
-    return np.array([p[0] for p in pieces], np.int64), np.array([p[1] for p in pieces], np.int64)
+    firsts, offsets = np.array(kept or [(0, 0)], np.int64).T
+    return firsts, offsets
+
+
+class HasOrder:
+    """What yields the records of an order."""
+
+    _order: KeyOrder
+
+    @property
+    def settings(self) -> ReadSettings:
+        """The settings in force."""
+        return self._order.settings
+
+    @property
+    def order(self) -> KeyOrder:
+        """The order, from the place on at which it begins."""
+        return self._order
 
 
 # Worker processes of loaders: that none is left behind.
@@ -337,3 +344,194 @@ def continued(order: KeyOrder, records: Sequence[PositionRecord]) -> KeyOrder:
     return KeyOrder(
         order.dataset, order.spec, order.settings, stretches=stretches, consumed=consumed
     )
+
+
+# Is a data source that of the dataset and spec whose order it is read in?
+
+_NEEDED = 'a TFDS builder, a reference as "mnist", a path, a list of these, or a Dataset'
+
+
+def _dataset(value: Any) -> Any:
+    if hasattr(value, "info") and hasattr(value, "data_dir"):
+        return dataset_of(value)
+    try:
+        return as_dataset(value)
+    except UsageError as error:
+        if not isinstance(value, Dataset | str) and "is needed" in str(error):
+            raise UsageError(f"{_NEEDED} is needed") from None
+        raise
+
+
+# What is read: as for the verbs, or a builder of TFDS.
+BuilderOrDataset = Annotated[
+    Any, Kind(take=_dataset, needed=_NEEDED, several="datasets", exact=frozenset({Dataset}))
+]
+
+
+def _is_source(value: Any) -> Any:
+    try:
+        len(value)
+    except TypeError:
+        has_length = False
+    else:
+        has_length = hasattr(value, "__getitem__")
+    if not has_length or isinstance(value, str | bytes | dict):
+        raise UsageError("a data source is needed, as tfds.data_source(name, split=spec)")
+    return value
+
+
+DataSource = Annotated[
+    Any, Kind(take=_is_source, needed="a data source, with len() and [key]", several="data sources")
+]
+
+
+def check_source(source: Any, order: KeyOrder) -> None:
+    """Refuse a data source that does not hold what the spec of an order selects.
+
+    One of TFDS says of which files it is; of others only the length is known.
+
+    Raises:
+        DatasetError: another length, another dataset, or files of other lengths.
+    """
+    title, spec = order.dataset.title, printable(order.spec)
+    if len(source) != order.num_records:
+        raise DatasetError(
+            f"source has {counted(len(source), 'record')}, and {spec} of {title} "
+            f"{counted(order.num_records, 'example')}: give that of tfds.data_source with "
+            f"split={spec!r}, whole and in its own order"
+        )
+    info = getattr(source, "dataset_info", None)
+    if info is None or not hasattr(source, "split"):
+        return
+    config = getattr(info, "config_name", None) or None
+    theirs = dataset_title(info.name, config, str(info.version))
+    ours = order.dataset
+    known = dataset_title(
+        ours.name,
+        config if ours.config is None else ours.config,
+        str(info.version) if ours.version is None else ours.version,
+    )
+    if theirs != known:
+        raise DatasetError(f"source is of {printable(theirs)}, and the order one of {title}")
+    _check_files(source, info, order)
+
+
+def _check_files(source: Any, info: Any, order: KeyOrder) -> None:
+    split = next(iter(info.splits)) if source.split is None else source.split
+    theirs = [*_pieces_of_source(info.splits[split].file_instructions, info.file_format)]
+    ours = [*_pieces(order)]
+    if theirs == ours:
+        return
+    pairs = enumerate(zip_longest(theirs, ours))
+    at, (their, our) = next((at, pair) for at, pair in pairs if pair[0] != pair[1])
+    raise DatasetError(
+        f"source reads {printable(str(source.split))}: its file {at} is {_shown(their)} where the "
+        f"order of {printable(order.spec)} of {order.dataset.title} has {_shown(our)}: the order "
+        "follows from the lengths of the files, so prepare both formats with as many shards, or "
+        "give the dataset of the source"
+    )
+
+
+def _shown(piece: tuple[str, int, int, int] | None) -> str:
+    return "none" if piece is None else f"{printable(piece[0])} of {counted(piece[3], 'example')}"
+
+
+def _pieces_of_source(instructions: Any, file_format: Any) -> Iterator[tuple[str, int, int, int]]:
+    suffix = str(getattr(file_format, "value", file_format))
+    for one in instructions:
+        take = one.examples_in_shard - one.skip if one.take < 0 else one.take
+        if take:
+            name = _without(basename(str(one.filename)), suffix)
+            yield name, one.skip, take, one.examples_in_shard
+
+
+def _pieces(order: KeyOrder) -> Iterator[tuple[str, int, int, int]]:
+    suffix = order.dataset.file_format
+    for one in reads_of(order.dataset, order.planned.ranges):
+        if one.take:
+            yield _without(one.filename, suffix), one.skip, one.take, one.examples_in_shard
+
+
+def _without(name: str, suffix: str) -> str:
+    """Return the name of a file without its format, in which two copies differ.
+
+    >>> _without("toy-train.array_record-00000-of-00001", "array_record")
+    'toy-train.*-00000-of-00001'
+    """
+    return name.replace(f".{suffix}", ".*")
+
+
+# Examples with the types of their features: a data source hands out Python numbers without.
+
+_TEXTS = ("object_", "object", "str", "str_", "bytes_")
+
+
+def says_types(source: Any) -> bool:
+    """Return whether a data source knows the types of its features, as TFDS's do."""
+    return getattr(getattr(source, "dataset_info", None), "features", None) is not None
+
+
+def types_of(source: Any) -> Any:
+    """Return the types of the features of a source that knows them: names of NumPy's, or None."""
+    return _types(source.dataset_info.features.get_tensor_info())
+
+
+def is_text(type_name: str) -> bool:
+    """Return whether a type is that of texts, which NumPy has no fixed width for."""
+    return type_name in _TEXTS
+
+
+def typed(value: Any, types: Any) -> Any:
+    """Return an example whose numbers, and lists of numbers, have the types of their features.
+
+    >>> import numpy as np
+    >>> found = typed({"x": 0.5, "ids": [1, 2], "text": b"a"},
+    ...               {"x": "float32", "ids": "uint8", "text": "object_"})
+    >>> found["x"].dtype, found["ids"].dtype, found["text"]
+    (dtype('float32'), dtype('uint8'), b'a')
+    """
+    if isinstance(types, dict) and isinstance(value, dict):
+        return {name: typed(one, types.get(name)) for name, one in value.items()}
+    if not isinstance(types, str) or is_text(types):
+        return value
+    import numpy as np
+
+    if isinstance(value, bool | int | float):
+        return np.dtype(types).type(value)
+    if isinstance(value, list):
+        try:
+            return np.asarray(value, types)
+        except (TypeError, ValueError):
+            return value  # rows of several lengths are no array
+    return value
+
+
+def with_types(source: Any) -> Any:
+    """Return a source of the same records, whose examples have the types of their features."""
+    return TypedSource(source) if says_types(source) else source
+
+
+class TypedSource:
+    """The records of a data source with the types that tf.data has; called what that is called."""
+
+    def __init__(self, source: Any) -> None:
+        self._source, self._types = source, types_of(source)
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def __getitem__(self, index: Any) -> Any:
+        return typed(self._source[index], self._types)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[index] for index in range(len(self)))
+
+    def __repr__(self) -> str:
+        return repr(self._source)
+
+
+def _types(info: Any) -> Any:
+    if isinstance(info, dict):
+        return {name: _types(one) for name, one in info.items()}
+    kind = getattr(info, "np_dtype", None)
+    return None if kind is None else str(getattr(kind, "__name__", kind))

@@ -1,22 +1,20 @@
-"""A loader as the code that makes it: shown to people, and run here to see what it hands out."""
+"""A loader as the code that makes it: shown to people, and run here to see what it yields."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
-import numpy as np
-
+from shardctl.base.arrays import Int64s
 from shardctl.code import reader
 from shardctl.code.source import call, comment, keywords, literal, settings_code
-from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
-from shardctl.loaders.library import LoaderLibrary, missing
-from shardctl.loaders.loader_config import LoaderConfig
-from shardctl.loaders.stop import Stop
+from shardctl.loaders.loader import Loader, LoaderCall, Stop, missing
+from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.order.loader_order import LoaderOrder
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.verbs.quality.loaders import Way
 
 DATA_LOADER = "from torch.utils.data import DataLoader"
 _REST_OF_BATCHES = '''\
@@ -35,35 +33,150 @@ class Rest:
 '''
 
 
-class Library(LoaderLibrary):
-    """A library whose loader is made by the same lines of code for people and for a run.
+class Source(Protocol):
+    """The examples that a loader reads by index, in worker processes too (so it can be pickled).
 
+    `source[i]` is an integer: `i`, where the example that was read is the one of index `i`, and a
+    number below 0 where it is another one.
+    """
+
+    def __len__(self) -> int:
+        """Return the number of examples."""
+
+    def __getitem__(self, index: int) -> Any:
+        """Return the index of the example that is read."""
+
+
+class Library(ABC):
+    """The library of a loader: the same lines of code make it for people and for a run.
+
+    Making one imports nothing; running it imports the library.
+
+    loader: the entry of the table that it belongs to.
+    formats: record files that the library opens by itself (`rows`), as "parquet"; the others are
+        read through a `Source`.
+    skips: its call that leaves batches out.
+    is_one_iterator: whether one iterator yields all epochs, so that what is skipped is counted
+        from the first of them.
     source: what the lines call the examples that are read.
     helpers: definitions that the code of a rest of batches needs besides `Rest`.
     """
 
+    formats: frozenset[str] = frozenset()
+    skips = "skip"
+    is_one_iterator = False
     source = "source"
     helpers = ""
 
+    def __init__(self, loader: Loader) -> None:
+        self.loader = loader
+
     @abstractmethod
-    def imports(self, asked: LoaderConfig) -> Iterator[str]:
+    def batches(self, config: LoaderConfig, source: Source) -> Iterator[Int64s]:
+        """Yield what one process yields of all epochs, batch by batch, int64[size] each.
+
+        Without a batch size, pieces of any size. What the source says of each example is passed on
+        as it is. `config.lengths` are the shards, `len(source)` is their sum. The real calls are
+        made, worker processes included; earlier epochs that the library has to draw first
+        (`first_epoch`) are drawn here. The generator may be closed before its end: it then ends
+        the worker processes that it started (`try: .. finally:`).
+
+        Raises:
+            MissingDependencyError: the library is not installed.
+            UsageError: the library refuses these settings.
+        """
+
+    def rows(
+        self, config: LoaderConfig, files: Sequence[str], file_format: str
+    ) -> Iterator[Sequence[Mapping[str, Any]]]:
+        """Yield the same batches of rows as the library reads them from its own kind of files.
+
+        `files` are the paths of the shards, `config.lengths` their lengths.
+        """
+        raise NotImplementedError(f"{type(self).__name__} opens no {file_format} files by itself")
+
+    def epoch_setter(self, config: LoaderConfig) -> str:
+        """Return the name of what has `set_epoch`, "" where nothing has it."""
+        return ""
+
+    def draws_on(self, config: LoaderConfig) -> bool:
+        """Whether each iteration draws on where the one before it stopped."""
+        return False
+
+    def calls(self, config: LoaderConfig, stop: Stop) -> tuple[LoaderCall, ...]:
+        """Return the calls after which the library yields what is left, and how much it skips.
+
+        Where iterations draw on, seeds are those of what they draw from.
+        """
+        epoch = config.first_epoch + stop.epoch
+        calls: list[tuple[str, str, int]] = []
+        if self.epoch_setter(config):
+            calls.append(("set_epoch", "epoch", epoch))
+        if self.draws_on(config):
+            if config.shuffles:
+                # A seed of PyTorch's generator and that of a loader's own give different orders.
+                name = "manual_seed" if config.seed is None else "generator.manual_seed"
+                seed = config.global_seed if config.seed is None else config.seed
+                calls.append((name, "seed", seed or 0))
+            if epoch:
+                calls.append(("iterations", "count", epoch))
+        one = self.is_one_iterator
+        batches = stop.steps if one else stop.steps_in_epoch
+        if batches is None:
+            calls.append(("skip", "examples", stop.consumed if one else stop.in_epoch))
+        else:
+            calls.append((self.skips, "batches", batches))
+            if stop.in_batch:
+                calls.append(("skip_in_batch", "examples", stop.in_batch))
+        return tuple(LoaderCall(call=name, arguments={of: count}) for name, of, count in calls)
+
+    def advice(self, config: LoaderConfig, stop: Stop) -> Iterable[str]:
+        """Yield what to know of the library's own ways to go on, each a sentence."""
+        return ()
+
+    def ways(self, settings: ReadSettings, file_format: str) -> Iterable[Way]:
+        """Yield the ways in which people read with it.
+
+        None of them stands for one: by index, with the seed that it takes.
+        """
+        return ()
+
+    def code(self, spec: str, order: LoaderOrder) -> Iterator[Iterable[str]]:
+        """Yield the parts of code that makes the loader and goes through its epochs.
+
+        The first part are the imports.
+        """
+        config = order.config
+        yield in_order([*self.imports(config), *self.imports_of_data(order)])
+        yield self.data(spec, order)
+        yield host_lines(config)
+        yield self.made(config)
+        yield self.loop(config)
+
+    def code_of_rest(self, spec: str, order: LoaderOrder, stop: Stop) -> Iterator[Iterable[str]]:
+        """Yield the parts of code that reads what is left of all epochs."""
+        config, dataset = order.config, order.dataset
+        rest = self.made_of_rest(config)
+        imports = ["import shardctl", *self.imports_of_rest(config), *self.imports_of_data(order)]
+        yield in_order(imports)
+        yield self.data(spec, order)
+        named = literal(str(dataset.reference or dataset.data_dir or dataset.title))
+        plan = call("planned = shardctl.plan_order", [named, literal(spec), "settings"])
+        yield (*settings_code(order.settings), *plan, "order = planned.order")
+        if config.batch is not None:
+            yield (_REST_OF_BATCHES + self.helpers).splitlines()
+        left = f"rest = order.indices_at(range({stop.consumed}, order.num_examples)).tolist()"
+        if stop.steps is not None:
+            left = f"rest = Rest(range({stop.steps}, order.num_steps), in_batch={stop.in_batch})"
+        yield (left, *rest, f"for {element_of(config)} in loader:", "    ...")
+
+    def imports(self, config: LoaderConfig) -> Iterable[str]:
         """Yield the imports of `made`; "" stands for none."""
+        return ()
 
-    @abstractmethod
-    def made(self, asked: LoaderConfig) -> Iterator[str]:
-        """Yield the lines that make `loader` of the source, on process `rank` of `world_size`."""
-
-    @abstractmethod
-    def loop(self, asked: LoaderConfig) -> Iterator[str]:
-        """Yield the lines that go through all epochs."""
-
-    @abstractmethod
-    def imports_of_rest(self, asked: LoaderConfig) -> Iterator[str]:
-        """Yield the imports of `made_of_rest`."""
-
-    @abstractmethod
-    def made_of_rest(self, asked: LoaderConfig) -> Iterator[str]:
-        """Yield the lines that make `loader` of `rest`, indices or batches of them."""
+    def imports_of_data(self, order: LoaderOrder) -> Iterable[str]:
+        """Yield the imports of `data`."""
+        return (reader.TFDS,)
 
     def data(self, spec: str, order: LoaderOrder) -> Iterator[str]:
         """Yield the lines that make the source."""
@@ -71,42 +184,24 @@ class Library(LoaderLibrary):
         yield "# Files that are read by index, as array_record ones are."
         yield f"source = builder.as_data_source(split={literal(spec)})"
 
-    def code(self, spec: str, order: LoaderOrder) -> Iterator[Iterable[str]]:
-        """Yield the parts of code that makes the loader and goes through its epochs."""
-        asked = order.asked
-        yield in_order([*self.imports(asked), *self.imports_of_data(order)])
-        yield self.data(spec, order)
-        yield host_lines(asked)
-        yield self.made(asked)
-        yield self.loop(asked)
+    def made(self, config: LoaderConfig) -> Iterable[str]:
+        """Yield the lines that make `loader` of the source, on process `rank` of `world_size`."""
+        raise UsageError(f"{self.loader.title} has no code to paste here; take another format")
 
-    def imports_of_data(self, order: LoaderOrder) -> Iterator[str]:
-        """Yield the imports of `data`."""
-        yield reader.TFDS
+    def loop(self, config: LoaderConfig) -> Iterable[str]:
+        """Yield the lines that go through all epochs."""
+        return ()
 
-    def code_of_rest(self, spec: str, order: LoaderOrder, stop: Stop) -> Iterator[Iterable[str]]:
-        """Yield the parts of code that reads what is left of all epochs."""
-        asked = order.asked
-        yield in_order(
-            ["import shardctl", *self.imports_of_rest(asked), *self.imports_of_data(order)]
-        )
-        yield self.data(spec, order)
-        yield _order(spec, order)
-        if asked.batch is not None:
-            yield (_REST_OF_BATCHES + self.helpers).splitlines()
-        yield self._rest(order, stop)
+    def imports_of_rest(self, config: LoaderConfig) -> Iterable[str]:
+        """Yield the imports of `made_of_rest`."""
+        return ()
 
-    def _rest(self, order: LoaderOrder, stop: Stop) -> Iterator[str]:
-        if stop.steps is None:
-            yield f"rest = order.indices_at(range({stop.consumed}, order.num_examples)).tolist()"
-        else:
-            yield f"rest = Rest(range({stop.steps}, order.num_steps), in_batch={stop.in_batch})"
-        yield from self.made_of_rest(order.asked)
-        yield f"for {element_of(order.asked)} in loader:"
-        yield "    ..."
+    def made_of_rest(self, config: LoaderConfig) -> Iterable[str]:
+        """Yield the lines that make `loader` of `rest`, indices or batches of them."""
+        return self.made(config)
 
-    def run(self, lines: Iterable[str], names: dict[str, Any]) -> dict[str, Any]:
-        """Run lines of code of ours, and return the names that they define besides `names`.
+    def run(self, lines: Iterable[str], names: dict[str, Any]) -> None:
+        """Run lines of code of ours, which add what they define to `names`.
 
         Raises:
             MissingDependencyError: they import what is not installed.
@@ -115,14 +210,63 @@ class Library(LoaderLibrary):
             exec("\n".join(lines), names)  # noqa: S102  # the lines that are shown, of literals
         except ImportError as error:
             raise missing(self.loader, error) from error
-        return names
 
 
-def host_lines(asked: LoaderConfig) -> Iterator[str]:
+class OfDataLoader(Library):
+    """A loader that is a DataLoader of PyTorch or made of one, which is iterated once an epoch."""
+
+    def loop(self, config: LoaderConfig) -> Iterator[str]:
+        """Yield the loop over the epochs, with `set_epoch` where something has it."""
+        first, stop = config.first_epoch, config.first_epoch + config.epochs
+        setter = self.epoch_setter(config)
+        if not setter and first:
+            yield from comment(
+                f"The order is that of iterations {first} to {stop - 1} of this very object, "
+                "counted from 0: those before take their seeds."
+            )
+            first = 0
+        yield f"for epoch in range({first}, {stop}):" if first else f"for epoch in range({stop}):"
+        if setter:
+            yield f"    {setter}.set_epoch(epoch)"
+        yield f"    for {element_of(config)} in loader:"
+        yield "        ..."
+
+    def imports_of_rest(self, config: LoaderConfig) -> Iterable[str]:
+        """Yield the import of the loader of what is left."""
+        return (DATA_LOADER,)
+
+    def made_of_rest(self, config: LoaderConfig) -> Iterable[str]:
+        """Yield a DataLoader of what is left: batches as they are, or examples one by one."""
+        how = {"batch_size": "None", "sampler": "rest"}
+        if config.batch is not None:
+            how = {"batch_sampler": "rest"}
+        if config.workers:
+            how["num_workers"] = literal(config.workers)
+        return call("loader = DataLoader", [self.source, *keywords(how)])
+
+    def options(self, config: LoaderConfig) -> dict[str, str]:
+        """Return how a DataLoader reads and cuts, as arguments by name."""
+        given = {
+            "num_workers": config.workers,
+            "persistent_workers": config.persistent_workers,
+            "drop_last": config.drop_remainder,
+        }
+        return {name: literal(value) for name, value in given.items() if value}
+
+    def epochs(self, config: LoaderConfig, names: dict[str, Any]) -> Iterator[Any]:
+        """Yield what `loader` of `names` yields of the epochs, as `loop` does."""
+        setter = names.get(self.epoch_setter(config))
+        for epoch in range(config.first_epoch, config.first_epoch + config.epochs):
+            if setter is not None:
+                setter.set_epoch(epoch)
+            yield from names["loader"]
+
+
+def host_lines(config: LoaderConfig) -> Iterator[str]:
     """Yield which process this is, where several share the examples."""
-    if asked.shares:
+    if config.shares:
         yield "# Which of the processes this is: 0 is the first."
-        yield f"rank, world_size = {asked.host}, {asked.num_hosts}"
+        yield f"rank, world_size = {config.host}, {config.num_hosts}"
 
 
 def in_order(imports: Iterable[str]) -> list[str]:
@@ -130,97 +274,9 @@ def in_order(imports: Iterable[str]) -> list[str]:
     return sorted({*filter(None, imports)}, key=lambda line: (line.startswith("from "), line))
 
 
-def element_of(asked: LoaderConfig) -> str:
+def element_of(config: LoaderConfig) -> str:
     """Return what code calls an element of a loader."""
-    return "example" if asked.batch is None else "batch"
-
-
-def _order(spec: str, order: LoaderOrder) -> Iterator[str]:
-    yield from settings_code(order.settings)
-    arguments = [literal(_reference(order.dataset)), literal(spec), "settings"]
-    yield from call("planned = shardctl.plan_order", arguments)
-    yield "order = planned.order"
-
-
-def _reference(dataset: Dataset) -> str:
-    return str(dataset.reference or dataset.data_dir or dataset.title)
-
-
-# Loaders that are a DataLoader of PyTorch, or made of one.
-
-
-class OfDataLoader(Library):
-    """A loader that is iterated once an epoch."""
-
-    def loop(self, asked: LoaderConfig) -> Iterator[str]:
-        """Yield the loop over the epochs, each of which is told where something is."""
-        first, stop, told = asked.first_epoch, asked.first_epoch + asked.epochs, self.told(asked)
-        if not told and first:
-            yield from comment(
-                f"The order is that of iterations {first} to {stop - 1} of this very object, "
-                "counted from 0: those before take their seeds."
-            )
-            first = 0
-        yield f"for epoch in range({first}, {stop}):" if first else f"for epoch in range({stop}):"
-        if told:
-            yield f"    {told}.set_epoch(epoch)"
-        yield f"    for {element_of(asked)} in loader:"
-        yield "        ..."
-
-    def imports_of_rest(self, asked: LoaderConfig) -> Iterator[str]:
-        """Yield the import of the loader of what is left."""
-        yield DATA_LOADER
-
-    def made_of_rest(self, asked: LoaderConfig) -> Iterator[str]:
-        """Yield a DataLoader of what is left: batches as they are, or examples one by one."""
-        workers = {"num_workers": literal(asked.workers)} if asked.workers else {}
-        how = {"batch_size": "None", "sampler": "rest"}
-        if asked.batch is not None:
-            how = {"batch_sampler": "rest"}
-        yield from call("loader = DataLoader", [self.source, *keywords({**how, **workers})])
-
-    def options(self, asked: LoaderConfig) -> dict[str, str]:
-        """Return how a DataLoader reads and cuts, as arguments by name."""
-        found = {}
-        if asked.workers:
-            found["num_workers"] = literal(asked.workers)
-        if asked.persistent_workers:
-            found["persistent_workers"] = "True"
-        if asked.drop_remainder:
-            found["drop_last"] = "True"
-        return found
-
-    def epochs(self, asked: LoaderConfig, names: dict[str, Any]) -> Iterator[Any]:
-        """Yield what `loader` of `names` hands out of the epochs asked, as `loop` does."""
-        told = names.get(self.told(asked))
-        for epoch in range(asked.first_epoch, asked.first_epoch + asked.epochs):
-            if told is not None:
-                told.set_epoch(epoch)
-            yield from names["loader"]
-
-
-# What a loader reads in place of examples.
-
-
-@dataclass(frozen=True)
-class IndexRange:
-    """The indices 0 to `num_examples` in place of examples; no files are read.
-
-    >>> [int(index) for index in IndexRange(3)]
-    [0, 1, 2]
-    """
-
-    num_examples: int
-
-    def __len__(self) -> int:
-        """Return the number of examples."""
-        return self.num_examples
-
-    def __getitem__(self, index: int) -> np.int64:
-        """Return the index itself."""
-        if not 0 <= index < self.num_examples:
-            raise IndexError(index)
-        return np.int64(index)
+    return "example" if config.batch is None else "batch"
 
 
 def refused(name: str, error: Exception) -> UsageError:

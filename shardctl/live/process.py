@@ -10,20 +10,69 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
-from typing import IO
+from typing import IO, TypeAlias
 
 import numpy as np
 
 from shardctl.base.arrays import Int64s
+from shardctl.base.text import printable
 from shardctl.errors import DatasetError, ShardctlError
-from shardctl.live.compare import GaveUpError, Pieces, in_pieces
+from shardctl.live.library import Source
 from shardctl.live.real_data import RowFiles
-from shardctl.loaders.library import Source, library_of
-from shardctl.loaders.loader import Loader
-from shardctl.loaders.loader_config import LoaderConfig
-from shardctl.metadata.index.counting.child import begin, connected, receive, send, start_child
+from shardctl.loaders.loader import Loader, library_of
+from shardctl.loaders.loader_sequence import LoaderConfig
+from shardctl.metadata.index.workers import begin, connected, receive, send, start_child
+
+_AT_ONCE = 4096  # examples that are compared, and sent, together
+
+# The sizes of some batches, and the indices of all of them in a row.
+Pieces: TypeAlias = Generator[tuple[list[int], Int64s]]
+
+
+class GaveUpError(Exception):
+    """A library raised something in the midst of an order; the text is what it said."""
+
+
+def in_pieces(batches: Iterator[Int64s]) -> Pieces:
+    """Yield batches, many small ones at once; they are closed where this is.
+
+    >>> [sizes for sizes, _ in in_pieces(iter([np.arange(2), np.arange(1)]))]
+    [[2, 1]]
+
+    Raises:
+        GaveUpError: the library raised an error, after what came before that.
+        ShardctlError: what a loader of ours refuses.
+    """
+    kept: list[Int64s] = []
+    held = 0  # examples
+
+    def piece() -> tuple[list[int], Int64s]:
+        made = [len(batch) for batch in kept], np.concatenate(kept)
+        kept.clear()
+        return made
+
+    try:
+        for batch in batches:
+            kept.append(np.asarray(batch, np.int64).reshape(-1))
+            held += len(kept[-1])
+            if held >= _AT_ONCE:
+                held = 0
+                yield piece()
+    except Exception as error:
+        if kept:  # what came before it is compared first
+            yield piece()
+        if isinstance(error, ShardctlError):
+            raise
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        raise GaveUpError(printable(lines[0] if lines else type(error).__name__, 300)) from error
+    finally:
+        close = getattr(batches, "close", None)
+        if close is not None:
+            close()
+    if kept:
+        yield piece()
 
 
 class LoaderProcess:
@@ -46,7 +95,7 @@ class LoaderProcess:
         if self._folder is not None:
             self._folder.cleanup()
 
-    def pieces(self, asked: LoaderConfig, examples: Source | RowFiles) -> Pieces:
+    def pieces(self, config: LoaderConfig, examples: Source | RowFiles) -> Pieces:
         """Yield what the loader hands out, batches together.
 
         Raises:
@@ -56,7 +105,7 @@ class LoaderProcess:
         process = self._process or self._started()
         whole = False
         try:
-            send(process.stdin, (self._loader, asked, examples))
+            send(process.stdin, (self._loader, config, examples))
             while True:
                 message = receive(process.stdout)
                 if message is None:
@@ -121,24 +170,24 @@ def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
 
 def main() -> None:
     """Run the loaders that are asked for on stdin, until nothing more comes."""
-    asked, target = connected(_end_all)
+    requests, target = connected(_end_all)
     try:
         while True:
-            _answer(target, *asked.get())
+            _answer(target, *requests.get())
     except OSError:  # nobody reads any more
         _end_all()
 
 
 def _answer(
-    target: IO[bytes], loader: Loader, asked: LoaderConfig, examples: Source | RowFiles
+    target: IO[bytes], loader: Loader, config: LoaderConfig, examples: Source | RowFiles
 ) -> None:
     live = library_of(loader)
 
     def batches() -> Iterator[Int64s]:
         if isinstance(examples, RowFiles):
-            yield from examples.batches(asked, live)
+            yield from examples.batches(config, live)
         else:
-            yield from live.batches(asked, examples)
+            yield from live.batches(config, examples)
 
     try:
         for sizes, indices in in_pieces(batches()):

@@ -20,16 +20,16 @@ from shardctl.base.text import counted, printable, quoted
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.dataset.dataset import Dataset
 from shardctl.dataset.folders import folders_of
-from shardctl.live.library import IndexRange
-from shardctl.loaders.library import LoaderLibrary, library_of
-from shardctl.loaders.library import Source as Examples
-from shardctl.loaders.loader_config import LoaderConfig
+from shardctl.live.library import Library
+from shardctl.live.library import Source as Examples
+from shardctl.loaders.loader import library_of
+from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.metadata.loader_versions import installed_version
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.spec.subsplit import Resolved
-from shardctl.stores.stores import is_remote
+from shardctl.stores.paths import is_remote
 from shardctl.verbs.verify.answer import BUDGETS, Source, Take
-from shardctl.verbs.verify.file_checks import (
+from shardctl.verbs.verify.verify_files import (
     FileChecks,
     check_files_read,
     file_path,
@@ -65,12 +65,10 @@ def real_data(resolved: Resolved, order: LoaderOrder, take: Take, watch: Watch |
     The files that the order reads are counted and checked before a library opens them.
 
     Raises:
-        DatasetError: a place behind a URL cannot be asked.
+        DatasetError: a place behind a URL cannot be config.
     """
     checks = check_files_read(order.reads, watch)
-    indices = RealData(
-        examples=IndexRange(order.asked.num_examples), checks=checks, notes=checks.notes
-    )
+    indices = RealData(examples=range(order.config.num_examples), checks=checks, notes=checks.notes)
     reason = _why_not_files(order, checks, take)
     if reason is not None:
         return replace(indices, notes=(*checks.notes, f"{reason}; {_INSTEAD}"))
@@ -113,9 +111,9 @@ def _why_not_rows(order: LoaderOrder, take: Take) -> str | None:
     ]
     if reads.take.tolist() != lengths:
         return f"{order.loader.title} opens whole files, and the spec takes parts of some"
-    if order.asked.num_examples > BUDGETS["files"] and take != "all":
+    if order.config.num_examples > BUDGETS["files"] and take != "all":
         return (
-            f"to know rows again by their contents all {order.asked.num_examples:,} have to be "
+            f"to know rows again by their contents all {order.config.num_examples:,} have to be "
             "read, as --take -1 does"
         )
     return None if _is_there("pyarrow") else "pyarrow is not installed, which reads the rows again"
@@ -200,7 +198,7 @@ class RecordSource:
     lies as the metadata says, by its place there: `i` if they are the same bytes, else below 0.
     Each process opens the files for itself.
 
-    folder, spec: what `tfds.builder_from_directory(folder).as_data_source(spec)` is asked.
+    folder, spec: what `tfds.builder_from_directory(folder).as_data_source(spec)` is config.
     files, skip, take: the files of the spec, in order, and which of their records it reads.
     """
 
@@ -289,9 +287,9 @@ class RowFiles:
         """Number of rows with the contents of an earlier one."""
         return int((self.firsts != np.arange(len(self.firsts))).sum())
 
-    def batches(self, asked: LoaderConfig, live: LoaderLibrary) -> Generator[Int64s]:
+    def batches(self, config: LoaderConfig, live: Library) -> Generator[Int64s]:
         """Yield what a loader hands out as indices, below 0 for rows that are in no file."""
-        rows = live.rows(asked, self.files, self.file_format)
+        rows = live.rows(config, self.files, self.file_format)
         try:
             for batch in rows:
                 yield self.indices_of(batch)

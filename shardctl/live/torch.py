@@ -10,12 +10,11 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.code.source import call, keywords, literal
-from shardctl.live.library import DATA_LOADER, OfDataLoader, refused
-from shardctl.loaders.library import Source, library
-from shardctl.loaders.loader_config import LoaderConfig
-from shardctl.loaders.stop import Stop
+from shardctl.live.library import DATA_LOADER, OfDataLoader, Source, refused
+from shardctl.loaders.loader import Stop, library
+from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.quality import ways
+from shardctl.verbs.quality import loaders as ways
 
 
 class Torch(OfDataLoader):
@@ -27,70 +26,70 @@ class Torch(OfDataLoader):
     kind, sampler = "DataLoader", "DistributedSampler"
     at, sampler_at = "torch.utils.data", "torch.utils.data.distributed"
 
-    def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
+    def batches(self, config: LoaderConfig, source: Source) -> Iterator[Int64s]:
         """Yield what one rank hands out, batch by batch."""
         torch = library("torch", self.loader)
         names: dict[str, Any] = {
             "source": _Examples(source),
-            "rank": asked.host,
-            "world_size": asked.num_hosts,
+            "rank": config.host,
+            "world_size": config.num_hosts,
         }
         with torch.random.fork_rng(devices=[]):
             try:
-                self._check_seeds(asked, torch)
-                self.run(self.imports(asked), names)
+                self._check_seeds(config, torch)
+                self.run(self.imports(config), names)
                 names[self.kind] = partial(names[self.kind], collate_fn=_indices)
-                self.run(self.made(asked), names)
+                self.run(self.made(config), names)
             except (ValueError, RuntimeError) as error:  # the latter of older versions
                 raise refused("PyTorch", error) from error
-            if not self.told(asked):
+            if not self.epoch_setter(config):
                 examples = names["source"]
                 # Workers that stay keep the examples as they are when they start.
-                examples.are_read = bool(asked.persistent_workers)
-                for _ in range(asked.first_epoch):
+                examples.are_read = bool(config.persistent_workers)
+                for _ in range(config.first_epoch):
                     for _ in names["loader"]:
                         pass
                 examples.are_read = True
-            yield from self.epochs(asked, names)
+            yield from self.epochs(config, names)
 
-    def told(self, asked: LoaderConfig) -> str:
+    def epoch_setter(self, config: LoaderConfig) -> str:
         """Return the sampler that deals to ranks."""
-        return "sampler" if asked.shares else ""
+        return "sampler" if config.shares else ""
 
-    def draws_on(self, asked: LoaderConfig) -> bool:
+    def draws_on(self, config: LoaderConfig) -> bool:
         """Whether the loader's own sampler shuffles, which draws at each iteration."""
-        return not asked.shares
+        return not config.shares
 
-    def imports(self, asked: LoaderConfig) -> Iterator[str]:
+    def imports(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the imports of the loader, and of its sampler or generator."""
-        yield "import torch" if not asked.shares and asked.shuffles else ""
+        yield "import torch" if not config.shares and config.shuffles else ""
         yield f"from {self.at} import {self.kind}"
-        yield f"from {self.sampler_at} import {self.sampler}" if asked.shares else ""
+        yield f"from {self.sampler_at} import {self.sampler}" if config.shares else ""
 
-    def made(self, asked: LoaderConfig) -> Iterator[str]:
+    def made(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the lines that make the loader, behind those of its sampler or generator."""
-        options = {"batch_size": literal(asked.batch)}
-        if asked.shares:
+        options = {"batch_size": literal(config.batch)}
+        if config.shares:
             dealt = {
                 "num_replicas": "world_size",
                 "rank": "rank",
-                "shuffle": literal(asked.shuffles),
-                "seed": literal(asked.seed or 0),
-                "drop_last": literal(asked.drop_shard_remainder),
+                "shuffle": literal(config.shuffles),
+                "seed": literal(config.seed or 0),
+                "drop_last": literal(config.drop_shard_remainder),
             }
             yield from call(f"sampler = {self.sampler}", ["source", *keywords(dealt)])
             options["sampler"] = "sampler"
-        elif asked.shuffles:
+        elif config.shuffles:
             options["shuffle"] = "True"
-            if asked.global_seed is None:
-                yield f"generator = torch.Generator().manual_seed({asked.seed})"
+            if config.global_seed is None:
+                yield f"generator = torch.Generator().manual_seed({config.seed})"
                 options["generator"] = "generator"
             else:
-                yield from _manual_seed(asked)
-        options |= self.options(asked)
+                yield from _manual_seed(config)
+        options |= self.options(config)
         yield from call(f"loader = {self.kind}", ["source", *keywords(options)])
 
-    def advice(self, asked: LoaderConfig, stop: Stop) -> Iterator[str]:
+    def advice(self, config: LoaderConfig, stop: Stop) -> Iterator[str]:
         """Yield that it keeps no position."""
         yield (
             "a DataLoader keeps no position: -f python reads the batches that are left by index, "
@@ -105,12 +104,12 @@ class Torch(OfDataLoader):
             settings, "torch", "torch: DataLoader(shuffle)", shares=False, **drawn(settings)
         )
 
-    def _check_seeds(self, asked: LoaderConfig, torch: Any) -> None:
+    def _check_seeds(self, config: LoaderConfig, torch: Any) -> None:
         """Let torch see the seeds that it is given when an epoch begins."""
-        if asked.seed is not None and asked.shuffle is not False:
-            last = asked.first_epoch + asked.epochs - 1
-            for epoch in (asked.first_epoch, last) if asked.shares else (0,):
-                torch.Generator().manual_seed(asked.seed + epoch)
+        if config.seed is not None and config.shuffle is not False:
+            last = config.first_epoch + config.epochs - 1
+            for epoch in (config.first_epoch, last) if config.shares else (0,):
+                torch.Generator().manual_seed(config.seed + epoch)
 
 
 class Stateful(Torch):
@@ -119,13 +118,13 @@ class Stateful(Torch):
     kind, sampler = "StatefulDataLoader", "StatefulDistributedSampler"
     at, sampler_at = "torchdata.stateful_dataloader", "torchdata.stateful_dataloader.sampler"
 
-    def advice(self, asked: LoaderConfig, stop: Stop) -> Iterator[str]:
+    def advice(self, config: LoaderConfig, stop: Stop) -> Iterator[str]:
         """Yield what its own state is worth."""
         yield (
             "load_state_dict goes on too, from a state that was saved then and with as many "
             "workers; this plan needs no state"
         )
-        if not asked.shares and asked.seed is not None:
+        if not config.shares and config.seed is not None:
             yield (
                 "the loader draws other numbers from its own generator after load_state_dict, so "
                 "the epochs that follow are others then; those of this plan are as if never stopped"
@@ -143,41 +142,41 @@ class Accelerate(Torch):
 
     skips = "skip_first_batches"
 
-    def told(self, asked: LoaderConfig) -> str:
+    def epoch_setter(self, config: LoaderConfig) -> str:
         """Return the loader, where its sampler has a seed of its own."""
-        return "" if self.draws_on(asked) else "loader"
+        return "" if self.draws_on(config) else "loader"
 
-    def draws_on(self, asked: LoaderConfig) -> bool:
+    def draws_on(self, config: LoaderConfig) -> bool:
         """Whether torch.manual_seed is what the order comes from."""
-        return asked.global_seed is not None
+        return config.global_seed is not None
 
-    def imports(self, asked: LoaderConfig) -> Iterator[str]:
+    def imports(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the imports of a DataLoader and of what prepares it."""
-        yield "import torch" if self.draws_on(asked) else ""
+        yield "import torch" if self.draws_on(config) else ""
         yield DATA_LOADER
         yield "from accelerate.data_loader import prepare_data_loader"
 
-    def made(self, asked: LoaderConfig) -> Iterator[str]:
+    def made(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the lines that make a DataLoader and prepare it."""
-        draws = self.draws_on(asked)
+        draws = self.draws_on(config)
         if draws:
-            yield from _manual_seed(asked)
-        options = {"batch_size": literal(asked.batch), "shuffle": literal(asked.shuffles)}
-        options |= self.options(asked)
+            yield from _manual_seed(config)
+        options = {"batch_size": literal(config.batch), "shuffle": literal(config.shuffles)}
+        options |= self.options(config)
         yield from call("loader = DataLoader", ["source", *keywords(options)])
         prepared = {
-            "num_processes": "world_size" if asked.shares else "1",
-            "process_index": "rank" if asked.shares else "0",
+            "num_processes": "world_size" if config.shares else "1",
+            "process_index": "rank" if config.shares else "0",
             "use_seedable_sampler": literal(not draws),
         }
         if draws:
             yield "# As Accelerator.prepare does by itself."
         else:
-            prepared["data_seed"] = literal(asked.seed)
+            prepared["data_seed"] = literal(config.seed)
             yield "# As Accelerator.prepare does for the Trainer, whose data_seed this is."
         yield from call("loader = prepare_data_loader", ["loader", *keywords(prepared)])
 
-    def advice(self, asked: LoaderConfig, stop: Stop) -> Iterator[str]:
+    def advice(self, config: LoaderConfig, stop: Stop) -> Iterator[str]:
         """Yield what its own call is worth."""
         yield (
             "accelerator.skip_first_batches(loader, N) goes on in this epoch; the epochs that "
@@ -209,9 +208,9 @@ class _Examples:
         return self._source[index] if self.are_read else np.int64(index)
 
 
-def _manual_seed(asked: LoaderConfig) -> Iterator[str]:
+def _manual_seed(config: LoaderConfig) -> Iterator[str]:
     yield "# Nothing that draws from PyTorch's generator may come between."
-    yield f"torch.manual_seed({asked.global_seed})"
+    yield f"torch.manual_seed({config.global_seed})"
 
 
 def _indices(examples: Any) -> Int64s:

@@ -3,44 +3,50 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from shardctl.base.arguments import checked
+from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress, Watch
 from shardctl.base.text import counted
 from shardctl.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
 from shardctl.errors import MissingDependencyError, UnpredictableOrderError, UsageError
-from shardctl.live.compare import first_difference
-from shardctl.live.library import IndexRange
-from shardctl.live.process import LoaderProcess
+from shardctl.live.process import GaveUpError, LoaderProcess, Pieces
 from shardctl.live.real_data import real_data
 from shardctl.loaders.hugging_face_eras import BEFORE_SHUFFLE
 from shardctl.loaders.loader import Loader, VerifiedVersion, same_version
+from shardctl.loaders.loader_sequence import Batches
 from shardctl.metadata.loader_versions import (
     beside_of,
     forget_verified,
     installed_version,
     keep_verified,
 )
-from shardctl.order.file_formats import refuse_open_splits
-from shardctl.order.loader_order import LoaderOrder
-from shardctl.order.loader_version import LoaderVersion, installed_loader_version
-from shardctl.order.plan_order import PlannedOrder, order_of_loader, resolved_spec
+from shardctl.order.file_formats import refuse_open_splits, resolved_spec
+from shardctl.order.loader_order import LoaderOrder, LoaderVersion, installed_loader_version
+from shardctl.order.plan_order import PlannedOrder, order_of_loader
 from shardctl.saved.resume_plan import ResumePlan
-from shardctl.settings.document import settings_in_force
-from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.settings.read_settings import (
+    ReadSettings,
+    SettingsLike,
+    as_settings,
+    settings_in_force,
+)
 from shardctl.spec.host import Host
 from shardctl.spec.subsplit import resolve_subsplit
 from shardctl.verbs.resume.proof import prove
 from shardctl.verbs.verify.answer import (
     BUDGETS,
     FirstDifference,
+    Source,
     Take,
     Verification,
     Window,
@@ -159,7 +165,7 @@ def _compared(
     size = taken(take, data.read, total)
     difference = first_difference(
         order,
-        process.pieces(order.asked, data.rows or data.examples),
+        process.pieces(order.config, data.rows or data.examples),
         size,
         read=data.read,
         progress=Progress(watch, "examples", size, per_second=_PER_SECOND),
@@ -182,6 +188,95 @@ def _compared(
         assumptions=planned.assumptions,
         unequal=(data.differs,) if data.differs else (),
     )
+
+
+def first_difference(
+    order: LoaderOrder,
+    pieces: Pieces,
+    take: int,
+    *,
+    read: Source = "index ranges",
+    progress: Progress | None = None,
+    canonical: Callable[[Int64s], Int64s] = np.asarray,
+) -> FirstDifference | None:
+    """Return where a loader first differs from an order in its first `take` positions, else None.
+
+    Batches are compared with their sizes. Of an order that is compared to its end, the loader has
+    to end there, too. In the end the pieces are closed, and with them what hands them out. Where a
+    loader gives up, that is the difference, with what it says.
+    """
+    sequence, total = order.sequence, order.num_examples
+    whole, wanted = take >= total, min(take, total)
+    position = step = 0
+
+    def differs(at: int, found: int | None = None, reason: str | None = None) -> FirstDifference:
+        expected = int(sequence.indices_at(np.array([at]))[0]) if at < total else None
+        (expected_id, expected_name), (found_id, found_name) = (
+            _names(order, index) for index in (expected, found)
+        )
+        return FirstDifference(
+            position=at,
+            expected=expected_id,
+            found=found_id,
+            expected_tfds_id=expected_name,
+            found_tfds_id=found_name,
+            read=read,
+            reason=reason,
+        )
+
+    try:
+        with closing(pieces):
+            for sizes, indices in pieces:
+                start, stop = position, position + len(indices)
+                expected = sequence.indices_at(np.arange(start, min(stop, wanted)))
+                same = canonical(expected) == canonical(indices[: len(expected)])
+                # What comes behind the end of the whole differs, too.
+                places = [start + int(at) for at in np.flatnonzero(~same)[:1]]
+                places += [total] * (whole and stop > total)
+                at, reason = min(places, default=None), None
+                wrong = _wrong_size(sequence.batches, step, sizes, total if whole else take)
+                if wrong is not None and (at is None or wrong[0] <= at):
+                    at, reason = wrong
+                if progress is not None:
+                    progress.advance(min(stop, take) - start)
+                if at is not None:
+                    there = at - start
+                    found = int(indices[there]) if there < len(indices) else None
+                    return differs(at, found, reason)
+                position, step = stop, step + len(sizes)
+                if not whole and position >= take:
+                    return None
+    except GaveUpError as error:
+        return differs(position, reason=str(error))
+    return None if position >= wanted else differs(position)
+
+
+def _wrong_size(
+    batches: Batches | None, step: int, sizes: list[int], stop: int
+) -> tuple[int, str] | None:
+    """Return where the first batch of another size than predicted ends, and what is said.
+
+    The first of `sizes` is that of batch `step`; those that begin at `stop` or behind do not count.
+    """
+    for number, size in enumerate(sizes, step) if batches is not None else ():
+        if batches is None or number >= batches.num_batches or batches.bounds(number)[0] >= stop:
+            return None
+        start, end = batches.bounds(number)
+        if end - start != size:
+            said = f"batch {number:,} has {counted(size, 'example')}, and {end - start:,}"
+            return start + min(size, end - start), f"{said} were predicted"
+    return None
+
+
+def _names(order: LoaderOrder, index: int | None) -> tuple[Any, str | None]:
+    if index is None:
+        return None, None
+    if not 0 <= index < order.config.num_examples:
+        return "another record", "another record"
+    codes = order.codes_of(np.array([index]))
+    has_files = any(split.files for split in order.dataset.splits)
+    name = order.codes.tfds_ids(codes.tolist())[0] if has_files else None
+    return order.codes.ids(codes)[0], name
 
 
 def _with_version(
@@ -223,7 +318,7 @@ def _wrong_setting(
     num_left_out = 0
     with closing(random_orders(loader, version, random)) as orders:
         for order in islice(orders, NUM_SETTINGS):
-            pieces = process.pieces(order.asked, IndexRange(order.asked.num_examples))
+            pieces = process.pieces(order.config, range(order.config.num_examples))
             try:
                 found = first_difference(order, pieces, order.num_examples)
             except UsageError as refusal:
@@ -241,7 +336,7 @@ def _wrong_setting(
 
 def _said_of(order: LoaderOrder, found: FirstDifference) -> str:
     """Return under which settings an order differs, and where."""
-    lengths = ", ".join(map(str, order.asked.lengths.tolist()))
+    lengths = ", ".join(map(str, order.config.lengths.tolist()))
     there = found.reason or f"example {found.found}"
     return (
         f"{order.settings!r} over shards of {lengths} examples: at position {found.position:,} "

@@ -15,8 +15,7 @@ from shardctl.base.phrase import option, refused
 from shardctl.errors import UsageError
 from shardctl.loaders.grain_shuffle import is_permutation, shuffled, unshuffled
 from shardctl.loaders.loader import is_before
-from shardctl.loaders.loader_config import LoaderConfig
-from shardctl.loaders.loader_sequence import Batches, LoaderSequence
+from shardctl.loaders.loader_sequence import Batches, LoaderConfig, LoaderSequence
 
 # From here on a DataLoader reads as many records on every host: what a sampler has of all epochs,
 # divided by the number of hosts and rounded down (`_SamplerMapDataset`); before, all of them.
@@ -26,7 +25,7 @@ _MOST = 1 << 61
 _MOST_COUNTED = 1 << 24  # places of which it is counted which examples come twice
 
 
-def handed_out(asked: LoaderConfig) -> LoaderSequence:
+def grain_sequence(config: LoaderConfig) -> LoaderSequence:
     """Return what one process of Grain hands out.
 
     Hosts that share by "examples", and a shuffle of windows, are those of a MapDataset
@@ -36,17 +35,21 @@ def handed_out(asked: LoaderConfig) -> LoaderSequence:
     Raises:
         UsageError: Grain refuses these settings, or they are settings of two of its ways.
     """
-    _check_seed("shuffle_seed", asked.seed)
-    if asked.num_examples * asked.epochs >= _MOST:
-        raise UsageError(f"Grain cannot count {asked.num_examples} examples")
-    maps = asked.host_by == "examples" or asked.buffer is not None
-    stream = _of_map_dataset(asked) if maps else _of_sampler(asked)
-    if asked.batch is None:
-        return GrainHandedOut(stream, None)
-    batches = WorkerBatches(
-        stream.size, asked.batch, asked.workers, drop_remainder=asked.drop_remainder
+    _check_seed("shuffle_seed", config.seed)
+    if config.num_examples * config.epochs >= _MOST:
+        raise UsageError(f"Grain cannot count {config.num_examples} examples")
+    stream = (_of_map_dataset if reads_map_dataset(config) else _of_sampler)(config)
+    if config.batch is None:
+        return GrainSequence(stream, None)
+    drops = config.drop_remainder
+    return GrainSequence(
+        stream, WorkerBatches(stream.size, config.batch, config.workers, drop_remainder=drops)
     )
-    return GrainHandedOut(stream, batches)
+
+
+def reads_map_dataset(config: LoaderConfig) -> bool:
+    """Return whether settings are those of a MapDataset, not of a DataLoader."""
+    return config.host_by == "examples" or config.buffer is not None
 
 
 def host_share(num_examples: int, host: int, num_hosts: int, *, drop: bool) -> range:
@@ -73,19 +76,19 @@ def equal_hosts(version: str) -> bool:
     return not is_before(version, EQUAL_HOSTS_SINCE)
 
 
-def _of_sampler(asked: LoaderConfig) -> Stream:
-    if asked.host_by != "even":
+def _of_sampler(config: LoaderConfig) -> Stream:
+    if config.host_by != "even":
         raise refused(
             "Grain has no {}: its hosts share by {host_by=even} (ShardOptions) or "
             "{host_by=examples} (a slice of a MapDataset)",
-            option("host_by", asked.host_by),
+            option("host_by", config.host_by),
         )
-    if not asked.num_examples:
+    if not config.num_examples:
         raise UsageError("Grain's IndexSampler refuses to read no examples; read at least one")
-    host, num_hosts, drop = asked.host, asked.num_hosts, asked.drop_shard_remainder
-    share = host_share(asked.num_examples, host, num_hosts, drop=drop)
-    in_sampler = asked.epochs * (len(share) * num_hosts if drop else asked.num_examples)
-    if equal_hosts(asked.version):
+    host, num_hosts, drop = config.host, config.num_hosts, config.drop_shard_remainder
+    share = host_share(config.num_examples, host, num_hosts, drop=drop)
+    in_sampler = config.epochs * (len(share) * num_hosts if drop else config.num_examples)
+    if equal_hosts(config.version):
         size = in_sampler // num_hosts
     else:
         size = len(range(host, in_sampler, num_hosts))
@@ -97,53 +100,55 @@ def _of_sampler(asked: LoaderConfig) -> Stream:
             host,
             num_hosts,
             size,
-            asked.num_examples,
+            config.num_examples,
         )
-    return Stream(size=size, share=len(share), first=share.start, seed=asked.seed)
+    return Stream(size=size, share=len(share), first=share.start, seed=config.seed)
 
 
-def _of_map_dataset(asked: LoaderConfig) -> Stream:
-    if asked.shares and asked.host_by != "examples":
+def _of_map_dataset(config: LoaderConfig) -> Stream:
+    if config.shares and config.host_by != "examples":
         raise refused(
             "{buffer} is the shuffle of windows of Grain's MapDataset, whose hosts share by "
             "{host_by=examples}"
         )
-    if asked.drop_shard_remainder:
+    if config.drop_shard_remainder:
         raise refused(
             "{drop_shard_remainder} is of Grain's IndexSampler; a slice of a MapDataset "
             "({host_by=examples}) drops nothing"
         )
-    start, stride = asked.host, asked.num_hosts
-    size = len(range(start, asked.num_examples * asked.epochs, stride))
-    if asked.buffer is not None:
-        _check_windows(asked, (start + (size - 1) * stride) // max(asked.buffer, 1) if size else 0)
+    start, stride = config.host, config.num_hosts
+    size = len(range(start, config.num_examples * config.epochs, stride))
+    if config.buffer is not None:
+        _check_windows(
+            config, (start + (size - 1) * stride) // max(config.buffer, 1) if size else 0
+        )
     return Stream(
         size=size,
-        share=asked.num_examples,
-        seed=asked.seed,
-        window=asked.buffer,
-        window_seed=asked.buffer_seed or 0,
+        share=config.num_examples,
+        seed=config.seed,
+        window=config.buffer,
+        window_seed=config.buffer_seed or 0,
         start=start,
         stride=stride,
     )
 
 
-def _check_windows(asked: LoaderConfig, last_window: int) -> None:
-    assert asked.buffer is not None
-    if asked.buffer < 1:
+def _check_windows(config: LoaderConfig, last_window: int) -> None:
+    assert config.buffer is not None
+    if config.buffer < 1:
         raise refused(
             "{}: Grain shuffles windows of 1 example at least; {shuffle_seed=N} shuffles all",
-            option("buffer", asked.buffer),
+            option("buffer", config.buffer),
         )
-    if asked.buffer_seed is None:
+    if config.buffer_seed is None:
         raise refused(
             "{buffer} is WindowShuffleMapDataset, which needs a seed; give {buffer_seed=N}"
         )
-    _check_seed("buffer_seed", asked.buffer_seed)
-    if asked.buffer_seed + last_window >= NUM_SEEDS:
+    _check_seed("buffer_seed", config.buffer_seed)
+    if config.buffer_seed + last_window >= NUM_SEEDS:
         raise refused(
             "{}: Grain adds the number of the window, up to {}, and refuses seeds beyond {}",
-            option("buffer_seed", asked.buffer_seed),
+            option("buffer_seed", config.buffer_seed),
             last_window,
             NUM_SEEDS - 1,
         )
@@ -323,7 +328,7 @@ class WorkerBatches(Batches):
         return kept, positions[kept]
 
 
-class GrainHandedOut(LoaderSequence):
+class GrainSequence(LoaderSequence):
     """What one process of Grain hands out, cut into batches by its workers."""
 
     is_made_whole = False
@@ -358,7 +363,7 @@ class GrainHandedOut(LoaderSequence):
         A window that reaches beyond the epoch takes examples of the next one, and of a few sizes
         the shuffle is no permutation.
         """
-        streams = [one.stream for one in all_hosts if isinstance(one, GrainHandedOut)]
+        streams = [one.stream for one in all_hosts if isinstance(one, GrainSequence)]
         window, share = self.stream.window, self.stream.share
         if window is None:
             shuffled = [s for s in streams if s.seed is not None and not is_permutation(s.share)]

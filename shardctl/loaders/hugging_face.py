@@ -20,13 +20,13 @@ from shardctl.loaders.hugging_face_eras import (
     era_of,
     streams_tables,
 )
-from shardctl.loaders.loader_config import LoaderConfig
 from shardctl.loaders.loader_sequence import (
     Batches,
     Deal,
     Dealt,
     EpochByEpoch,
     EqualBatches,
+    LoaderConfig,
     LoaderSequence,
     UnequalBatches,
 )
@@ -35,7 +35,7 @@ from shardctl.tfdata.shuffle_window import MAX_BUFFER, check_buffer
 _BYTES = 85  # of memory an example, of an epoch that is streamed
 
 
-def handed_out(asked: LoaderConfig) -> LoaderSequence:
+def hugging_face_sequence(config: LoaderConfig) -> LoaderSequence:
     """Return what one process of Hugging Face Datasets hands out.
 
     A `Dataset` is shuffled, then split by node, as training scripts do; the other way round is
@@ -45,74 +45,74 @@ def handed_out(asked: LoaderConfig) -> LoaderSequence:
         UsageError: `datasets` refuses these settings, or its version does not have them.
         UnpredictableOrderError: a shuffle without a seed.
     """
-    if asked.seed is not None and asked.seed < 0:
-        raise refused("{}: NumPy seeds are 0 or more", option("shuffle_seed", asked.seed))
-    if asked.streams:
-        return _streamed(asked)
-    return _by_index(asked)
+    if config.seed is not None and config.seed < 0:
+        raise refused("{}: NumPy seeds are 0 or more", option("shuffle_seed", config.seed))
+    if config.streams:
+        return _streamed(config)
+    return _by_index(config)
 
 
-def _by_index(asked: LoaderConfig) -> LoaderSequence:
+def _by_index(config: LoaderConfig) -> LoaderSequence:
     """`Dataset.shuffle(seed)`, then `split_dataset_by_node`: one run of examples a host.
 
     A `Dataset` has no epochs: it is read in the same order each time.
     """
-    if asked.streaming is False and asked.buffer is not None:
+    if config.streaming is False and config.buffer is not None:
         raise refused(
             "{streaming=False} reads by index, and {} is of a stream; leave out one of them",
-            option("buffer", asked.buffer),
+            option("buffer", config.buffer),
         )
-    if asked.host_by != "even":
+    if config.host_by != "even":
         raise refused(
             "{}: split_dataset_by_node gives each host one run of a Dataset; "
             "{host_by=even}, or {streaming=True}",
-            option("host_by", asked.host_by),
+            option("host_by", config.host_by),
         )
     for name in ("input_shards", "before_shuffle"):
-        if getattr(asked, name) is not None:
-            raise refused("{} needs {streaming=True}", option(name, getattr(asked, name)))
-    n, world = asked.num_examples, asked.num_hosts
-    start = n // world * asked.host + min(asked.host, n % world)
-    size = n // world + (asked.host < n % world)
+        if getattr(config, name) is not None:
+            raise refused("{} needs {streaming=True}", option(name, getattr(config, name)))
+    n, world = config.num_examples, config.num_hosts
+    start = n // world * config.host + min(config.host, n % world)
+    size = n // world + (config.host < n % world)
     if n and not size:
         raise refused(
             "{}: datasets raises IndexError for a host that gets none of {} examples",
-            option("host", f"{asked.host}/{world}"),
+            option("host", f"{config.host}/{world}"),
             n,
         )
-    shuffles = asked.seed is not None
+    shuffles = config.seed is not None
     if shuffles:
         _check_size(n)
 
     def permutation(epoch: int) -> Int64s:
-        return np.random.default_rng(asked.seed).permutation(n)
+        return np.random.default_rng(config.seed).permutation(n)
 
     found = Dealt(
         n,
-        Deal(first=start, size=asked.whole_batches(size)),
-        epochs=asked.epochs,
+        Deal(first=start, size=config.whole_batches(size)),
+        epochs=config.epochs,
         permutation=permutation if shuffles else None,
-        batch=asked.batch,
+        batch=config.batch,
     )
     found.is_shuffled_once = shuffles
     return found
 
 
-def _streamed(asked: LoaderConfig) -> LoaderSequence:
+def _streamed(config: LoaderConfig) -> LoaderSequence:
     """`IterableDataset.shuffle(seed, buffer_size)`, split by node, read by a DataLoader's workers.
 
     Each worker makes batches of its own, which are handed out in turn.
     """
-    era = era_of(asked.version)
-    _check_streaming(asked, era)
-    check_tables(asked)
-    streaming = Streaming(asked, era)
-    block = asked.batch or 1
-    drops = asked.drop_remainder
-    epochs = range(asked.first_epoch, asked.first_epoch + asked.epochs)
+    era = era_of(config.version)
+    _check_streaming(config, era)
+    check_tables(config)
+    streaming = Streaming(config, era)
+    block = config.batch or 1
+    drops = config.drop_remainder
+    epochs = range(config.first_epoch, config.first_epoch + config.epochs)
     of_workers = [streaming.sizes(epoch) for epoch in epochs]
     _check_size(
-        max(map(sum, of_workers), default=0) * (1 if streaming.shares_shards else asked.num_hosts)
+        max(map(sum, of_workers), default=0) * (1 if streaming.shares_shards else config.num_hosts)
     )
     kept = [[size // block * block if drops else size for size in sizes] for sizes in of_workers]
     totals = [sum(sizes) for sizes in kept]
@@ -125,21 +125,21 @@ def _streamed(asked: LoaderConfig) -> LoaderSequence:
         return in_turn(streams, block)[0]
 
     batches: Batches | None = None
-    if asked.batch is not None and not asked.workers and len(set(totals)) == 1:
+    if config.batch is not None and not config.workers and len(set(totals)) == 1:
         batches = EqualBatches(totals[0], block, epochs=len(totals))
-    elif asked.batch is not None:
+    elif config.batch is not None:
         lengths = [in_turn([np.empty(size, np.int8) for size in sizes], block)[1] for sizes in kept]
         batches = UnequalBatches(np.concatenate([np.empty(0, np.int64), *lengths]))
-    shuffles = asked.seed is not None
-    whole = shuffles and not asked.workers and streaming.buffer >= asked.num_examples
+    shuffles = config.seed is not None
+    whole = shuffles and not config.workers and streaming.buffer >= config.num_examples
     found = EpochByEpoch(totals, epoch, batches=batches, shuffles=shuffles, is_uniform=whole)
     found.num_in_turn = streaming.num_in_turn
-    if asked.num_hosts > 1 and streaming.shares_shards:
+    if config.num_hosts > 1 and streaming.shares_shards:
         found.among = streaming.indices_of_shards(epochs[0]) if epochs else None
-    loses = streams_tables(asked) and era.strides_tables
-    if asked.num_hosts > 1 and not streaming.shares_shards and not loses:
-        found.num_read = asked.num_examples  # all of it, of which one in so many is kept
-    found.assumptions = assumed_of_streams(asked)
+    loses = streams_tables(config) and era.strides_tables
+    if config.num_hosts > 1 and not streaming.shares_shards and not loses:
+        found.num_read = config.num_examples  # all of it, of which one in so many is kept
+    found.assumptions = assumed_of_streams(config)
     return found
 
 
@@ -153,61 +153,61 @@ def _check_size(num_examples: int) -> None:
         )
 
 
-def _check_streaming(asked: LoaderConfig, era: Era) -> None:
-    cut = asked.cut_shards
+def _check_streaming(config: LoaderConfig, era: Era) -> None:
+    cut = config.cut_shards
     if cut:
         raise refused(
             "Hugging Face streams whole shards, and the spec reads parts of {}; name whole "
             "shards, or read by index with {streaming=False} and no {buffer}",
             "a shard" if cut == 1 else f"{cut} shards",
         )
-    if asked.buffer is not None:
-        if asked.seed is None:
+    if config.buffer is not None:
+        if config.seed is None:
             raise UnpredictableOrderError(
                 "IterableDataset.shuffle without a seed draws another order each time; "
-                f"{option('buffer', asked.buffer)} needs --shuffle-seed N"
+                f"{option('buffer', config.buffer)} needs --shuffle-seed N"
             )
-        if asked.buffer < 1:
+        if config.buffer < 1:
             raise refused(
-                "{}: the shuffle buffer holds 1 example or more", option("buffer", asked.buffer)
+                "{}: the shuffle buffer holds 1 example or more", option("buffer", config.buffer)
             )
-        check_buffer(asked.buffer)
-    if asked.input_shards is not None:
-        _check_input_shards(asked, era)
-    if asked.before_shuffle is not None:
-        if asked.seed is None:
-            given = option("before_shuffle", asked.before_shuffle)
+        check_buffer(config.buffer)
+    if config.input_shards is not None:
+        _check_input_shards(config, era)
+    if config.before_shuffle is not None:
+        if config.seed is None:
+            given = option("before_shuffle", config.before_shuffle)
             raise refused("{} is read with {shuffle_seed=N} only", given)
         if era.strides_tables:
             raise refused(
                 "{}: datasets {} shares what is read of tables in a way of its own, which is "
                 "not known behind a call; upgrade it, or leave the call out",
-                option("before_shuffle", asked.before_shuffle),
-                asked.version,
+                option("before_shuffle", config.before_shuffle),
+                config.version,
             )
-    if asked.shares and asked.host_by != "even":
+    if config.shares and config.host_by != "even":
         if not era.has_strategy:
             raise refused(
                 "{}: split_dataset_by_node of datasets {} has no strategy; it came with 5.1.0",
-                option("host_by", asked.host_by),
-                asked.version,
+                option("host_by", config.host_by),
+                config.version,
             )
-        if asked.host_by == "files" and len(asked.lengths_of_shards) < asked.num_hosts:
+        if config.host_by == "files" and len(config.lengths_of_shards) < config.num_hosts:
             raise refused(
                 "{host_by=files}: datasets refuses strategy='shards' for {} shards on {} "
                 "hosts; {host_by=even} shares the examples",
-                len(asked.lengths_of_shards),
-                asked.num_hosts,
+                len(config.lengths_of_shards),
+                config.num_hosts,
             )
 
 
-def _check_input_shards(asked: LoaderConfig, era: Era) -> None:
-    given = option("input_shards", asked.input_shards)
-    if asked.seed is None:
+def _check_input_shards(config: LoaderConfig, era: Era) -> None:
+    given = option("input_shards", config.input_shards)
+    if config.seed is None:
         raise refused("{} is read with {shuffle_seed=N} only", given)
     if era.interleave == "never":
         raise UsageError(
-            f"{given}: datasets {asked.version} reads one shard after the other; "
+            f"{given}: datasets {config.version} reads one shard after the other; "
             "max_buffer_input_shards came with 5.0.0"
         )
 
@@ -244,13 +244,13 @@ class Streaming:
     `split_dataset_by_node` before `shuffle` or after it comes to the same.
     """
 
-    def __init__(self, asked: LoaderConfig, era: Era) -> None:
-        self._asked, self._era = asked, era
-        self._lengths = asked.lengths_of_shards
+    def __init__(self, config: LoaderConfig, era: Era) -> None:
+        self._config, self._era = config, era
+        self._lengths = config.lengths_of_shards
         self._starts = np.cumsum(self._lengths) - self._lengths
-        self.buffer = DEFAULT_BUFFER if asked.buffer is None else asked.buffer
-        self._tables = streams_tables(asked)
-        self._inputs = asked.input_shards or DEFAULT_INPUT_SHARDS
+        self.buffer = DEFAULT_BUFFER if config.buffer is None else config.buffer
+        self._tables = streams_tables(config)
+        self._inputs = config.input_shards or DEFAULT_INPUT_SHARDS
 
     def sizes(self, epoch: int) -> list[int]:
         """Return how many examples each worker hands out of an epoch."""
@@ -290,23 +290,23 @@ class Streaming:
     @property
     def num_idle_workers(self) -> int:
         """Number of workers of this process that get no shard."""
-        return sum(not reader.groups for reader in self._readers(0)) if self._asked.workers else 0
+        return sum(not reader.groups for reader in self._readers(0)) if self._config.workers else 0
 
     def _readers(self, epoch: int) -> list[Reader]:
         """Return what each worker reads, or the process itself where it has none."""
-        asked, era = self._asked, self._era
+        config, era = self._config, self._era
         groups, generator = self._groups_of_all(epoch), self._generator(epoch)
-        step, offset = (asked.num_hosts, asked.host) if asked.shares else (1, 0)
-        if asked.shares and self._gets_shards(self._num_shards(groups)):
-            groups = [group[asked.host :: asked.num_hosts] for group in groups]
+        step, offset = (config.num_hosts, config.host) if config.shares else (1, 0)
+        if config.shares and self._gets_shards(self._num_shards(groups)):
+            groups = [group[config.host :: config.num_hosts] for group in groups]
             step, offset = 1, 0
         if offset and era.strides_tables and self._tables:
             groups = []
-        if not asked.workers:
+        if not config.workers:
             return [self._reader(groups, generator, step, offset)]
         # A worker gets no shard where it is one too many; of groups, none gets more than one.
         num_shards = self._num_shards(groups)
-        stride = min(asked.workers, num_shards)
+        stride = min(config.workers, num_shards)
         return [
             self._reader(
                 [group[worker::stride] for group in groups] if worker < num_shards else [],
@@ -314,7 +314,7 @@ class Streaming:
                 step,
                 offset,
             )
-            for worker in range(asked.workers)
+            for worker in range(config.workers)
         ]
 
     def _reader(
@@ -335,14 +335,14 @@ class Streaming:
 
         There is one group unless `shuffle` itself has them read in turn.
         """
-        asked, era = self._asked, self._era
+        config, era = self._config, self._era
         shards = np.arange(len(self._lengths))
-        if asked.seed is not None:
+        if config.seed is not None:
             rng = self._generator(0 if era.epochs_add_up else epoch)
             assert rng is not None
             rng.shuffle(shards)
         groups = [shards]
-        if asked.seed is not None and era.interleave == "together" and self._inputs > 1:
+        if config.seed is not None and era.interleave == "together" and self._inputs > 1:
             groups = _parts(shards, self._inputs)
         if epoch and era.epochs_add_up:
             groups = [np.random.default_rng(epoch).permutation(group) for group in groups]
@@ -350,9 +350,9 @@ class Streaming:
 
     def _generator(self, epoch: int) -> np.random.Generator | None:
         """Return the generator of the shuffle buffer in an epoch, before it draws anything."""
-        if self._asked.seed is None:
+        if self._config.seed is None:
             return None
-        generator = np.random.default_rng(self._asked.seed)
+        generator = np.random.default_rng(self._config.seed)
         if not epoch:
             return generator
         seed = int(generator.integers(0, _SEEDS)) - epoch
@@ -370,9 +370,9 @@ class Streaming:
         return np.random.default_rng(int(deepcopy(generator).integers(0, _SEEDS)) - worker)
 
     def _gets_shards(self, num_shards: int) -> bool:
-        if self._asked.host_by == "even":
-            return num_shards % self._asked.num_hosts == 0
-        return self._asked.host_by == "files"
+        if self._config.host_by == "even":
+            return num_shards % self._config.num_hosts == 0
+        return self._config.host_by == "files"
 
     @staticmethod
     def _num_shards(groups: list[Int64s]) -> int:

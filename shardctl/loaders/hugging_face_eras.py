@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from shardctl.base.phrase import refused
 
 if TYPE_CHECKING:
-    from shardctl.loaders.loader_config import LoaderConfig
+    from shardctl.loaders.loader_sequence import LoaderConfig
 
 
 # Of `IterableDataset.shuffle`, in all versions that have them.
@@ -159,22 +159,22 @@ _OF_TABLES = frozenset({"parquet", "arrow"})
 _OF_ROWS = frozenset({"webdataset"})
 
 
-def of_tables(asked: LoaderConfig) -> bool:
-    """Return whether what reads the files makes tables: as asked, else as it does of the format.
+def of_tables(config: LoaderConfig) -> bool:
+    """Return whether what reads the files makes tables: as configured, else by the format.
 
     The versions that count the examples of a host from each table anew (`strides_tables`) make
     tables of WebDataset's rows too, as of all rows whose features are known.
     """
-    if asked.arrow is not None:
-        return asked.arrow
-    if asked.file_format == "webdataset":
-        return era_of(asked.version).strides_tables
-    return asked.file_format in _OF_TABLES
+    if config.arrow is not None:
+        return config.arrow
+    if config.file_format == "webdataset":
+        return era_of(config.version).strides_tables
+    return config.file_format in _OF_TABLES
 
 
-def streams_tables(asked: LoaderConfig) -> bool:
+def streams_tables(config: LoaderConfig) -> bool:
     """Return whether what is shuffled are tables: a call before the shuffle may make rows."""
-    return of_tables(asked) and asked.before_shuffle not in MAKE_ROWS
+    return of_tables(config) and config.before_shuffle not in MAKE_ROWS
 
 
 def is_read(file_format: str) -> bool:
@@ -182,36 +182,36 @@ def is_read(file_format: str) -> bool:
     return file_format in _OF_TABLES | _OF_ROWS
 
 
-def check_tables(asked: LoaderConfig) -> None:
+def check_tables(config: LoaderConfig) -> None:
     """Refuse a shuffle whose order tells tables from rows, of files that `datasets` cannot read.
 
     Raises:
         UsageError: names the switch that says which.
     """
-    said = asked.arrow is not None or asked.before_shuffle in MAKE_ROWS
-    if said or not asked.file_format or is_read(asked.file_format) or not _tells_tables(asked):
+    said = config.arrow is not None or config.before_shuffle in MAKE_ROWS
+    if said or not config.file_format or is_read(config.file_format) or not _tells_tables(config):
         return
     raise refused(
         "datasets has no reader of {} files; the same examples in files of its own are "
         "shuffled otherwise as tables than as rows: {arrow=True} for tables (Parquet and Arrow "
         "files, to_iterable_dataset), {arrow=False} for rows (a generator)",
-        asked.file_format,
+        config.file_format,
     )
 
 
-def assumed_of_streams(asked: LoaderConfig) -> tuple[str, ...]:
+def assumed_of_streams(config: LoaderConfig) -> tuple[str, ...]:
     """Return what is taken for granted of a stream, a sentence each."""
     found = list[str]()
-    stated = asked.arrow is not None or asked.before_shuffle is not None
-    if not stated and of_tables(asked) and _tells_tables(asked):
+    stated = config.arrow is not None or config.before_shuffle is not None
+    if not stated and of_tables(config) and _tells_tables(config):
         found.append(
             f"no {' or '.join((', '.join(MAKE_ROWS[:-1]), MAKE_ROWS[-1]))} stands before "
             "shuffle: they make rows of tables, which is another order, --before-shuffle map; "
             "--arrow leaves this out"
         )
-    if asked.before_shuffle == "filter":
+    if config.before_shuffle == "filter":
         found.append("filter keeps every example, since metadata does not tell which it drops")
-    if asked.num_hosts > 1:
+    if config.num_hosts > 1:
         found.append(
             "hosts share the stream by split_dataset_by_node; a Trainer or Accelerator that is "
             "given the stream shares it in another way"
@@ -219,14 +219,14 @@ def assumed_of_streams(asked: LoaderConfig) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _tells_tables(asked: LoaderConfig) -> bool:
+def _tells_tables(config: LoaderConfig) -> bool:
     """Return whether a shuffle of tables has another order than one of rows."""
-    if asked.seed is None or not era_of(asked.version).by_halves:
+    if config.seed is None or not era_of(config.version).by_halves:
         return False
-    buffer = DEFAULT_BUFFER if asked.buffer is None else asked.buffer
-    rows = buffer // (asked.input_shards or DEFAULT_INPUT_SHARDS)
+    buffer = DEFAULT_BUFFER if config.buffer is None else config.buffer
+    rows = buffer // (config.input_shards or DEFAULT_INPUT_SHARDS)
     if rows < 2:
         return False  # tables of one row
     # The buffer takes whole tables: of one shard these are the same examples where they fit.
     fits = buffer % rows == 0 == (buffer - buffer // 2) % rows
-    return len(asked.lengths_of_shards) > 1 or not fits
+    return len(config.lengths_of_shards) > 1 or not fits

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
+from shardctl.errors import MissingDependencyError
 from shardctl.loaders.hugging_face_eras import DEFAULT_BUFFER
 
 if TYPE_CHECKING:
-    from shardctl.loaders.loader_config import LoaderConfig
-    from shardctl.loaders.loader_sequence import LoaderSequence
+    from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence
 
 
 # How a Trainer shares an `IterableDataset`: accelerate/data_loader.py, DataLoaderDispatcher (one
@@ -41,7 +41,7 @@ class Loader:
     takes: the fields of `ReadSettings` that mean something to it.
     shares_by: the call that gives each host its part, where it shares in a way of its own.
     rule: module and function that answers an `LoaderConfig` with what one process hands out.
-    calls: module and class of what its users call, live and as code; see `LoaderLibrary`.
+    calls: module and class of what its users call, live and as code; see `Library` in live.
     extra: of shardctl, which brings the library.
     source: where in the library the rule is.
     beside: other packages that the order comes from, and their proven versions, ascending.
@@ -86,14 +86,14 @@ class Loader:
     default_buffer: int | None = None
     is_default: bool = False
 
-    def handed_out(self, asked: LoaderConfig) -> LoaderSequence:
+    def sequence(self, config: LoaderConfig) -> LoaderSequence:
         """Return what one process hands out.
 
         Raises:
             UsageError: the library refuses these settings, or the rule does not know them.
             UnpredictableOrderError: the library leaves the order open.
         """
-        found: LoaderSequence = named(self.rule)(asked)
+        found: LoaderSequence = named(self.rule)(config)
         return found
 
     def changed_between(self, old: str, new: str, pipeline: Mapping[str, object]) -> str:
@@ -108,6 +108,62 @@ def named(name: str) -> Any:
     """Return what "module:name" names, imported now."""
     module, _, inside = name.partition(":")
     return getattr(import_module(module), inside)
+
+
+def library_of(loader: Loader) -> Any:
+    """Return what runs a loader and writes its code: a `shardctl.live.library.Library`."""
+    return named(loader.calls)(loader)
+
+
+def library(module: str, loader: Loader) -> Any:
+    """Return a module of the library of a loader, imported now.
+
+    Raises:
+        MissingDependencyError: it is not installed; names the extra that brings it.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise missing(loader, error) from error
+
+
+def missing(loader: Loader, error: ImportError) -> MissingDependencyError:
+    """Return the error of a library that cannot be imported."""
+    return MissingDependencyError(
+        f"{loader.title} is needed for this and cannot be imported ({error}); "
+        f"install it with: pip install 'shardctl[{loader.extra}]'"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stop:
+    """Where a loader stopped: after `consumed` examples, `in_epoch` of them of its epoch.
+
+    epoch: from 0 in the pass. steps, steps_in_epoch: whole batches, None without batches.
+    in_batch: examples of the next batch that were handed out.
+    """
+
+    consumed: int
+    epoch: int
+    in_epoch: int
+    steps: int | None
+    steps_in_epoch: int | None
+    in_batch: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoaderCall:
+    """A call of the library on the way to what is left, with its arguments.
+
+    set_epoch, iterations: which epoch comes first, the second by iterating so often before.
+    skip, skip_first_batches, skip_in_batch: how many examples or batches are passed by.
+    """
+
+    call: str
+    arguments: Mapping[str, int]
+
+    def __str__(self) -> str:
+        return f"{self.call}({', '.join(f'{name}={n}' for name, n in self.arguments.items())})"
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -162,7 +218,7 @@ _GRAIN = Loader(
         "drop_remainder buffer buffer_seed"
     ),
     shares_by="ShardOptions",
-    rule="shardctl.loaders.grain:handed_out",
+    rule="shardctl.loaders.grain:grain_sequence",
     calls="shardctl.live.grain:Grain",
     extra="grain",
     source="grain/_src/python: samplers.py, data_loader.py, experimental/index_shuffle",
@@ -177,7 +233,7 @@ _TORCH = Loader(
         "persistent_workers batch drop_remainder pass_index"
     ),
     shares_by="DistributedSampler",
-    rule="shardctl.loaders.torch:handed_out",
+    rule="shardctl.loaders.torch:torch_sequence",
     calls="shardctl.live.torch:Torch",
     extra="torch",
     source="torch/utils/data/distributed.py, torch/utils/data/sampler.py, "
@@ -190,7 +246,7 @@ _STATEFUL = Loader(
     proven=("0.9.0", "0.10.0", "0.10.1", "0.11.0"),
     takes=_TORCH.takes,
     shares_by=_TORCH.shares_by,
-    rule="shardctl.loaders.stateful:handed_out",
+    rule="shardctl.loaders.torch:stateful_sequence",
     calls="shardctl.live.torch:Stateful",
     extra="torch",
     source="torchdata/stateful_dataloader/sampler.py, "
@@ -207,7 +263,7 @@ _ACCELERATE = Loader(
         "drop_remainder pass_index"
     ),
     shares_by="Accelerator",
-    rule="shardctl.loaders.accelerate:handed_out",
+    rule="shardctl.loaders.torch:accelerate_sequence",
     calls="shardctl.live.torch:Accelerate",
     extra="torch",
     source="accelerate/data_loader.py",
@@ -230,7 +286,7 @@ _HF = Loader(
         "streaming buffer input_shards arrow before_shuffle"
     ),
     shares_by="split_dataset_by_node",
-    rule="shardctl.loaders.hugging_face:handed_out",
+    rule="shardctl.loaders.hugging_face:hugging_face_sequence",
     calls="shardctl.live.hugging_face:HuggingFace",
     extra="hf",
     source="datasets/arrow_dataset.py, datasets/iterable_dataset.py",

@@ -1,4 +1,4 @@
-"""The samplers of PyTorch: what its DataLoader reads in order, shuffled, or dealt to ranks.
+"""The orders of PyTorch's DataLoader, of torchdata's and of Accelerate's: permutations, dealt.
 
 Sources: torch/utils/data/sampler.py (RandomSampler, BatchSampler), torch/utils/data/distributed.py
 (DistributedSampler), torch/utils/data/dataloader.py (_BaseDataLoaderIter draws `_base_seed` from
@@ -7,139 +7,245 @@ the loader's generator at each iteration, whatever the workers).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.loaders.loader_config import LoaderConfig
-from shardctl.loaders.loader_sequence import Deal, Dealt, LoaderSequence, Permutations
+from shardctl.loaders.loader import is_before
+from shardctl.loaders.loader_sequence import (
+    Deal,
+    Dealt,
+    LoaderConfig,
+    LoaderSequence,
+    Permutations,
+)
 from shardctl.tfdata.shuffle_window import MAX_BUFFER, Contents, Offsets, replayed
 
-BASE_SEED = 2  # draws of 32 bits, for the `_base_seed` of an iteration
+_BASE_SEED = 2  # draws of 32 bits, for the `_base_seed` of an iteration
+_STATEFUL_SEEDED_FROM = "0.11.0"  # of torchdata; before, `manual_seed` meant nothing to it
+_AS_THE_TRAINER = (
+    "use_seedable_sampler=True, as the Trainer sets it; Accelerator() alone has another order, "
+    "which --shuffle with --global-seed N is, the seed of set_seed or torch.manual_seed"
+)
+_WORKERS_END = (
+    "worker processes end with each epoch; if they stay, --persistent-workers, later "
+    "epochs have another order; --no-persistent-workers leaves this out"
+)
 
 
-def handed_out(asked: LoaderConfig) -> LoaderSequence:
-    """Return what one process of `torch.utils.data.DataLoader` hands out."""
-    return distributed(asked) if asked.shares else single(asked)
+def torch_sequence(config: LoaderConfig) -> LoaderSequence:
+    """Return what one process of `torch.utils.data.DataLoader` yields."""
+    return _distributed(config) if config.shares else _single(config, _random_sampler)
 
 
-def distributed(asked: LoaderConfig) -> LoaderSequence:
+def stateful_sequence(config: LoaderConfig) -> LoaderSequence:
+    """Return what one process of torchdata's StatefulDataLoader yields."""
+    return _distributed(config) if config.shares else _single(config, _stateful_sampler)
+
+
+def accelerate_sequence(config: LoaderConfig) -> LoaderSequence:
+    """Return what one process yields of a DataLoader that Accelerate has prepared.
+
+    Sources: accelerate/data_loader.py (SeedableRandomSampler, BatchSamplerShard,
+    prepare_data_loader) with `even_batches` and without `split_batches`. A seed of the shuffle is
+    the Trainer's, which sets `use_seedable_sampler`; `torch.manual_seed` is what the order comes
+    from without it, which is the default of `Accelerator()`.
+    """
+    permutations = None
+    if config.shuffles:
+        _check_any(config)
+        _check_one_seed(config, "the data_seed or seed of the Trainer")
+        permutations = _accelerate_sampler(config)
+    found = _dealt(config, _deal_of_batches(config), permutations)
+    if config.shuffles and config.seed is not None:
+        found.assumptions = (_AS_THE_TRAINER,)
+    elif config.num_hosts == 1:
+        found.assumptions = _assumed_of_workers(config)
+    return found
+
+
+def _distributed(config: LoaderConfig) -> LoaderSequence:
     """Return what a rank is dealt by `DistributedSampler`, whose `set_epoch` is called."""
-    if asked.global_seed is not None:
+    if config.global_seed is not None:
         raise refused(
             "{global_seed} means nothing to DistributedSampler, which shares the examples "
             "among hosts: it has a seed of its own, 0 where a script names none; give "
             "{shuffle_seed=N} in its place"
         )
-    n, world = asked.num_examples, asked.num_hosts
-    share = n // world if asked.drop_shard_remainder else -(-n // world)
-    return dealt(
-        asked,
-        Deal(host=asked.host, num_hosts=world, size=asked.whole_batches(share)),
-        # Its default is shuffle=True with seed=0; here a seed, or the switch, asks for it.
-        by_epoch(asked, asked.seed or 0) if asked.shuffles else None,
-    )
+    n, world = config.num_examples, config.num_hosts
+    share = n // world if config.drop_shard_remainder else -(-n // world)
+    deal = Deal(host=config.host, num_hosts=world, size=config.whole_batches(share))
+    # Its default is shuffle=True with seed=0; here a seed, or the switch, asks for it.
+    return _dealt(config, deal, _by_epoch(config, config.seed or 0) if config.shuffles else None)
 
 
-def single(asked: LoaderConfig) -> LoaderSequence:
-    """Return what a DataLoader hands out whose sampler is its own."""
-    if asked.drop_shard_remainder:
+def _single(
+    config: LoaderConfig, sampler: Callable[[LoaderConfig], Permutations]
+) -> LoaderSequence:
+    """Return what a loader yields whose sampler is its own."""
+    if config.drop_shard_remainder:
         raise refused("{drop_shard_remainder=True} needs {host=I/N}")
-    permutation = randomly(asked) if asked.shuffles else None
-    found = dealt(asked, Deal(size=asked.whole_batches(asked.num_examples)), permutation)
-    found.assumptions = workers_end(asked)
+    permutations = None
+    if config.shuffles:
+        _check_any(config)
+        _check_one_seed(config, "the seed of the DataLoader's own generator")
+        permutations = sampler(config)
+    found = _dealt(config, Deal(size=config.whole_batches(config.num_examples)), permutations)
+    found.assumptions = _assumed_of_workers(config)
     return found
 
 
-def dealt(asked: LoaderConfig, deal: Deal, permutation: Permutations | None) -> LoaderSequence:
-    """Return the epochs that are asked for, each dealt by one deal."""
-    _check_workers(asked)
+def _dealt(config: LoaderConfig, deal: Deal, permutations: Permutations | None) -> Dealt:
+    if config.persistent_workers and not config.workers:
+        raise refused("{persistent_workers=True} needs {workers=N}, as torch says")
     return Dealt(
-        asked.num_examples,
+        config.num_examples,
         deal,
-        epochs=asked.epochs,
-        permutation=permutation,
-        batch=asked.batch,
+        epochs=config.epochs,
+        permutation=permutations,
+        batch=config.batch,
     )
 
 
-def by_epoch(asked: LoaderConfig, seed: int) -> Permutations:
+def _deal_of_batches(config: LoaderConfig) -> Deal:
+    """Return how Accelerate deals whole batches to its processes."""
+    n, world = config.num_examples, config.num_hosts
+    if config.batch is None:  # prepare_data_loader then drops the sampler, too
+        raise refused(
+            "Accelerate deals whole batches to its processes; give {batch=N} of one process"
+        )
+    if world == 1:  # prepare_data_loader leaves the batches as they are
+        return Deal(size=config.whole_batches(n))
+    a_round = config.batch * world
+    rounds = n // a_round if config.drop_remainder else -(-n // a_round)
+    size = rounds * config.batch
+    return Deal(host=config.host, num_hosts=world, block=config.batch, size=size)
+
+
+def _by_epoch(config: LoaderConfig, seed: int) -> Permutations:
     """Return the permutations of epochs that each have a generator, of the seed + the epoch."""
-    first, last = asked.first_epoch, asked.first_epoch + asked.epochs - 1
+    first, last = config.first_epoch, config.first_epoch + config.epochs - 1
     for epoch in (first, last):
         check_seed(seed + epoch, f"the seed {seed} + epoch {epoch}" if epoch else "the seed")
-    return lambda epoch: Generator(seed + first + epoch).randperm(asked.num_examples)
+    return lambda epoch: Generator(seed + first + epoch).randperm(config.num_examples)
 
 
-def check_any(asked: LoaderConfig) -> None:
+def _random_sampler(config: LoaderConfig) -> Permutations:
+    """Return the permutations of `DataLoader(shuffle=True)`, which draws anew at each iteration."""
+    n, first = config.num_examples, config.first_epoch
+    if config.seed is not None:
+        own = Generator(check_seed(config.seed, "the seed of the DataLoader's generator"))
+        # Besides its permutation, RandomSampler draws another one of which it takes no element.
+        an_epoch = _base_seeds(config) + 2 * num_draws(n)
+        return lambda epoch: own.randperm(n, _BASE_SEED + (first + epoch) * an_epoch)
+    default = _default_generator(config)
+    # An iteration draws two numbers of 64 bits: `_base_seed`, and the seed of its sampler.
+    an_epoch = _base_seeds(config) + _BASE_SEED
+
+    def permutation(epoch: int) -> Contents:
+        return Generator(default.int64(_BASE_SEED + (first + epoch) * an_epoch)).randperm(n)
+
+    return permutation
+
+
+def _stateful_sampler(config: LoaderConfig) -> Permutations:
+    """Return the permutations of torchdata's RandomSampler, of one generator for all epochs.
+
+    Sources: torchdata/stateful_dataloader/sampler.py (it is seeded when the loader is made, and an
+    iterator of it permutes when it is made) and stateful_dataloader.py (an iterator of the loader
+    makes one of the sampler, and another in `_reset`, which is called where there are workers;
+    workers that stay are started once, and their epochs begin with `_reset` alone). What a state
+    restores is the generator before the permutation in use, so epochs after a resume are those of
+    a run that was not interrupted. Before torchdata 0.11.0 the seed was 1 whatever `manual_seed`
+    was given, and workers changed nothing.
+    """
+    n, own = config.num_examples, config.seed is not None
+    before = is_before(config.version, _STATEFUL_SEEDED_FROM)
+    if before and (own or config.persistent_workers):
+        raise refused(
+            "{shuffle_seed} of the loader's own generator and {persistent_workers=True} are "
+            "proven from torchdata {} on, not of {}; give {global_seed=N} alone",
+            _STATEFUL_SEEDED_FROM,
+            config.version,
+        )
+    if config.seed is not None:
+        generator = Generator(check_seed(config.seed, "the seed of the loader's generator"))
+    else:
+        default = _default_generator(config)
+        generator = Generator(1 if before else default.int64(0))
+    first, an_epoch = 0, num_draws(n)
+    if before:
+        an_epoch *= 2  # that of `RandomSampler` of torch, which draws another at its end
+    elif config.workers:
+        first = an_epoch
+        an_epoch *= 1 if config.persistent_workers else 2
+    if own:  # `_base_seed` is drawn from it, too, after the first permutation of an iterator
+        first += _BASE_SEED if config.workers else 0
+        an_epoch += _base_seeds(config)
+    return lambda epoch: generator.randperm(n, first + (config.first_epoch + epoch) * an_epoch)
+
+
+def _accelerate_sampler(config: LoaderConfig) -> Permutations:
+    """Return those of its seedable sampler, as the Trainer sets it, or of torch's RandomSampler.
+
+    `prepare_data_loader` gives the RandomSampler of several processes a generator, seeded by the
+    first draw; a lone process iterates torch's DataLoader as it is.
+    """
+    if config.seed is not None:
+        return _by_epoch(config, check_seed(config.seed, "the seed"))
+    if config.num_hosts == 1:
+        return _random_sampler(config)
+    n, own = config.num_examples, Generator(_default_generator(config).int64(0))
+    # RandomSampler draws another permutation at its end, of which it takes no element.
+    return lambda epoch: own.randperm(n, (config.first_epoch + epoch) * 2 * num_draws(n))
+
+
+def _default_generator(config: LoaderConfig) -> Generator:
+    return Generator(check_seed(config.global_seed or 0, "the global seed"))
+
+
+def _check_any(config: LoaderConfig) -> None:
     """Refuse an empty dataset, as RandomSampler does."""
-    if not asked.num_examples:
+    if not config.num_examples:
         raise UsageError(
             "there are no examples to read, and torch's RandomSampler refuses an empty dataset"
         )
 
 
-def one_seed(asked: LoaderConfig, own: str = "the seed of the DataLoader's own generator") -> None:
+def _check_one_seed(config: LoaderConfig, own: str) -> None:
     """Refuse two seeds, of which one would be ignored, and none; `own` is what `seed` is.
 
     Raises:
         UsageError: both are given.
         UnpredictableOrderError: neither is.
     """
-    if asked.seed is not None and asked.global_seed is not None:
+    if config.seed is not None and config.global_seed is not None:
         raise refused(
             "{shuffle_seed} is {}, {global_seed} is torch.manual_seed, which it then does not "
             "come from; leave one out",
             own,
         )
-    if asked.seed is None and asked.global_seed is None:
+    if config.seed is None and config.global_seed is None:
         raise UnpredictableOrderError(
             "--shuffle without a seed has another order in each run; give --global-seed N "
             f"where torch.manual_seed(N) is called, or --shuffle-seed N, {own}"
         )
 
 
-def randomly(asked: LoaderConfig) -> Permutations:
-    """Return the permutations of `DataLoader(shuffle=True)`, which draws anew at each iteration."""
-    check_any(asked)
-    one_seed(asked)
-    n, first = asked.num_examples, asked.first_epoch
-    if asked.seed is not None:
-        own = Generator(check_seed(asked.seed, "the seed of the DataLoader's generator"))
-        # Besides its permutation, RandomSampler draws another one of which it takes no element.
-        an_epoch = base_seeds(asked) + 2 * num_draws(n)
-        return lambda epoch: own.randperm(n, BASE_SEED + (first + epoch) * an_epoch)
-    default = Generator(check_seed(asked.global_seed or 0, "the global seed"))
-    # An iteration draws two numbers of 64 bits: `_base_seed`, and the seed of its sampler.
-    an_epoch = base_seeds(asked) + BASE_SEED
-    return lambda epoch: Generator(default.int64(BASE_SEED + (first + epoch) * an_epoch)).randperm(
-        n
-    )
-
-
-def base_seeds(asked: LoaderConfig) -> int:
+def _base_seeds(config: LoaderConfig) -> int:
     """Return how many draws an epoch takes for `_base_seed`: workers that stay have one for all."""
-    return 0 if asked.persistent_workers else BASE_SEED
+    return 0 if config.persistent_workers else _BASE_SEED
 
 
-def workers_end(asked: LoaderConfig) -> tuple[str, ...]:
+def _assumed_of_workers(config: LoaderConfig) -> tuple[str, ...]:
     """Return what is assumed of the workers, where starting them draws from what shuffles."""
-    later = asked.first_epoch + asked.epochs > 1
-    if not (asked.shuffles and asked.workers and later) or asked.persistent_workers is not None:
-        return ()
-    return (
-        (
-            "worker processes end with each epoch; if they stay, --persistent-workers, later "
-            "epochs have another order; --no-persistent-workers leaves this out"
-        ),
-    )
-
-
-def _check_workers(asked: LoaderConfig) -> None:
-    if asked.persistent_workers and not asked.workers:
-        raise refused("{persistent_workers=True} needs {workers=N}, as torch says")
+    later = config.first_epoch + config.epochs > 1
+    draws = config.shuffles and config.workers and later
+    return (_WORKERS_END,) if draws and config.persistent_workers is None else ()
 
 
 # PyTorch's random generator on the CPU, and the permutations it draws.

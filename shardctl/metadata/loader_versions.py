@@ -15,7 +15,7 @@ from pathlib import Path
 from shardctl.base.text import printable
 from shardctl.errors import ShardctlError
 from shardctl.loaders.loader import LOADERS, VerifiedVersion, public_version
-from shardctl.metadata.index.counting.known import cache_folder
+from shardctl.metadata.index.count import cache_folder
 from shardctl.saved.head import kind_head
 
 _MOST_BYTES = 100_000

@@ -1,10 +1,11 @@
-"""A dataset by reference: a folder, a layout file, or a name to look up; one or several."""
+"""A dataset by reference: a folder, a layout file, record files or a name; one or several."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,50 +14,84 @@ from typing import Literal
 from shardctl.base.arguments import checked
 from shardctl.base.text import choices, nearest, nearest_first, printable, public_url, quoted
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
-from shardctl.dataset.dataset import Dataset
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.folders import folders_of
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.fields import said_about
 from shardctl.metadata import tfds_metadata
-from shardctl.metadata.catalog import catalog_dataset, catalog_names, catalog_titles
-from shardctl.metadata.data_dirs import (
+from shardctl.metadata.index import bare
+from shardctl.metadata.names import (
     DataDirs,
+    DatasetName,
+    catalog_dataset,
+    catalog_names,
+    catalog_titles,
     data_dirs,
     dataset_names,
     expand_home,
     find_dataset,
-    list_datasets_of,
+    list_datasets,
+    parse_dataset_name,
 )
-from shardctl.metadata.dataset_name import DatasetName, parse_dataset_name
-from shardctl.metadata.index import bare
 from shardctl.metadata.project_file import Project
-from shardctl.metadata.several_folders import merge_datasets
-from shardctl.stores.anywhere import is_file, is_folder
-from shardctl.stores.file_text import absolute, working_folder
-from shardctl.stores.remote_path import AnyPath, RemotePath, path_of, way_below
-from shardctl.stores.stores import A_SLASH_LOST, has_lost_a_slash, is_remote
+from shardctl.stores.paths import (
+    A_SLASH_LOST,
+    AnyPath,
+    RemotePath,
+    absolute,
+    has_lost_a_slash,
+    is_remote,
+    path_of,
+    way_below,
+    working_folder,
+)
+from shardctl.stores.stores import is_file, is_folder
 
 ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
 DEFAULT_DATASET = "imagenet2012"
 LAYOUT_SUFFIXES = (".yaml", ".yml", ".json")
 
 
-Source = Literal["option", "environment", "file", "folder", "default"]
-Chooser = Literal[Source, "fallback"]
+# Which references are chosen, and where they come from.
+
+Source = Literal["option", "environment", "file", "folder", "default", "fallback"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenDataset:
     """The dataset a command works on; `note` is a line for stderr where nobody chose it.
 
-    `refs` are the references that chose it, their paths relative to `folder`, and `by` says who
-    gave them; "file" is shardctl.yaml.
+    `refs` are the references that chose it, their paths relative to `folder`, and `by` is where
+    they come from; "file" is shardctl.yaml.
     """
 
     dataset: Dataset
     note: str | None = None
     refs: tuple[str, ...] = ()
     folder: Path = Path()
-    by: Chooser = "default"
+    by: Source = "default"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedDataset:
+    """The references of a dataset, their source, and the folder that they are relative to.
+
+    said_by: what stands before an error about them.
+    """
+
+    refs: tuple[str, ...]
+    source: Source
+    folder: Path
+    said_by: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fallback:
+    """The references of a file (`said_by`) that names a dataset; paths are relative to `folder`."""
+
+    refs: Sequence[str]
+    folder: Path
+    said_by: str
 
 
 def choose_dataset(
@@ -81,56 +116,45 @@ def choose_dataset(
         DatasetError: what was chosen is not there or broken, or is remote and may not be asked.
     """
     dirs = data_dirs(data_dir, env, project)
-    search = _Search(
-        dirs=dirs.on_disk() if on_disk else dirs,
-        env=env,
-        cwd=cwd,
-        counting=counting,
-        on_disk=on_disk,
-    )
-    named = named_dataset(refs, project=project, env=env, cwd=cwd)
-    if named.source == "default" and fallback is None:
+    named = named_dataset(refs, project=project, env=env, cwd=cwd, fallback=fallback)
+    if named.source == "default":
         built_in = catalog_dataset(DEFAULT_DATASET)
         if built_in is None:
             raise DatasetError("no dataset chosen; choose one with --dataset")
-        return ChosenDataset(
-            dataset=built_in,
-            note=f"no dataset chosen: using the built-in {DEFAULT_DATASET} layout; "
-            "choose one with --dataset",
+        note = (
+            f"no dataset chosen: using the built-in {DEFAULT_DATASET} layout; "
+            "choose one with --dataset"
         )
-    if named.source == "default" and fallback is not None:
-        refs, folder = tuple(fallback.refs), cwd / fallback.folder
-        try:
-            with said_about(fallback.said_by):
-                dataset = _read_all(refs, replace(search, cwd=folder))
-        except DatasetError as error:
-            raise DatasetError(f"{error}; say where the dataset is with --dataset REF") from error
-        return ChosenDataset(dataset=dataset, refs=refs, folder=folder, by="fallback")
-    if named.source == "folder":
-        dataset = tfds_metadata.read_tfds_folder(cwd)
-    else:
+        return ChosenDataset(dataset=built_in, note=note)
+    search = _Search(
+        dirs=dirs.on_disk() if on_disk else dirs,
+        env=env,
+        cwd=named.folder,
+        counting=counting,
+        on_disk=on_disk,
+    )
+    try:
         with said_about(named.said_by) if named.said_by else contextlib.nullcontext():
-            dataset = _read_all(named.refs, replace(search, cwd=named.folder))
+            if named.source == "folder":
+                dataset = tfds_metadata.read_tfds_folder(cwd)
+            else:
+                dataset = _read_all(named.refs, search)
+    except DatasetError as error:
+        if named.source != "fallback":
+            raise
+        raise DatasetError(f"{error}; say where the dataset is with --dataset REF") from error
     return ChosenDataset(dataset=dataset, refs=named.refs, folder=named.folder, by=named.source)
 
 
-@dataclass(frozen=True, kw_only=True)
-class NamedDataset:
-    """The references of a dataset, who names them, and the folder that they are relative to.
-
-    said_by: what stands before an error about them.
-    """
-
-    refs: tuple[str, ...]
-    source: Source
-    folder: Path
-    said_by: str | None = None
-
-
 def named_dataset(
-    refs: Sequence[str], *, project: Project, env: Mapping[str, str], cwd: Path
+    refs: Sequence[str],
+    *,
+    project: Project,
+    env: Mapping[str, str],
+    cwd: Path,
+    fallback: Fallback | None = None,
 ) -> NamedDataset:
-    """Return which dataset is chosen, and by whom, whether or not it is there; see above."""
+    """Return which dataset is chosen, and from where, whether or not it is there; see above."""
     source: Source = "option"
     folder, said_by = cwd, None
     if not refs and (named := env.get(ENVIRONMENT_VARIABLE)):
@@ -140,19 +164,20 @@ def named_dataset(
         folder = project.path.parent
     elif not refs and tfds_metadata.holds_tfds_metadata(cwd):
         refs, source = ["."], "folder"
+    elif not refs and fallback is not None:
+        return NamedDataset(
+            refs=tuple(fallback.refs),
+            source="fallback",
+            folder=cwd / fallback.folder,
+            said_by=fallback.said_by,
+        )
     elif not refs:
         refs, source = [DEFAULT_DATASET], "default"
     public = tuple(map(public_url, refs))
     return NamedDataset(refs=public, source=source, folder=folder, said_by=said_by)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Fallback:
-    """The references of a file (`said_by`) that names a dataset; paths are relative to `folder`."""
-
-    refs: Sequence[str]
-    folder: Path
-    said_by: str
+# References as files keep them, to be read from another folder.
 
 
 def refs_found_again(
@@ -207,14 +232,14 @@ def _is_path(ref: str, cwd: Path) -> bool:
         return True
     path = cwd / ref
     if not os.path.exists(path):
-        return bare.means_record_files(ref)
-    return not _is_name_of_a_plain_folder(ref, path)
-
-
-def _is_name_of_a_plain_folder(ref: str, path: Path) -> bool:
+        return _means_record_files(ref)
     if not path.is_dir() or parse_dataset_name(ref) is None:
-        return False
-    return len(tfds_metadata.tfds_folders(path)) != 1 and not bare.holds_record_files(str(path))
+        return True
+    # A folder that just has the name of a dataset is no path.
+    return len(tfds_metadata.tfds_folders(path)) == 1 or bare.holds_record_files(str(path))
+
+
+# Each kind of reference returns a dataset, passes, or says what is wrong.
 
 
 @checked
@@ -267,7 +292,8 @@ def _read(ref: str, search: _Search) -> Dataset:
         dataset = read(ref, search)
         if dataset is not None:
             return dataset
-    close = nearest(ref, _known_names(search)) if re.fullmatch(r"[\w .-]+", ref) else []
+    known = sorted({*dataset_names(search.dirs.local()), *catalog_names()})
+    close = nearest(ref, known) if re.fullmatch(r"[\w .-]+", ref) else []
     near = f"close names: {choices(close)}; " if close else ""
     raise DatasetError(f"no dataset {quoted(ref, 200)}; {near}{_FORMS}")
 
@@ -280,50 +306,18 @@ _FORMS = (
 
 def _folder(ref: str, search: _Search) -> Dataset | None:
     path = search.path(ref)
-    if _names_a_file(path) if isinstance(path, RemotePath) else not os.path.isdir(path):
-        return None
     if isinstance(path, RemotePath):
-        return _remote_folder(ref, path, search)
+        return None if _names_a_file(path) else _remote_folder(ref, path, search)
+    if not os.path.isdir(path):
+        return None
     found = tfds_metadata.tfds_folders(path)
-    if found == [path]:
-        return tfds_metadata.dataset_in(path)
-    has_records = bare.holds_record_files(str(path))
-    name = parse_dataset_name(ref)
-    if len(found) != 1 and not has_records and name is not None:
+    name = None if found == [path] else parse_dataset_name(ref)
+    if name is not None and len(found) != 1 and not bare.holds_record_files(str(path)):
         # A folder that just has the name of a dataset.
         dataset = _look_up(name, search)
         if dataset is not None:
             return dataset
     return _with_records(ref, path, found, search)
-
-
-def _with_records(ref: str, path: AnyPath, found: Sequence[AnyPath], search: _Search) -> Dataset:
-    """Return the dataset of a folder in which, or below which, datasets with metadata were found.
-
-    Where it holds record files besides, either may be meant.
-    """
-    if not found:
-        return _without_metadata(ref, path, search)
-    if bare.holds_record_files(str(path)):
-        below = choices(way_below(path, folder) for folder in found)
-        raise DatasetError(
-            f"{quoted(ref, 200)} holds record files, and below it are datasets with "
-            f"{DATASET_INFO_FILENAME}: {below}; name one of these, or the files by a pattern as "
-            f"{quoted(os.path.join(ref, '*'), 200)}"
-        )
-    return tfds_metadata.dataset_in(tfds_metadata.only_folder(found, path))
-
-
-def _without_metadata(ref: str, path: AnyPath, search: _Search) -> Dataset:
-    try:
-        return bare.read_bare(str(path), search.counting)
-    except DatasetError as error:
-        if bare.holds_record_files(str(path)):
-            raise
-        raise DatasetError(
-            f"{quoted(ref, 200)} holds no {DATASET_INFO_FILENAME}, nor does a folder below it; "
-            f"{error}"
-        ) from error
 
 
 def _remote_folder(ref: str, path: RemotePath, search: _Search) -> Dataset:
@@ -338,11 +332,39 @@ def _remote_folder(ref: str, path: RemotePath, search: _Search) -> Dataset:
     return _with_records(ref, path, found, search)
 
 
+def _with_records(ref: str, path: AnyPath, found: Sequence[AnyPath], search: _Search) -> Dataset:
+    """Return the dataset of a folder in which, or below which, datasets with metadata were found.
+
+    Where it holds record files beside those below, either may be meant.
+    """
+    if found == [path]:
+        return tfds_metadata.dataset_in(path)
+    holds_records = bare.holds_record_files(str(path))
+    if found and holds_records:
+        below = choices(way_below(path, folder) for folder in found)
+        raise DatasetError(
+            f"{quoted(ref, 200)} holds record files, and below it are datasets with "
+            f"{DATASET_INFO_FILENAME}: {below}; name one of these, or the files by a pattern as "
+            f"{quoted(os.path.join(ref, '*'), 200)}"
+        )
+    if found:
+        return tfds_metadata.dataset_in(tfds_metadata.only_folder(found, path))
+    try:
+        return bare.read_bare(str(path), search.counting)
+    except DatasetError as error:
+        if holds_records:
+            raise
+        raise DatasetError(
+            f"{quoted(ref, 200)} holds no {DATASET_INFO_FILENAME}, nor does a folder below it; "
+            f"{error}"
+        ) from error
+
+
 def _names_a_file(path: RemotePath) -> bool:
-    """Return whether a URL is that of a file; where its name leaves it open the place is asked."""
+    """Return whether a URL is that of a file; where its name leaves it open the store is asked."""
     if path.name == DATASET_INFO_FILENAME or path.suffix in LAYOUT_SUFFIXES:
         return True
-    if bare.means_record_files(path.name):
+    if _means_record_files(path.name):
         return True
     return bare.looks_like_records(path.name) and is_file(path)
 
@@ -354,10 +376,10 @@ def _file(ref: str, search: _Search) -> Dataset | None:
     if path.name == DATASET_INFO_FILENAME:
         return _folder(os.path.dirname(ref) or ".", search)
     if path.suffix in LAYOUT_SUFFIXES:
-        from shardctl.metadata.layout_file import read_layout_file
+        from shardctl.metadata.layouts import read_layout_file
 
         return read_layout_file(path, names_only=search.counting.names_only)
-    if isinstance(path, RemotePath) and bare.means_record_files(path.name):
+    if isinstance(path, RemotePath) and _means_record_files(path.name):
         return None
     if not bare.is_record_file(str(path)):
         raise DatasetError(
@@ -367,13 +389,29 @@ def _file(ref: str, search: _Search) -> Dataset | None:
     return bare.read_bare(str(path), search.counting)
 
 
+def _means_record_files(ref: str) -> bool:
+    """Return whether a reference to no file or folder means several files.
+
+    >>> [_means_record_files(ref) for ref in ("train-*.tfrecord", "data/train@1024", "mnist:3.*.*")]
+    [True, True, False]
+    >>> _means_record_files("shard-{000..146}.tar"), _means_record_files("data/train.tfrecord")
+    (True, False)
+    """
+    if parse_dataset_name(ref) is not None:
+        return False
+    from shardctl.metadata.index.globs import expanded, is_glob, sharded_regex
+
+    name = ref.rpartition("/")[2]
+    return is_glob(ref) or sharded_regex(name) is not None or next(expanded(ref)) != ref
+
+
 def _record_files(ref: str, search: _Search) -> Dataset | None:
     if re.fullmatch(r"[A-Za-z][\w/+.-]*:[^/]*", ref) and parse_dataset_name(ref) is None:
         raise DatasetError(
             f"no dataset {quoted(ref)}; a version is three numbers or *, as in mnist:3.*.*, "
             "and namespaces are not looked up"
         )
-    if not bare.means_record_files(ref):
+    if not _means_record_files(ref):
         return None
     if _SPEC.fullmatch(ref):
         raise DatasetError(
@@ -400,7 +438,6 @@ def _name(ref: str, search: _Search) -> Dataset | None:
     return dataset
 
 
-# LoaderConfig in this order; each kind of reference returns a dataset, passes, or says what is wrong.
 _KINDS: tuple[Callable[[str, _Search], Dataset | None], ...] = (
     _folder,
     _file,
@@ -414,26 +451,101 @@ def _look_up(name: DatasetName, search: _Search) -> Dataset | None:
     if folder is not None:
         return tfds_metadata.dataset_in(folder)
     for reading in name.readings():
-        dataset = catalog_dataset(reading.name, reading.config, reading.version, said=name.said)
+        dataset = catalog_dataset(reading.name, reading.config, reading.version, shown=name.shown)
         if dataset is not None:
             return dataset
     return None
 
 
 def _unknown_name(name: DatasetName, search: _Search) -> DatasetError:
-    places = ", ".join(printable(str(folder)) for folder in search.dirs)
-    said = f"no dataset {quoted(name.said)} in {places} or the built-in catalog"
-    here = [str(found) for found in list_datasets_of(search.dirs, name.name)]
+    folders = ", ".join(printable(str(folder)) for folder in search.dirs)
+    text = f"no dataset {quoted(name.shown)} in {folders} or the built-in catalog"
+    here = [str(found) for found in list_datasets(search.dirs, name.name)]
     here += catalog_titles(name.name)
     if here:
-        here = nearest_first(name.said, here) if name.config else list(dict.fromkeys(here))
-        return DatasetError(f"{said}; there is: {choices(here)}")
+        here = nearest_first(name.shown, here) if name.config else list(dict.fromkeys(here))
+        return DatasetError(f"{text}; there is: {choices(here)}")
     names = sorted({*dataset_names(search.dirs), *catalog_names()})
-    close = nearest(name.said.partition("/")[0].partition(":")[0], names, 5)
+    close = nearest(name.shown.partition("/")[0].partition(":")[0], names, 5)
     if close:
-        return DatasetError(f"{said}; close names: {choices(close)}")
-    return DatasetError(f"{said}; there is: {choices(names)}")
+        return DatasetError(f"{text}; close names: {choices(close)}")
+    return DatasetError(f"{text}; there is: {choices(names)}")
 
 
-def _known_names(search: _Search) -> list[str]:
-    return sorted({*dataset_names(search.dirs.local()), *catalog_names()})
+# Several datasets read as one, split by split.
+
+
+def merge_datasets(datasets: Sequence[Dataset]) -> Dataset:
+    """Return one dataset whose splits are those of all, one dataset's shards after another's.
+
+    Name, config, version and order are the first one's, and the splits are in the order in which
+    they first appear (`tfds.builder_from_directories`; its own order of splits is random). The
+    names of the datasets may differ, as in TFDS; their file formats may not, since one reader
+    reads them all.
+
+    Raises:
+        DatasetError: no dataset, two file formats or compressions, or a record file that is
+            counted twice.
+    """
+    if not datasets:
+        raise DatasetError("no dataset given")
+    first, *others = datasets
+    if not others:
+        return first
+    for other in others:
+        if other.file_format != first.file_format:
+            raise DatasetError(
+                f"{quoted(first.title)} is in {first.file_format} and {quoted(other.title)} "
+                f"in {other.file_format}; datasets read as one must have one file format"
+            )
+        if other.compression != first.compression:
+            both = (dataset.compression or "no compression" for dataset in (first, other))
+            raise DatasetError(
+                f"{quoted(first.title)} and {quoted(other.title)} have {' and '.join(both)}; "
+                "tf.data reads files of one compression"
+            )
+    _refuse_files_twice(datasets)
+    parts: dict[str, list[Split]] = {}
+    for dataset in datasets:
+        for split in dataset.splits:
+            parts.setdefault(split.name, []).append(split)
+    return replace(
+        first,
+        splits=tuple(_joined(splits) for splits in parts.values()),
+        folders=tuple(folder for dataset in datasets for folder in folders_of(dataset)),
+        notes=tuple(note for dataset in datasets for note in dataset.notes),
+        damaged=tuple(finding for dataset in datasets for finding in dataset.damaged),
+    )
+
+
+def _refuse_files_twice(datasets: Sequence[Dataset]) -> None:
+    """Refuse a record file that two patterns mean; of metadata TFDS reads a folder twice, too."""
+    paths = Counter(
+        os.path.join(files.data_dir or "", name)
+        for dataset in datasets
+        if dataset.is_counted
+        for split in dataset.splits
+        for files in split.files
+        for name in files
+    )
+    twice = [path for path, count in paths.items() if count > 1]
+    if twice:
+        raise DatasetError(
+            f"record file {quoted(min(twice), 200)} is there twice; datasets read as "
+            "one have files of their own"
+        )
+
+
+def _joined(parts: Sequence[Split]) -> Split:
+    if len(parts) == 1:
+        return parts[0]
+    stated = [part.num_bytes for part in parts if part.num_bytes is not None]
+    on_disk = [part.shard_bytes for part in parts if part.shard_bytes is not None]
+    sizes = tuple(size for sizes in on_disk for size in sizes)
+    return Split(
+        name=parts[0].name,
+        shard_lengths=tuple(length for part in parts for length in part.shard_lengths),
+        files=tuple(files for part in parts for files in part.files),
+        num_bytes=sum(stated) if stated else None,
+        shard_bytes=sizes if len(on_disk) == len(parts) else None,
+    )

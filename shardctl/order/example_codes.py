@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import posixpath
 import re
@@ -12,7 +11,14 @@ from functools import cached_property
 
 import numpy as np
 
-from shardctl.base.arrays import Int64s, distinct, groups_of, is_constant, last_not_above
+from shardctl.base.arrays import (
+    Int64s,
+    distinct,
+    groups_of,
+    is_ascending,
+    is_constant,
+    last_not_above,
+)
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import INT64_MAX, TFDS_ID_SEPARATOR
 from shardctl.dataset.dataset import Dataset, Split, shard_named
@@ -187,10 +193,8 @@ class ExampleCodes:
         except ValueError:
             found = self._places_of_files.get(name, [])
         if len(found) > 1:  # files of one name in several folders: the one that is read is meant
-            columns = [
-                zip(one.split.tolist(), one.shard.tolist(), strict=True) for one in self.given
-            ]
-            read = set(itertools.chain.from_iterable(columns))
+            columns = [(one.split.tolist(), one.shard.tolist()) for one in self.given]
+            read = {file for column in columns for file in zip(*column, strict=True)}
             found = [file for file in found if file in read] or found
         if len(found) > 1:
             several = " and ".join(dict.fromkeys(splits[index].name for index, _ in found))
@@ -277,3 +281,41 @@ def _folders(split: Split, shards: Int64s) -> set[str]:
 
 def _path(data_dir: str | None, name: str) -> str:
     return name if data_dir is None else posixpath.join(data_dir, name)
+
+
+# Which of the rows that a host reads yields an example.
+
+
+class RowLookup:
+    """Which rows read an example; a sum that overlaps has several for one.
+
+    `first_codes` (int64[rows]) is the code of the first example that each row reads.
+    """
+
+    def __init__(self, reads: Reads, first_codes: Int64s) -> None:
+        self._take = reads.take
+        self._first_codes = first_codes
+        # Within a part of the spec no two rows read the same example.
+        self._parts: list[tuple[Int64s | None, Int64s]] = []
+        if (len(reads) == 1 or is_constant(reads.part)) and is_ascending(first_codes):
+            self._parts.append((None, first_codes))  # every row, as it is
+            return
+        for part in distinct(reads.part).tolist():
+            rows = np.flatnonzero(reads.part == part)
+            rows = rows[np.argsort(first_codes[rows])]
+            self._parts.append((rows, first_codes[rows]))
+
+    def rows_of(self, codes: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+        """Return (which query, row, offset in what the row reads), int64[r] each, for codes."""
+        found = [np.empty((3, 0), np.int64)]
+        for rows, starts in self._parts:
+            # Only the last row that begins at or before a code can read it; -1 where none does.
+            place = np.searchsorted(starts, codes, side="right") - 1
+            row = np.maximum(place, 0)
+            if rows is not None:
+                row = rows[row]
+            offset = codes - self._first_codes[row]
+            inside = np.flatnonzero((place >= 0) & (offset < self._take[row]))
+            found.append(np.stack([inside, row[inside], offset[inside]]))
+        query, row, offset = np.concatenate(found, axis=1)
+        return query, row, offset

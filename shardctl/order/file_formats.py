@@ -1,15 +1,24 @@
-"""What can TFDS not read back of the files of a dataset, by their format?"""
+"""What a spec selects, and which of its files TFDS or tf.data read otherwise than metadata says."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from shardctl.base.text import quoted
+from shardctl.base.text import counted, quoted
 from shardctl.base.tfds_rules import OTHER_FORMATS, PARQUET_BATCH
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import DatasetError, UnpredictableOrderError
+from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import HostMode
-from shardctl.spec.subsplit import OPEN_SPLITS, Resolved, SplitRange
+from shardctl.spec.subsplit import (
+    OPEN_SPLITS,
+    Resolved,
+    SplitRange,
+    default_spec,
+    resolve_subsplit,
+)
 
 # TFDS core/file_adapters.py, ArrayRecordFileAdapter.make_tf_data.
 NOT_BY_AS_DATASET = ("array_record",)
@@ -130,3 +139,67 @@ def refuse_open_hosts(resolved: Resolved, host_mode: HostMode, num_hosts: int) -
     """
     if num_hosts > 1 and host_mode.whole_files:
         refuse_open_splits(resolved)
+
+
+def resolved_spec(dataset: Dataset, spec: str | None) -> Resolved:
+    """Return what a spec selects, with what TFDS cannot read back of its files as warnings.
+
+    None is `train`, else the only split.
+    """
+    resolved = resolve_subsplit(default_spec(dataset) if spec is None else spec, dataset)
+    warnings = tuple(format_warnings(dataset, resolved.ranges))
+    return replace(resolved, warnings=(*resolved.warnings, *warnings)) if warnings else resolved
+
+
+def as_read_by(resolved: Resolved, settings: ReadSettings) -> Resolved:
+    """Return what a spec selects; what TFDS's reader makes of its files is no affair of others."""
+    if settings.reader.on_tf_data:
+        return resolved
+    of_tfds = set(format_warnings(resolved.dataset, resolved.ranges))
+    kept = tuple(warning for warning in resolved.warnings if warning not in of_tfds)
+    return replace(resolved, warnings=kept)
+
+
+def listing_warnings(
+    dataset: Dataset, ranges: Iterable[SplitRange], settings: ReadSettings
+) -> Iterator[str]:
+    """Yield where a script that lists the files of a dataset reads them in another order.
+
+    Files without metadata are mostly read so, and `list_files(..).interleave(TFRecordDataset, ..)`
+    is the order of TFDS's reader over the same files but for two things: it sorts the paths by
+    their bytes, and it gives a file without examples its turn.
+    """
+    if not dataset.is_counted:
+        return
+    splits = {piece.split.name: piece.split for piece in ranges}
+    for split in splits.values():
+        out_of_order = None if settings.file_order is not None else _first_unsorted(split)
+        if out_of_order is not None:
+            before, after = out_of_order
+            yield (
+                f"{split.name}: files are in the order of their numbers, {quoted(before)} before "
+                f"{quoted(after)}; tf.data's list_files and sorted() have them the other way "
+                "round: a list in their order, as --file-order FILE, is what such a script reads"
+            )
+        if split.num_empty_shards:
+            number = split.num_empty_shards
+            has = "has" if number == 1 else "have"
+            yield (
+                f"{split.name}: {counted(number, 'file')} {has} no examples; TFDS's reader passes "
+                "by such files, tf.data's list_files gives each its turn, so that its order is "
+                "another: move them away"
+            )
+
+
+def _first_unsorted(split: Split) -> tuple[str, str] | None:
+    """Return the first two files in a row whose paths are not sorted by their bytes, if any are.
+
+    Numbers of one width, as all names made of a pattern have, are.
+    """
+    for part in split.files:
+        last = None
+        for name in part.names or ():
+            if last is not None and os.fsencode(last) > os.fsencode(name):
+                return last, name
+            last = name
+    return None

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
 
 from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, Int64sLike, last_not_above
+from shardctl.base.hooks import provided
+from shardctl.base.phrase import refused
+from shardctl.base.text import choices
 from shardctl.dataset.dataset import Dataset
-from shardctl.loaders.loader import LOADERS, Loader
-from shardctl.loaders.loader_config import LoaderConfig
-from shardctl.loaders.loader_sequence import LoaderSequence
+from shardctl.loaders.loader import LOADERS, Loader, VerifiedVersion, proven_as
+from shardctl.loaders.loader_sequence import LoaderConfig, LoaderSequence
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.order import CHUNK_SIZE, Order, Over
 from shardctl.settings.read_settings import ReadSettings
@@ -35,7 +37,7 @@ class LoaderOrder(Order):
     continued_by = "loader"
     unshuffled = "examples come in the order of storage"
 
-    handed_out: LoaderSequence
+    sequence: LoaderSequence
 
     def __init__(
         self,
@@ -60,7 +62,7 @@ class LoaderOrder(Order):
             field.name for field in fields(settings)
         }
         alike = {name: getattr(settings, name) for name in own - {"host", "workers"}}
-        self.asked = LoaderConfig(
+        self.config = LoaderConfig(
             **alike,
             lengths=self.reads.take,
             version=self.version,
@@ -73,19 +75,19 @@ class LoaderOrder(Order):
             file_format=dataset.file_format,
             shard_lengths=self._lengths_of_shards(),
         )
-        self.handed_out = self.loader.handed_out(self.asked)
+        self.sequence = self.loader.sequence(self.config)
         self._assumptions = tuple(assumptions)
-        self.epoch_size = self.handed_out.epoch_size
-        self.num_examples = self.handed_out.num_examples
-        self.shuffles = self.handed_out.shuffles
-        self.is_uniform = self.handed_out.is_uniform
-        self.is_made_whole = self.handed_out.is_made_whole
-        self.num_in_turn = self.handed_out.num_in_turn
+        self.epoch_size = self.sequence.epoch_size
+        self.num_examples = self.sequence.num_examples
+        self.shuffles = self.sequence.shuffles
+        self.is_uniform = self.sequence.is_uniform
+        self.is_made_whole = self.sequence.is_made_whole
+        self.num_in_turn = self.sequence.num_in_turn
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the order depends on though nobody stated it, a sentence each."""
-        return (*self._assumptions, *self.handed_out.assumptions)
+        return (*self._assumptions, *self.sequence.assumptions)
 
     def _lengths_of_shards(self) -> Int64s:
         """Return how many examples the files have, empty ones too where splits are read whole."""
@@ -100,43 +102,43 @@ class LoaderOrder(Order):
     @property
     def has_steps(self) -> bool:
         """Whether examples come in batches."""
-        return self.handed_out.batches is not None
+        return self.sequence.batches is not None
 
     def _chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         for begin in range(start, stop, CHUNK_SIZE):
             yield self._codes_at(np.arange(begin, min(begin + CHUNK_SIZE, stop)))
 
     def _codes_at(self, positions: Int64s) -> Int64s:
-        return self.codes_of(self.handed_out.indices_at(positions))
+        return self.codes_of(self.sequence.indices_at(positions))
 
     def _found(self, codes: Int64s, over: Over) -> Iterator[tuple[Int64s, Int64s]]:
         query, rows, offsets = self._lookup.rows_of(codes)
-        which, positions = self.handed_out.positions_of(self._starts[rows] + offsets)
+        which, positions = self.sequence.positions_of(self._starts[rows] + offsets)
         return iter([(query[which], positions)])
 
     def _epochs_at(self, positions: Int64s) -> Int64s:
-        return self.handed_out.epochs_at(positions)
+        return self.sequence.epochs_at(positions)
 
     @property
     def num_steps(self) -> int | None:
         """Number of batches of all epochs."""
-        batches = self.handed_out.batches
+        batches = self.sequence.batches
         return self.num_examples if batches is None else batches.num_batches
 
     def _steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
-        batches = self.handed_out.batches
+        batches = self.sequence.batches
         if batches is None:
             return positions, np.zeros_like(positions)
         return batches.steps_of(positions)
 
     def _in_step(self, step: int) -> range:
-        batches = self.handed_out.batches
+        batches = self.sequence.batches
         return range(step, step + 1) if batches is None else range(*batches.bounds(step))
 
     @checked
     def indices_at(self, positions: Int64sLike) -> Int64s:
         """Return the indices of the examples at any positions, as the loader counts, int64[q]."""
-        return self.handed_out.indices_at(self._checked(positions))
+        return self.sequence.indices_at(self._checked(positions))
 
     @checked
     def indices_in_step(self, step: int) -> Int64s:
@@ -147,7 +149,7 @@ class LoaderOrder(Order):
     @cached_property
     def reads_of_epoch(self) -> Reads:
         """What this process reads in its first epoch: a piece of storage, or some of all of it."""
-        pieces = self.handed_out.among
+        pieces = self.sequence.among
         if pieces is None:
             return self.reads
         parts = [self.reads.between(piece.start, piece.stop) for piece in pieces if len(piece)]
@@ -158,3 +160,116 @@ class LoaderOrder(Order):
         rows = last_not_above(self._starts, indices)
         codes: Int64s = self._first_codes[rows] + indices - self._starts[rows]
         return codes
+
+
+# Of which version of its library the order of a loader is to be, and whether that is proven.
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoaderVersion:
+    """The version in force, and what surprises about it.
+
+    is_proven: whether the rule agreed with it where shardctl is made; else it was verified here.
+    assumptions: what is taken for granted where nothing says which version it is, in sentences.
+    """
+
+    version: str
+    is_proven: bool = True
+    warnings: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+
+
+def loader_version(settings: ReadSettings) -> LoaderVersion:
+    """Return the version that is named, else the installed one, else the newest that is proven.
+
+    Nothing is imported for it. A version is proven as `loaders/loader.py` says; another one
+    is taken where `verify` has found it equal on this machine. The packages beside a library, as
+    torch beside torchdata, count where the installed version is taken.
+
+    Raises:
+        UsageError: the version is neither proven nor verified.
+    """
+    loader, named = LOADERS[settings.loader], settings.loader_version
+    if named is not None:
+        return _proven(loader, named) or _verified(loader, named) or _refuse_named(loader, named)
+    installed = provided("installed_version")(loader.library)
+    if installed is None:
+        newest = loader.proven[-1]
+        said = (
+            f"{loader.library} {newest}, since none is installed here; --loader-version {newest} "
+            "leaves this out"
+        )
+        return LoaderVersion(version=newest, assumptions=(said,))
+    return installed_loader_version(loader, installed) or _refuse_installed(loader, installed)
+
+
+def with_version(settings: ReadSettings) -> ReadSettings:
+    """Return settings that name the version in force; TFDS's reader has none to name.
+
+    Raises:
+        UsageError: the version is neither proven nor verified.
+    """
+    if not settings.reader.proven:
+        return settings
+    return replace(settings, loader_version=loader_version(settings).version)
+
+
+def installed_loader_version(loader: Loader, installed: str) -> LoaderVersion | None:
+    """Return the installed version where it and what is beside it are proven or verified here."""
+    found = _proven(loader, installed)
+    if found is not None and not unproven_beside(loader):
+        return found
+    return _verified(loader, installed)
+
+
+def unproven_beside(loader: Loader) -> dict[str, str]:
+    """Return the installed packages beside a library that are not of a proven version."""
+    installed = {package: provided("installed_version")(package) for package in loader.beside}
+    return {
+        package: version
+        for package, version in installed.items()
+        if version is not None and not proven_as(loader.beside[package], version)
+    }
+
+
+def _proven(loader: Loader, version: str) -> LoaderVersion | None:
+    found = proven_as(loader.proven, version)
+    return None if found is None else LoaderVersion(version=found)
+
+
+def _verified(loader: Loader, version: str) -> LoaderVersion | None:
+    found: VerifiedVersion | None = provided("verified_version")(loader.name, version)
+    if found is None:
+        return None
+    said = (
+        f"{loader.library} {found.version} is none of the versions that shardctl was made "
+        f"for; shardctl verify found it equal here in {found.num_settings} settings, on "
+        f"{found.date}"
+    )
+    return LoaderVersion(version=found.version, is_proven=False, warnings=(said,))
+
+
+def _refuse_named(loader: Loader, version: str) -> LoaderVersion:
+    there = f"{loader.library} {version}"
+    raise refused(
+        "{loader_version=}: of {} the order is known for {}; choose one of these, or install {} "
+        "and run shardctl verify with {loader=}, which compares it with the order that is known",
+        *(loader.library, choices(loader.proven), there),
+        loader_version=version,
+        loader=loader.name,
+    )
+
+
+def _refuse_installed(loader: Loader, version: str) -> LoaderVersion:
+    there, known = f"{loader.library} {version} is installed", choices(loader.proven)
+    for package, other in unproven_beside(loader).items() if _proven(loader, version) else ():
+        there += f" with {package} {other}"
+        known = f"{package} {choices(loader.beside[package])}"
+        break
+    raise refused(
+        "{}, and its order is known for {}: {loader_version=} predicts that one; shardctl verify "
+        "with {loader=} compares the installed one with it",
+        *(there, known),
+        loader_version=proven_as(loader.proven, version) or loader.proven[-1],
+        loader=loader.name,
+    )

@@ -14,7 +14,7 @@ from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, Int64sLike
 from shardctl.base.text import counted, in_short
 from shardctl.errors import UsageError
-from shardctl.order.reads_of_host import RowLookup
+from shardctl.order.example_codes import RowLookup
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
@@ -34,7 +34,7 @@ Over = Callable[[range], Iterable[int]]
 ContinuedBy = Literal["file_instructions", "shardctl.tfds", "loader"]
 
 
-def _ignore(count: int) -> None:
+def ignore(count: int) -> None:
     """Take a report that nobody wants."""
 
 
@@ -61,7 +61,7 @@ class Order(ABC):
     shuffles: whether anything mixes the examples or the files.
     given: what all hosts read in an epoch, in the order of storage; `reads` is this host's part.
     sources: what several readers of a mixture are called; origins: what readers in stages read.
-    handed_out: indices in place of codes, of another loader than TFDS's reader.
+    sequence: indices in place of codes, of another loader than TFDS's reader.
     is_endless: whether `num_examples` is no more than a bound of what can be asked for.
     has_epochs: whether an epoch can be begun by itself, not mixed with others or with datasets.
     has_readings: whether an epoch is a reading of files, whose rest is known without its examples.
@@ -73,6 +73,7 @@ class Order(ABC):
     one_buffer: `num_buffered` where every example of an epoch goes through that buffer alone.
     has_blocks: whether blocks of files come one after the other, since nothing mixes them.
     why_no_steps: why there are no batches to ask for, where that is so.
+    draws_stretches: whether stretches may be drawn as a shuffle buffer would make them.
     num_in_turn: how many files are read at once, None where examples are read by their index.
     continued_by: what goes on in the midst of it: file instructions, shardctl.tfds, or the library
         of the loader itself.
@@ -86,7 +87,7 @@ class Order(ABC):
     reads: Reads
     sources: tuple[str, ...] = ()
     origins: Mapping[Read, Origin] = {}
-    is_endless = has_readings = is_uniform = is_made_whole = has_blocks = False
+    is_endless = has_readings = is_uniform = is_made_whole = has_blocks = draws_stretches = False
     has_epochs = True
     why_no_steps = "--step needs --batch N: a step is a batch"
     goes_on: str | None = None
@@ -94,7 +95,7 @@ class Order(ABC):
     unshuffled = "examples come as the files are interleaved"
     one_buffer: int | None = None
     num_in_turn: int | None = None
-    handed_out: LoaderSequence | None = None
+    sequence: LoaderSequence | None = None
     ranges: tuple[SplitRange, ...]
     num_examples: int
     epoch_size: int
@@ -184,6 +185,29 @@ class Order(ABC):
         """
         wanted = self._checked(positions)
         return self._epochs_at(wanted) if len(wanted) else NONE
+
+    def codes_of_stretches(
+        self, epoch: int, starts: Int64s, length: int, *, exact: bool = True
+    ) -> Int64s:
+        """Return the codes at stretches of an epoch, int64[len(starts), length].
+
+        Behind a shuffle buffer of tf.data they are replayed if `exact`, else drawn from its
+        distribution, which takes no time for what comes before. Equal seeds draw equally, so that
+        hosts and epochs that shuffle alike stay alike.
+        """
+        positions = starts[:, None] + np.arange(length) + epoch * self.epoch_size
+        return self.codes_at(positions.ravel()).reshape(positions.shape)
+
+    @checked
+    def blocks_at(self, positions: Int64sLike) -> tuple[Int64s, Int64s] | None:
+        """Return (slot of the interleave, offset in the file instruction), int64[q] each.
+
+        None where no blocks come one after the other, see `has_blocks`.
+        """
+        return self._blocks_at(self._checked(positions)) if self.has_blocks else None
+
+    def _blocks_at(self, positions: Int64s) -> tuple[Int64s, Int64s] | None:
+        return None
 
     # What each order answers, of positions that it has and of one at least.
 
@@ -306,7 +330,7 @@ class Order(ABC):
         return self.reads
 
     @checked
-    def consumed(self, stop: int, advance: Callable[[int], None] = _ignore) -> list[int]:
+    def consumed(self, stop: int, advance: Callable[[int], None] = ignore) -> list[int]:
         """Return how many of the first `stop` examples come from each of `sources`."""
         self._check_range(0, stop)
         advance(stop)

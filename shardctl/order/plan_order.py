@@ -12,15 +12,19 @@ from shardctl.base.phrase import option
 from shardctl.base.text import counted, in_short
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.order.file_formats import format_warnings, refuse_open_splits
+from shardctl.order.file_formats import (
+    as_read_by,
+    listing_warnings,
+    refuse_open_splits,
+    resolved_spec,
+)
 from shardctl.order.order import Order
 from shardctl.order.reader_order import ReaderOrder
-from shardctl.order.reads_of_host import listing_warnings
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
-from shardctl.spec.subsplit import Resolved, SplitRange, default_spec, resolve_subsplit
+from shardctl.spec.subsplit import Resolved, SplitRange
 
 if TYPE_CHECKING:
-    from shardctl.order.loader_version import LoaderVersion
+    from shardctl.order.loader_order import LoaderVersion
     from shardctl.order.order_tree import SplitIds
 
 
@@ -50,6 +54,18 @@ class PlannedOrder:
     def assumptions(self) -> tuple[str, ...]:
         """What the order depends on though nobody stated it."""
         return self.order.assumptions
+
+    @property
+    def dataset_as_given(self) -> Dataset:
+        """The dataset of the command, of which a mixture may be a part."""
+        given = getattr(self.resolved, "given", None)
+        return self.order.dataset if given is None else given[0]
+
+    @property
+    def datasets_by_ref(self) -> dict[str, Dataset]:
+        """The datasets that readers of stages read besides that of the command, by reference."""
+        found = {read.data: origin.dataset for read, origin in self.order.origins.items()}
+        return {ref: dataset for ref, dataset in found.items() if ref is not None}
 
     @property
     def of_reader(self) -> ReaderOrder:
@@ -108,33 +124,11 @@ def plan_order(
         refuse_unread_spec(spec, settings)
     except UsageError as unread:
         # What the stages read, as answers and files call it, says no more than they do.
-        planned = _with_stages(dataset, None, settings)
+        planned = order_with_stages(dataset, None, settings)
         if planned.spec != spec:
             raise unread from None
         return planned
-    return _with_stages(dataset, spec, settings)
-
-
-def resolved_spec(dataset: Dataset, spec: str | None) -> Resolved:
-    """Return what a spec selects; None is `train`, else the only split."""
-    return with_format_warnings(
-        resolve_subsplit(default_spec(dataset) if spec is None else spec, dataset)
-    )
-
-
-def with_format_warnings(resolved: Resolved) -> Resolved:
-    """Return what a spec selects, with warnings of what TFDS cannot read back of its files."""
-    warnings = tuple(format_warnings(resolved.dataset, resolved.ranges))
-    return replace(resolved, warnings=(*resolved.warnings, *warnings)) if warnings else resolved
-
-
-def as_read_by(resolved: Resolved, settings: ReadSettings) -> Resolved:
-    """Return what a spec selects; what TFDS's reader makes of its files is no affair of others."""
-    if settings.reader.on_tf_data:
-        return resolved
-    of_tfds = set(format_warnings(resolved.dataset, resolved.ranges))
-    kept = tuple(warning for warning in resolved.warnings if warning not in of_tfds)
-    return replace(resolved, warnings=kept)
+    return order_with_stages(dataset, spec, settings)
 
 
 def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
@@ -146,12 +140,12 @@ def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
     given = getattr(resolved, "given", None)
     if settings.stages is not None:
         dataset, spec = given or (resolved.dataset, resolved.spec)
-        return _with_stages(dataset, spec, settings, getattr(resolved, "known", None))
+        return order_with_stages(dataset, spec, settings, getattr(resolved, "known", None))
     if given is not None:
         resolved = resolved_spec(*given)
     refuse_open_splits(resolved)
     if not settings.reader.on_tf_data:
-        from shardctl.order.loader_version import loader_version
+        from shardctl.order.loader_order import loader_version
 
         return order_of_loader(resolved, settings, loader_version(settings))
     order = ReaderOrder(resolved.dataset, resolved.ranges, settings)
@@ -173,7 +167,7 @@ def order_of_loader(
     return replace(_planned(resolved, order, version.warnings), of_version=version.warnings)
 
 
-def _with_stages(
+def order_with_stages(
     dataset: Dataset,
     spec: str | None,
     settings: ReadSettings,
@@ -214,25 +208,21 @@ def _planned(resolved: Resolved, order: Order, assumptions: Iterable[str]) -> Pl
 
 def _assumptions(settings: ReadSettings, num_in_stages: int = 0) -> Iterator[str]:
     """Say what is taken for granted of seeds that the script draws from a global one."""
-    if num_in_stages:
-        several = num_in_stages > 1
-        yield (
-            f"{counted(num_in_stages, 'part')} of --stages without "
-            f"{'seeds' if several else 'a seed'} {'draw theirs' if several else 'draws it'} from "
-            "--global-seed: this is the order if nothing else that draws a seed is built between "
-            "tf.random.set_seed and the dataset, and if the script builds them in this order; a "
-            "seed of its own fixes it"
-        )
-        return
     drawn = []
     if settings.shuffles_files and settings.shuffle_seed is None:
         drawn.append(option("shuffle_files", True))
     if settings.buffer is not None and settings.buffer_seed is None:
         drawn.append(option("buffer"))
-    if drawn:
-        seeds = "its seed" if len(drawn) == 1 else "their seeds"
-        yield (
-            f"{' and '.join(drawn)} {'takes' if len(drawn) == 1 else 'take'} {seeds} from "
-            "--global-seed: this is the order if nothing else that draws a seed is built between "
-            "tf.random.set_seed and the dataset; a seed of its own fixes it"
-        )
+    if num_in_stages:
+        who = f"{counted(num_in_stages, 'part')} of --stages without "
+        who += "seeds draw theirs" if num_in_stages > 1 else "a seed draws it"
+        also = ", and if the script builds them in this order"
+    elif drawn:
+        takes = "take their seeds" if len(drawn) > 1 else "takes its seed"
+        who, also = f"{' and '.join(drawn)} {takes}", ""
+    else:
+        return
+    yield (
+        f"{who} from --global-seed: this is the order if nothing else that draws a seed is built "
+        f"between tf.random.set_seed and the dataset{also}; a seed of its own fixes it"
+    )

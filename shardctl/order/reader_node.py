@@ -12,8 +12,8 @@ from shardctl.base.arrays import Int64s, groups_of
 from shardctl.errors import UsageError
 from shardctl.iteration.iteration import UNKNOWN, Leaf, Node
 from shardctl.order.epoch_reading import EpochReading
+from shardctl.order.example_codes import RowLookup
 from shardctl.order.reader_order import ReaderOrder
-from shardctl.order.reads_of_host import RowLookup
 from shardctl.tfdata.shuffle_permutations import Seeds, shuffled_in_turn
 from shardctl.tfdata.shuffle_seeds import ScriptSeeds, SeedGenerator, TakenSeeds
 

@@ -17,14 +17,15 @@ from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
 from shardctl.order.epoch_reading import (
     EpochReading,
+    EpochSeeds,
     opened_together,
+    own_rows,
     positions_together,
     repetitions_listed,
+    sorted_reads,
 )
-from shardctl.order.epoch_seeds import EpochSeeds
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.order import CHUNK_SIZE, Order, Over, check_answerable
-from shardctl.order.reads_of_host import own_rows, sorted_reads
 from shardctl.settings.read_settings import ReadSettings, unstated_reading
 from shardctl.spec.subsplit import SplitRange
 from shardctl.tfdata.interleave import Interleave
@@ -115,6 +116,7 @@ class ReaderOrder(Order):
         self.num_examples = total - rest if settings.drop_remainder else total
         self.num_in_turn, self.one_buffer = self._cycle, self.num_buffered
         self.has_blocks = self.num_buffered is None
+        self.draws_stretches = not self.has_blocks
         self.is_uniform = not self.is_one_stream and (self.num_buffered or 1) >= self.epoch_size
         shuffles_files = settings.shuffles_files and len(self.reads) > 1
         self.shuffles = (self.num_buffered or 1) > 1 or shuffles_files
@@ -266,22 +268,29 @@ class ReaderOrder(Order):
             outputs[here] = self.replay(epoch).outputs_of(inputs[here])
         return outputs
 
-    @checked
-    def blocks_at(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
-        """Return (slot of the interleave, offset in the file instruction), int64[q] each.
-
-        Raises:
-            UsageError: a shuffle buffer mixes the blocks.
-        """
-        if self.num_buffered is not None:
-            raise UsageError("a shuffle buffer mixes the blocks")
-        wanted = self._checked(positions)
-        slots, offsets = np.empty_like(wanted), np.empty_like(wanted)
-        for stream, here in groups_of(wanted // max(self.stream_size, 1)):
-            inputs = wanted[here] - stream * self.stream_size
+    def _blocks_at(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        slots, offsets = np.empty_like(positions), np.empty_like(positions)
+        for stream, here in groups_of(positions // max(self.stream_size, 1)):
+            inputs = positions[here] - stream * self.stream_size
             reading = self.reading(stream, stop=int(inputs.max()) + 1)
             slots[here], offsets[here] = reading.blocks(inputs)
         return slots, offsets
+
+    def codes_of_stretches(
+        self, epoch: int, starts: Int64s, length: int, *, exact: bool = True
+    ) -> Int64s:
+        """Return the codes at stretches of an epoch, see `Order`."""
+        if exact or self.num_buffered is None:
+            return super().codes_of_stretches(epoch, starts, length)
+        from shardctl.order.sample import drawn_stretches
+
+        stream, begin = self.stream_of(epoch)
+        reading = self.reading(stream, stop=int(starts[-1]) + length + begin)
+        seeds = self.seeds.of_buffer(stream)
+        random = np.random.default_rng([seeds.seed, seeds.seed2])
+        sizes = reading.num_examples, self.num_buffered
+        inputs = drawn_stretches(*sizes, starts + begin, length, random)
+        return reading.codes_at(inputs.ravel()).reshape(inputs.shape)
 
     def _epochs_at(self, positions: Int64s) -> Int64s:
         return positions // max(self.epoch_size, 1)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardctl.base.arrays import Int64s
+from shardctl.base.arrays import Int64s, last_not_above
+from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.order import Order
-from shardctl.order.reader_order import ReaderOrder
-from shardctl.order.storage_order import StorageOrder, storage_order
+from shardctl.spec.reads import Reads
 
 Floats = NDArray[np.float64]
 
@@ -156,8 +157,8 @@ def sample_epoch(
     first = -(-edges[:-1] // window).astype(np.int64)
     last = ((edges[1:] - length - 1) // window).astype(np.int64)
     starts = np.random.default_rng(0).integers(first, np.maximum(first, last) + 1) * window
-    codes = codes_of_stretches(order, epoch, starts, length + 1, exact=False)
-    return stretches(storage, starts, codes, num_positions, drawn=is_drawn(order))
+    codes = order.codes_of_stretches(epoch, starts, length + 1, exact=False)
+    return stretches(storage, starts, codes, num_positions, drawn=order.draws_stretches)
 
 
 def stretches(
@@ -192,41 +193,7 @@ def _whole(codes: Int64s, storage: StorageOrder) -> OrderSample:
     return sample_of(ranks, shards, codes)
 
 
-def is_drawn(order: Order) -> TypeGuard[ReaderOrder]:
-    """Whether what a buffer does to stretches is drawn; stages are replayed."""
-    return isinstance(order, ReaderOrder) and order.num_buffered is not None
-
-
-def codes_of_stretches(
-    order: Order, epoch: int, starts: Int64s, length: int, *, exact: bool
-) -> Int64s:
-    """Return the codes at stretches of an epoch, int64[len(starts), length].
-
-    Behind a shuffle buffer they are replayed if `exact`, else drawn from the distribution of the
-    buffer, which takes no time for what comes before. Equal seeds of the shuffle draw equally, so
-    that hosts and epochs that shuffle alike stay alike.
-    """
-    positions = starts[:, None] + np.arange(length)
-    if exact or not is_drawn(order):
-        codes = order.codes_at((positions + epoch * order.epoch_size).ravel())
-        return codes.reshape(positions.shape)
-    stream, begin = order.stream_of(epoch)
-    reading = order.reading(stream, stop=int(positions[-1, -1]) + 1 + begin)
-    seeds, size = order.seeds.of_buffer(stream), order.num_buffered or 1
-    inputs = drawn_stretches(
-        reading.num_examples,
-        size,
-        starts + begin,
-        length,
-        np.random.default_rng([seeds.seed, seeds.seed2]),
-    )
-    return reading.codes_at(inputs.ravel()).reshape(positions.shape)
-
-
 # The distribution of a shuffle buffer: stretches of its order, drawn at random.
-
-_PLAYED = 8  # buffers up to so many stretches long are played step by step
-_REDRAWS = 16
 
 
 def drawn_stretches(
@@ -238,89 +205,49 @@ def drawn_stretches(
     every step empties one of B places and fills it with the next input, until the input ends. The
     cost is that of the stretches, however large the buffer and late the start.
 
-    For a small buffer its contents at the start are drawn, and its steps played from there. For a
-    large one the examples are drawn one by one, with the age that a chance of 1 / B a step gives
-    them; no two are the same, and a place emptied twice gives a new one. For stretches that are
-    short beside the buffer both come out alike.
-
     >>> rng = np.random.default_rng(1)
     >>> drawn_stretches(10, 1, np.array([0, 7]), 3, rng).tolist()  # a buffer of one keeps the order
     [[0, 1, 2], [7, 8, 9]]
     """
     size = max(1, min(buffer_size, num_elements))
-    if size <= _PLAYED * length:
-        return _played(num_elements, size, starts, length, generator)
-    return _drawn(num_elements, size, starts, length, generator)
-
-
-def _played(
-    num_elements: int, size: int, starts: Int64s, length: int, generator: np.random.Generator
-) -> Int64s:
-    places = _filled(num_elements, size, starts, generator)
-    row = np.arange(len(starts))
-    chosen = generator.random((length, len(starts)))
-    inputs = np.empty((len(starts), length), np.int64)
-    for number in range(length):  # all stretches at once, a step at a time
-        step = starts + number
-        num_left = np.minimum(size, num_elements - step)
-        place = (chosen[number] * num_left).astype(np.int64)
-        inputs[:, number] = places[row, place]
-        # The last place moves where nothing comes in any more.
-        last = places[row, num_left - 1]
-        places[row, place] = np.where(step + size < num_elements, step + size, last)
-    return inputs
-
-
-def _filled(num_elements: int, size: int, starts: Int64s, generator: np.random.Generator) -> Int64s:
-    """Return what the buffer holds before each start, int64[len(starts), size], in no order.
-
-    Looking back from the start, step by step: a step emptied a place that no later step did with
-    probability (places not met yet) / size. So new places are met at geometric distances, as
-    coupons are by a collector. Places never emptied still hold some of the first inputs.
-    """
-    # Steps that a new input has replaced what they took: after the end of the input none has.
-    seen = np.minimum(starts, num_elements - size)[:, None]
-
-    chance = 1.0 - np.arange(size) / size
-    ago = np.cumsum(generator.geometric(chance, (len(starts), size)), axis=1)
-    # Step s brings in input s + size; `ago` beyond the first step is a place never emptied.
-    contents = np.where(ago <= seen, size + seen - ago, -1)
-    first = np.flatnonzero(contents[:, -1] < 0)
-    some = generator.permuted(np.broadcast_to(np.arange(size), (len(first), size)), axis=1)
-    contents[first] = np.where(contents[first] < 0, some, contents[first])
-    # After the end of the input the buffer shrinks. Which inputs are left is uniform, so they are
-    # the first of any random arrangement, which is where `_played` takes them from.
-    ending = np.flatnonzero(starts > num_elements - size)
-    contents[ending] = generator.permuted(contents[ending], axis=1)
-    return contents
-
-
-def _drawn(
-    num_elements: int, size: int, starts: Int64s, length: int, generator: np.random.Generator
-) -> Int64s:
-    steps = starts[:, None] + np.arange(length)
     last_full = num_elements - size
-    # Once nothing comes in, no place is emptied twice: numbers beyond the buffer, all different.
+    steps = starts[:, None] + np.arange(length)
     places = generator.integers(0, size, steps.shape)
-    places = np.where(steps <= last_full, places, size + np.arange(length))
+    # Once nothing comes in, a place is emptied once; which inputs are left by then is uniform.
+    for row in np.flatnonzero(steps[:, -1] >= last_full).tolist():
+        ending = steps[row] >= last_full
+        left = min(size, num_elements - int(starts[row]))
+        places[row, ending] = generator.choice(left, int(ending.sum()), replace=False)
     later, earlier = _emptied_again(places)
-    seen = np.broadcast_to(np.minimum(starts, last_full)[:, None], steps.shape)
-    inputs = _contents(size, seen, generator)
+    is_first = np.ones(places.shape, bool)
+    is_first.flat[later] = False
+    inputs = np.empty_like(steps)
+    held = _held(size, np.minimum(starts, last_full), is_first.sum(axis=1), length, generator)
+    by_chance = np.argsort(np.where(is_first, generator.random(places.shape), 2.0), axis=1)
+    np.put_along_axis(inputs, by_chance, held, axis=1)
     # A place that is emptied again holds what came in when it was emptied before.
     inputs.flat[later] = steps.flat[earlier] + size
-    # Only rows that repeat an input are drawn again, and of them only the repeated entries. What
-    # still repeats after the last round is too rare to show in a mean.
-    rows = np.arange(len(inputs))
-    for _ in range(_REDRAWS):
-        ordered = np.sort(inputs[rows], axis=1)
-        rows = rows[(ordered[:, 1:] == ordered[:, :-1]).any(axis=1)]
-        if not len(rows):
-            break
-        twice = _repeated(inputs[rows])
-        again = inputs[rows]
-        again[twice] = _contents(size, seen[rows][twice], generator)
-        inputs[rows] = again
     return inputs
+
+
+def _held(
+    size: int, steps: Int64s, counts: Int64s, length: int, generator: np.random.Generator
+) -> Int64s:
+    """Return what `counts` places of a buffer hold after so many steps, int64[len(steps), length].
+
+    Looking back, step by step: a step emptied one of k places that no later step did with
+    probability k / size, so that these are met at geometric distances, as coupons are by a
+    collector. Places never emptied still hold some of the first inputs. Entries from `counts` on
+    mean nothing.
+    """
+    left = np.maximum(counts[:, None] - np.arange(length), 1)
+    ago = np.minimum(generator.geometric(left / size), size + steps[:, None]).cumsum(axis=1)
+    # Step s brings in input s + size; `ago` beyond the first step is a place never emptied.
+    held: Int64s = size + steps[:, None] - ago
+    for row in np.flatnonzero((ago > steps[:, None])[np.arange(len(steps)), counts - 1]).tolist():
+        never = np.flatnonzero(ago[row, : counts[row]] > steps[row])
+        held[row, never] = generator.choice(size, len(never), replace=False)
+    return held
 
 
 def _emptied_again(places: Int64s) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -332,25 +259,123 @@ def _emptied_again(places: Int64s) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return rows * width + by_place[rows, columns + 1], rows * width + by_place[rows, columns]
 
 
-def _contents(size: int, steps: Int64s, generator: np.random.Generator) -> Int64s:
-    """Return what some place holds before each step, int64 of the shape of `steps`.
+# The places in storage of the examples that an order reads: ranks from 0, and the shards.
 
-    It came in g steps before the newest input with probability (1 - 1/B)**g / B; where that is
-    before the first step, it is one of the first B inputs.
+_TIMES_LONGER = 4  # than the codes asked for a table of all codes may be
+_LATEST: deque[StorageOrder] = deque(maxlen=4)
+
+
+def storage_order(order: Order) -> StorageOrder:
+    """Return the places in storage of what an order reads in an epoch.
+
+    Of orders that read the same, however they read it, one of the latest is found again.
     """
-    # The distance between two events of chance 1/B is geometric; less one, the age.
-    age = generator.geometric(1.0 / size, steps.shape) - 1
-    first = generator.integers(0, size, steps.shape)
-    return np.where(age < steps, size + steps - 1 - age, first)
+    reads, codes = order.reads_of_epoch, order.codes
+    made = next((one for one in tuple(_LATEST) if one.is_of(reads, codes)), None)
+    if made is None:
+        made = StorageOrder([reads], codes)
+        _LATEST.append(made)
+    return made
 
 
-def _repeated(inputs: Int64s) -> NDArray[np.bool_]:
-    """Return which entries (bool, the shape of `inputs`) are in their row a second time."""
-    # The sort is stable, so of equal entries the first one stays unmarked.
-    by_input = np.argsort(inputs, axis=1, kind="stable")
-    ordered = np.take_along_axis(inputs, by_input, axis=1)
-    again = np.zeros(inputs.shape, bool)
-    again[:, 1:] = ordered[:, 1:] == ordered[:, :-1]
-    repeated = np.empty_like(again)
-    np.put_along_axis(repeated, by_input, again, axis=1)
-    return repeated
+class StorageOrder:
+    """Ranks of example codes in the order of storage, among all that is read.
+
+    `codes` are those of every one of `several`. An example that is
+    read twice has one rank. A shard's number counts the shards that are read, from 0.
+
+    >>> from shardctl.dataset.dataset import Dataset, Split
+    >>> from shardctl.spec.subsplit import SplitRange
+    >>> from shardctl.spec.reads import reads_of
+    >>> split = Split.even(name="train", num_examples=12, num_shards=3)
+    >>> data = Dataset(name="d", splits=(split,))
+    >>> reads = reads_of(data, [SplitRange(split=split, start=6, stop=10),
+    ...                           SplitRange(split=split, start=2, stop=8)])
+    >>> ranks = StorageOrder([reads], ExampleCodes(data, ["train"]))
+    >>> ranks.num_ranks, ranks.shard_sizes.tolist()
+    (8, [2, 4, 2])
+    >>> [array.tolist() for array in ranks.of(np.array([2, 6, 9]))]
+    [[0, 4, 7], [0, 1, 2]]
+    """
+
+    def __init__(self, several: Sequence[Reads], codes: ExampleCodes) -> None:
+        self._given = several, codes
+        starts, takes, splits, shards = _columns(several, codes)
+        stops = starts + takes
+        # Mostly the rows lie in the order of storage, each with examples of its own.
+        if not len(takes) or takes.min() < 1 or (starts[1:] < stops[:-1]).any():
+            rows, starts, stops = _parted(starts, stops)
+            splits, shards = splits[rows], shards[rows]
+        sizes = stops - starts
+        changes = (splits[1:] != splits[:-1]) | (shards[1:] != shards[:-1])
+        self._starts, self._stop = starts, int(stops[-1]) if len(stops) else 0
+        if changes.all():  # each row is a shard
+            self._shards, self.shard_sizes = np.arange(len(starts)), sizes
+        else:
+            self._shards = np.concatenate([np.zeros(1, np.int64), np.cumsum(changes)])
+            # bincount's weights are floats, exact up to 2**53 examples in a shard.
+            self.shard_sizes = np.bincount(self._shards, sizes).astype(np.int64)
+        # What is added to a code to get its rank: the examples before its row less the row's start.
+        self._offsets: Int64s = np.cumsum(sizes) - stops
+        self.num_ranks = int(sizes.sum())
+        self.num_read = int(takes.sum())
+
+    def is_of(self, reads: Reads, codes: ExampleCodes) -> bool:
+        """Whether these places are of just one `reads`, or of others that read the same."""
+        (own, *others), own_codes = self._given
+        return not others and own_codes.names_alike(codes) and own.reads_alike(reads)
+
+    @property
+    def first_codes(self) -> Int64s:
+        """The code of the first example that is read of each shard, int64[shards]."""
+        codes: Int64s = self._starts[np.flatnonzero(np.diff(self._shards, prepend=-1))]
+        return codes
+
+    @property
+    def read_sizes(self) -> Int64s:
+        """How many examples are read of each shard, int64[shards]; what is read twice is two."""
+        if self.num_read == self.num_ranks:
+            return self.shard_sizes
+        starts, takes, _, _ = _columns(*self._given)
+        rows = np.flatnonzero(takes)
+        shards = self.of(starts[rows])[1]
+        return np.bincount(shards, takes[rows], len(self.shard_sizes)).astype(np.int64)
+
+    def of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (rank, number of the shard), int64 of the shape of `codes`."""
+        if len(self._starts) == 1:
+            return codes + self._offsets[0], np.zeros_like(codes)
+        rows = self._rows(codes)
+        return codes + self._offsets[rows], self._shards[rows]
+
+    def _rows(self, codes: Int64s) -> NDArray[np.signedinteger]:
+        span = int(self._stop - self._starts[0]) if len(self._starts) else 0
+        if not 0 < span <= _TIMES_LONGER * codes.size:
+            return last_not_above(self._starts, codes)
+        # A table of all codes: millions in no order, each found by halving, miss the cache again
+        # and again.
+        every = np.arange(len(self._starts), dtype=np.int32)
+        table = np.repeat(every, np.diff(self._starts, append=self._stop))
+        return np.asarray(table[codes - self._starts[0]])
+
+
+def _columns(several: Sequence[Reads], codes: ExampleCodes) -> tuple[Int64s, ...]:
+    """Return (first code, number of examples, split, shard) of each row, int64[n] each."""
+    columns = [
+        (codes.first_codes(reads), reads.take[:], reads.split[:], reads.shard[:])
+        for reads in several
+    ]
+    if len(columns) == 1:
+        return columns[0]
+    return tuple(np.concatenate(column) for column in zip(*columns, strict=True))
+
+
+def _parted(starts: Int64s, stops: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """Return (row, start, stop) in the order of storage, of what no earlier row reads as well."""
+    rows = np.argsort(starts, kind="stable")
+    starts, stops = starts[rows], stops[rows]
+    # What an earlier row reads as well is cut from a later one.
+    reached = np.maximum.accumulate(np.concatenate([[0], stops]))[:-1]
+    starts = np.maximum(starts, reached)
+    kept = np.flatnonzero(stops > starts)
+    return rows[kept], starts[kept], stops[kept]

@@ -11,18 +11,15 @@ from numpy.typing import NDArray
 
 from shardctl.base.arrays import Int64s
 from shardctl.order.order import Order
-from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.sample import (
     COMPLETE_LIMIT,
     Floats,
     OrderSample,
     Sampled,
-    codes_of_stretches,
     epoch_length,
-    is_drawn,
     sample_epoch,
+    storage_order,
 )
-from shardctl.order.storage_order import storage_order
 
 NUM_ROWS = 48
 NUM_COLUMNS = 96
@@ -115,7 +112,7 @@ def shard_map(
             num_examples=len(codes),
             num_stretches=len(codes),
             stretch=1,
-            buffer_drawn=is_drawn(order),
+            buffer_drawn=order.draws_stretches,
         ),
     )
 
@@ -130,7 +127,7 @@ def whole_epoch(order: Order, sample: OrderSample | None) -> OrderSample | None:
 def looked_up(order: Order, count: int) -> Int64s:
     """Return the codes at single positions of the first epoch, one at random in each equal part."""
     positions = one_in_each_part(0, epoch_length(order), count, np.random.default_rng(0))
-    return codes_of_stretches(order, 0, positions, 1, exact=False).ravel()
+    return order.codes_of_stretches(0, positions, 1, exact=False).ravel()
 
 
 def one_in_each_part(start: int, stop: int, count: int, generator: np.random.Generator) -> Int64s:
@@ -233,10 +230,11 @@ class Blocks:
 def blocks_of(order: Order, codes: Int64s, positions: Int64s) -> Blocks:
     """Return where the visits of positions that follow each other end, from the codes there."""
     splits, shards, indices = order.codes.places(codes)
-    if not (isinstance(order, ReaderOrder) and order.has_blocks):
+    found = order.blocks_at(positions)
+    if found is None:
         breaks = (np.diff(splits) != 0) | (np.diff(shards) != 0)
         return Blocks(splits=splits, shards=shards, slots=np.full(len(codes), -1), breaks=breaks)
-    slots, offsets = order.blocks_at(positions)
+    slots, offsets = found
     breaks = np.diff(indices) <= 0  # a file that is read twice begins anew
     for numbers in (splits, shards, slots, offsets // order.settings.block):
         breaks |= np.diff(numbers) != 0
@@ -289,33 +287,19 @@ def _visits(order: Order, start: int, stop: int, most: int) -> list[Visit]:
     # The ids that do not follow the one before them, counted up to each position.
     jumps = np.concatenate([[0], np.cumsum(np.diff(ids) != 1)])
     names = [split.name for split in order.dataset.splits]
-    columns = (
-        positions[firsts],
-        epochs[firsts],
-        blocks.slots[firsts],
-        blocks.splits[firsts],
-        blocks.shards[firsts],
-        ids[firsts],
-        ids[stops - 1],
-        stops - firsts,
-        jumps[stops - 1] == jumps[firsts],
-    )
-    return [
-        Visit(
-            position=position,
-            epoch=epoch,
-            slot=None if slot < 0 else slot,
-            split=names[split],
-            shard=shard,
-            first_id=first_id,
-            last_id=last_id,
-            count=count,
-            is_run=is_run,
-        )
-        for position, epoch, slot, split, shard, first_id, last_id, count, is_run in zip(
-            *(column.tolist() for column in columns), strict=True
-        )
-    ]
+    columns = {
+        "position": positions[firsts].tolist(),
+        "epoch": epochs[firsts].tolist(),
+        "slot": [None if slot < 0 else slot for slot in blocks.slots[firsts].tolist()],
+        "split": [names[split] for split in blocks.splits[firsts].tolist()],
+        "shard": blocks.shards[firsts].tolist(),
+        "first_id": ids[firsts].tolist(),
+        "last_id": ids[stops - 1].tolist(),
+        "count": (stops - firsts).tolist(),
+        "is_run": (jumps[stops - 1] == jumps[firsts]).tolist(),
+    }
+    rows = zip(*columns.values(), strict=True)
+    return [Visit(**dict(zip(columns, row, strict=True))) for row in rows]
 
 
 # Hosts or shards in so few groups that each can be seen.

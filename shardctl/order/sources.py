@@ -14,17 +14,20 @@ from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset, as_dataset
 from shardctl.dataset.folders import combined, distinct_datasets, labels_of
 from shardctl.errors import UsageError
-from shardctl.order.file_formats import format_warnings, refuse_open_splits
+from shardctl.order.file_formats import (
+    format_warnings,
+    listing_warnings,
+    refuse_open_splits,
+    resolved_spec,
+)
 from shardctl.order.order import Origin
 from shardctl.order.reader_order import ReaderOrder
-from shardctl.order.reads_of_host import listing_warnings
 from shardctl.order.staged import StagedOrder
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.settings.short_form import settings_of_read, stages_of
+from shardctl.settings.short_form import of_one_reader, settings_of_read, stages_of
 from shardctl.spec.subsplit import Resolved, SplitRange, default_spec, resolve_subsplit
 from shardctl.stages import stages as ast
-from shardctl.stages.part import Source
-from shardctl.stages.pipelines import readers_of, sources_of
+from shardctl.stages.pipelines import parts_of, readers_of, sources_of
 from shardctl.stages.text import text_of
 
 
@@ -57,8 +60,10 @@ class Sources:
     def order(self, settings: ReadSettings) -> StagedOrder:
         """Return the order of the pipeline under settings with these readers."""
         readers = {
-            read: ReaderOrder(dataset, ranges, _of_one_epoch(settings, read))
-            for read, (dataset, ranges) in self.parts.items()
+            read: ReaderOrder(
+                *part, replace(settings_of_read(settings, read), pass_index=0, loop="python")
+            )
+            for read, part in self.parts.items()
         }
         sizes = {read: order.epoch_size for read, order in readers.items()}
         progress = progress_of(stages_of(settings), sizes, settings.pass_index)
@@ -87,14 +92,16 @@ def sources(
     stages = stages_of(settings)
     refuse_other_sources(stages)
     reads = list(dict.fromkeys(readers_of(stages)))
-    of_read = dict(zip(reads, _datasets(dataset, reads, known or {}), strict=True))
-    specs = {
-        read: spec_of_reader(read, of_read[read], spec, is_known=read.data in (known or {}))
-        for read in reads
-    }
-    found = {read: resolve_subsplit(specs[read], of_read[read]) for read in reads}
-    for resolved in found.values():
-        refuse_open_splits(resolved)
+    known, found = known or {}, {}
+    by_ref: dict[str | None, Dataset] = {None: dataset}
+    by_ref.update(known)
+    for read in reads:
+        if read.data is not None and read.data not in by_ref:
+            by_ref[read.data] = as_dataset(read.data)
+        own = by_ref[read.data]
+        own_spec = spec_of_reader(read, own, spec, is_known=read.data in known)
+        found[read] = resolve_subsplit(own_spec, own)
+        refuse_open_splits(found[read])
     whole, labelled = in_one_dataset(list(found.values()))
     parts: dict[ast.Read, tuple[Dataset, tuple[SplitRange, ...]]] = {}
     origins: dict[ast.Read, Origin] = {}
@@ -102,7 +109,8 @@ def sources(
     for read, (own, label, ranges) in zip(reads, labelled, strict=True):
         # Whether examples are in order decides how a reader of its own reads.
         parts[read] = (own if own is whole else replace(whole, ordered=own.ordered), ranges)
-        origins[read] = Origin(name=f"{label}{specs[read]}", dataset=own, spec=specs[read])
+        own_spec = found[read].spec
+        origins[read] = Origin(name=f"{label}{own_spec}", dataset=own, spec=own_spec)
         warnings += found[read].warnings
         warnings += format_warnings(own, found[read].ranges)
         if not read.listed:  # which is refused instead
@@ -115,7 +123,7 @@ def sources(
             ranges=tuple(piece for _, ranges in parts.values() for piece in ranges),
             warnings=tuple(dict.fromkeys(warnings)),
             given=(dataset, spec),
-            known=known or {},
+            known=known,
         ),
         origins=origins,
         parts=parts,
@@ -160,16 +168,6 @@ def refuse_other_sources(stages: ast.Pipeline) -> None:
             )
 
 
-def _datasets(
-    dataset: Dataset, reads: list[ast.Read], known: Mapping[str, Dataset]
-) -> list[Dataset]:
-    by_ref = dict(known)
-    for read in reads:
-        if read.data is not None and read.data not in by_ref:
-            by_ref[read.data] = as_dataset(read.data)
-    return [dataset if read.data is None else by_ref[read.data] for read in reads]
-
-
 def spec_of_reader(
     read: ast.Read, dataset: Dataset, spec: str | None, *, is_known: bool = False
 ) -> str:
@@ -192,10 +190,6 @@ def spec_of_reader(
     return default_spec(dataset)
 
 
-def _of_one_epoch(settings: ReadSettings, read: ast.Read) -> ReadSettings:
-    return replace(settings_of_read(settings, read), pass_index=0, loop="python")
-
-
 def reads_spec(settings: ReadSettings) -> bool:
     """Whether a reader reads the spec of the command, or the reader is the command's."""
     return any((r.spec, r.data) == (None, None) for r in readers_of(stages_of(settings)))
@@ -215,27 +209,53 @@ def refuse_unread_spec(spec: str | None, settings: ReadSettings) -> None:
         )
 
 
+# What a pipeline reads, told of the order or of settings in either form.
+
+
+def spec_as_given(resolved: Resolved, settings: ReadSettings) -> str:
+    """Return the spec of the command; where stages read none of it, what they read."""
+    if not isinstance(resolved, ResolvedSources) or not reads_spec(settings):
+        return resolved.spec
+    dataset, spec = resolved.given
+    return default_spec(dataset) if spec is None else spec
+
+
+def without_stages(
+    dataset: Dataset, spec: str | None, settings: ReadSettings
+) -> tuple[Dataset, str | None, ReadSettings]:
+    """Return what is read in settings without stages, where these say the same; else all as it is.
+
+    Raises:
+        UsageError: a spec besides that of the one reader.
+    """
+    short, reader = of_one_reader(settings) or (settings, None)
+    if reader is None:
+        return dataset, spec, settings
+    if spec != reader.spec:
+        refuse_unread_spec(spec, settings)
+    if reader.data is not None:
+        dataset = as_dataset(reader.data)
+        own = spec_of_reader(reader, dataset, None) if reader.listed else reader.spec
+        return dataset, own, short
+    return dataset, reader.spec or spec, short
+
+
+def resolved_reading(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Resolved:
+    """Return what a pipeline reads: its spec, or what the readers of its stages select."""
+    if of_one_reader(settings) is not None:
+        dataset, spec, _ = without_stages(dataset, spec, settings)
+        return resolved_spec(dataset, spec)
+    return sources(dataset, spec if reads_spec(settings) else None, settings).resolved
+
+
 # How long does it take to follow a pipeline, before that is begun?
 
 PER_SECOND = 1_000_000  # examples of a mixture or a filter, which are followed one by one
 _MOST_READINGS = 1 << 22  # each an iterator with seeds of its own, a kilobyte
 
+# Parts of which each example is counted.
+_COUNTED = (ast.Filter, ast.SampleFromDatasets, ast.ChooseFromDatasets)
 _LESS = "end the stages earlier with take(N), or read a part as train[:1%]"
-
-
-@dataclass(kw_only=True)
-class _Extent:
-    """At most how many examples a pipeline hands out, in elements of how many, and of what.
-
-    readings: how often a dataset of it is read. counted: whether that takes a count of each
-    example. seeded: whether each reading takes seeds.
-    """
-
-    examples: float
-    width: float = 1
-    readings: float = 1
-    counted: bool = False
-    seeded: bool = False
 
 
 def progress_of(
@@ -248,66 +268,55 @@ def progress_of(
     Raises:
         UsageError: it would take more than a day, or more memory than there is.
     """
-    extent = _extent(stages, sizes)
-    passes = pass_index + 1
-    readings = extent.readings * passes
-    if extent.seeded and readings != inf and readings > _MOST_READINGS:
+    parts, passes = list(parts_of(stages)), pass_index + 1
+    takes_seeds = any(
+        part.reshuffle is not False
+        if isinstance(part, ast.Shuffle)
+        else isinstance(part, ast.Read) and part.settings
+        for part in parts
+    )
+    examples, _, readings = _extent(stages, sizes)
+    readings *= passes
+    if takes_seeds and _MOST_READINGS < readings < inf:
         raise refused(
             "{stages} read a dataset {:,} times, each with seeds of its own, and more than "
             "{:,} times is refused; repeat it less often",
             int(readings),
             _MOST_READINGS,
         )
-    if extent.examples != inf and extent.examples > INT64_MAX:
+    if INT64_MAX < examples < inf:
         raise refused("{stages} repeat too often: positions go up to {}", INT64_MAX)
-    total = extent.examples * passes if extent.counted and extent.examples != inf else 0
-    if not total:
+    is_counted = any(isinstance(part, _COUNTED) for part in parts)
+    if not is_counted or examples in (0, inf):
         return None
-    return Progress(
-        None, "examples of the stages", int(total), per_second=PER_SECOND, instead=_LESS
-    )
+    total = int(examples * passes)
+    return Progress(None, "examples of the stages", total, per_second=PER_SECOND, instead=_LESS)
 
 
-def _extent(pipeline: ast.Pipeline, sizes: Mapping[ast.Read, int]) -> _Extent:
-    found = _source_extent(pipeline.source, sizes)
+def _extent(pipeline: ast.Pipeline, sizes: Mapping[ast.Read, int]) -> tuple[float, float, float]:
+    """Return at most how many examples are handed out, in elements of how many; and readings.
+
+    That is how often a dataset of it is read.
+    """
+    source, examples, width, readings = pipeline.source, inf, 1.0, 1.0
+    if isinstance(source, ast.Read):
+        examples = sizes[source]
+    elif source.fed_by:
+        several, widths, times = zip(*(_extent(one, sizes) for one in source.fed_by), strict=True)
+        examples, width, readings = sum(several), sum(widths), max(times)
     for stage in pipeline.stages:
         match stage:
             case ast.Repeat():
-                times = inf if stage.count is None else stage.count
-                found.examples *= times if found.examples else 0
-                found.readings *= times if found.readings else 0
+                often = inf if stage.count is None else stage.count
+                examples, readings = examples * often if examples else 0, readings * often
             case ast.Batch():
-                found.width *= stage.size
+                width *= stage.size
             case ast.Take() if stage.count >= 0:
-                found.examples = min(found.examples, stage.count * found.width)
+                examples = min(examples, stage.count * width)
                 # Of what has no end, as often as there are examples left of it at most.
-                found.readings = min(found.readings, max(1.0, found.examples))
+                readings = min(readings, max(1.0, examples))
             case ast.Concatenate():
-                both = [found, _extent(stage.other, sizes)]
-                found = _together(both, width=max(part.width for part in both))
-            case ast.Shuffle():
-                found.seeded |= stage.reshuffle is not False
-            case ast.Filter():
-                found.counted = True
-    return found
-
-
-def _source_extent(source: Source, sizes: Mapping[ast.Read, int]) -> _Extent:
-    if isinstance(source, ast.Read):
-        return _Extent(examples=sizes[source], seeded=bool(source.settings))
-    parts = [_extent(part, sizes) for part in source.fed_by]
-    if not parts:
-        return _Extent(examples=inf)
-    found = _together(parts, width=sum(part.width for part in parts))
-    found.counted |= isinstance(source, ast.SampleFromDatasets | ast.ChooseFromDatasets)
-    return found
-
-
-def _together(parts: Sequence[_Extent], *, width: float) -> _Extent:
-    return _Extent(
-        examples=sum(part.examples for part in parts),
-        width=width,
-        readings=max(part.readings for part in parts),
-        counted=any(part.counted for part in parts),
-        seeded=any(part.seeded for part in parts),
-    )
+                others, other_width, other_readings = _extent(stage.other, sizes)
+                examples += others
+                width, readings = max(width, other_width), max(readings, other_readings)
+    return examples, width, readings

@@ -1,4 +1,4 @@
-"""A snapshot: everything that fixes an order, and the hash tree over it."""
+"""A snapshot: everything that fixes an order, the hash tree over it, and that order again."""
 
 from __future__ import annotations
 
@@ -16,9 +16,14 @@ from shardctl.base.text import counted, in_short
 from shardctl.base.tfds_rules import RuleSet
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.identity import DatasetHead, DatasetIdentity, SplitSize
+from shardctl.order.file_formats import resolved_spec
 from shardctl.order.order_tree import HashTree
-from shardctl.settings.document import SettingsDocument, settings_of_document
-from shardctl.settings.read_settings import ReadSettings
+from shardctl.order.plan_order import PlannedOrder, order_of, order_with_stages
+from shardctl.order.sources import reads_spec
+from shardctl.settings.read_settings import ReadSettings, SettingsDocument, settings_of_document
+from shardctl.settings.short_form import of_one_reader
+from shardctl.stages.pipelines import readers_of
+from shardctl.stages.text import pipeline_of
 
 KIND = "snapshot"
 NUM_FIRST_IDS = 32
@@ -295,3 +300,53 @@ def _part(pinned: Dataset, source: PinnedSource) -> Dataset:
             if split.name.startswith(prefix)
         ),
     )
+
+
+def pinned_sources(live: PlannedOrder, settings: ReadSettings) -> tuple[PinnedSource, ...]:
+    """Return the datasets that the readers of stages name; `live` is the order of the settings."""
+    order = live.order
+    plain = of_one_reader(settings)
+    if plain is not None:
+        one, dataset = plain[1], order.dataset
+        if one is None:
+            return ()
+        pinned = PinnedSource(data=one.data, label="", title=dataset.title, ordered=dataset.ordered)
+        return (pinned,)
+    found: dict[str | None, PinnedSource] = {}
+    for read, origin in order.origins.items():
+        own = origin.dataset
+        several = order.dataset is not own and order.dataset != own
+        label = origin.name.rpartition("/")[0] if several else ""
+        found.setdefault(
+            read.data,
+            PinnedSource(data=read.data, label=label, title=own.title, ordered=own.ordered),
+        )
+    return tuple(found.values())
+
+
+def spec_as_pinned(pinned: Snapshot, settings: ReadSettings) -> str | None:
+    """Return the spec of a snapshot for settings of today; None where stages say what is read."""
+    readers = readers_of(pipeline_of(pinned.pipeline.get("stages") or []))
+    of_command = any((read.spec, read.data) == (None, None) for read in readers)
+    is_given = (of_command or not pinned.sources) and reads_spec(settings)
+    return pinned.spec if is_given else None
+
+
+def ref_as_pinned(pinned: Snapshot) -> str:
+    """Return the dataset of the command that a snapshot names; of a mixture, a source of it."""
+    names = {source.data: source.title for source in pinned.sources}
+    return names.get(None, next((data for data in names if data is not None), pinned.title))
+
+
+def order_again(pinned: Snapshot, dataset: Dataset, settings: ReadSettings) -> PlannedOrder:
+    """Return the order that a snapshot pins, from what it holds; `dataset` is the pinned one.
+
+    Raises:
+        ShardctlError: this version refuses it.
+    """
+    if settings.stages is None:
+        return order_of(resolved_spec(dataset, pinned.spec), settings)
+    datasets = datasets_of(dataset, pinned.sources)
+    known = {data: one for data, one in datasets.items() if data is not None}
+    spec = pinned.spec if reads_spec(settings) else None
+    return order_with_stages(datasets.get(None, dataset), spec, settings, known)

@@ -18,7 +18,7 @@ from shardctl.base.tfds_rules import (
 )
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.loaders.loader import LOADERS, READERS, Loader, LoaderName
-from shardctl.settings.names import main_names, no_such_setting
+from shardctl.settings.names import main_names, no_such_setting, settings_from_document
 from shardctl.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
 from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES, Host, HostBy, HostMode
 from shardctl.tfdata.shuffle_seeds import Loop
@@ -163,7 +163,7 @@ class ReadSettings:
                 )
 
     def _check_stages(self, stages: Pipeline) -> None:
-        from shardctl.settings.within_stages import with_known_settings
+        from shardctl.settings.names import with_known_settings
 
         beside = [name for name in SHORT_FORM if getattr(self, name) != _DEFAULTS[name]]
         if self.host is not None and self.host_mode.reads_all:
@@ -407,13 +407,11 @@ def _in_short(value: Any) -> str:
 def _made_of_mapping(given: object) -> ReadSettings | None:
     if isinstance(given, ReadSettings) or not isinstance(given, Mapping):
         return given if isinstance(given, ReadSettings) else None
-    values: dict[str, Any] = {}
-    for name, value in main_names({str(key): value for key, value in given.items()}).items():
-        setting = SETTING_BY_NAME.get(name)
-        if setting is None:
+    named: dict[str, Any] = main_names({str(key): value for key, value in given.items()})
+    for name in named:
+        if name not in SETTING_BY_NAME:
             raise no_such_setting(name, SETTING_BY_FIELD)
-        values[setting.field] = value
-    return ReadSettings(**values)
+    return ReadSettings(**{SETTING_BY_NAME[name].field: named[name] for name in named})
 
 
 _SETTINGS = made_kind(
@@ -498,3 +496,41 @@ PyTorch's DataLoader reads here; give resume the options
         f"--loader {settings.loader}: {what} is of TFDS's reader on tf.data, and "
         f"{settings.reader.title} reads here; {instead}"
     )
+
+
+# Read settings as the mapping that is in shardctl.yaml, in answers, plans and snapshots.
+
+SettingsDocument = dict[str, Any]
+
+
+def settings_in_force(settings: ReadSettings, *, ordered: bool) -> SettingsDocument:
+    """Return every setting by its name, with the defaults that are in force.
+
+    What no part of the pipeline reads is None; who reads is named where it is not TFDS's reader.
+    Read back it gives the same order.
+
+    >>> document = settings_in_force(ReadSettings(shuffle_seed=32), ordered=False)
+    >>> document["cycle"], document["shuffle_files"], document["reshuffle"], document["buffer"]
+    (16, True, True, None)
+    """
+    values = {setting: setting.value_in_force(settings, ordered=ordered) for setting in SETTINGS}
+    if settings.reader.is_default:
+        values[SETTING_BY_FIELD["loader"]] = None
+    return {s.name: value for s, value in values.items() if value is not None or not s.is_rare}
+
+
+def settings_of_document(document: Mapping[str, object], where: str) -> ReadSettings:
+    """Return the settings that a mapping holds; `where` names the mapping in errors.
+
+    >>> settings_of_document({"cycle": 0}, "pipeline")
+    Traceback (most recent call last):
+    ...
+    shardctl.errors.UsageError: pipeline: cycle=0: a number from 1 to 9223372036854775807 is needed
+
+    Raises:
+        UsageError: an unknown name, a value outside its range, or two that exclude each other.
+    """
+    try:
+        return ReadSettings(**settings_from_document(document))
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None

@@ -9,12 +9,22 @@ list_files). A file without examples is the one difference, and `readers` refuse
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 from shardctl.errors import UsageError
-from shardctl.stages.fields import Calls, PositiveCount, Word
-from shardctl.stages.part import CODE, WORDS, Parameter, Part, Source, Stage, value
+from shardctl.stages.part import (
+    CODE,
+    WORDS,
+    Calls,
+    Parameter,
+    Part,
+    PositiveCount,
+    Source,
+    Stage,
+    Word,
+    value,
+)
 from shardctl.stages.stages import Opaque, Read
 
 _READERS = ("TFRecordDataset", "tf.data.TFRecordDataset")
@@ -27,7 +37,6 @@ def _written(*parameters: str) -> tuple[Parameter, ...]:
     return tuple(value(*names.split(), takes="written") for names in parameters)
 
 
-@dataclass(frozen=True, kw_only=True)
 class _Listing(Part):
     """A call about files, of which code decides unless its arguments are literals."""
 
@@ -51,7 +60,6 @@ class _Listing(Part):
         return (self,)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ListFiles(_Listing, Source):
     """`tf.data.Dataset.list_files(pattern, shuffle, seed)` before it is known what reads them."""
 
@@ -62,7 +70,6 @@ class ListFiles(_Listing, Source):
     seed: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class Interleave(_Listing, Stage):
     """`ds.interleave(TFRecordDataset, ..)`: what reads files that are listed right before it."""
 
@@ -81,7 +88,6 @@ class Interleave(_Listing, Stage):
         return (Opaque.known(cls.name),)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Records(_Listing, Source):
     """`TFRecordDataset(files, num_parallel_reads=N)`, which lists and interleaves them itself."""
 

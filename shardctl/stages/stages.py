@@ -16,37 +16,32 @@ from shardctl.base.arguments import text
 from shardctl.base.text import counted, printable, public_url
 from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
-from shardctl.stages.fields import (
+from shardctl.stages.part import (
+    FUNCTION,
+    UNKNOWN_CARDINALITY,
     Buffer,
     Calls,
     Cardinality,
+    Count,
     CountOrAll,
     Held,
     Number,
     OwnSettings,
+    Part,
     PositiveCount,
     Seed,
-    Times,
-    Weights,
-    Word,
-)
-from shardctl.stages.part import (
-    FUNCTION,
-    UNKNOWN_CARDINALITY,
-    Count,
-    Part,
     Source,
     Stage,
     TfCall,
+    Times,
+    Weights,
+    Word,
+    argument,
     said_of,
     value,
 )
 
 _LONGEST_SHOWN = 300  # characters of a pipeline, in a repr
-
-
-_INPUTS = value("inputs", "datasets", takes="pipelines")
-_STOP = value("stop_on_empty", "stop_on_empty_dataset")
 
 
 def _why_unseeded(seed: object, global_seed: int | None) -> str | None:
@@ -58,7 +53,6 @@ def _why_unseeded(seed: object, global_seed: int | None) -> str | None:
     return None
 
 
-@dataclass(frozen=True, kw_only=True)
 class Shuffle(Stage):
     """`ds.shuffle(buffer, seed, reshuffle_each_iteration)`.
 
@@ -67,15 +61,9 @@ class Shuffle(Stage):
     """
 
     name = "shuffle"
-    parameters = (
-        value("buffer", "buffer_size"),
-        value("seed"),
-        value("reshuffle", "reshuffle_each_iteration"),
-    )
-    weight = 3.0
-    buffer: Buffer
+    buffer: Buffer = argument("buffer_size")
     seed: Seed | None = None
-    reshuffle: bool | None = None
+    reshuffle: bool | None = argument("reshuffle_each_iteration", default=None)
 
     @property
     def effect(self) -> str:
@@ -97,13 +85,10 @@ class Shuffle(Stage):
         return replace(found, by_place=(UNKNOWN_CARDINALITY,))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Repeat(Stage):
     """`ds.repeat(count)`; None repeats for ever."""
 
     name = "repeat"
-    parameters = (value("count"),)
-    weight = 2.5
     count: Times | None = None
 
     @property
@@ -125,7 +110,6 @@ class Repeat(Stage):
         return None if count is None else count * self.count
 
 
-@dataclass(frozen=True, kw_only=True)
 class Batch(Stage):
     """`ds.batch(size, drop_remainder)`; padded_batch and ragged_batch group alike."""
 
@@ -136,7 +120,6 @@ class Batch(Stage):
         value("calls", "num_parallel_calls"),
         value("deterministic"),
     )
-    weight = 2.0
     size: PositiveCount
     drop_remainder: bool = False
 
@@ -158,7 +141,6 @@ class Batch(Stage):
         return count // self.size if self.drop_remainder else -(-count // self.size)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Unbatch(Stage):
     """`ds.unbatch()`."""
 
@@ -166,12 +148,10 @@ class Unbatch(Stage):
     effect = "takes batches apart; keeps the order"
 
 
-@dataclass(frozen=True, kw_only=True)
 class Shard(Stage):
     """`ds.shard(num_shards, index)`: every num_shards-th element from `index` on."""
 
     name = "shard"
-    parameters = (value("num_shards"), value("index"))
     num_shards: PositiveCount
     index: Number
 
@@ -201,12 +181,10 @@ class Shard(Stage):
         return TfCall(method=self.name, by_name=said_of(self))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Take(Stage):
     """`ds.take(count)`; -1 takes all."""
 
     name = "take"
-    parameters = (value("count"),)
     count: CountOrAll
 
     @property
@@ -224,12 +202,10 @@ class Take(Stage):
         return count if count is None or self.count < 0 else min(count, self.count)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Skip(Stage):
     """`ds.skip(count)`; -1 skips all."""
 
     name = "skip"
-    parameters = (value("count"),)
     count: CountOrAll
 
     @property
@@ -252,7 +228,6 @@ class Skip(Stage):
         return max(count - self.count, 0)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Cache(Stage):
     """`ds.cache()` in memory: passes after the first whole one repeat it.
 
@@ -262,7 +237,6 @@ class Cache(Stage):
     name = "cache"
     effect = "later passes repeat the first whole one"
     parameters = (value("filename"),)
-    weight = 1.2
 
     @classmethod
     def made(cls, values: dict[str, Any]) -> tuple[Part, ...]:
@@ -273,7 +247,6 @@ class Cache(Stage):
         return (Opaque.known(CACHE_IN_FILE),)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Map(Stage):
     """`ds.map(f)`: no other order, but it parts a shuffle and a repeat, and may read ahead.
 
@@ -285,7 +258,6 @@ class Map(Stage):
     name = "map"
     effect = "keeps the order; parts a shuffle from a repeat"
     parameters = (FUNCTION, value("calls", "num_parallel_calls"), value("deterministic"))
-    weight = 1.0
     takes_function = True
     keeps_order = True
     calls: Calls | None = None
@@ -305,16 +277,13 @@ class Map(Stage):
         return Map(calls="auto", deterministic=True) if self.calls is None else self
 
 
-@dataclass(frozen=True, kw_only=True)
 class Prefetch(Stage):
     """`ds.prefetch(size)`: no other order, but it reads ahead; "auto" is AUTOTUNE."""
 
     name = "prefetch"
     effect = "keeps the order; reads ahead"
-    parameters = (value("size", "buffer_size"),)
-    weight = 0.8
     keeps_order = True
-    size: Held = "auto"
+    size: Held = argument("buffer_size", default="auto")
 
     @classmethod
     def made(cls, values: dict[str, Any]) -> tuple[Part, ...]:
@@ -322,7 +291,6 @@ class Prefetch(Stage):
         return (cls(**{name: given for name, given in values.items() if given is not None}),)
 
 
-@dataclass(frozen=True, kw_only=True)
 class AssertCardinality(Stage):
     """`ds.apply(tf.data.experimental.assert_cardinality(count))`: -1 is without end.
 
@@ -332,12 +300,10 @@ class AssertCardinality(Stage):
     name = "assert_cardinality"
     is_plain = False
     effect = "keeps the order; parts a shuffle from a repeat"
-    parameters = (value("count", "expected_cardinality"),)
     keeps_order = True
-    count: Cardinality
+    count: Cardinality = argument("expected_cardinality")
 
 
-@dataclass(frozen=True, kw_only=True)
 class WithOptions(Stage):
     """`ds.with_options(options)`: parts a shuffle and a repeat; holds for the whole pipeline.
 
@@ -349,13 +315,6 @@ class WithOptions(Stage):
 
     name = "with_options"
     is_plain = False
-    parameters = (
-        value("deterministic", by_name=True),
-        value("fusion", "shuffle_and_repeat_fusion", by_name=True),
-        value("optimizations", "apply_default_optimizations", by_name=True),
-        value("warm_start", "experimental_warm_start", by_name=True),
-    )
-    weight = 0.9
     keeps_order = True
     # What each field is among `tf.data.Options`.
     attributes: ClassVar[Mapping[str, str]] = {
@@ -364,10 +323,10 @@ class WithOptions(Stage):
         "optimizations": "experimental_optimization.apply_default_optimizations",
         "warm_start": "experimental_warm_start",
     }
-    deterministic: bool | None = None
-    fusion: bool | None = None
-    optimizations: bool | None = None
-    warm_start: bool | None = None
+    deterministic: bool | None = argument(by_name=True, default=None)
+    fusion: bool | None = argument("shuffle_and_repeat_fusion", by_name=True, default=None)
+    optimizations: bool | None = argument("apply_default_optimizations", by_name=True, default=None)
+    warm_start: bool | None = argument("experimental_warm_start", by_name=True, default=None)
 
     @property
     def effect(self) -> str:
@@ -380,22 +339,19 @@ class WithOptions(Stage):
         return "; ".join(said)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Concatenate(Stage):
     """`ds.concatenate(other)`."""
 
     name = "concatenate"
     is_plain = False
     effect = "goes on with another dataset"
-    parameters = (value("other", "dataset", takes="pipeline"),)
-    other: Pipeline
+    other: Pipeline = argument("dataset", takes="pipeline")
 
     def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
         """Return how many elements both have."""
         return _sum((count, *others))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Filter(Stage):
     """`ds.filter(predicate)`: how many pass depends on the data.
 
@@ -450,7 +406,6 @@ WHY_OPEN: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
 class Opaque(Stage, Source):
     """A stage whose order depends on data, on code or on files that metadata does not tell.
 
@@ -460,7 +415,6 @@ class Opaque(Stage, Source):
 
     name = "opaque"
     is_plain = False
-    parameters = (value("call"), value("reason"))
     call: Word
     reason: str = ""
 
@@ -486,7 +440,6 @@ class Opaque(Stage, Source):
 OF_READ = ("spec", "data", "assert_cardinality")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Read(Source):
     """TFDS's reader: what `tfds.load` or `builder.as_dataset` returns.
 
@@ -547,12 +500,10 @@ class Read(Source):
         return None
 
 
-@dataclass(frozen=True, kw_only=True)
 class Range(Source):
     """`tf.data.Dataset.range(stop)`, or any source of `stop` elements in a fixed order."""
 
     name = "range"
-    parameters = (value("stop"),)
     stop: Number
 
     @property
@@ -565,13 +516,11 @@ class Range(Source):
         return self.stop
 
 
-@dataclass(frozen=True, kw_only=True)
 class Values(Source):
     """`tf.data.Dataset.from_tensor_slices(values)` of whole numbers, as choices are."""
 
     name = "values"
-    parameters = (value("values", takes="whole"),)
-    values: tuple[int, ...]
+    values: tuple[int, ...] = argument(takes="whole")
 
     @property
     def effect(self) -> str:
@@ -583,11 +532,10 @@ class Values(Source):
         return len(self.values)
 
 
-@dataclass(frozen=True, kw_only=True)
 class _Mixture(Source):
     """What combines several datasets."""
 
-    inputs: tuple[Pipeline, ...]
+    inputs: tuple[Pipeline, ...] = argument("datasets", takes="pipelines")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -595,12 +543,10 @@ class _Mixture(Source):
             raise UsageError(f"{self.name}: an input, or several, is needed")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Zip(_Mixture):
     """`tf.data.Dataset.zip(inputs)`: an element holds one of each, in their order."""
 
     name = "zip"
-    parameters = (_INPUTS,)
 
     @property
     def effect(self) -> str:
@@ -615,7 +561,6 @@ class Zip(_Mixture):
         return min(known)
 
 
-@dataclass(frozen=True, kw_only=True)
 class SampleFromDatasets(_Mixture):
     """`tf.data.Dataset.sample_from_datasets(inputs, weights, seed, stop_on_empty_dataset, ..)`.
 
@@ -624,19 +569,11 @@ class SampleFromDatasets(_Mixture):
     """
 
     name = "sample_from_datasets"
-    parameters = (
-        _INPUTS,
-        value("weights"),
-        value("seed"),
-        _STOP,
-        value("rerandomize", "rerandomize_each_iteration"),
-        value("weights_dtype", by_name=True),
-    )
     weights: Weights | None = None
     seed: Seed | None = None
-    stop_on_empty: bool = False
-    rerandomize: bool | None = None
-    weights_dtype: Literal["float32", "float64"] = "float32"
+    stop_on_empty: bool = argument("stop_on_empty_dataset", default=False)
+    rerandomize: bool | None = argument("rerandomize_each_iteration", default=None)
+    weights_dtype: Literal["float32", "float64"] = argument(by_name=True, default="float32")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -678,14 +615,12 @@ class SampleFromDatasets(_Mixture):
         return None if self.stop_on_empty else _sum(others)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ChooseFromDatasets(_Mixture):
     """`tf.data.Dataset.choose_from_datasets(inputs, choices, stop_on_empty_dataset)`."""
 
     name = "choose_from_datasets"
-    parameters = (_INPUTS, value("choices", "choice_dataset", takes="pipeline"), _STOP)
-    choices: Pipeline
-    stop_on_empty: bool = True
+    choices: Pipeline = argument("choice_dataset", takes="pipeline")
+    stop_on_empty: bool = argument("stop_on_empty_dataset", default=True)
 
     @property
     def fed_by(self) -> tuple[Pipeline, ...]:
@@ -703,7 +638,6 @@ class ChooseFromDatasets(_Mixture):
         return math.inf if all(count == math.inf for count in others) else None
 
 
-@dataclass(frozen=True, kw_only=True)
 class Shared(Source):
     """A dataset object that a script uses more than once, as in `zip((ds, ds.map(f)))`.
 
@@ -714,9 +648,8 @@ class Shared(Source):
 
     name = "shared"
     effect = "the same dataset object as above; its iterators take their seeds in turn"
-    parameters = (value("label"), value("pipeline", "dataset", takes="pipeline"))
     label: Word
-    pipeline: Pipeline
+    pipeline: Pipeline = argument("dataset", takes="pipeline")
 
     def length(self, others: Sequence[Count]) -> Count:
         """Return the length of the pipeline."""
@@ -735,6 +668,9 @@ def _sum(counts: Sequence[Count]) -> Count:
     return sum(known) if len(known) == len(counts) else None
 
 
+_THE_READER = Read()  # the command's
+
+
 @dataclass(frozen=True, kw_only=True)
 class Pipeline:
     """A source and the stages behind it, in the order of the script.
@@ -743,7 +679,7 @@ class Pipeline:
     Read(spec=None, data=None, settings=(), assert_cardinality=True, listed=False)
     """
 
-    source: Source = Read()
+    source: Source = _THE_READER
     stages: tuple[Stage, ...] = ()
 
     def __post_init__(self) -> None:

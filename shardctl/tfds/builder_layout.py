@@ -16,11 +16,9 @@ from shardctl.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
 from shardctl.dataset.folders import folders_of
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
-from shardctl.metadata.features import read_example_size
-from shardctl.metadata.tfds_metadata import read_tfds_folder
+from shardctl.metadata.tfds_metadata import read_example_size, read_tfds_folder
 from shardctl.order.file_formats import refuse_unreadable
-from shardctl.stores.remote_path import path_of
-from shardctl.stores.stores import is_remote
+from shardctl.stores.paths import is_remote, path_of
 from shardctl.tfds.imports import tensorflow_datasets
 
 

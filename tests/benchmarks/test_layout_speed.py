@@ -20,7 +20,7 @@ import yaml
 
 from shardctl import read_plan
 from shardctl.dataset.dataset import Dataset
-from shardctl.metadata.layout_file import read_layout_file
+from shardctl.metadata.layouts import read_layout_file
 from shardctl.saved.plan_file import plan_json, plan_yaml
 from shardctl.verbs.resume.answer import resume
 

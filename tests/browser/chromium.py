@@ -61,12 +61,7 @@ class Opened:
 
 @contextmanager
 def opened(
-    browser: Any,
-    file: Path,
-    *,
-    width: int = WIDE,
-    scheme: Scheme = "light",
-    scripts: bool = True,
+    browser: Any, file: Path, *, width: int = WIDE, scheme: Scheme = "light", scripts: bool = True
 ) -> Iterator[Opened]:
     """Yield a file opened in the tab that the browser has for it, which has no network.
 

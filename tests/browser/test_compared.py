@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shardctl.api.compare_reports import compare_reports
+from shardctl.api.diff import compare_reports
 from shardctl.dataset.dataset import Dataset
 from shardctl.verbs.report.answer import report
 from shardctl.verbs.snapshot.answer import snapshot

@@ -10,13 +10,7 @@ import pytest
 
 from tests.browser.chromium import NARROW, WIDE, Scheme, open_all, opened, violations, widen
 from tests.browser.geometry import faults
-from tests.browser.pages import (
-    HOSTILE_NAME,
-    HOSTILE_SPLIT,
-    LONG_SPLIT,
-    REPORTS,
-    written,
-)
+from tests.browser.pages import HOSTILE_NAME, HOSTILE_SPLIT, LONG_SPLIT, REPORTS, written
 
 pytestmark = pytest.mark.long
 

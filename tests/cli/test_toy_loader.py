@@ -15,11 +15,14 @@ import numpy as np
 import pytest
 
 from shardctl.base.arrays import Int64s
-from shardctl.loaders.library import LoaderLibrary, Source
-from shardctl.loaders.loader import LOADERS, Loader, LoaderName
-from shardctl.loaders.loader_config import LoaderConfig
-from shardctl.loaders.loader_sequence import EpochByEpoch, EqualBatches, LoaderSequence
-from shardctl.loaders.stop import Stop
+from shardctl.live.library import Library, Source
+from shardctl.loaders.loader import LOADERS, Loader, LoaderName, Stop
+from shardctl.loaders.loader_sequence import (
+    EpochByEpoch,
+    EqualBatches,
+    LoaderConfig,
+    LoaderSequence,
+)
 from shardctl.metadata.loader_versions import installed_version
 from tests.cli.conftest import Shardctl
 
@@ -34,7 +37,7 @@ def handed_out(asked: LoaderConfig) -> LoaderSequence:
     return EpochByEpoch([size] * asked.epochs, lambda epoch: row[:size], batches=batches)
 
 
-class Backwards(LoaderLibrary):
+class Backwards(Library):
     """What a user of it would call."""
 
     is_one_iterator = True

@@ -10,7 +10,7 @@ from shardctl.code import reader
 from shardctl.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
-from shardctl.metadata.several_folders import merge_datasets
+from shardctl.metadata.reference import merge_datasets
 
 
 def test_modules_are_imported_where_they_are_used() -> None:

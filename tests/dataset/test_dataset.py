@@ -307,11 +307,10 @@ _PARTLY = ExampleSize(num_bytes=8, num_tensors=3, unknown=("image", "name"))
 
 
 def test_a_size_is_asked_for_once_and_tells_no_datasets_apart() -> None:
-    asked = []
+    asked = iter([_KNOWN])  # once
     plain = _dataset("d", 3)
-    known = replace(plain, features=lambda: asked.append(1) or _KNOWN)
-    assert not asked
-    assert (known.example_size, known.example_size, asked) == (_KNOWN, _KNOWN, [1])
+    known = replace(plain, features=lambda: next(asked))
+    assert (known.example_size, known.example_size) == (_KNOWN, _KNOWN)
     assert plain.example_size is None
     assert (plain == known, hash(plain) == hash(known)) == (True, True)
     assert (plain.identity, repr(plain)) == (known.identity, repr(known))
@@ -338,7 +337,7 @@ def _size(
     ],
 )
 def test_the_best_that_is_known_of_an_element_counts(
-    known: ExampleSize | None, num_bytes: int, given: int, expected: int, basis: str, certain: bool
+    known: ExampleSize | None, num_bytes: int, given: int, expected: Any, basis: Any, certain: bool
 ) -> None:
     size = _size(known, num_bytes, given)
     assert size is not None
@@ -401,7 +400,8 @@ def test_packed_ints_are_a_tuple() -> None:
     assert (hash(packed), repr(packed)) == (hash((3, 4, -5)), "(3, 4, -5)")
     assert pickle.loads(pickle.dumps(packed)) == copy.deepcopy(packed) == packed
     packed = PackedInts(range(10))
-    assert (packed[3], packed[-1], packed[2:4], packed[::-5]) == (3, 9, (2, 3), (9, 4))
+    assert (packed[3], packed[-1]) == (3, 9)
+    assert (packed[2:4] == (2, 3), packed[::-5] == (9, 4)) == (True, True)
     assert packed[:2] + (7,) == (0, 1, 7) == (0,) + packed[1:2] + (7,)  # noqa: RUF005
     assert (packed.count(3), packed.count(11), 9 in packed, len(packed)) == (1, 0, True, 10)
     with pytest.raises(OverflowError):

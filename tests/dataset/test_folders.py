@@ -26,7 +26,7 @@ from shardctl.dataset.identity import (
 )
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
-from shardctl.metadata.several_folders import merge_datasets
+from shardctl.metadata.reference import merge_datasets
 
 A = FolderIdentity(path="a", title="toy:1.0.0", fingerprint="f", num_bytes=8, splits=("train",))
 B, C = replace(A, path="b"), replace(A, path="c")

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.live.compare import first_difference, in_pieces
-from shardctl.live.library import IndexRange
+from shardctl.live.process import in_pieces
+from shardctl.live.verify import first_difference
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.order.plan_order import plan_order
 from shardctl.verbs.verify.answer import FirstDifference
@@ -25,7 +25,7 @@ def order_of(num_examples: int, **settings: Any) -> LoaderOrder:
 def difference(
     order: LoaderOrder, toy: type, take: int | None = None, **more: Any
 ) -> FirstDifference | None:
-    pieces = in_pieces(toy(order.loader).batches(order.asked, IndexRange(order.asked.num_examples)))
+    pieces = in_pieces(toy(order.loader).batches(order.config, range(order.config.num_examples)))
     return first_difference(order, pieces, take or order.num_examples, **more)
 
 

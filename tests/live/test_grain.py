@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.live.library import IndexRange
-from shardctl.loaders.grain import handed_out
-from shardctl.loaders.library import library_of
-from shardctl.loaders.loader import LOADERS
-from shardctl.loaders.loader_config import LoaderConfig
+from shardctl.loaders.grain import grain_sequence
+from shardctl.loaders.loader import LOADERS, library_of
+from shardctl.loaders.loader_sequence import LoaderConfig
 from tests.cases import FUZZ, counted, random_of_a_fuzz_run
 from tests.loaders.grain.asked_cases import asked, random_settings
 
@@ -30,7 +28,7 @@ NUM_WITH_WORKERS = max(NUM_ORDERS // 10, 1)
 
 def predicted(wanted: LoaderConfig) -> list[list[int]] | None:
     try:
-        handed = handed_out(wanted)
+        handed = grain_sequence(wanted)
     except UsageError:
         return None
     indices = handed.indices_at(np.arange(handed.num_examples)).tolist()
@@ -42,7 +40,7 @@ def predicted(wanted: LoaderConfig) -> list[list[int]] | None:
 
 def real(wanted: LoaderConfig) -> list[list[int]] | None:
     try:
-        pieces = list(library_of(LOADERS["grain"]).batches(wanted, IndexRange(wanted.num_examples)))
+        pieces = list(library_of(LOADERS["grain"]).batches(wanted, range(wanted.num_examples)))
     except UsageError:
         return None
     if wanted.batch is None:
@@ -69,8 +67,8 @@ def test_a_reader_that_stops_early_leaves_no_worker_processes() -> None:
     import multiprocessing
 
     wanted = asked(500, seed=1, workers=2, batch=4)
-    batches = library_of(LOADERS["grain"]).batches(wanted, IndexRange(500))
+    batches = library_of(LOADERS["grain"]).batches(wanted, range(500))
     first = next(batches)
     assert first.tolist() == (predicted(wanted) or [])[0]
-    batches.close()  # type: ignore[attr-defined]
+    batches.close()
     assert not multiprocessing.active_children()

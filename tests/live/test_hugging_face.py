@@ -13,12 +13,10 @@ import pytest
 import shardctl
 from shardctl.cli.main import main
 from shardctl.errors import UsageError
-from shardctl.live.library import IndexRange
-from shardctl.loaders.hugging_face import handed_out
+from shardctl.loaders.hugging_face import hugging_face_sequence
 from shardctl.loaders.hugging_face_eras import BEFORE_SHUFFLE, era_of
-from shardctl.loaders.library import library_of
-from shardctl.loaders.loader import LOADERS, proven_as
-from shardctl.loaders.loader_config import LoaderConfig
+from shardctl.loaders.loader import LOADERS, library_of, proven_as
+from shardctl.loaders.loader_sequence import LoaderConfig
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
 from tests.loaders.agreement import check_agreement
 
@@ -79,9 +77,9 @@ def asked_by_chance(kind: str, version: str, chance: random.Random) -> LoaderCon
 def check_live(asked: LoaderConfig) -> None:
     """Check that both hand out the same, or that both refuse."""
     print(asked)
-    live = library_of(LOADERS["hf"]).batches(asked, IndexRange(asked.num_examples))
+    live = library_of(LOADERS["hf"]).batches(asked, range(asked.num_examples))
     try:
-        found = handed_out(asked)
+        found = hugging_face_sequence(asked)
     except UsageError:
         with pytest.raises((ValueError, IndexError)):
             list(live)
@@ -181,6 +179,6 @@ def test_the_stated_pipeline_is_what_runs_over_real_files(
         **settings,
     )
     rows = library_of(LOADERS["hf"]).rows(asked, files, "parquet")
-    found = handed_out(asked)
+    found = hugging_face_sequence(asked)
     expected = found.indices_at(np.arange(found.num_examples)).tolist()
     assert [row["index"] for batch in rows for row in batch] == expected

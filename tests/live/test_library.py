@@ -7,13 +7,11 @@ import pickle
 import pytest
 
 from shardctl.errors import MissingDependencyError
-from shardctl.live.library import IndexRange
-from shardctl.loaders.library import library, library_of
-from shardctl.loaders.loader import LOADERS
+from shardctl.loaders.loader import LOADERS, library, library_of
 
 
 def test_an_index_range_is_a_list_of_its_indices_in_other_processes_too() -> None:
-    source = pickle.loads(pickle.dumps(IndexRange(3)))
+    source = pickle.loads(pickle.dumps(range(3)))
     assert len(source) == 3
     assert [int(index) for index in source] == [0, 1, 2]
     with pytest.raises(IndexError):

@@ -9,7 +9,7 @@ import pytest
 
 from shardctl.base.arrays import Int64s
 from shardctl.errors import UsageError
-from shardctl.live.compare import GaveUpError, in_pieces
+from shardctl.live.process import GaveUpError, in_pieces
 
 
 def test_small_batches_come_together_and_large_ones_alone() -> None:

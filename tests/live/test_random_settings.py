@@ -8,10 +8,8 @@ from random import Random
 
 import pytest
 
-from shardctl.live.compare import first_difference
-from shardctl.live.library import IndexRange
 from shardctl.live.process import LoaderProcess
-from shardctl.live.verify import random_orders
+from shardctl.live.verify import first_difference, random_orders
 from shardctl.loaders.loader import LOADERS
 from shardctl.metadata.loader_versions import installed_version
 from shardctl.order.loader_order import LoaderOrder
@@ -60,7 +58,7 @@ def test_the_installed_version_hands_out_what_is_predicted(name: str) -> None:
     made = random_orders(loader, version, random_of_a_fuzz_run())
     with LoaderProcess(loader) as process:
         for order in islice(made, _NUM_LIVE):
-            pieces = process.pieces(order.asked, IndexRange(order.asked.num_examples))
+            pieces = process.pieces(order.config, range(order.config.num_examples))
             found = first_difference(order, pieces, order.num_examples)
-            assert found is None, (order.settings, order.asked.lengths.tolist(), found)
+            assert found is None, (order.settings, order.config.lengths.tolist(), found)
             add_cases()

@@ -13,10 +13,10 @@ import pyarrow.parquet
 import pytest
 
 from shardctl.base.arrays import Int64s
+from shardctl.live.library import Library, Source
 from shardctl.live.real_data import RowFiles
-from shardctl.loaders.library import LoaderLibrary, Source
 from shardctl.loaders.loader import LOADERS
-from shardctl.loaders.loader_config import LoaderConfig
+from shardctl.loaders.loader_sequence import LoaderConfig
 
 
 def written(folder: Path, file_format: str, columns: Sequence[Mapping[str, Any]]) -> RowFiles:
@@ -52,7 +52,7 @@ def test_rows_with_the_same_contents_are_the_first_of_them(tmp_path: Path) -> No
 def test_what_a_loader_hands_out_becomes_indices_and_is_closed(tmp_path: Path) -> None:
     closed = []
 
-    class Backwards(LoaderLibrary):
+    class Backwards(Library):
         def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
             raise NotImplementedError
 

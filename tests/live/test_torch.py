@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.live.library import IndexRange
-from shardctl.loaders.library import library_of
-from shardctl.loaders.loader import LOADERS
+from shardctl.loaders.loader import LOADERS, library_of
 from tests.cases import FUZZ, add_cases, counted, random_of_a_fuzz_run
 from tests.loaders.agreement import check_agreement
 from tests.loaders.torch.record import handed_out, recorded
@@ -30,7 +28,7 @@ def test_a_seed_that_torch_refuses_is_refused_in_its_words() -> None:
     pytest.importorskip("torch", reason="needs PyTorch: pip install 'shardctl[torch]'")
     asked = asked_of({"n": 3, "seed": 1 << 64, "shares": True})
     with pytest.raises(UsageError, match=r"^PyTorch refuses these settings: "):
-        next(library_of(LOADERS["torch"]).batches(asked, IndexRange(3)))
+        next(library_of(LOADERS["torch"]).batches(asked, range(3)))
 
 
 def test_the_generator_of_the_caller_is_left_as_it_was() -> None:
@@ -38,7 +36,7 @@ def test_the_generator_of_the_caller_is_left_as_it_was() -> None:
     torch.manual_seed(4)
     before = torch.random.get_rng_state()
     asked = asked_of({"n": 9, "global_seed": 5, "shuffle": True, "first_epoch": 2})
-    assert sum(map(len, library_of(LOADERS["torch"]).batches(asked, IndexRange(9)))) == 9
+    assert sum(map(len, library_of(LOADERS["torch"]).batches(asked, range(9)))) == 9
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
@@ -60,8 +58,8 @@ def check_live(loader: str, settings: dict[str, Any]) -> None:
     print(settings)
     if batches is None:
         with pytest.raises(UsageError):
-            LOADERS[loader].handed_out(asked)
+            LOADERS[loader].sequence(asked)
     else:
-        found, batched = LOADERS[loader].handed_out(asked), asked.batch is not None
+        found, batched = LOADERS[loader].sequence(asked), asked.batch is not None
         check_agreement(found, batches, asked.num_examples, batched=batched)
     add_cases()

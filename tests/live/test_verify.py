@@ -10,7 +10,7 @@ import pytest
 
 import shardctl
 import shardctl.live.verify as module
-import shardctl.order.loader_version as versions
+import shardctl.order.loader_order as versions
 from shardctl.base.hooks import provided
 from shardctl.errors import MissingDependencyError, UsageError
 from shardctl.loaders.loader import LOADERS

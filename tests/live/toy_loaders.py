@@ -13,13 +13,13 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.errors import MissingDependencyError, UsageError
-from shardctl.loaders.library import LoaderLibrary, Source
-from shardctl.loaders.loader_config import LoaderConfig
+from shardctl.live.library import Library, Source
+from shardctl.loaders.loader_sequence import LoaderConfig
 
 HERE = __name__
 
 
-class InOrder(LoaderLibrary):
+class InOrder(Library):
     """Each example once an epoch, in order, in batches that end with it."""
 
     def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
@@ -31,7 +31,7 @@ class InOrder(LoaderLibrary):
                     yield np.array([source[index] for index in range(start, stop)])
 
 
-class Swapped(LoaderLibrary):
+class Swapped(Library):
     """The examples 2 and 3 are swapped."""
 
     def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
@@ -40,14 +40,14 @@ class Swapped(LoaderLibrary):
         yield order
 
 
-class InOnes(LoaderLibrary):
+class InOnes(Library):
     """Batches of one, whatever is asked."""
 
     def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
         yield from np.arange(len(source)).reshape(-1, 1)
 
 
-class Endless(LoaderLibrary):
+class Endless(Library):
     """Begins anew, without end."""
 
     def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
@@ -55,7 +55,7 @@ class Endless(LoaderLibrary):
             yield from InOrder(self.loader).batches(asked, source)
 
 
-class Raises(LoaderLibrary):
+class Raises(Library):
     """Stops after three examples with an error of its own."""
 
     def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
@@ -63,14 +63,14 @@ class Raises(LoaderLibrary):
         raise RuntimeError("\nno more\nof this")
 
 
-class Refuses(LoaderLibrary):
+class Refuses(Library):
     """Takes no settings at all."""
 
     def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
         raise UsageError("the library refuses these settings")
 
 
-class Dies(LoaderLibrary):
+class Dies(Library):
     """Its process is gone, without a word."""
 
     def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
@@ -79,7 +79,7 @@ class Dies(LoaderLibrary):
         os._exit(7)
 
 
-class WithWorker(LoaderLibrary):
+class WithWorker(Library):
     """Starts a process, says in a file which, and waits."""
 
     def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import ExampleSize
-from shardctl.metadata.features import example_size, read_example_size
-from shardctl.metadata.tfds_metadata import read_tfds_folder
+from shardctl.metadata.tfds_metadata import example_size, read_example_size, read_tfds_folder
 from shardctl.tfds.builder_layout import dataset_of
 from tests.cases import FUZZ, check_cases
 from tests.tfds_datasets import build_dataset
@@ -222,8 +221,7 @@ def test_features_of_no_library_that_is_known_are_of_unknown_size() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "{", "[]", "{}", "null", '{"pythonClassName": 3}', '{"type": "x"}', '{"a": NaN}'],
+    "text", ["", "{", "[]", "{}", "null", '{"pythonClassName": 3}', '{"type": "x"}', '{"a": NaN}']
 )
 def test_what_cannot_be_read_says_nothing_and_hinders_nothing(tmp_path: Path, text: str) -> None:
     folder = build_dataset(tmp_path, with_files=False)

@@ -14,9 +14,9 @@ from shardctl.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.files.documents import to_json, to_yaml
-from shardctl.metadata.catalog import catalog_dataset, catalog_names, catalog_titles
-from shardctl.metadata.layout_file import read_layout_file
-from shardctl.metadata.several_folders import merge_datasets
+from shardctl.metadata.layouts import read_layout_file
+from shardctl.metadata.names import catalog_dataset, catalog_names, catalog_titles
+from shardctl.metadata.reference import merge_datasets
 from shardctl.verbs.layout.answer import layout
 from shardctl.verbs.layout.view import layout_document
 from tests.cases import check_cases, few_or_many

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shardctl.errors import UnpredictableOrderError
-from shardctl.order.epoch_seeds import EpochSeeds
+from shardctl.order.epoch_reading import EpochSeeds
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.tfdata.shuffle_seeds import KernelSeeds

@@ -10,15 +10,14 @@ import pytest
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
-from shardctl.order.file_formats import format_warnings
-from shardctl.order.plan_order import plan_order, resolved_spec
+from shardctl.order.file_formats import format_warnings, resolved_spec
+from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.eval.answer import evaluate
 from shardctl.verbs.hosts.answer import hosts
 from shardctl.verbs.quality.answer import quality
-from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
-from shardctl.verbs.resume.seen import resume_unseen
 from shardctl.verbs.simulate.answer import simulate
 from shardctl.verbs.snapshot.answer import snapshot
 

@@ -11,7 +11,7 @@ import pytest
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UsageError
 from shardctl.loaders.loader import LOADERS
-from shardctl.order import loader_version
+from shardctl.order import loader_order as loader_version
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import as_settings
@@ -200,7 +200,7 @@ def test_nothing_of_tf_data_is_there() -> None:
     order = made("train", loader="torch")
     assert not order.has_blocks
     assert order.num_buffered is None
-    assert not {"reading", "replay", "blocks_at", "seeds"} & set(dir(order))
+    assert not {"reading", "replay", "seeds"} & set(dir(order))
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-import shardctl.order.loader_version as module
+import shardctl.order.loader_order as module
 from shardctl.errors import UsageError
 from shardctl.loaders.loader import LOADERS, VerifiedVersion
-from shardctl.order.loader_version import loader_version
+from shardctl.order.loader_order import loader_version
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings
 

@@ -16,14 +16,15 @@ import pytest
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UnpredictableOrderError
-from shardctl.order import plan_order as planning_order
-from shardctl.order.plan_order import order_of, plan_order, resolved_spec
+from shardctl.order import file_formats
+from shardctl.order.file_formats import resolved_spec
+from shardctl.order.plan_order import order_of, plan_order
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.subsplit import resolve_subsplit
+from shardctl.verbs.resume.answer import codes_of, resume_unseen_of
 from shardctl.verbs.resume.hosts import resume_on_hosts
-from shardctl.verbs.resume.seen import codes_of, resume_unseen_of
 from shardctl.verbs.snapshot.answer import snapshot
 from tests.tfds_datasets import build_dataset
 
@@ -154,7 +155,7 @@ def resolutions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(spec)
         return resolve_subsplit(spec, dataset)
 
-    monkeypatch.setattr(planning_order, "resolve_subsplit", counted)
+    monkeypatch.setattr(file_formats, "resolve_subsplit", counted)
     return found
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
-from shardctl.order.reads_of_host import RowLookup, own_rows, sorted_reads
+from shardctl.order.epoch_reading import own_rows, sorted_reads
+from shardctl.order.example_codes import RowLookup
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.reads import Reads

@@ -12,7 +12,7 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.order import Order
 from shardctl.order.plan_order import plan_order
-from shardctl.order.storage_order import StorageOrder, storage_order
+from shardctl.order.sample import StorageOrder, storage_order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.reads import reads_of

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
-from shardctl.metadata.several_folders import merge_datasets
+from shardctl.metadata.reference import merge_datasets
 from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.order.order import Order
 from shardctl.order.reader_order import ReaderOrder

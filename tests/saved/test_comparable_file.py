@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from shardctl.dataset.identity import DatasetIdentity
-from shardctl.files.yaml_text import parse_document
-from shardctl.saved import comparable_file
-from shardctl.saved.comparable_file import read_comparable
+from shardctl.files.parse import parse_document
+from shardctl.saved import snapshot_file as comparable_file
 from shardctl.saved.plan_file import plan_json, plan_yaml
 from shardctl.saved.resume_plan import PlanListing
+from shardctl.saved.snapshot_file import read_comparable
 from shardctl.verbs.resume.answer import resume
 from tests.spec.tfds_splits import toy_dataset
 from tests.strategies import error_line

@@ -10,7 +10,7 @@ import pytest
 import shardctl
 from shardctl.dataset.dataset import Dataset
 from shardctl.dataset.identity import DatasetHead
-from shardctl.metadata.several_folders import merge_datasets
+from shardctl.metadata.reference import merge_datasets
 from shardctl.saved.head import head, identity_head, own_version, read_head, read_identity
 from tests.spec.tfds_splits import toy_dataset
 from tests.strategies import error_line

@@ -13,11 +13,9 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.order.plan_order import plan_order
-from shardctl.order.sources import reads_spec
-from shardctl.saved.comparable_file import read_comparable
-from shardctl.saved.pinned_sources import resolved_reading, spec_as_given
+from shardctl.order.sources import reads_spec, resolved_reading, spec_as_given
 from shardctl.saved.snapshot import Snapshot
-from shardctl.saved.snapshot_file import snapshot_yaml
+from shardctl.saved.snapshot_file import read_comparable, snapshot_yaml
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.stages import Read
 from shardctl.stages.text import parse_stages

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,11 @@ from shardctl.iteration.iteration import Derived, Node
 from shardctl.iteration.repeat import Concatenate
 from shardctl.settings.read_settings import as_settings
 from shardctl.stages.calls import CALLS, Call
-from shardctl.stages.document import document_of, pipeline_of
 from shardctl.stages.part import Count, Source, Stage, value
 from shardctl.stages.stages import Pipeline
-from shardctl.stages.text import parse_stages, text_of
+from shardctl.stages.text import document_of, parse_stages, pipeline_of, text_of
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReversePairs(Stage):
     """Hands out every second element before its neighbour; a last one alone stays where it is."""
 
@@ -38,7 +35,6 @@ class ReversePairs(Stage):
         return "swaps neighbours"
 
 
-@dataclass(frozen=True, kw_only=True)
 class LastFirst(Source):
     """Hands out its inputs one after the other, the last one first."""
 

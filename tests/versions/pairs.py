@@ -27,7 +27,7 @@ QUICK = (
     "tests/tfdata/test_shuffle.py",
     "tests/order/test_order_tfds.py",
     "tests/order/test_staged_tfds.py",
-    "tests/tfds/inspecting/test_assemble.py",
+    "tests/tfds/inspecting/test_stages.py",
     "tests/tfds/verifying/test_verify.py",
 )
 

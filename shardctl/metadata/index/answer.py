@@ -1,46 +1,24 @@
-"""What record files hold, and what is wrong with them: the answer of `index`."""
+"""What record files hold, and what is wrong with them: the answer of `index`, and its document."""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import cast
+from dataclasses import asdict, dataclass, field
+from itertools import chain
 
 from shardctl.base.columns import Tabular
 from shardctl.base.text import counted, in_short, quoted
-from shardctl.dataset.dataset import COUNTED_FILES, Dataset, FileFinding, FindingKind, Split
-from shardctl.errors import DatasetError
+from shardctl.dataset.dataset import COUNTED_FILES, Dataset, Split
+from shardctl.errors import DatasetError, UsageError
+from shardctl.files.documents import Document
+from shardctl.files.fields import files_field
+from shardctl.metadata.index.names import NameProblem
+from shardctl.metadata.layouts import BrokenFile
 from shardctl.records.contents import Compression
-from shardctl.stores.store import StoredFile
-
-
-@dataclass(frozen=True)
-class BrokenFile:
-    """A file that is not counted, with what is wrong first; `path` is relative to the root."""
-
-    path: str
-    split: str | None
-    kind: str
-    reason: str | None
-    record: int | None
-    byte: int | None
-    num_bytes: int
-    version: str
-    found: int | None = None  # whole records before the damage, which a layout does not say
-
-    @property
-    def finding(self) -> FileFinding:
-        """What is wrong with the file."""
-        return FileFinding(
-            filename=self.path.rpartition("/")[2],
-            expected=None,
-            found=self.found,
-            reason=self.reason,
-            kind=cast(FindingKind, self.kind),
-            split=self.split,
-            record=self.record,
-            byte=self.byte,
-        )
+from shardctl.saved.head import head
+from shardctl.stores.paths import absolute, is_remote
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,41 +105,92 @@ class Index(Tabular):
         )
 
 
-# Which split do record files belong to, and in which order, by their names alone?
+# The layout file that it is written as: a dataset, and the size and version of each of its files.
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ArrangedSplit:
-    """The files of a split in shard order."""
+def index_document(index: Index, beside: str | None = None) -> Document:
+    """Return the document of an index; of a file in the folder `beside` its data_dir is relative.
 
-    name: str
-    files: Sequence[StoredFile]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NameProblem:
-    """Shards that are missing between others, or there twice; `text` is one line."""
-
-    kind: str  # "gap", "duplicate", "wrong-count", "mixed"
-    split: str
-    text: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Arrangement:
-    """Files as splits, in shard order.
-
-    root: the folder that all paths are below; it is the layout's data_dir.
-    file_format: as `FORMATS` names it, None where the names do not tell.
-    sidecars: files that are no record files and say something of them (`index.json`, `x.index`).
-    notes: what a reader of the answer should know.
+    It is the same whoever counted: nothing in it tells of the run.
     """
+    dataset = index.dataset
+    document = head("index", dataset.identity)
+    document["dataset"]["data_dir"] = _relative(index.data_dir, beside)
+    document["ordered"] = dataset.ordered
+    if index.compression is not None:
+        document["compression"] = index.compression
+    document["paths"] = [_inside(path, index.data_dir, beside) for path in index.paths]
+    if index.globs:
+        globs = {name: _inside_glob(glob, index.data_dir) for name, glob in index.globs}
+        document["globs"] = globs
+    document["splits"] = [_split(split, index.data_dir) for split in index.splits]
+    if index.keep_going:
+        document["problems"] = [
+            {"kind": problem.kind, "split": problem.split, "reason": problem.text}
+            for problem in index.problems
+        ]
+        document["broken"] = [asdict(file) for file in index.broken]
+        for file in document["broken"]:
+            del file["found"]
+    return document
 
-    root: str
-    splits: tuple[ArrangedSplit, ...]
-    name: str | None = None
-    version: str | None = None
-    file_format: str | None = None
-    problems: tuple[NameProblem, ...] = ()
-    sidecars: Sequence[StoredFile] = ()
-    notes: tuple[str, ...] = ()
+
+def check_yaml(index: Index) -> None:
+    """Refuse names that YAML cannot say: JSON has an escape for bytes that are no UTF-8.
+
+    Raises:
+        UsageError: the name of a file, or of the folder, is no UTF-8.
+    """
+    parts = (part for indexed in index.splits for part in indexed.split.files)
+    names = chain.from_iterable(part.names or part[:1] for part in parts)
+    for name in chain((index.data_dir,), names, (file.path for file in index.broken)):
+        if not name.isascii() and re.search("[\ud800-\udfff]", name):
+            raise UsageError(
+                f"{quoted(name, 200)} is no UTF-8, so that YAML cannot say it; JSON can: write a "
+                "file that ends in .json"
+            )
+
+
+def _inside(path: str, root: str, beside: str | None) -> str:
+    """Return a path as it is said from a folder: relative where it lies in there.
+
+    So it is too where both lie in the folder `beside`, which may move with all that is in it.
+    """
+    whole = path if is_remote(path) else absolute(path)
+    if whole == root:
+        return "."
+    if beside is not None and not any(map(is_remote, (whole, root, beside))):
+        places = (os.path.relpath(place, os.path.abspath(beside)) for place in (whole, root))
+        if all(place.split(os.sep)[0] != ".." for place in places):
+            return os.path.relpath(whole, root)
+    return whole.removeprefix(f"{root.rstrip('/')}/")
+
+
+def _inside_glob(glob: str, root: str) -> str:
+    """Return a glob of a split as it is held against the end of paths, where it is from the root.
+
+    So it goes along with files that move.
+    """
+    return glob.removeprefix(f"{root.rstrip('/')}/")
+
+
+def _relative(data_dir: str, beside: str | None) -> str:
+    """Return a folder as a file in another says it: relative where it lies in there."""
+    if beside is None or is_remote(data_dir) or is_remote(beside):
+        return data_dir
+    inside = os.path.relpath(data_dir, os.path.abspath(beside))
+    return data_dir if inside.split(os.sep)[0] == ".." else inside
+
+
+def _split(indexed: IndexedSplit, folder: str) -> Document:
+    split = indexed.split
+    return {
+        "name": split.name,
+        "num_examples": split.num_examples,
+        "num_shards": split.num_shards,
+        "num_bytes": split.num_bytes,
+        "shard_lengths": list(split.shard_lengths),
+        "files": files_field(split.files, folder),
+        "shard_bytes": list(split.shard_bytes or ()),
+        "versions": indexed.versions,
+    }

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from shardctl.base.text import public_url, quoted
 from shardctl.dataset.dataset import COUNTED_FILES, Dataset, FileFinding, FindingKind, Split
 from shardctl.errors import DatasetError, UsageError
-from shardctl.metadata.dataset_name import parse_dataset_name
 
 if TYPE_CHECKING:
     from shardctl.metadata.index.answer import Index
@@ -54,25 +53,9 @@ def naming_damaged() -> Iterator[None]:
         _NAMES_DAMAGED.reset(token)
 
 
-def means_record_files(ref: str) -> bool:
-    """Return whether a reference to no file or folder means several files.
-
-    >>> [means_record_files(ref) for ref in ("train-*.tfrecord", "data/train@1024", "mnist:3.*.*")]
-    [True, True, False]
-    >>> means_record_files("shard-{000..146}.tar"), means_record_files("data/train.tfrecord")
-    (True, False)
-    """
-    if parse_dataset_name(ref) is not None:
-        return False
-    from shardctl.metadata.index.naming.globs import expanded, is_glob, sharded_regex
-
-    name = ref.rpartition("/")[2]
-    return is_glob(ref) or sharded_regex(name) is not None or next(expanded(ref)) != ref
-
-
 def looks_like_records(name: str) -> bool:
     """Return whether a file of this name is one of records, as far as names tell."""
-    from shardctl.metadata.index.naming.kinds import FileKind, file_kind
+    from shardctl.metadata.index.words import FileKind, file_kind
 
     return file_kind(name) in (FileKind.RECORDS, FileKind.SHARD)
 
@@ -90,7 +73,7 @@ def holds_record_files(folder: str) -> bool:
 
 def is_record_file(path: str) -> bool:
     """Return whether a file is one of records, by its name or its first bytes."""
-    from shardctl.metadata.index.naming.kinds import FileKind, file_kind
+    from shardctl.metadata.index.words import FileKind, file_kind
     from shardctl.records.read_file import format_of
     from shardctl.stores.stores import store_of
 
@@ -165,3 +148,6 @@ def _uncounted(path: str) -> Dataset:
     return Dataset(
         name=arranged.name or os.path.basename(path), splits=splits, origin=COUNTED_FILES
     )
+
+
+# What `tf.data.Dataset.list_files` makes of record files that were counted.

@@ -11,21 +11,30 @@ import itertools
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 
-from shardctl.base.text import choices, quoted
-from shardctl.errors import DatasetError
-from shardctl.metadata.index.naming.folders import (
-    folders_of,
-    no_match,
-    nothing_in,
-    way_to,
-    with_subfolders,
+from shardctl.base.text import choices, counted, did_you_mean, quoted
+from shardctl.dataset.dataset import Dataset
+from shardctl.errors import DatasetError, ShardctlError, UsageError
+from shardctl.metadata.index.globs import (
+    ANY_FOLDERS,
+    expanded,
+    glob_regex,
+    is_glob,
+    name_matcher,
+    sharded_regex,
 )
-from shardctl.metadata.index.naming.globs import ANY_FOLDERS, expanded, is_glob, name_matcher
-from shardctl.metadata.index.naming.kinds import FileKind, file_kind, is_passed_over
-from shardctl.stores.file_text import absolute
+from shardctl.metadata.index.words import FileKind, file_kind, is_passed_over
+from shardctl.stores.paths import (
+    A_SLASH_LOST,
+    absolute,
+    as_bytes,
+    has_lost_a_slash,
+    is_remote,
+    split_path,
+)
 from shardctl.stores.store import Store, StoredFile
-from shardctl.stores.stores import is_remote, split_path, store_of
+from shardctl.stores.stores import store_of
 
 # Told how many files were listed so far; may raise to end the listing.
 Listed = Callable[[int], None]
@@ -260,3 +269,186 @@ def _common_folder(folders: Collection[str]) -> str:
     ends = [min(folders), max(folders)] if folders else [""]
     alike = os.path.commonprefix(ends)  # noqa: RUF071  # the slash at the end makes it a path
     return alike[: max(alike.rfind("/"), 0)] or ("/" if folders else "")
+
+
+# Folders that a glob means, and what a place has instead of what was asked for.
+
+_LOOKED_AT = 10_000  # names of a folder among which what is near is looked for
+
+
+def folders_of(store: Store, glob: str) -> Iterator[str]:
+    """Yield the folders that a glob means, the slash at the end of each; in order of their names.
+
+    `glob` is a path from the root and ends in a slash. Hidden folders are meant by name alone.
+    """
+    scheme, divided, rest = glob.partition("://") if is_remote(glob) else ("", "", glob)
+    parts = rest.rstrip("/").split("/")
+    plain = next((at for at, part in enumerate(parts) if is_glob(part)), len(parts))
+    start = f"{scheme}{divided}{'/'.join(parts[:plain])}".rstrip("/") + "/"
+    yield from _below(store, start, parts[plain:])
+
+
+def _below(store: Store, folder: str, parts: list[str]) -> Iterator[str]:
+    if not parts:
+        if store.is_folder(folder.rstrip("/") or "/"):
+            yield folder
+        return
+    part, rest = parts[0], parts[1:]
+    if part == ANY_FOLDERS:
+        for inner in with_subfolders(store, folder):
+            yield from _below(store, inner, rest)
+    elif not is_glob(part):
+        yield from _below(store, f"{folder}{part}/", rest)
+    elif store.is_folder(folder.rstrip("/") or "/"):
+        for name in store.subfolders(folder.rstrip("/") or "/"):
+            if glob_regex(part).fullmatch(name) and not is_passed_over(name):
+                yield from _below(store, f"{folder}{name}/", rest)
+
+
+def with_subfolders(store: Store, folder: str, above: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yield a folder and all below it, hidden and unfinished ones left out.
+
+    above: the folders that the walk came by, see `way_to`.
+    """
+    way = way_to(folder, above)
+    if way is None:
+        return
+    yield folder
+    for name in store.subfolders(folder.rstrip("/") or "/"):
+        if not is_passed_over(name):
+            yield from with_subfolders(store, f"{folder}{name}/", way)
+
+
+def way_to(folder: str, above: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the folders `above` and this one, None where it is one of them by a link."""
+    real = folder if is_remote(folder) else os.path.realpath(folder)
+    return None if real in above else (*above, real)
+
+
+def nothing_in(store: Store, folder: str) -> str:
+    """Return that a folder has no record files, and what it has."""
+    names = _names(store, folder)
+    has = f"; it has {choices(names, 4)}" if names else "; it is empty"
+    return (
+        f"{quoted(folder, 200)} has no record files (.tfrecord, .array_record, .parquet, .arrow, "
+        f".mds, .tar), nor have its subfolders{has}"
+    )
+
+
+def no_match(store: Store, path: str) -> str:
+    """Return that a path means no file, and what is near."""
+    folder, name = split_path(path)
+    if not is_remote(path) and has_lost_a_slash(path):
+        return f"no file matches {quoted(path, 200)}; {A_SLASH_LOST}"
+    if not is_glob(folder) and not store.is_folder(folder.rstrip("/") or "/"):
+        return f"no file matches {quoted(path, 200)}; there is no folder {quoted(folder, 200)}"
+    names = [] if is_glob(folder) else _names(store, folder)
+    near = did_you_mean(name.partition("@")[0], names).rstrip()
+    near = near or (f"its folder has {choices(names, 4)}" if names else "")
+    if is_glob(path) or sharded_regex(name) is not None:
+        return f"no file matches {quoted(path, 200)}; {near}".removesuffix("; ")
+    if not is_remote(path) and os.path.lexists(path):
+        return f"{quoted(path, 200)} is neither a file nor a folder; record files are regular files"
+    return f"no such file or folder: {quoted(path, 200)}; {near}".removesuffix("; ")
+
+
+def _names(store: Store, folder: str) -> list[str]:
+    """Return names of a folder, sorted; none where it cannot be listed."""
+    folder = folder.rstrip("/") or "/"
+    try:
+        files = itertools.islice(store.scan(folder), _LOOKED_AT)
+        names = [split_path(file.path)[1] for file in files]
+        return sorted([*names, *(f"{name}/" for name in store.subfolders(folder))])
+    except ShardctlError:
+        return []
+
+
+# What `tf.data.Dataset.list_files` makes of record files that were counted.
+
+
+def listed_spec(pattern: str, dataset: Dataset, *, look: bool = True) -> str:
+    """Return the spec that reads all files of a pattern in the order of their paths by bytes.
+
+    dataset: what the pattern means as a reference. look: whether it is looked for what else the
+    pattern matches, which tf.data would read too.
+
+    Raises:
+        UsageError: a pattern that means another thing to tf.data, or files that only one of the two
+            reads, or in another order.
+        DatasetError: the files cannot be listed.
+    """
+    whole = pattern if is_remote(pattern) else absolute(pattern)
+    if look:
+        _check_pattern(pattern, whole)
+        _check_matches(pattern, whole)
+    if dataset.file_format != "tfrecord":
+        raise UsageError(
+            f"list_files: {quoted(pattern, 200)} are {dataset.file_format} files, and "
+            "TFRecordDataset reads TFRecord files"
+        )
+    splits = [split for split in dataset.splits if split.num_shards]
+    for split in splits:
+        if split.num_empty_shards:
+            raise UsageError(
+                f"list_files: {counted(split.num_empty_shards, 'file')} of {quoted(pattern, 200)} "
+                "without examples: tf.data gives each its turn, which is not followed here; move "
+                "them away"
+            )
+    # The splits as their first files lie, which has to be how all files lie.
+    splits.sort(key=lambda split: as_bytes(next(_paths_of(dataset, split.name))))
+    paths = chain.from_iterable(_paths_of(dataset, split.name) for split in splits)
+    for before, after in pairwise(paths):
+        if as_bytes(before) > as_bytes(after):
+            names = [quoted(split_path(path)[1], 80) for path in (before, after)]
+            raise UsageError(
+                f"list_files: {names[0]} is read before {names[1]} here, by their numbers or "
+                "splits, and tf.data sorts the paths as text; read(train, data='..', "
+                "file_order=[..]) takes a list of the files in that order"
+            )
+    return "+".join(split.name for split in splits)
+
+
+def _paths_of(dataset: Dataset, name: str) -> Iterator[str]:
+    for part in dataset.split(name).files:
+        folder = "" if part.data_dir is None else f"{part.data_dir.rstrip('/')}/"
+        yield from (folder + path for path in part)
+
+
+def _check_pattern(pattern: str, whole: str) -> None:
+    name = split_path(pattern)[1]
+    braces = next(expanded(pattern)) != pattern
+    said = None
+    if braces or sharded_regex(name) is not None:
+        said = "is not expanded by tf.data; write a glob, as train-*-of-00008"
+    elif ANY_FOLDERS in pattern.split("/"):
+        said = "has a part **, which tf.data reads as *, one folder"
+    elif not is_glob(pattern) and store_of(whole).is_folder(whole):
+        said = "is a folder, which tf.data would read as a file; write a glob, as folder/*"
+    if said is not None:
+        raise UsageError(f"list_files: {quoted(pattern, 200)} {said}")
+
+
+def _check_matches(pattern: str, whole: str) -> None:
+    """Refuse files and folders that tf.data would read as record files, and that are none."""
+    folder, name = split_path(whole)
+    if not is_glob(pattern):
+        return
+    listing = list_files([whole])
+    matches = glob_regex(name).fullmatch
+    others = (file.path for file in (*listing.ignored, *listing.sidecars))
+    found = next((path for path in others if matches(split_path(path)[1])), None)
+    if found is None:
+        found = next(_folders_matching(folder, name), None)
+    if found is not None:
+        raise UsageError(
+            f"list_files: {quoted(pattern, 200)} matches {quoted(found, 200)} too, which is no "
+            "record file, and tf.data would read it as one; write a pattern of the record files"
+        )
+
+
+def _folders_matching(folder: str, name: str) -> Iterator[str]:
+    store = store_of(folder)
+    for inner in folders_of(store, folder):
+        for found in store.subfolders(inner.rstrip("/") or "/"):
+            if glob_regex(name).fullmatch(found):
+                yield inner + found

@@ -17,20 +17,21 @@ from shardctl.base.text import printable
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
 from shardctl.order.example_codes import ExampleCodes
+from shardctl.order.file_formats import resolved_spec
 from shardctl.order.order import Order
-from shardctl.order.plan_order import PlannedOrder, plan_order, resolved_spec
+from shardctl.order.plan_order import PlannedOrder, plan_order
 from shardctl.saved.resume_plan import PlanOrPath, ResumePlan, plan_of_tfds
-from shardctl.settings.document import settings_in_force
-from shardctl.settings.read_settings import SettingsLike, as_settings
+from shardctl.settings.read_settings import SettingsLike, as_settings, settings_in_force
 from shardctl.spec.reads import Reads, joined
 from shardctl.spec.subsplit import Resolved
 from shardctl.tfds.imports import tensorflow, versions
-from shardctl.tfds.training.global_seed import (
+from shardctl.tfds.training.read_config import (
+    FittedPlan,
     check_global_seed,
     check_global_seed_of_plan,
+    fitted,
     global_seed_of,
 )
-from shardctl.tfds.training.read_config import FittedPlan, fitted
 from shardctl.tfds.verifying.real_files import (
     BATCH_SIZE,
     IndexRanges,
@@ -39,6 +40,7 @@ from shardctl.tfds.verifying.real_files import (
     iterate_whole,
     why_not_files,
 )
+from shardctl.verbs.resume.answer import codes_of
 from shardctl.verbs.resume.apply_plan import applied
 from shardctl.verbs.resume.proof import (
     BrokenPromise,
@@ -48,9 +50,8 @@ from shardctl.verbs.resume.proof import (
     planned_anew,
     prove,
     with_reads_of,
-    without_dropping,
 )
-from shardctl.verbs.resume.seen import codes_of
+from shardctl.verbs.resume.rest_of_epoch import without_dropping
 from shardctl.verbs.verify.answer import (
     BUDGETS,
     FirstDifference,
@@ -65,7 +66,7 @@ from shardctl.verbs.verify.answer import (
     first_mismatch_in_any_order,
     taken,
 )
-from shardctl.verbs.verify.file_checks import FileChecks, check_files_read
+from shardctl.verbs.verify.verify_files import FileChecks, check_files_read
 
 
 @checked

@@ -8,11 +8,9 @@ from typing import Any, Literal
 
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
-from shardctl.settings.document import settings_in_force
-from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings, settings_in_force
 from shardctl.settings.table import SETTINGS, Setting
-from shardctl.verbs.lint.answer import default_specs
-from shardctl.verbs.lint.config_section import LINT_KEYS
+from shardctl.verbs.lint.answer import LINT_KEYS, default_specs
 from shardctl.verbs.lint.context import LintContext, Usage
 from shardctl.verbs.lint.rule import DEFAULT_FAIL_ON
 
@@ -102,7 +100,7 @@ def _version_in_force(settings: ReadSettings) -> str | None:
     """Return of which version a loader's order is, None where that is refused, or TFDS reads."""
     if settings.reader.is_default:
         return None
-    from shardctl.order.loader_version import loader_version
+    from shardctl.order.loader_order import loader_version
 
     try:
         return loader_version(settings).version

@@ -1,14 +1,27 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl diff`: where and why two orders, or two plans, differ."""
 
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shardctl.base.text import printable, quoted
-from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import (
+from shardctl.cli import completion
+from shardctl.cli.options.dataset import (
+    DatasetOptions,
+    dataset_and_refs,
+    project_here,
+    refs_to_keep,
+    text_on_stdin,
+)
+from shardctl.cli.options.names import path_from_repository, setting_origins, typed_again
+from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.shared import Flag, argument, option
+from shardctl.cli.output import (
     AllOption,
     Formats,
     OutputOptions,
@@ -16,18 +29,21 @@ from shardctl.cli.formats import (
     as_json,
     as_table,
     as_yaml,
+    fail,
+    say,
+    warn,
+    write,
 )
-from shardctl.cli.options.dataset import text_on_stdin
-from shardctl.cli.options.names import path_from_repository, typed_again
-from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, Flag, argument, option
-from shardctl.cli.options.today import Beside, Today, label_of
-from shardctl.cli.output import fail, warn
 from shardctl.errors import ShardctlError, UsageError
+from shardctl.settings.table import SETTING_BY_FIELD
+from shardctl.stores.paths import working_folder
 
 if TYPE_CHECKING:
+    from shardctl.metadata.reference import ChosenDataset
     from shardctl.saved.resume_plan import PlanListing
     from shardctl.saved.snapshot import Snapshot
+    from shardctl.verbs.diff.answer import Diff
+    from shardctl.verbs.diff.view import Hints
 
 
 def _formats(what: str) -> Formats:
@@ -44,7 +60,147 @@ def _formats(what: str) -> Formats:
 FORMATS = _formats("diff")
 _PLANS = _formats("plans")
 _SEVERAL = _formats("several")
-_ABOUT_THIS_RUN = ("--format", "--output", "--update", "--each", "--all", "--color")
+_OF_THIS_RUN = ("--format", "--output", "--update", "--each", "--all", "--color")
+
+
+def _label_of(path: str) -> str:
+    """Return how people are told which file it is; `-` is stdin."""
+    return "stdin" if path == "-" else path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """A snapshot beside the order of today: where they differ, what helps, and what surprises."""
+
+    path: str
+    pinned: "Snapshot"
+    current: "Snapshot"
+    diff: "Diff"
+    hints: "Hints"
+    warnings: tuple[str, ...]
+
+    def update(self) -> None:
+        """Write the order of today to the file, which is left alone where it says that already.
+
+        Raises:
+            UsageError: the file cannot be written; what it held is still there.
+        """
+        from shardctl.files.parse import is_json
+        from shardctl.saved.snapshot_file import snapshot_json, snapshot_yaml
+
+        rules = self.pinned.rules
+        if rules.version != self.current.rules.version:
+            rules = self.current.rules  # else more versions may have been compared: no other order
+        if replace(self.current, rules=rules) != self.pinned:
+            render = snapshot_json if is_json(Path(self.path).read_bytes()) else snapshot_yaml
+            write(render(self.current), self.path)
+            say(f"{self.path} now holds the current order")
+
+
+class Today:
+    """What options and shardctl.yaml make of the order now; a dataset is read once for all files.
+
+    `command` returns the command that accepts the order for a file; `from_here` says how origins
+    are named, see `setting_origins`.
+    """
+
+    def __init__(
+        self,
+        source: DatasetOptions,
+        reading: OrderOptions,
+        spec: str | None,
+        *,
+        command: Callable[[str], str | None],
+        from_here: bool,
+    ) -> None:
+        self._source, self._reading, self._spec = source, reading, spec
+        self._command, self._from_here = command, from_here
+        self._project = project_here(source, reading)
+        self._datasets: dict[object, ChosenDataset] = {}
+
+    def beside(self, pinned: "Snapshot", path: str) -> "Beside":
+        """Return the snapshot that a file holds beside the order of today.
+
+        Raises:
+            ShardctlError: the dataset is not found, or settings or the spec do not fit it.
+        """
+        from shardctl.saved.snapshot import spec_as_pinned
+        from shardctl.verbs.diff.answer import PinnedOrder, diff, settings_to_fall_back_on
+        from shardctl.verbs.snapshot.answer import snapshot
+
+        chosen = self._dataset(pinned, path)
+        fallback = settings_to_fall_back_on(pinned, chosen.dataset)
+        resolved = self._reading.resolved(self._project, fallback)
+        kept = spec_as_pinned(pinned, resolved.settings)
+        spec = kept if self._spec is None else self._spec
+        current = snapshot(chosen.dataset, spec, resolved.settings)
+        refs = pinned.refs if chosen.by == "fallback" else refs_to_keep(chosen, path)
+        stated = {SETTING_BY_FIELD[f].name for f, by in resolved.sources.items() if by == "file"}
+        if chosen.by == "file":
+            stated.add("dataset")
+        return Beside(
+            path=path,
+            pinned=pinned,
+            current=replace(current.snapshot, refs=refs),
+            diff=diff(
+                PinnedOrder(snapshot=pinned, label=_label_of(path)),
+                PinnedOrder(snapshot=current.snapshot, label="today", live=current.live),
+            ),
+            hints=self.hints(path, stated),
+            warnings=(*current.warnings, *self._passed_by(pinned, path, fallback)),
+        )
+
+    def _passed_by(self, pinned: "Snapshot", path: str, kept: Mapping[str, Any]) -> Iterator[str]:
+        """Yield that a shardctl.yaml beside a file would decide otherwise, but is not read here.
+
+        Whoever runs `diff folder/order.yaml` may well take it to be in force. `kept` are the
+        settings of the file for what nobody names.
+        """
+        from shardctl.metadata.project_file import project_files, read_project
+        from shardctl.metadata.reference import refs_found_again
+
+        folder = working_folder() / os.path.dirname(path)
+        found = next(project_files(folder), None)
+        if path == "-" or found is None or found == self._project.path:
+            return
+        try:
+            other = read_project(found)
+            none, where = OrderOptions(), found.parent
+            same = none.settings(other, kept) == none.settings(self._project, kept)
+            refs = refs_found_again(other.dataset, cwd=where, folder=folder)
+        except ShardctlError:
+            return  # it is not read here
+        if not same or (refs and refs != pinned.refs):
+            yield (
+                f"{os.path.relpath(found)} is not read here, since settings come from the "
+                f"folder in which a command runs; run it in {os.path.relpath(where)} to compare "
+                "with what that file says"
+            )
+
+    def hints(self, path: str, stated: Collection[str] = ()) -> "Hints":
+        """Return what helps people with a file; `stated` are what shardctl.yaml decides."""
+        from shardctl.verbs.diff.view import Hints
+
+        origins = setting_origins(self._project, stated.__contains__, from_here=self._from_here)
+        if path == "-":  # it is nowhere, and nothing can be written to it
+            return Hints(origins=origins)
+        return Hints(
+            file=path_from_repository(Path(path)), origins=origins, update=self._command(path)
+        )
+
+    def _dataset(self, pinned: "Snapshot", path: str) -> "ChosenDataset":
+        """Return the dataset of today: the one that is chosen for all, else that of the file."""
+        from shardctl.metadata.reference import Fallback
+        from shardctl.saved.snapshot import ref_as_pinned
+
+        refs, folder = pinned.refs or (ref_as_pinned(pinned),), os.path.dirname(path)
+        for key in ("all", (refs, folder)):
+            if key in self._datasets:
+                return self._datasets[key]
+        fallback = Fallback(refs=refs, folder=Path(folder), said_by=printable(_label_of(path)))
+        chosen = dataset_and_refs(self._source, self._project, fallback=fallback)
+        self._datasets[(refs, folder) if chosen.by == "fallback" else "all"] = chosen
+        return chosen
 
 
 def diff(
@@ -84,16 +240,24 @@ def diff(
     if update and "-" in files:
         raise UsageError("--update writes the current order to A, which is stdin; name a file")
     if len(files) == 2 and not each:
-        _refuse_options(source, reading, spec, update=update)
+        if update:
+            raise UsageError(
+                "--update writes the current order to A; leave out B, or check both with --each"
+            )
+        if reading.given() or source.is_given or spec is not None:
+            raise UsageError(
+                "options of datasets and settings are about the current order; leave them out, or "
+                "B, or check both with --each"
+            )
         equal = _with_file((files[0], files[1]), out, every_row=every_row)
     else:
-        today = Today(
-            source,
-            reading,
-            spec,
-            command=lambda path: None if update else _update_of(ctx, path),
-            from_here=out.format != "github",
-        )
+
+        def accepting(path: str) -> str | None:
+            typed = typed_again(ctx, [path], "--update", leaving_out=_OF_THIS_RUN)
+            return None if update else typed
+
+        here = out.format != "github"
+        today = Today(source, reading, spec, command=accepting, from_here=here)
         if len(files) == 1 and not each:
             equal = _with_current(files[0], today, out, update=update)
         else:
@@ -102,30 +266,12 @@ def diff(
         raise typer.Exit(1)
 
 
-def _update_of(ctx: typer.Context, path: str) -> str:
-    return typed_again(ctx, [path], "--update", leaving_out=_ABOUT_THIS_RUN)
-
-
 def _read(path: str) -> "Snapshot | PlanListing":
-    from shardctl.saved.comparable_file import parse_comparable, read_comparable
+    from shardctl.saved.snapshot_file import parse_comparable, read_comparable
 
     if path == "-":
         return parse_comparable(text_on_stdin(), source="stdin")
     return read_comparable(Path(path))
-
-
-def _refuse_options(
-    source: DatasetOptions, reading: OrderOptions, spec: str | None, *, update: bool
-) -> None:
-    if update:
-        raise UsageError(
-            "--update writes the current order to A; leave out B, or check both with --each"
-        )
-    if reading.given() or source.is_given or spec is not None:
-        raise UsageError(
-            "options of datasets and settings are about the current order; leave them out, or B, "
-            "or check both with --each"
-        )
 
 
 def _with_file(paths: tuple[str, str], out: OutputOptions, *, every_row: bool) -> bool:
@@ -136,7 +282,7 @@ def _with_file(paths: tuple[str, str], out: OutputOptions, *, every_row: bool) -
     from shardctl.verbs.diff.view import Hints
 
     first, second = map(_read, paths)
-    labels = label_of(paths[0]), label_of(paths[1])
+    labels = _label_of(paths[0]), _label_of(paths[1])
     file = path_from_repository(Path(labels[0]))
     if isinstance(first, Snapshot) and isinstance(second, Snapshot):
         found = compare(
@@ -166,7 +312,7 @@ def _snapshot_in(path: str) -> "Snapshot":
     return found
 
 
-def _with_current(path: str, today: "Today", out: OutputOptions, *, update: bool) -> bool:
+def _with_current(path: str, today: Today, out: OutputOptions, *, update: bool) -> bool:
     checked = today.beside(_snapshot_in(path), path)
     warn(checked.warnings)
     FORMATS.write(out, checked.diff, hints=checked.hints)
@@ -176,7 +322,7 @@ def _with_current(path: str, today: "Today", out: OutputOptions, *, update: bool
 
 
 def _each_with_current(
-    paths: list[str], today: "Today", reading: OrderOptions, out: OutputOptions, *, update: bool
+    paths: list[str], today: Today, reading: OrderOptions, out: OutputOptions, *, update: bool
 ) -> bool:
     """Check each file, whatever becomes of the others; what cannot be checked is said at the end.
 
@@ -186,48 +332,46 @@ def _each_with_current(
     from shardctl.verbs.diff.view import CheckedFile
 
     checked: dict[str, Beside] = {}
-    failed: dict[str, ShardctlError] = {}
-    for path in dict.fromkeys(paths):
-        try:
-            checked[path] = today.beside(_snapshot_in(path), path)
-        except ShardctlError as error:
-            failed[path] = reading.located(error)
+
+    def check(path: str) -> None:
+        checked[path] = today.beside(_snapshot_in(path), path)
+
+    unchecked = _failures(dict.fromkeys(paths), check, reading)
     warn(warning for one in checked.values() for warning in one.warnings)
-    said = _said(failed)
     if checked:
         files = []
         for path in dict.fromkeys(paths):
-            one = checked.get(path)
-            files.append(
-                CheckedFile(label=label_of(path), hints=today.hints(path), error=said[path])
-                if one is None
-                else CheckedFile(label=label_of(path), hints=one.hints, diff=one.diff)
-            )
+            one, error = checked.get(path), unchecked.get(path, "")
+            hints, found = (today.hints(path), None) if one is None else (one.hints, one.diff)
+            files.append(CheckedFile(label=_label_of(path), hints=hints, diff=found, error=error))
         _SEVERAL.write(out, files)
+    unwritten = {}
     if update:
-        unwritten = {}
-        for path, one in checked.items():
-            try:
-                one.update()
-            except ShardctlError as error:
-                unwritten[path] = error
-        said |= _said(unwritten)
-    if said:
-        for line in dict.fromkeys(said.values()):
+        unwritten = _failures(checked, lambda path: checked[path].update(), reading)
+    if failed := {**unchecked, **unwritten}:
+        for line in dict.fromkeys(failed.values()):
             fail(line)
         raise typer.Exit(2)
     return update or all(one.diff.equal for one in checked.values())
 
 
-def _said(failed: dict[str, ShardctlError]) -> dict[str, str]:
+def _failures(
+    paths: Iterable[str], attempt: Callable[[str], None], reading: OrderOptions
+) -> dict[str, str]:
     """Return in words why each file failed, with its name where the reason has none.
 
     What is wrong with all of them, an option as a rule, is said without names.
     """
-    said = {path: str(error) for path, error in failed.items()}
+    said = {}
+    for path in paths:
+        try:
+            attempt(path)
+        except ShardctlError as error:
+            said[path] = str(reading.located(error))
     if len(said) > 1 and len(set(said.values())) == 1:
         return said
+    names = {path: printable(_label_of(path)) for path in said}
     return {
-        path: text if printable(label_of(path)) in text else f"{printable(label_of(path))}: {text}"
+        path: text if names[path] in text else f"{names[path]}: {text}"
         for path, text in said.items()
     }

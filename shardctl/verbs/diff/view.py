@@ -28,9 +28,8 @@ from shardctl.saved.plan_file import call_record
 from shardctl.saved.resume_plan import AfterRead
 from shardctl.spec.reads import Reads
 from shardctl.verbs.diff.answer import Diff, Moved
-from shardctl.verbs.diff.causes import IN_STAGES, Cause, ChangedShard
+from shardctl.verbs.diff.causes import IN_STAGES, Cause, ChangedShard, ChangedStage
 from shardctl.verbs.diff.plans import PlansDiff, Range
-from shardctl.verbs.diff.stages import ChangedStage
 
 # Where two plans differ: as text, as a document, as an annotation.
 

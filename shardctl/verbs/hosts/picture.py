@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shardctl.base.arrays import Int64s
 from shardctl.base.text import counted
 from shardctl.draw.picture import Bar, Paper, Picture, Series, bar_lines
-from shardctl.draw.quantities import numbered
+from shardctl.draw.quantities import bytes_between, counts_between, numbered
 from shardctl.order.shard_map import Bucket, buckets
 from shardctl.spec.host import HOST_MODES
 from shardctl.verbs.hosts.answer import Comparison, HostsPlan
-from shardctl.verbs.hosts.sharing import Strategy
-from shardctl.verbs.hosts.view import (
-    Quantity,
-    group_name,
-    quantities,
-    refused_numbers,
-    spread_of,
-    sweep_figures,
-    sweep_groups,
-    told,
-    told_of_padding,
-)
+from shardctl.verbs.hosts.sharing import OUTSTANDING, Strategy
 
 _NOTHING = "nothing, for there are no examples."
 _IN_STEP = "bars of one length are hosts in step; the others wait for the host with the longest."
@@ -46,8 +42,7 @@ def _times_read(plan: HostsPlan, comparison: Comparison, paper: Paper) -> Pictur
     bars = []
     for strategy in comparison.strategies:
         times = strategy.read_amplification or 0.0
-        word = "" if strategy.refusal is None else "refused"
-        bars.append(Bar(times, times, f"{times:,.2f}", word))
+        bars.append(Bar(times, times, f"{times:,.2f}", "refused" if strategy.refusal else ""))
     names = [strategy.name for strategy in comparison.strategies]
     return Picture(
         name="hosts-times-read",
@@ -59,55 +54,112 @@ def _times_read(plan: HostsPlan, comparison: Comparison, paper: Paper) -> Pictur
 
 def _strategy(comparison: Comparison, strategy: Strategy, paper: Paper) -> Picture:
     """Return a bar for each host, or group of them; where hosts are alike, one stands for all."""
-    found, remarks = quantities(strategy), [*told(strategy), *told_of_padding(comparison)]
-    rows = paper.num_rows(comparison.num_hosts) if remarks else 1
+    found = list(_quantities(strategy))
+    differ = strategy.idle_hosts or any(one.stands_out for one in found)
+    rows = paper.num_rows(comparison.num_hosts) if differ else 1
     groups = buckets(found[0].values, rows)
     series = [
-        Series(
-            quantity.name,
-            [
-                _bar(quantity, group, counts_idle=quantity is found[0])
-                for group in buckets(quantity.values, rows)
-            ],
-        )
-        for quantity in sorted(found, key=lambda one: one.straggler is None)  # if one has room
+        Series(one.name, [one.bar(group) for group in buckets(one.values, rows)])
+        for one in sorted(found, key=lambda one: not one.stands_out)  # if one has room
     ]
     labels = [numbered(group.first, group.last) for group in groups]
-    refused = [] if strategy.refusal is None else [f"{strategy.name}: {strategy.refusal}"]
     return Picture(
         name=f"hosts-{strategy.name if strategy.name in HOST_MODES else 'loader'}",
         title=f"{strategy.name}: what each of {counted(comparison.num_hosts, 'host')} reads",
         caption=_IN_STEP + (_OF_GROUPS if 1 < len(groups) < comparison.num_hosts else ""),
         marks=tuple(bar_lines(f"{strategy.name}: host", labels, series, paper)),
-        warnings=(*refused, *remarks),
+        warnings=(f"{strategy.name}: {strategy.refusal}",) if strategy.refusal else (),
     )
 
 
-def _bar(quantity: Quantity, group: Bucket, *, counts_idle: bool) -> Bar:
-    least, most = int(group.min), int(group.max)
-    words = ["most"] if quantity.stands_out(group) else []
-    if counts_idle and not group.min:
-        idle = int((quantity.values[group.first : group.last + 1] == 0).sum())
-        words.append("idle" if idle == group.count else f"{idle:,} idle")
-    text = quantity.between(least, most)
-    return Bar(least, most, text, ", ".join(words))
+@dataclass(frozen=True, eq=False)
+class _Quantity:
+    """What each host has of something, int64[num_hosts].
+
+    `in_step` is set where a single one more or less makes others wait.
+    """
+
+    name: str
+    values: Int64s
+    in_step: bool = False
+
+    @cached_property
+    def stands_out(self) -> bool:
+        """Whether some have more than others; one example is as even as whole numbers can be."""
+        least, most = int(self.values.min()), int(self.values.max())
+        much = most - least > 1 and most >= OUTSTANDING * float(self.values.mean())
+        return most > least and (self.in_step or much)
+
+    def bar(self, group: Bucket) -> Bar:
+        """Return the bar of some hosts, with a word where one has the most or none has examples."""
+        less = int(self.values.max()) - int(group.max)
+        rounded = 0 if self.in_step else (OUTSTANDING - 1) * float(self.values.mean())
+        words = ["most"] if self.stands_out and (not less or less < rounded) else []
+        if self.name == "examples" and not group.min:
+            idle = int((self.values[group.first : group.last + 1] == 0).sum())
+            words.append("idle" if idle == group.count else f"{idle:,} idle")
+        between = bytes_between if self.name == "bytes" else counts_between
+        return Bar(group.min, group.max, between(int(group.min), int(group.max)), ", ".join(words))
+
+
+def _quantities(strategy: Strategy) -> Iterator[_Quantity]:
+    """Yield what hosts have of examples, of batches and of bytes, where these are known.
+
+    Without bytes it is the examples taken from disk, where they are others than are handed out.
+    """
+    columns = strategy.columns
+    assert columns is not None
+    yield _Quantity("examples", columns.num_examples)
+    if strategy.batches is not None:
+        yield _Quantity("batches", strategy.batches, in_step=True)
+    if columns.num_bytes is not None:
+        yield _Quantity("bytes", columns.num_bytes)
+    elif not np.array_equal(columns.num_read, columns.num_examples):
+        yield _Quantity("examples from disk", columns.num_read)
 
 
 def _sweep(plan: HostsPlan, paper: Paper) -> Picture:
     """Return a bar for each number of hosts, or group of them: what is over 1 of its figures."""
-    shown = sweep_figures(plan)
-    groups = sweep_groups(plan, paper.num_rows(len(plan.comparisons)))
-    meanings = "; ".join(f"{figure.heading}: {figure.meaning}" for _, figure in shown)
-    series = []
-    for index, figure in shown:
-        spreads = [spread_of(group, index, figure) for group in groups]
-        bars = [Bar(one.least, one.most, one.text, one.words) for one in spreads]
-        series.append(Series(figure.heading, bars))
-    labels = list(map(group_name, groups))
+    rows = plan.comparisons
+    found = buckets(range(len(rows)), paper.num_rows(len(rows)))
+    groups = [rows[group.first : group.last + 1] for group in found]
+    series, meanings = [], []
+    for index, strategy in enumerate(rows[0].strategies):
+        for figure, meaning in _figures(strategy.name):
+            heading = f"{strategy.name} {figure.partition('_')[0]}"
+            meanings.append(f"{heading}: {meaning}")
+            bars = [_spread([one.strategies[index] for one in group], figure) for group in groups]
+            series.append(Series(heading, bars))
+    counts = [[one.num_hosts for one in group] for group in groups]
+    labels = [numbered(min(numbers), max(numbers)) for numbers in counts]
     return Picture(
         name="hosts-sweep",
-        title=f"{plan.spec} on {counted(len(plan.comparisons), 'number')} of hosts",
-        caption=f"bars show what is over 1, so the shortest are best. {meanings}.",
+        title=f"{plan.spec} on {counted(len(rows), 'number')} of hosts",
+        caption=f"bars show what is over 1, so the shortest are best. {'; '.join(meanings)}.",
         marks=tuple(bar_lines("hosts", labels, series, paper)),
-        warnings=tuple(refused_numbers(plan)),
     )
+
+
+def _figures(name: str) -> Iterator[tuple[str, str]]:
+    """Yield fields that are 1 where a way to share wastes nothing, and what they mean.
+
+    Left out are those that it has by its nature.
+    """
+    mode = HOST_MODES.get(name)
+    if mode is None or not (mode.whole_files or mode.reads_all):
+        yield "read_amplification", "times the data is read"
+    if mode is None or mode.whole_files:
+        yield "imbalance", "examples of the busiest host / mean"
+
+
+def _spread(strategies: Sequence[Strategy], figure: str) -> Bar:
+    """Return how far a figure is over 1, with numbers of hosts that are idle or refused."""
+    found = [max(getattr(strategy, figure) or 1.0, 1.0) for strategy in strategies]
+    least, most = (f"{one:,.3f}" for one in (min(found), max(found)))
+    idle = [strategy.idle_hosts for strategy in strategies]
+    num_refused = sum(strategy.refusal is not None for strategy in strategies)
+    words = [f"{numbered(min(idle), max(idle))} idle"] if max(idle) else []
+    if num_refused:
+        words.append("refused" if num_refused == len(found) else f"{num_refused:,} refused")
+    text = least if least == most else f"{least}–{most}"
+    return Bar(min(found) - 1, max(found) - 1, text, ", ".join(words))

@@ -17,9 +17,8 @@ from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset, Split, as_dataset
-from shardctl.order.file_formats import refuse_open_hosts
+from shardctl.order.file_formats import refuse_open_hosts, resolved_spec
 from shardctl.order.order import Origin
-from shardctl.order.plan_order import resolved_spec
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.sources import (
     in_one_dataset,
@@ -145,7 +144,7 @@ class OfReaders(Sharing):
         batch, self._chain = last_batch(self._pipeline), self._chain_of(self._pipeline)
         if batch is not None:
             self.own_batch, self.drops = batch.size, batch.drop_remainder
-        self.is_simple = batch is None and self._chain is not None and self._chain.repeat is None
+        self.is_simple = batch is None and self._chain is not None and "repeat" not in self._chain
 
     def _chain_of(self, pipeline: tf_stages.Pipeline) -> Chain | None:
         """Return stages whose counts follow without playing them, None where they do not."""
@@ -196,7 +195,7 @@ class OfReaders(Sharing):
     def _batches(self, sizes: Sequence[Int64s]) -> Int64s | None:
         """Return the steps of hosts that get so many examples of each reader, None without any."""
         if self._chain is not None:
-            return None if self._chain.batch is None else _handed_out(self._chain, sizes[0])[1]
+            return None if "batch" not in self._chain else _handed_out(self._chain, sizes[0])[1]
         pipeline, parts = self._pipeline, parts_of(self._pipeline)
         seeded = all(
             not isinstance(p, tf_stages.SampleFromDatasets) or p.seed is not None for p in parts
@@ -282,12 +281,12 @@ def in_batches(pipeline: tf_stages.Pipeline, size: int, *, drop: bool) -> tf_sta
 
 def _handed_out(chain: Chain, sizes: Int64s) -> tuple[Int64s, Int64s]:
     """Return (examples, steps) of hosts whose reader yields so many, int64[num_hosts] each."""
-    times = chain.repeat.count if isinstance(chain.repeat, tf_stages.Repeat) else 1
-    total = sizes * (times or 0)
-    if chain.batch is None:
+    repeat, batch = chain.get("repeat"), chain.get("batch")
+    total = sizes if repeat is None else sizes * repeat.count
+    if batch is None:
         return total, total
-    whole, rest = np.divmod(total, chain.batch.size)
-    if chain.batch.drop_remainder:
+    whole, rest = np.divmod(total, batch.size)
+    if batch.drop_remainder:
         return total - rest, whole
     return total, whole + (rest > 0)
 

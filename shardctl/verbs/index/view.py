@@ -14,11 +14,14 @@ from shardctl.base.tfds_rules import DEFAULT_TEMPLATE
 from shardctl.draw.quantities import human_bytes
 from shardctl.draw.tables import Screen, cells_of, columns, paragraph, paragraphs, table
 from shardctl.files.documents import Document
-from shardctl.metadata.index import document
-from shardctl.metadata.index.answer import Index, IndexedSplit
+from shardctl.metadata.index.answer import (
+    Index,
+    IndexedSplit,
+    index_document,  # noqa: F401  # one of the formats
+)
 from shardctl.metadata.index.tfds_metadata import Rename, TfdsMetadata
 from shardctl.saved.head import head, kind_head
-from shardctl.stores.stores import is_remote
+from shardctl.stores.paths import is_remote
 from shardctl.verbs.index.check import IndexCheck
 
 # Metadata that TFDS reads record files by: what was written, or how files have to be renamed.
@@ -213,11 +216,6 @@ def written(index: Index, path: str) -> Iterator[str]:
         )
     else:
         yield f"no layout for -d: {quoted} would have to end in .yaml, .yml or .json"
-
-
-def index_document(index: Index, beside: str | None = None) -> Document:
-    """Return the document, which is a layout file."""
-    return document.index_document(index, beside)
 
 
 def index_rows(index: Index) -> RecordStream:

@@ -14,8 +14,7 @@ from shardctl.draw.tables import Cell, Screen, columns, indented, paragraph, tab
 from shardctl.errors import UsageError
 from shardctl.files.documents import Document, to_yaml
 from shardctl.saved.head import kind_head
-from shardctl.settings.document import settings_in_force
-from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.read_settings import ReadSettings, settings_in_force
 from shardctl.settings.table import SETTINGS
 from shardctl.verbs.inspect.answer import InspectedStage, Inspection
 
@@ -52,15 +51,8 @@ def _title(inspection: Inspection, function: str) -> str:
 
 
 def _row(number: int, stage: InspectedStage) -> Sequence[str]:
-    effect = _effect(stage)
-    shown = effect if stage.reason is None else Cell(effect, "error")
+    shown = stage.effect if stage.reason is None else Cell(stage.effect, "error")
     return str(number), _INDENT * stage.level + stage.call, shown, str(stage.line or "-")
-
-
-def _effect(stage: InspectedStage) -> str:
-    if stage.reason is None:
-        return stage.effect
-    return f"leaves the order open: {stage.reason}"
 
 
 def _verdict(inspection: Inspection, screen: Screen) -> Iterator[str]:
@@ -111,8 +103,7 @@ def _pipeline_record(inspection: Inspection) -> Document:
 
 def _stage_record(stage: InspectedStage) -> Document:
     return {
-        **picked(stage, "call operation level"),
-        "effect": _effect(stage),
+        **picked(stage, "call operation level effect"),
         "open": stage.reason,
         **_place(stage),
         "arguments": dict(stage.arguments),
@@ -129,8 +120,7 @@ def inspect_rows(inspections: Sequence[Inspection], function: str = "") -> Recor
         (
             inspection.name,
             number,
-            *picked(stage, "level call operation").values(),
-            _effect(stage),
+            *picked(stage, "level call operation effect").values(),
             stage.reason or "",
             _place(stage)["file"] or "",
             _place(stage)["line"] or "",

@@ -16,12 +16,7 @@ from shardctl.dataset.element_size import ElementSize, element_size
 from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, plan_order
-from shardctl.order.sample import (
-    OrderSample,
-    Sampled,
-    epoch_length,
-    sample_epoch,
-)
+from shardctl.order.sample import OrderSample, Sampled, epoch_length, sample_epoch
 from shardctl.settings.read_settings import (
     ReadSettings,
     SettingsLike,
@@ -29,12 +24,7 @@ from shardctl.settings.read_settings import (
     with_stand_in_seeds,
 )
 from shardctl.verbs.quality import score as scores
-from shardctl.verbs.quality.across import (
-    AcrossEpochs,
-    AcrossHosts,
-    across_epochs,
-    across_hosts,
-)
+from shardctl.verbs.quality.across import AcrossEpochs, AcrossHosts, across_epochs, across_hosts
 from shardctl.verbs.quality.metrics import (
     buffer_coverage,
     far_metrics,

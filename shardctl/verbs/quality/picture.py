@@ -10,24 +10,15 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.base.text import counted, first_upper
-from shardctl.draw.picture import (
-    Bar,
-    Heat,
-    Line,
-    Paper,
-    Picture,
-    Rise,
-    Series,
-    bar_lines,
-)
+from shardctl.draw.picture import Bar, Heat, Line, Paper, Picture, Rise, Series, bar_lines
 from shardctl.draw.quantities import human_bytes
 from shardctl.order.order import Order
 from shardctl.order.sample import (
     OrderSample,
     epoch_length,
+    storage_order,
 )
 from shardctl.order.shard_map import NUM_COLUMNS, NUM_ROWS, looked_up, whole_epoch
-from shardctl.order.storage_order import storage_order
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.loaders import LoaderComparison
 from shardctl.verbs.quality.score import MIXED, Verdict, even_from_afar
@@ -38,10 +29,7 @@ _LOOKED_UP = 1 << 16  # positions of a long epoch
 
 def quality_pictures(quality: Quality, paper: Paper) -> tuple[Picture, ...]:
     """Return where examples lie over the epoch, the score over it, and what would help."""
-    found = [
-        order_picture(quality.order, quality.sample, quality.verdict),
-        score_picture(quality),
-    ]
+    found = [order_picture(quality.order, quality.sample, quality.verdict), score_picture(quality)]
     return (*found, what_if_picture(quality, paper)) if quality.alternatives else tuple(found)
 
 

@@ -23,7 +23,7 @@ from shardctl.dataset.identity import (
 )
 from shardctl.errors import DatasetError
 from shardctl.order.file_formats import format_warnings, refuse_open_splits, refuse_unreadable
-from shardctl.saved.pinned_sources import resolved_reading
+from shardctl.order.sources import resolved_reading
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.short_form import stages_of
 from shardctl.spec.reads import NamedFiles, Reads

@@ -6,17 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli.formats import (
-    AllOption,
-    Formats,
-    OutputOptions,
-    as_code,
-    as_csv,
-    as_json,
-    as_table,
-    as_yaml,
-)
 from shardctl.cli.options.dataset import (
+    DatasetOptions,
     dataset_and_refs,
     dataset_options,
     plan_of_file,
@@ -28,7 +19,6 @@ from shardctl.cli.options.dataset import (
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import (
     AllowVersionOption,
-    DatasetOptions,
     Flag,
     Number,
     SpecArgument,
@@ -38,7 +28,18 @@ from shardctl.cli.options.shared import (
     real_number,
     whole_number,
 )
-from shardctl.cli.output import say, warn
+from shardctl.cli.output import (
+    AllOption,
+    Formats,
+    OutputOptions,
+    as_code,
+    as_csv,
+    as_json,
+    as_table,
+    as_yaml,
+    say,
+    warn,
+)
 from shardctl.errors import UnpredictableOrderError, UsageError
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ FORMATS = Formats(
     }
 )
 # What --for asks for in place of them.
-SCRIPTS = Formats(renderers={"python": as_code("verbs.resume.training_script:training_script")})
+SCRIPTS = Formats(renderers={"python": as_code("verbs.resume.code:training_script")})
 
 
 def resume(
@@ -235,8 +236,8 @@ def _from_options(
     dataset, refs = chosen.dataset, refs_to_keep(chosen, output, on_this_machine=True)
     if stopped.seen is None:
         return dataset, replace(_continued(dataset, spec, settings, stopped), refs=refs), None
-    from shardctl.saved.pinned_sources import resolved_reading
-    from shardctl.verbs.resume.seen import resume_unseen_of
+    from shardctl.order.sources import resolved_reading
+    from shardctl.verbs.resume.answer import resume_unseen_of
 
     resolved = resolved_reading(dataset, spec, settings)
     log = _log(resolved, stopped.seen)
@@ -302,14 +303,14 @@ def _from_file(
     dataset, plan = plan_of_file(path, source, given, allow_version=allow_version, output=output)
     if seen is None:
         return dataset, plan, None
-    from shardctl.saved.pinned_sources import resolved_reading
+    from shardctl.order.sources import resolved_reading
 
     return dataset, plan, _log(resolved_reading(dataset, plan.spec, plan.settings), seen)
 
 
 def _log(resolved: "Resolved", path: str) -> "Int64s":
     from shardctl.metadata.seen_file import read_seen
-    from shardctl.verbs.resume.seen import codes_of
+    from shardctl.verbs.resume.answer import codes_of
 
     log = read_seen(path, codes_of(resolved))
     warn(log.warnings)
@@ -318,7 +319,7 @@ def _log(resolved: "Resolved", path: str) -> "Int64s":
 
 def _refuse_too_long(count: int, form: str) -> None:
     """Refuse a plan file that would not be read back."""
-    from shardctl.stores.file_text import MAX_VALUES
+    from shardctl.files.parse import MAX_VALUES
 
     most = MAX_VALUES // (12 if form == "yaml" else 7)  # YAML's keys are values too
     if count > most:

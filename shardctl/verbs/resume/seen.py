@@ -11,11 +11,10 @@ from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, Int64sLike, distinct
 from shardctl.base.phrase import option, refused
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
+from shardctl.order.epoch_reading import own_rows, sorted_reads
 from shardctl.order.example_codes import ExampleCodes
-from shardctl.order.file_formats import refuse_open_hosts, refuse_unreadable
-from shardctl.order.plan_order import as_read_by
-from shardctl.order.reads_of_host import own_rows, sorted_reads
-from shardctl.saved.pinned_sources import resolved_reading, spec_as_given
+from shardctl.order.file_formats import as_read_by, refuse_open_hosts, refuse_unreadable
+from shardctl.order.sources import resolved_reading, spec_as_given
 from shardctl.saved.resume_plan import ResumePlan, settings_as_planned
 from shardctl.settings.read_settings import (
     ReadSettings,

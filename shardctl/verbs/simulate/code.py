@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from shardctl.code import reader
 from shardctl.code.pipeline import order_module
 from shardctl.code.source import comment, module, order_comment
-from shardctl.loaders.library import library_of
+from shardctl.loaders.loader import library_of
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.verbs.simulate.answer import Simulation
 

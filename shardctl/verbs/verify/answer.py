@@ -19,7 +19,7 @@ from shardctl.base.text import counted, in_short, quoted
 from shardctl.dataset.dataset import Dataset, FileFinding
 from shardctl.errors import UsageError
 from shardctl.order.example_codes import ExampleCodes
-from shardctl.settings.document import SettingsDocument
+from shardctl.settings.read_settings import SettingsDocument
 from shardctl.spec.host import Host
 from shardctl.spec.subsplit import Resolved
 from shardctl.verbs.resume.proof import BrokenPromise

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.live.key_sources import says_types, typed, with_types
+from shardctl.live.key_order import says_types, typed, with_types
 
 TYPES = {"f": np.float32, "u": np.uint8, "s": np.int32, "t": np.object_}
 

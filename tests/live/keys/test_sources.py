@@ -11,8 +11,7 @@ import shardctl
 from shardctl import ReadSettings
 from shardctl.base.arguments import kind_of
 from shardctl.errors import DatasetError, UsageError
-from shardctl.live.key_order import KeyOrder
-from shardctl.live.key_sources import BuilderOrDataset, DataSource, check_source
+from shardctl.live.key_order import BuilderOrDataset, DataSource, KeyOrder, check_source
 from tests.grain.toys import raises_in_one_line, toy
 from tests.tfds_datasets import build_dataset
 

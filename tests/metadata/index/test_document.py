@@ -12,9 +12,9 @@ import yaml
 
 from shardctl.errors import DatasetError
 from shardctl.files.documents import to_json, to_yaml
-from shardctl.metadata.index.document import index_document, read_index_file
+from shardctl.metadata.index.answer import index_document
 from shardctl.metadata.index.index import index
-from shardctl.metadata.layout_file import read_layout_file
+from shardctl.metadata.layouts import read_index_file, read_layout_file
 from tests.record_files import framed
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from shardctl import plan_order, read_dataset
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.metadata.index.listed import listed_spec
+from shardctl.metadata.index.listing import listed_spec
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
 from tests.record_files import framed
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.metadata.index.answer import Arrangement
-from shardctl.metadata.index.names import arrange
+from shardctl.metadata.index.names import Arrangement, arrange
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
 from tests.named_files import ROOT, listing_of, tfds_names
 
@@ -262,7 +261,7 @@ def test_what_is_not_certain_is_refused(names: list[str], said: str) -> None:
         (
             ["a.tfrecord", "a.tfrecord.gz"],
             "duplicate",
-            "train: 1 file is there more than once: a.tfrecord, a.tfrecord.gz",
+            "train: a.tfrecord is there twice: a.tfrecord, a.tfrecord.gz",
         ),
         (
             tfds_names("a", "train", 3)[:2] + tfds_names("a", "train", 2)[1:],

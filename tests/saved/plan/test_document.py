@@ -12,9 +12,8 @@ import pytest
 from shardctl.saved.plan_file import digest_of, resume_document
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
-from shardctl.verbs.resume.seen import resume_unseen
 from tests.verbs.resume.resume_cases import TOY, dataset
 
 SETTINGS = ReadSettings(buffer=3, buffer_seed=1, epochs=2, shuffle_seed=4, batch=2)

@@ -25,9 +25,8 @@ from shardctl.saved.plan_file import (
 )
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
-from shardctl.verbs.resume.seen import resume_unseen
 from tests.cases import check_cases, counted
 from tests.strategies import damaged, documents, error_line
 from tests.verbs.resume.resume_cases import TOY

@@ -16,8 +16,7 @@ from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
 from shardctl.metadata.reference import read_dataset
 from shardctl.metadata.seen_file import read_seen
-from shardctl.order.plan_order import resolved_spec
-from shardctl.saved.comparable_file import read_comparable
+from shardctl.order.file_formats import resolved_spec
 from shardctl.saved.plan_file import instruction_rows, parse_plan, plan_json, plan_yaml, read_plan
 from shardctl.saved.resume_plan import (
     AfterRead,
@@ -29,15 +28,15 @@ from shardctl.saved.resume_plan import (
     ShuffleCall,
     TakeCall,
 )
+from shardctl.saved.snapshot_file import read_comparable
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.verbs.diff.plans import diff_plans
 from shardctl.verbs.plan.answer import plan
-from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.answer import codes_of, resume, resume_unseen
 from shardctl.verbs.resume.apply_plan import applied
 from shardctl.verbs.resume.hosts import resume_on_hosts
 from shardctl.verbs.resume.proof import prove
-from shardctl.verbs.resume.seen import codes_of, resume_unseen
 
 FOLDER = Path(__file__).parent / "written_before"
 

@@ -14,9 +14,13 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import ShardctlError
 from shardctl.saved import snapshot as pinned_layout
-from shardctl.saved.comparable_file import read_comparable
 from shardctl.saved.snapshot import Snapshot, checksum
-from shardctl.saved.snapshot_file import snapshot_document, snapshot_json, snapshot_yaml
+from shardctl.saved.snapshot_file import (
+    read_comparable,
+    snapshot_document,
+    snapshot_json,
+    snapshot_yaml,
+)
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.snapshot.answer import snapshot
 from tests.cases import check_cases, few_or_many

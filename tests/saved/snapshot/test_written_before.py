@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.saved.comparable_file import read_comparable
 from shardctl.saved.snapshot import Snapshot
-from shardctl.saved.snapshot_file import snapshot_json, snapshot_yaml
+from shardctl.saved.snapshot_file import read_comparable, snapshot_json, snapshot_yaml
 
 FOLDER = Path(__file__).parent / "written_before"
 VERSION_2 = Path(__file__).parent / "version_2"

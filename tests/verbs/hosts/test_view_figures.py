@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.verbs.hosts.view import (
-    figures,
-    group_name,
-    refused_numbers,
-    spread_of,
-    sweep_groups,
-)
+from shardctl.verbs.hosts.view import group_name, refused_numbers, spread_of, sweep_groups
+from shardctl.verbs.report.elements import figures
 from tests.verbs.hosts.host_plans import IMAGENET, plan
 
 EVEN, FILES = range(2)

@@ -8,7 +8,8 @@ import pytest
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.order.shard_map import buckets
 from shardctl.verbs.hosts.answer import hosts
-from shardctl.verbs.hosts.view import Quantity, quantities, told, told_of_padding
+from shardctl.verbs.hosts.view import Quantity, quantities, told_of_padding
+from shardctl.verbs.layout.picture import told
 from tests.verbs.hosts.host_plans import TOY, plan
 
 EVEN, FILES, EXAMPLES = range(3)

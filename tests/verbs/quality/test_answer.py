@@ -127,9 +127,7 @@ def test_the_quality_of_stages_is_that_of_what_they_hand_out() -> None:
 
 def test_stages_without_seeds_get_stand_ins() -> None:
     found = quality("mnist", "test", {"stages": "repeat(2) | shuffle(500) | take(9000)"})
-    assert dict(found.assumed) == {
-        "stages": "repeat(2) | shuffle(500, seed=1) | take(9000)",
-    }
+    assert dict(found.assumed) == {"stages": "repeat(2) | shuffle(500, seed=1) | take(9000)"}
 
 
 @pytest.mark.long
@@ -157,10 +155,7 @@ def test_what_is_measured_of_a_loader_without_a_seed_has_the_seed_that_is_told()
 
 @pytest.mark.parametrize(
     ("num_shards", "settings"),
-    [
-        (6, {"buffer": 100, "buffer_seed": 1}),
-        (300, {"shuffle_seed": 1, "block": 1, "cycle": 64}),
-    ],
+    [(6, {"buffer": 100, "buffer_seed": 1}), (300, {"shuffle_seed": 1, "block": 1, "cycle": 64})],
 )
 def test_what_is_shown_beside_the_score_is_not_what_lowers_it(
     num_shards: int, settings: dict[str, Any]

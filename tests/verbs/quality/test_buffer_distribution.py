@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from shardctl.order.sample import _drawn, drawn_stretches
+from shardctl.order.sample import drawn_stretches
 from shardctl.tfdata.shuffle_buffer import shuffle_permutation
 from shardctl.tfdata.shuffle_seeds import KernelSeeds
 
@@ -82,19 +82,6 @@ def _age(inputs: np.ndarray, starts: np.ndarray) -> np.ndarray:
 def _distance(inputs: np.ndarray, starts: np.ndarray) -> np.ndarray:
     means: np.ndarray = np.abs(np.diff(inputs, axis=2)).mean(axis=2)
     return means
-
-
-def test_examples_drawn_one_by_one_fall_as_those_of_a_played_buffer() -> None:
-    starts = np.repeat(np.array([0, 3000, 50_000, 99_950]), 300)
-    played = drawn_stretches(100_000, 400, starts, 50, np.random.default_rng(1))
-    drawn = _drawn(100_000, 400, starts, 50, np.random.default_rng(2))
-    for group in range(4):
-        one, other = (
-            inputs.reshape(4, -1)[group].astype(float) - starts[300 * group]
-            for inputs in (played, drawn)
-        )
-        assert one.mean() == pytest.approx(other.mean(), abs=30)  # of a buffer of 400
-        assert one.std() == pytest.approx(other.std(), rel=0.12)
 
 
 def test_equal_seeds_draw_equally() -> None:

@@ -21,10 +21,9 @@ from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.stages.text import parse_stages
-from shardctl.verbs.resume.answer import BufferMode, resume
+from shardctl.verbs.resume.answer import BufferMode, resume, resume_unseen
 from shardctl.verbs.resume.code import needs_tfds_alone, resume_python
 from shardctl.verbs.resume.hosts import resume_on_hosts
-from shardctl.verbs.resume.seen import resume_unseen
 from tests.cases import FUZZ, check_cases
 from tests.code.pasted import read, run
 from tests.order.order_cases import changed

@@ -19,7 +19,7 @@ import pytest
 
 from shardctl.dataset.identity import DatasetIdentity
 from shardctl.errors import ShardctlError
-from shardctl.loaders.stop import LoaderCall, Stop
+from shardctl.loaders.loader import LoaderCall, Stop
 from shardctl.order.plan_order import plan_order
 from shardctl.saved.head import read_split_sizes
 from shardctl.saved.plan_file import DIGEST, digest_of, parse_plan, plan_json, read_instructions

@@ -18,10 +18,9 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.reads import Reads
 from shardctl.tfdata.interleave import Interleave
-from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
 from shardctl.verbs.resume.proof import BrokenPromise, Proof, prove
-from shardctl.verbs.resume.seen import resume_unseen
 from tests.cases import FUZZ, add_cases, check_cases, counted, seed_of_test
 from tests.verbs.resume.plan_cases import SEEN, plans
 from tests.verbs.resume.plan_cases import TOY as TOY_OF_PLANS

@@ -10,7 +10,7 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.identity import DatasetIdentity, SplitSize, differences
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
-from shardctl.metadata.several_folders import merge_datasets
+from shardctl.metadata.reference import merge_datasets
 from shardctl.verbs.resume.apply_plan import check_same_dataset, what_changed
 
 THEN = DatasetIdentity(

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
-from shardctl.order.plan_order import plan_order, resolved_spec
-from shardctl.saved.pinned_sources import resolved_reading
+from shardctl.order.file_formats import resolved_spec
+from shardctl.order.plan_order import plan_order
+from shardctl.order.sources import resolved_reading
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.stages.text import parse_stages
+from shardctl.verbs.resume.answer import codes_of, resume_unseen
 from shardctl.verbs.resume.proof import prove
-from shardctl.verbs.resume.seen import codes_of, resume_unseen
 from tests.cases import check_cases
 from tests.strategies import shard_lengths
 from tests.verbs.resume.resume_cases import TOY, dataset, entries

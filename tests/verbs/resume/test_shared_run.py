@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.order.plan_order import order_of, resolved_spec
+from shardctl.order.file_formats import resolved_spec
+from shardctl.order.plan_order import order_of
 from shardctl.saved.resume_plan import RunSegment
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host, HostBy
-from shardctl.verbs.resume.shared_run import SharedRun, shared_run
+from shardctl.verbs.resume.stopped_hosts import SharedRun, shared_run
 from tests.cases import FUZZ, check_cases, in_this_run
 from tests.order.order_cases import read_settings
 from tests.strategies import shard_lengths

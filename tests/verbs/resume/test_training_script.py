@@ -18,10 +18,9 @@ from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.stages.text import parse_stages
-from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.answer import resume, resume_unseen
+from shardctl.verbs.resume.code import FRAMEWORKS, training_script
 from shardctl.verbs.resume.hosts import resume_on_hosts
-from shardctl.verbs.resume.seen import resume_unseen
-from shardctl.verbs.resume.training_script import FRAMEWORKS, training_script
 from tests.tfds_datasets import build_dataset
 
 NUM_CLASSES = 200
@@ -63,7 +62,7 @@ def run(text: str, folder: Path, after: int | None = None) -> dict[str, Any]:
     """
     import keras
 
-    from shardctl.tfds import Position
+    from shardctl.tfds.position import Position
 
     if "flax" in text:
         pytest.importorskip("flax")
@@ -152,7 +151,7 @@ def test_each_batch_is_trained_once_however_often_it_is_stopped(
 ) -> None:
     import tensorflow_datasets as tfds
 
-    from shardctl.tfds import pipeline
+    from shardctl.tfds.training.pipeline import pipeline
 
     builder = tfds.builder_from_directory(images)
     labels = pipeline(builder, "train", SETTINGS, transform=lambda example: example["label"])

@@ -13,7 +13,7 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
 from shardctl.order.example_codes import ExampleCodes
-from shardctl.order.plan_order import resolved_spec
+from shardctl.order.file_formats import resolved_spec
 from shardctl.spec.host import Host
 from shardctl.verbs.verify.answer import (
     BUDGETS,
@@ -98,11 +98,7 @@ def test_names_that_the_metadata_does_not_know_are_kept() -> None:
     given = [b"d-00001__1", b"d-00001__2", b"d-00000__0", b"\xff__1", b"no"]
     codes = names.codes_of(given).tolist()
     assert codes[::2][:2] == [4, 0]
-    assert [names.unknown(code) for code in codes if code < 0] == [
-        "d-00001__2",
-        "\udcff__1",
-        "no",
-    ]
+    assert [names.unknown(code) for code in codes if code < 0] == ["d-00001__2", "\udcff__1", "no"]
 
 
 def test_an_order_without_examples_is_refused_but_a_host_without_a_share() -> None:

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from shardctl.base.text import counted
 from shardctl.stages import stages as ast
 from shardctl.stages.text import text_of_part
-from shardctl.verbs.lint.chains import of_type
-from shardctl.verbs.lint.context import LintContext
+from shardctl.verbs.lint.context import LintContext, of_type
 from shardctl.verbs.lint.context import Read as LintRead
 from shardctl.verbs.lint.rule import EVERY_LOADER, Violation, rule
 
@@ -85,12 +84,7 @@ def example_sharding(context: LintContext) -> Iterator[Violation]:
             )
 
 
-@rule(
-    "SC034",
-    *("batch", "host_by", "hosts", "host"),
-    for_data_source=True,
-    loaders=EVERY_LOADER,
-)
+@rule("SC034", *("batch", "host_by", "hosts", "host"), for_data_source=True, loaders=EVERY_LOADER)
 def uneven_hosts(context: LintContext) -> Iterator[Violation]:
     """Find hosts that end before others do."""
     settings, take = context.settings, context.usage.take

@@ -180,7 +180,7 @@ def one_order(context: LintContext) -> Iterator[Violation]:
             cause, fix = "nothing shuffles it", seed_to_give(context)
             yield Violation(f"{why}{cause}", fix, read, settings=_EPOCHS)
     for read, order in _orders(context) if context.several_epochs else ():
-        if order.handed_out.is_shuffled_once:
+        if order.sequence.is_shuffled_once:
             yield Violation(
                 f"{why}Dataset.shuffle mixes once and a Dataset has no set_epoch",
                 "ds.shuffle(seed=seed + epoch) in each epoch, or --streaming",
@@ -225,7 +225,7 @@ _FAR_SMALLER = 2  # times
 def hosts_read_everything(context: LintContext) -> Iterator[Violation]:
     """Find hosts that share examples of a stream by stride without having asked for it."""
     for read, order, streaming in _streamed(context):
-        asked = order.asked
+        asked = order.config
         if asked.num_hosts == 1 or asked.host_by != "even" or streaming.shares_shards:
             continue
         files, hosts, now = len(asked.lengths_of_shards), asked.num_hosts, ""
@@ -246,7 +246,7 @@ def hosts_read_everything(context: LintContext) -> Iterator[Violation]:
 def idle_workers(context: LintContext) -> Iterator[Violation]:
     """Find worker processes that get no shard."""
     for read, order, streaming in _streamed(context):
-        idle, workers = streaming.num_idle_workers, order.asked.workers
+        idle, workers = streaming.num_idle_workers, order.config.workers
         if idle:
             fix = f"{option('workers', workers - idle)}, or more shards"
             yield Violation(f"{idle:,} of {counted(workers, 'worker')} get no shard", fix, read)
@@ -256,10 +256,10 @@ def idle_workers(context: LintContext) -> Iterator[Violation]:
 def small_stream_buffer(context: LintContext) -> Iterator[Violation]:
     """Find a buffer that holds a small part of the shards that fill it."""
     for read, order, streaming in _streamed(context):
-        files = len(order.asked.lengths_of_shards)
+        files = len(order.config.lengths_of_shards)
         in_turn = min(files, streaming.num_in_turn)
         filling = read.num_examples * in_turn // files
-        if order.asked.seed is None or streaming.buffer * _FAR_SMALLER > filling:
+        if order.config.seed is None or streaming.buffer * _FAR_SMALLER > filling:
             continue
         shards = "one shard" if in_turn == 1 else f"{in_turn:,} shards in turn"
         yield Violation(
@@ -274,7 +274,7 @@ def small_stream_buffer(context: LintContext) -> Iterator[Violation]:
 def lost_stride(context: LintContext) -> Iterator[Violation]:
     """Find hosts that get nothing for a fault of the library."""
     for read, order, streaming in _streamed(context):
-        asked = order.asked
+        asked = order.config
         if asked.num_hosts == 1 or streaming.shares_shards:
             continue
         if era_of(order.version).strides_tables and streams_tables(asked):
@@ -290,5 +290,5 @@ def _streamed(context: LintContext) -> Iterator[tuple[Read, LoaderOrder, Streami
     from shardctl.loaders.hugging_face import Streaming  # NumPy
 
     for read, order in _orders(context):
-        if order.asked.streams:
-            yield read, order, Streaming(order.asked, era_of(order.version))
+        if order.config.streams:
+            yield read, order, Streaming(order.config, era_of(order.version))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shardctl.dataset.dataset import Dataset, Split
-from shardctl.loaders.stop import LoaderCall
+from shardctl.loaders.loader import LoaderCall
 from shardctl.verbs.resume.answer import resume_loader
 
 DATA = "mnist"

@@ -15,7 +15,7 @@ import shardctl
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
-from shardctl.loaders.stop import LoaderCall
+from shardctl.loaders.loader import LoaderCall
 from shardctl.order.plan_order import plan_order
 from shardctl.saved.plan_file import parse_plan, plan_json, plan_yaml
 from shardctl.saved.resume_plan import ResumePlan

@@ -1,1 +1,0 @@
-"""Files counted: by whom, and which counts are known already."""
