@@ -113,7 +113,7 @@ def test_what_an_annotation_takes(hint: Any, values: list[Any], kept: Any) -> No
 
 
 NO_INTS = (True, np.bool_(False), np.array(True), Variable(True), 1.0, np.float64(1), "1", None)
-NO_BOOLS = (1, 0, "no", "", None, [], [True], np.array([True]), np.int8(1))
+NO_BOOLS: tuple[Any, ...] = (1, 0, "no", "", None, [], [True], np.array([True]), np.int8(1))
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ class Strange:
     def __repr__(self) -> str:
         raise RuntimeError
 
-    __len__ = __repr__  # type: ignore[assignment]
+    __len__ = __repr__
 
 
 call: Any = function  # with what a type checker would refuse

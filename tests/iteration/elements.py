@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from shardctl.iteration.build import build, iteration_of_pass
@@ -34,7 +36,7 @@ class Watched(Source):
         return sum(iteration.pulled for iteration in self.made)
 
 
-def passes(codes: np.ndarray) -> np.ndarray:
+def passes(codes: Any) -> Any:
     """Stand for the predicate of a filter and for the list of what it keeps."""
     return codes % 3 != 1
 

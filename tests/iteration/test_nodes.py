@@ -18,7 +18,7 @@ from shardctl.iteration.build import iteration_of_pass
 from shardctl.iteration.cache import Asserted, Cache
 from shardctl.iteration.directed import Chosen, Directed
 from shardctl.iteration.filtered import Filter
-from shardctl.iteration.iteration import EVERYTHING, INFINITE, UNKNOWN, Node, Source
+from shardctl.iteration.iteration import EVERYTHING, INFINITE, UNKNOWN, Iteration, Node, Source
 from shardctl.iteration.repeat import Repeat
 from shardctl.iteration.shuffle import Shuffle
 from shardctl.iteration.strided import Strided
@@ -196,7 +196,7 @@ def test_the_second_pass_goes_on_with_the_pairs(text: str, loop: Any, pairs: lis
 def test_iterators_take_their_pair_when_they_are_made() -> None:
     below = shuffle_of(Source(range(4)), 9)
     node = shuffle_of(below, 9)
-    iteration = node.iterate()
+    iteration: Iteration = node.iterate()
     assert (node.generator.num_taken, below.generator.num_taken) == (1, 0)
     iteration.pull(1)
     assert below.generator.num_taken == 1

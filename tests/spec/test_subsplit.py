@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
-from shardctl.metadata.several_folders import merge_datasets
+from shardctl.metadata.reference import merge_datasets
 from shardctl.spec.subsplit import (
     FileInstruction,
     Slice,

@@ -330,7 +330,8 @@ def test_a_buffer_entered_midway_holds_the_numbers_of_its_places() -> None:
     assert window.contents().tolist() == [52, 50, 51, 55]
     for num_elements, dtype in ((2**31 - 1, np.int32), (2**31, np.int64)):
         contents = ShuffleWindow(num_elements, 2, num_elements - 2).contents()
-        assert (contents.dtype, contents.tolist()) == (dtype, [num_elements - 2, num_elements - 1])
+        assert contents.dtype == dtype
+        assert contents.tolist() == [num_elements - 2, num_elements - 1]
 
 
 # Many shuffles at once, and a buffer over a reading.
