@@ -399,7 +399,7 @@ def _values(loader: Loader, random: Random, *, workers: bool) -> dict[str, Any]:
         "epochs": (2, 3),
         "pass_index": (1, 2, 5),
         "host": [Host(index=index, count=count) for index in range(count)],
-        "host_by": ("even", "examples"),
+        "host_by": ("even", "examples", "files"),
         "drop_shard_remainder": (True,),
         "batch": (1, 2, 3, 4, 7, 8, 16, 33),
         "buffer": (1, 2, 3, 5, 16, 64, 100, 5000),
