@@ -42,7 +42,15 @@ from shardctl.tfds.verifying.real_files import (
 )
 from shardctl.verbs.resume.answer import codes_of
 from shardctl.verbs.resume.apply_plan import applied
-from shardctl.verbs.resume.proof import BrokenPromise, broken_promises, inputs_of_plan, left_out, planned_anew, prove, with_reads_of
+from shardctl.verbs.resume.proof import (
+    BrokenPromise,
+    broken_promises,
+    inputs_of_plan,
+    left_out,
+    planned_anew,
+    prove,
+    with_reads_of,
+)
 from shardctl.verbs.resume.rest_of_epoch import without_dropping
 from shardctl.verbs.verify.answer import (
     BUDGETS,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.base.text import printable, quoted
-from shardctl.cli.completion import values as completion
+from shardctl.cli import completion
 from shardctl.cli.options.dataset import (
     DatasetOptions,
     dataset_and_refs,
