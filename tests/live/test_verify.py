@@ -72,7 +72,7 @@ BATCH = "batch 0 has 1 example, and 4 were predicted"
             {"batch": 4},
             toy_loaders.InOnes,
             None,
-            (1, "batch 0 has 1 example, and 4 were predicted"),
+            (1, BATCH),
         ),
         ({"batch": 1}, toy_loaders.InOnes, None, None),
         ({}, toy_loaders.InOnes, None, None),  # nothing is said of batches
