@@ -69,7 +69,6 @@ LOADER = Loader(
     },
     rule=f"{__name__}:handed_out",
     calls=f"{__name__}:Backwards",
-    source="tests",
     extra="numpy",
 )
 

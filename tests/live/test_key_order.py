@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import pickle
 import random
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 import shardctl
 from shardctl import Dataset, Host, ReadSettings, Split
-from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.errors import UsageError
 from shardctl.live import key_order
-from shardctl.live.key_order import KeyOrder
+from shardctl.live.key_order import KeyOrder, continued, end_with_parent, record_at
 from shardctl.saved.resume_plan import RunSegment
 from shardctl.settings.read_settings import as_settings
 from tests.cases import counted
@@ -99,25 +102,6 @@ def test_a_shared_run_goes_on_with_its_rest() -> None:
     assert pickle.loads(pickle.dumps(order)).key(3) == order.key(3)
 
 
-def test_what_is_no_order_of_tf_data_is_refused() -> None:
-    data = toy(9, 7)
-    raises_in_one_line(
-        lambda: KeyOrder(data, "train", ReadSettings(loader="grain")), UsageError, "--loader tfds"
-    )
-    raises_in_one_line(
-        lambda: KeyOrder(data, "train", as_settings({"stages": "take(5) | repeat(2)"})),
-        UsageError,
-        "stages",
-        "operations of the loader",
-    )
-    raises_in_one_line(
-        lambda: KeyOrder(data, "train", ReadSettings(shuffle_files=True)), UnpredictableOrderError
-    )
-    raises_in_one_line(
-        lambda: KeyOrder(data, "train", ReadSettings(), consumed=17), UsageError, "16 examples"
-    )
-
-
 def test_stages_that_settings_say_too_are_read() -> None:
     staged = KeyOrder(toy(9, 7), "train", as_settings({"stages": "shuffle(5, seed=1) | repeat(2)"}))
     short = KeyOrder(toy(9, 7), "train", ReadSettings(buffer=5, buffer_seed=1, epochs=2))
@@ -126,7 +110,38 @@ def test_stages_that_settings_say_too_are_read() -> None:
 
 def test_an_epoch_of_fit_is_its_pass() -> None:
     settings = ReadSettings(shuffle_seed=4, buffer=5, buffer_seed=2)
-    order = KeyOrder(toy(9, 7), "train", settings).of_fit(2)
+    order = KeyOrder(toy(9, 7), "train", settings).of_pass(2, loop="keras-fit")
     of_pass = ReadSettings(shuffle_seed=4, buffer=5, buffer_seed=2, pass_index=2, loop="keras-fit")
     expected = shardctl.plan_order(toy(9, 7), "train", of_pass).order.read(0, 16)
     assert [order.key(i) for i in range(16)] == expected.tolist()
+
+
+# Where a loader begins, from counts and positions; its rooms test the rest with their states.
+
+DATA = toy(11, 13, 16)
+SETTINGS = ReadSettings(shuffle_seed=3, buffer=9, buffer_seed=1, epochs=2, batch=4)
+
+
+def of_host(index: int, count: int) -> KeyOrder:
+    return KeyOrder(DATA, "train", replace(SETTINGS, host=Host(index=index, count=count)))
+
+
+def test_its_own_position_is_enough_and_those_of_all_are_shared() -> None:
+    stopped = [record_at(of_host(i, 3), 4 * i) for i in range(3)]
+    assert continued(of_host(1, 3), stopped[1:2]).consumed == 4
+    rest = [continued(of_host(i, 2), stopped) for i in range(2)]
+    assert [len(order) for order in rest] == [(80 - 12) // 2] * 2
+
+
+@pytest.mark.parametrize("change", [{"shuffle_seed": 4}, {"buffer": 3}, {"epochs": 3}])
+def test_other_settings_are_refused_by_name(change: dict[str, Any]) -> None:
+    order = KeyOrder(DATA, "train", replace(SETTINGS, **change))
+    record = record_at(KeyOrder(DATA, "train", SETTINGS), 8)
+    (name,) = change
+    raises_in_one_line(lambda: continued(order, [record]), UsageError, f"{name} was")
+
+
+def test_nothing_ends_where_no_worker_of_grain_is() -> None:
+    before = threading.active_count()
+    end_with_parent()
+    assert threading.active_count() == before
