@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.errors import DatasetError
-from shardctl.metadata.project_file import PROJECT_KEYS, Project, find_project, project_files
+from shardctl.metadata.project_file import PROJECT_KEYS, Project, find_project
 from tests.cases import check_cases, few_or_many
 from tests.strategies import damaged, documents, error_line
 
@@ -98,16 +98,6 @@ def test_a_key_that_means_nothing_is_named_with_its_line_and_what_was_meant(
     assert line.startswith(f"{tmp_path}/shardctl.yaml{said}")
 
 
-def test_files_farther_up_are_found_and_not_read(tmp_path: Path) -> None:
-    inner = tmp_path / "a" / "b"
-    inner.mkdir(parents=True)
-    for folder in (tmp_path, inner):
-        (folder / "shardctl.yaml").write_text("dataset: mnist")
-    found = list(project_files(inner))
-    assert found[:2] == [inner / "shardctl.yaml", tmp_path / "shardctl.yaml"]
-    assert find_project(inner).path == found[0]
-
-
 def test_a_folder_of_that_name_is_refused(tmp_path: Path) -> None:
     (tmp_path / "shardctl.yaml").mkdir()
     with pytest.raises(DatasetError, match="is a folder; a file is needed here"):
@@ -176,10 +166,3 @@ def test_a_setting_under_an_alias_is_there_under_both_names(tmp_path: Path) -> N
         "batch": 3,
         "take": 4,
     }
-
-
-@pytest.mark.parametrize("text", ["", "# nothing", "dataset: mnist", "read:\nlint:"])
-def test_a_file_without_settings_has_no_lines(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "shardctl.yaml"
-    path.write_text(text)
-    assert find_project(tmp_path).setting_lines() == {}

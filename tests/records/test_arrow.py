@@ -216,10 +216,6 @@ def test_many_changes_beside_pyarrow() -> None:
             assert checked.num_records == now
 
 
-def test_a_module_is_imported_by_its_name() -> None:
-    assert pyarrow_module("pyarrow.parquet", "this").__name__ == "pyarrow.parquet"
-
-
 @pytest.mark.parametrize(
     ("tensorflow", "wanted"),
     [

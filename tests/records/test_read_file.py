@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from shardctl.base.tfds_rules import FILE_FORMATS, RECORD_FORMATS
+from shardctl.base.tfds_rules import FILE_FORMATS
 from shardctl.errors import DatasetError, MissingDependencyError
-from shardctl.records.contents import Compression, Damage, FileContents, refused
+from shardctl.records.contents import Compression, FileContents, refused
 from shardctl.records.read_file import (
     FORMATS,
     count_file,
@@ -230,14 +230,6 @@ def test_the_way_out_of_a_failure_is_said_to_its_end(
     assert damage.text == said
 
 
-def test_every_format_is_counted_by_its_name() -> None:
-    assert {*FORMATS} == {*RECORD_FORMATS} - {"riegeli"}
-    assert all(counter.name == name for name, counter in FORMATS.items())
-    suffixes = [suffix for counter in FORMATS.values() for suffix in counter.suffixes]
-    assert len(suffixes) == len({*suffixes})
-    assert all(suffix.startswith(".") for suffix in suffixes)
-
-
 @pytest.mark.parametrize("name", sorted(FORMATS))
 def test_any_bytes_have_an_answer(name: str, tmp_path: Any) -> None:
     rng, counter = random.Random(18), FORMATS[name]
@@ -269,11 +261,6 @@ def test_what_begins_as_one_format_is_of_no_other() -> None:
         assert found == {name}
 
 
-def test_the_number_that_is_expected_is_no_finding() -> None:
-    assert FileContents(num_records=3).finding("f", 3, "train") is None
-    assert FileContents(num_records=0).finding("f", 0, "train") is None
-
-
 @pytest.mark.parametrize(
     ("found", "text"), [(1, "holds 1 example, not 3"), (0, "holds 0 examples, not 3")]
 )
@@ -282,16 +269,6 @@ def test_another_number_is_a_finding(found: int, text: str) -> None:
     assert finding is not None
     assert (finding.kind, finding.expected, finding.found) == ("count", 3, found)
     assert (finding.split, finding.reason) == ("train", text)
-
-
-def test_damage_is_a_finding_though_the_number_is_right() -> None:
-    damage = Damage(kind="data", text="record 1: ..", record=1, byte=21)
-    contents = FileContents(num_records=3, damage=damage)
-    finding = contents.finding("f", 3, None)
-    assert finding is not None
-    assert (finding.kind, finding.record, finding.byte) == ("data", 1, 21)
-    assert contents.whole
-    assert not FileContents(num_records=3, damage=Damage(kind="cut", text="")).whole
 
 
 @pytest.mark.parametrize(
@@ -309,16 +286,6 @@ def test_a_file_of_another_compression_cannot_be_read(
     assert finding is not None
     assert (finding.kind, finding.reason, finding.found) == ("compressed", text, 3)
     assert (finding.record, finding.byte) == (0, 0)
-
-
-def test_a_file_of_the_right_compression_is_no_finding() -> None:
-    assert FileContents(num_records=3, compression="GZIP").finding("f", 3, None, "GZIP") is None
-    # A file without bytes is one without records in any case.
-    assert FileContents(num_records=0, num_bytes=0).finding("f", 0, None, "GZIP") is None
-    gone = FileContents(num_records=None, damage=Damage(kind="missing", text="missing"))
-    finding = gone.finding("f", 3, None, "GZIP")
-    assert finding is not None
-    assert finding.kind == "missing"
 
 
 def test_what_a_library_says_is_one_safe_line() -> None:

@@ -6,7 +6,6 @@ import gzip
 import random
 import re
 import tempfile
-import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -357,46 +356,6 @@ def test_a_file_that_grows_is_read_up_to_the_size_that_it_had() -> None:
         for checksums in (True, False):
             found = TFRecord().count(source, checksums=checksums)
             assert (found.num_records, found.damage) == (3, None)
-
-
-def test_large_records_are_jumped_over_where_only_their_number_is_asked_for() -> None:
-    data = framed(*[bytes(100_000)] * 20)
-    found = counted_near(data, checksums=False)
-    assert found.num_records == 20
-    assert found.num_bytes_read < len(data) // 100
-
-
-def test_what_is_read_is_told() -> None:
-    large = framed(bytes(20_000)) * 600
-    for data in (SMALL, large, large + SMALL):
-        for checksums in (True, False):
-            report: list[int] = []
-            counted_near(data, checksums=checksums, report=report.append)
-            assert sum(report) == len(data)
-            assert min(report) >= 0
-            assert max(report) <= max(len(SMALL), 300 * 20_016)
-
-
-def test_the_checksum_is_that_of_the_format() -> None:
-    # An empty record as TensorFlow's writer leaves it (tf.io.TFRecordWriter, 16 bytes).
-    assert framed(b"").hex() == "0000000000000000" + "29039807" + stored(b"").hex()
-    assert stored(b"") == bytes.fromhex("d8ea82a2")
-
-
-def test_a_file_is_told_by_its_first_header() -> None:
-    head = framed(b"abc" * 9)
-    assert TFRecord().is_of(head) is True
-    assert TFRecord().is_of(b"x" + head[1:]) is False
-    assert TFRecord().is_of(head[:11]) is None
-
-
-def test_a_compressed_file_is_told_by_what_is_inside() -> None:
-    inside = framed(b"abc" * 9)
-    for pack in (gzip.compress, zlib.compress):
-        assert TFRecord().is_of(pack(inside)) is True
-        assert TFRecord().is_of(pack(b"a line of a text\n")) is False
-        assert TFRecord().is_of(pack(b"")) is None
-    assert TFRecord().is_of(b"") is None
 
 
 def counted_there(path: str, *, checksums: bool = False) -> FileContents:
