@@ -87,7 +87,6 @@ class TestReading:
         check_cases(numbers, check, 80)
 
     def test_fewer_examples_than_shards_leave_shards_empty(self) -> None:
-        """TFDS refuses to write that; a plan for it is well defined all the same."""
         assert read_split(num_examples=2, num_shards=4) == (0, 1, 1, 0)
         assert read_split(num_examples=0, num_shards=2) == (0, 0)
 
@@ -225,7 +224,6 @@ def check_nonsense(value: Any) -> None:
 
 
 def read_back(dataset: Dataset, folder: Path, *splits: str) -> Dataset:
-    """Return what both forms of the document say, which is the same."""
     document = layout_document(layout(dataset, *splits))
     (folder / "layout.yaml").write_text("".join(to_yaml(document)), encoding="utf-8")
     (folder / "layout.json").write_text("".join(to_json(document)), encoding="utf-8")

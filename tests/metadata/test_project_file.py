@@ -117,7 +117,6 @@ def test_nonsense_gives_settings_or_one_line_of_error(tmp_path: Path, num_cases:
 
 
 def hex_free(value: object) -> object:
-    """The value without the ints that Python refuses to write in decimal."""
     if isinstance(value, dict):
         return {key: hex_free(item) for key, item in value.items()}
     if isinstance(value, list):

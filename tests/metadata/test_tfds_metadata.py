@@ -51,13 +51,11 @@ KEYS = (
 
 
 def changed(**fields_: Any) -> dict[str, Any]:
-    """INFO with fields replaced; None takes one away."""
     info = copy.deepcopy(INFO) | fields_
     return {key: value for key, value in info.items() if value is not None}
 
 
 def with_split(**fields_: Any) -> dict[str, Any]:
-    """INFO with fields of its first split replaced; None takes one away."""
     info = copy.deepcopy(INFO)
     split = info["splits"][0] | fields_
     info["splits"][0] = {key: value for key, value in split.items() if value is not None}
@@ -104,7 +102,6 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def put(toy: Path, info: dict[str, Any] | str) -> Path:
-    """Give the toy dataset another dataset_info.json."""
     text = info if isinstance(info, str) else json.dumps(info)
     (toy / "dataset_info.json").write_text(text, encoding="utf-8")
     return toy
@@ -263,7 +260,6 @@ class TestAgainstTfds:
 
 
 def built_check(root: Path) -> Any:
-    """The check that a dataset built by a recipe reads as TFDS reads it."""
     numbers = itertools.count()
 
     def check(recipe: Recipe) -> None:

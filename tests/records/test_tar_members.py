@@ -32,10 +32,6 @@ def walked(data: bytes) -> tuple[list[tuple[str, int]], Archive]:
 
 
 def check(data: bytes) -> bool:
-    """Check that all members are found that `tarfile` finds, or damage; return whether sound.
-
-    `tarfile` takes a damaged header behind the first for the end, and so says nothing.
-    """
     found, walk = walked(data)
     if walk.damage is not None or (packed_as(data) and not walk.end):
         return False
@@ -90,7 +86,6 @@ def test_an_archive_that_is_cut_off_in_headers_of_pax_is_cut() -> None:
 
 
 def changed(start: int, value: bytes) -> Callable[[bytes], bytes]:
-    """Return what writes into the second header of an archive, and makes its checksum right."""
 
     def change(data: bytes) -> bytes:
         header = bytearray(data[1024:1536])

@@ -40,7 +40,6 @@ TOO_LONG = (2**27, 2**40, 2**62, 2**63 - 1, 2**63, 2**64 - 16, 2**64 - 4, 2**64 
 
 
 def read(data: bytes, *, checksums: bool = True) -> FileContents:
-    """Return what a file holds, which is the same near and far."""
     found = counted_near(data, checksums=checksums)
     far = counted_far(data, checksums=checksums)
     assert replace(far, num_bytes_read=0) == replace(found, num_bytes_read=0)
@@ -48,7 +47,6 @@ def read(data: bytes, *, checksums: bool = True) -> FileContents:
 
 
 def blocks_of(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    """Let files be read in blocks of a size, and records of a quarter of it be jumped over."""
     for name in ("_AHEAD", "_FIRST", "_REMOTE_AHEAD", "_REMOTE_FIRST"):
         monkeypatch.setattr(window, name, size)
     for name in ("_NEAR", "_REMOTE_NEAR", "_REMOTE_HEADER"):
@@ -62,18 +60,12 @@ def first_bad(contents: FileContents) -> tuple[str, int | None, int | None]:
 
 
 def record_at(byte: int) -> int:
-    """Return which record of SMALL a byte belongs to."""
     return sum(byte >= end for end in ENDS[1:])
 
 
 def check_beside_tensorflow(
     tmp_path: Path, files: list[bytes], blind: Callable[[int], bool]
 ) -> None:
-    """Check that TensorFlow finds each file good or bad as we do, and the same first bad record.
-
-    `blind` says of which files TensorFlow notices nothing. Where it names the byte at which it
-    stopped, that is where our record begins, or where its data does.
-    """
     paths = [tmp_path / str(number) for number in range(len(files))]
     for path, data in zip(paths, files, strict=True):
         path.write_bytes(data)
@@ -124,7 +116,6 @@ def test_records_of_any_size_are_counted(monkeypatch: Any, checksums: bool) -> N
 
 
 def walked(data: bytes, *, checksums: bool) -> tuple[int, tuple[str, int, int] | None]:
-    """Return the records of a file one by one, and the first damage: an oracle without blocks."""
     position = num_records = 0
     first = None
     while position < len(data):
@@ -153,7 +144,6 @@ def test_64_mib_may_be_missing_and_not_a_byte_more(length: int, kind: str) -> No
 
 
 def runs_of_records(rng: random.Random) -> bytes:
-    """Return a file with runs of records of equal length, damaged somewhere or not."""
     sizes: list[int] = []
     for _ in range(rng.randrange(1, 7)):
         sizes += [rng.choice([0, 1, 5, 20, 90, 300])] * rng.choice([1, 1, 2, 70, 300])
@@ -265,7 +255,6 @@ def _written(path: Path, data: bytes) -> Path:
 
 
 def damaged_files(rng: random.Random, count: int) -> list[bytes]:
-    """Return files of a few records, three of four changed, shortened or lengthened somewhere."""
     files = []
     for _ in range(count):
         sizes = [rng.choice([0, 1, 9, 100, 3000]) for _ in range(rng.randrange(1, 6))]
@@ -365,7 +354,6 @@ def counted_there(path: str, *, checksums: bool = False) -> FileContents:
 
 
 def small_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a file of some kilobytes take several requests."""
     monkeypatch.setattr(window, "_REMOTE_FIRST", 300)
     monkeypatch.setattr(window, "_REMOTE_AHEAD", 4_000)
     monkeypatch.setattr(window, "_REMOTE_NEAR", 1_000)

@@ -28,19 +28,16 @@ from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
 
 
 def read(*refs: str | Path, cwd: Path, cache: bool = True) -> Dataset:
-    """Return the dataset of references from a folder."""
     return read_dataset(refs, env={"HOME": "/none"}, cwd=cwd, cache=cache)
 
 
 def refusal(*refs: str | Path, cwd: Path) -> str:
-    """Return what is said of references that lead nowhere."""
     with pytest.raises(DatasetError) as error:
         read(*refs, cwd=cwd)
     return str(error.value)
 
 
 def write(folder: Path, lengths: dict[str, int]) -> Path:
-    """Write TFRecord files with so many records each."""
     for name, length in lengths.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -49,7 +46,6 @@ def write(folder: Path, lengths: dict[str, int]) -> Path:
 
 
 def splits_of(dataset: Dataset) -> dict[str, tuple[int, ...]]:
-    """Return the lengths of the shards of each split."""
     return {split.name: tuple(split.shard_lengths) for split in dataset.splits}
 
 
@@ -133,8 +129,6 @@ class TestReferences:
 
 
 class TestTraps:
-    """Datasets that look like another one."""
-
     def test_metadata_of_tfds_speaks_for_its_folder(self, tmp_path: Path) -> None:
         folder = build_dataset(tmp_path, "toy", {"train": [3, 2]})
         write(folder, {"toy-train.tfrecord-00002-of-00003": 9})
@@ -193,7 +187,6 @@ class TestTraps:
 
 
 def num_counted(path: Path, *, cache: bool = True) -> int:
-    """Return how many files of a folder are counted anew."""
     return shardctl.index(path, cache=cache).num_counted
 
 
@@ -231,7 +224,6 @@ class TestKeptReferences:
 
 
 def compare(root: Path, rng: random.Random) -> int:
-    """Compare a dataset that TFDS wrote with its files alone; return how many answers were."""
     shutil.rmtree(root, ignore_errors=True)  # of a case that failed
     file_format = rng.choice(WRITABLE_FORMATS)
     longest = 40 if file_format == "parquet" else 9  # TFDS writes Parquet files of 100 rows whole
@@ -290,7 +282,6 @@ def _ids_of(spec: str, settings: ReadSettings) -> Callable[[Dataset], Any]:
 
 
 def _answer(ask: Callable[[Dataset], Any], dataset: Dataset) -> Any:
-    """Return an answer, or what is wrong with the question."""
     try:
         return ask(dataset)
     except ShardctlError as error:

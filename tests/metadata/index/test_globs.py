@@ -18,7 +18,6 @@ _ALPHABET = "ab1-.[]!^"
 
 
 def test_names_match_as_in_a_shell() -> None:
-    """Bash decides; `case` takes the same patterns as the shell does for files."""
     rng = random.Random(3)
     lines, cases = [], []
     for _ in range(600):

@@ -26,7 +26,6 @@ LENGTHS = (3, 0, 5, 1)
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often each file is opened."""
     found: Counter[str] = Counter()
     real = LocalStore.open
 
@@ -39,7 +38,6 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def written(folder: Path, lengths: tuple[int, ...] = LENGTHS, split: str = "train") -> list[Path]:
-    """Write a split of TFRecord files whose time of change is long ago."""
     folder.mkdir(exist_ok=True)
     files = []
     for shard, length in enumerate(lengths):

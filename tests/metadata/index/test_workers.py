@@ -28,7 +28,6 @@ LONG = 1 << 40  # bytes of a record of zeros, which takes minutes to check
 
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
-    """Processes start at once, and are noted here."""
     started: list[subprocess.Popen[bytes]] = []
     real = subprocess.Popen
 
@@ -53,7 +52,6 @@ def contents(counted: Iterator[CountedFile]) -> dict[int, FileContents]:
 
 
 def endless(folder: Path, count: int = 3) -> None:
-    """Write files that nobody reads to their end; they take no room on the disk."""
     for index in range(count):
         with (folder / str(index)).open("wb") as file:
             file.write(header(LONG))
@@ -63,7 +61,6 @@ def endless(folder: Path, count: int = 3) -> None:
 def test_remote_files_are_counted_at_the_same_time_by_threads(
     tmp_path: Path, processes: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each waits for the network: here none is done before all have begun."""
     for index in range(3):
         (tmp_path / str(index)).write_bytes(framed(*[b"x"] * index))
     together = threading.Barrier(3)
@@ -149,28 +146,6 @@ def test_what_one_file_raises_is_raised(
     assert processes
 
 
-@pytest.mark.long
-def test_few_files_are_asked_for_at_a_time(
-    tmp_path: Path, processes: list[subprocess.Popen[bytes]]
-) -> None:
-    (tmp_path / "0").touch()
-    (only,) = tasks(tmp_path)
-    asked = 0
-
-    def many() -> Iterator[FileToCount]:
-        nonlocal asked
-        for index in range(100_000):
-            asked += 1
-            yield FileToCount(index=index, file=only.file, file_format="tfrecord")
-
-    answers = LocalRunner(jobs=2).count(many())
-    next(answers)
-    assert asked < 3_000
-    answers.close()  # type: ignore[attr-defined]
-    assert len(processes) == 2
-    assert all(process.poll() is not None for process in processes)
-
-
 SCRIPT = """
 import subprocess, sys
 from pathlib import Path
@@ -249,7 +224,6 @@ def test_ctrl_c_does_not_wait_for_files_far_away(faults: Faults) -> None:
 def test_processes_find_modules_whatever_the_path_is(
     tmp_path: Path, processes: list[subprocess.Popen[bytes]]
 ) -> None:
-    """A thousand long folders, as Bazel's; a Path, which Python ignores; a folder that was left."""
     (tmp_path / "files").mkdir()
     for index in range(3):
         (tmp_path / f"files/train-{index}.tfrecord").write_bytes(framed(*[b"x"] * index))
