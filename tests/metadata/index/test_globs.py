@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.metadata.index.globs import expanded, glob_regex, path_regex, sharded_regex
+from shardctl.metadata.index.file_names import expanded, glob_regex, path_regex, sharded_regex
 from shardctl.metadata.index.listing import folders_of, no_match, nothing_in
 from shardctl.stores.stores import LocalStore
 from tests.cases import add_cases
