@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shardctl.dataset.element_size import ExampleSize
 from shardctl.metadata.tfds_metadata import example_size, read_example_size, read_tfds_folder
-from tests.cases import FUZZ, check_cases
+from tests.cases import FUZZ, check_cases, some
 from tests.tfds_datasets import build_dataset
 
 _TFDS = "tensorflow_datasets.core.features."
@@ -104,8 +104,7 @@ def _check_sizes(num_cases: int, *, fuzz: bool = False) -> None:
         proto = json_format.MessageToDict(feature.to_proto())
         old = json.loads(json.dumps(feature.to_json()))
         for document in (proto, old):
-            found = example_size(document)
-            assert found is not None
+            found = some(example_size(document))
             assert sorted(found.unknown) == sorted(expected.unknown), document
             assert (found.num_bytes, found.num_tensors) == (
                 expected.num_bytes,

@@ -29,7 +29,7 @@ from shardctl.metadata.layouts import (
 from shardctl.metadata.reference import merge_datasets
 from shardctl.verbs.layout.answer import layout
 from shardctl.verbs.layout.view import layout_document
-from tests.cases import FUZZ, check_cases, few_or_many
+from tests.cases import FUZZ, check_cases, few_or_many, some
 from tests.record_files import framed
 from tests.strategies import datasets, documents, error_line
 
@@ -125,8 +125,7 @@ class TestRefusals:
         ],
     )
     def test_a_broken_layout_is_refused_by_name_and_rule(self, document: Any, said: str) -> None:
-        line = error_line(lambda: read(document))
-        assert line is not None
+        line = some(error_line(lambda: read(document)))
         assert said in line
 
     @pytest.mark.parametrize(
@@ -174,15 +173,13 @@ class TestRefusals:
         ],
     )
     def test_a_broken_split_is_refused_by_name_and_rule(self, split: Any, said: str) -> None:
-        line = error_line(lambda: read({"splits": {"train": split}}))
-        assert line is not None
+        line = some(error_line(lambda: read({"splits": {"train": split}})))
         assert line.startswith("split 'train'")
         assert said in line
 
     def test_an_error_names_the_file(self, tmp_path: Path) -> None:
         (tmp_path / "l.yaml").write_text("splits: {train: {}}")
-        line = error_line(lambda: read_layout_file(tmp_path / "l.yaml"))
-        assert line is not None
+        line = some(error_line(lambda: read_layout_file(tmp_path / "l.yaml")))
         assert line.startswith(f"{tmp_path}/l.yaml: split 'train': no num_examples")
 
     @pytest.mark.long

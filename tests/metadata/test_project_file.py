@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shardctl.errors import DatasetError
 from shardctl.metadata.project_file import PROJECT_KEYS, Project, find_project
-from tests.cases import check_cases, few_or_many
+from tests.cases import check_cases, few_or_many, some
 from tests.strategies import damaged, documents, error_line
 
 TEXT = b"dataset: mnist\ndata_dir: data\nread: {cycle: 4}\nlint: {ignore: [SC001]}\n"
@@ -75,8 +75,7 @@ def test_an_empty_file_has_no_settings(tmp_path: Path, text: str) -> None:
 )
 def test_a_broken_file_is_refused_by_name_and_rule(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "shardctl.yaml").write_text(text)
-    line = error_line(lambda: find_project(tmp_path))
-    assert line is not None
+    line = some(error_line(lambda: find_project(tmp_path)))
     assert line.startswith(f"{tmp_path}/shardctl.yaml: {said}")
 
 
@@ -93,8 +92,7 @@ def test_a_key_that_means_nothing_is_named_with_its_line_and_what_was_meant(
     tmp_path: Path, text: str, said: str
 ) -> None:
     (tmp_path / "shardctl.yaml").write_text(text)
-    line = error_line(lambda: find_project(tmp_path))
-    assert line is not None
+    line = some(error_line(lambda: find_project(tmp_path)))
     assert line.startswith(f"{tmp_path}/shardctl.yaml{said}")
 
 

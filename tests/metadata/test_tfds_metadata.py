@@ -15,7 +15,7 @@ from shardctl.base.tfds_rules import TEMPLATE_VARIABLES
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
 from shardctl.metadata.tfds_metadata import dataset_from_info, find_tfds_folder, read_tfds_folder
-from tests.cases import FUZZ, check_cases
+from tests.cases import FUZZ, check_cases, some
 from tests.strategies import Recipe, documents, error_line, recipes
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
 
@@ -317,8 +317,7 @@ class TestBadInput:
     def test_an_error_names_the_split_the_shard_and_the_rule(
         self, info: dict[str, Any], said: str
     ) -> None:
-        line = error_line(lambda: dataset_from_info(info, data_dir=None))
-        assert line is not None
+        line = some(error_line(lambda: dataset_from_info(info, data_dir=None)))
         assert said in line
 
 

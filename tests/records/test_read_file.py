@@ -25,7 +25,7 @@ from shardctl.records.read_file import (
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import store_of
 from tests.byte_sources import far, near
-from tests.cases import counted
+from tests.cases import counted, some
 from tests.record_files import framed
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
 
@@ -82,8 +82,7 @@ def test_a_fifo_that_takes_the_place_of_a_file_is_not_waited_for(
     path.unlink()
     os.mkfifo(path)
     monkeypatch.setattr(os, "stat", lambda name: status)
-    damage = read_record_file(str(path), "tfrecord").damage
-    assert damage is not None
+    damage = some(read_record_file(str(path), "tfrecord").damage)
     assert damage.kind == "not-a-file"
 
 
@@ -92,8 +91,7 @@ def test_a_file_without_permission(tmp_path: Path) -> None:
     path = tmp_path / "records"
     path.write_bytes(framed(b"a"))
     path.chmod(0)
-    damage = read_record_file(str(path), "tfrecord").damage
-    assert damage is not None
+    damage = some(read_record_file(str(path), "tfrecord").damage)
     assert (damage.kind, damage.text) == ("unreadable", "Permission denied")
 
 
@@ -106,18 +104,14 @@ def test_a_file_that_the_system_cannot_open_or_read(
     path = tmp_path / "records"
     path.write_bytes(framed(b"a"))
     monkeypatch.setattr(os, "open", refuse)
-    damage = read_record_file(str(path), "tfrecord").damage
-    assert damage is not None
+    damage = some(read_record_file(str(path), "tfrecord").damage)
     assert (damage.kind, damage.text) == ("unreadable", "Input/output error")
-    damage = read_record_file("a\0b", "tfrecord").damage
-    assert damage is not None
+    damage = some(read_record_file("a\0b", "tfrecord").damage)
     assert damage.kind == "unreadable"
 
 
 def stored(path: Path) -> StoredFile:
-    found = store_of(str(path)).status(str(path))
-    assert found is not None
-    return found
+    return some(store_of(str(path)).status(str(path)))
 
 
 def test_a_file_that_changed_since_it_was_listed_is_not_counted(tmp_path: Path) -> None:
@@ -133,12 +127,10 @@ def test_a_file_that_changed_since_it_was_listed_is_not_counted(tmp_path: Path) 
         assert found.damage.kind == "unreadable"
         assert found.damage.text.endswith("changed while it was read")
     path.unlink()
-    damage = count_file(listed, "tfrecord").damage
-    assert damage is not None
+    damage = some(count_file(listed, "tfrecord").damage)
     assert damage.kind == "missing"
     os.mkfifo(path)
-    damage = count_file(listed, "tfrecord").damage
-    assert damage is not None
+    damage = some(count_file(listed, "tfrecord").damage)
     assert (damage.kind, damage.text) == ("not-a-file", "a FIFO or a device, not a file")
 
 
@@ -162,8 +154,7 @@ def test_what_a_format_did_not_expect_is_damage(
 
     monkeypatch.setattr(FORMATS["tfrecord"], "count", fail)
     (tmp_path / "records").write_bytes(framed(b"a"))
-    damage = count_file(stored(tmp_path / "records"), "tfrecord").damage
-    assert damage is not None
+    damage = some(count_file(stored(tmp_path / "records"), "tfrecord").damage)
     assert damage.kind == "unreadable"
     assert damage.text.startswith("the library")
     assert "\n" not in damage.text
@@ -225,8 +216,7 @@ def test_the_way_out_of_a_failure_is_said_to_its_end(
 
     monkeypatch.setattr(FORMATS["tfrecord"], "count", refused)
     (tmp_path / "a").write_bytes(b"a")
-    damage = read_record_file(str(tmp_path / "a"), "tfrecord").damage
-    assert damage is not None
+    damage = some(read_record_file(str(tmp_path / "a"), "tfrecord").damage)
     assert damage.text == said
 
 
@@ -265,8 +255,7 @@ def test_what_begins_as_one_format_is_of_no_other() -> None:
     ("found", "text"), [(1, "holds 1 example, not 3"), (0, "holds 0 examples, not 3")]
 )
 def test_another_number_is_a_finding(found: int, text: str) -> None:
-    finding = FileContents(num_records=found).finding("f", 3, "train")
-    assert finding is not None
+    finding = some(FileContents(num_records=found).finding("f", 3, "train"))
     assert (finding.kind, finding.expected, finding.found) == ("count", 3, found)
     assert (finding.split, finding.reason) == ("train", text)
 
@@ -282,8 +271,9 @@ def test_another_number_is_a_finding(found: int, text: str) -> None:
 def test_a_file_of_another_compression_cannot_be_read(
     packed: Compression | None, read_as: str | None, text: str
 ) -> None:
-    finding = FileContents(num_records=3, compression=packed).finding("f", 3, "train", read_as)
-    assert finding is not None
+    finding = some(
+        FileContents(num_records=3, compression=packed).finding("f", 3, "train", read_as)
+    )
     assert (finding.kind, finding.reason, finding.found) == ("compressed", text, 3)
     assert (finding.record, finding.byte) == (0, 0)
 

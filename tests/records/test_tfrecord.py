@@ -20,7 +20,7 @@ from shardctl.records.contents import FileContents
 from shardctl.records.read_file import count_file
 from shardctl.records.tfrecord import TFRecord
 from shardctl.stores.stores import LocalSource, store_of
-from tests.cases import FUZZ, add_cases, check_cases, counted, random_of_a_fuzz_run
+from tests.cases import FUZZ, add_cases, check_cases, counted, random_of_a_fuzz_run, some
 from tests.record_files import (
     counted_far,
     counted_near,
@@ -138,8 +138,7 @@ def walked(data: bytes, *, checksums: bool) -> tuple[int, tuple[str, int, int] |
 @pytest.mark.parametrize(("length", "kind"), [(2**26, "cut"), (2**26 + 1, "too-long")])
 def test_64_mib_may_be_missing_and_not_a_byte_more(length: int, kind: str) -> None:
     for there in (b"", b"abc"):
-        damage = read(header(length + len(there)) + there).damage
-        assert damage is not None
+        damage = some(read(header(length + len(there)) + there).damage)
         assert damage.kind == kind
 
 
@@ -332,8 +331,7 @@ def test_a_file_that_becomes_shorter_meanwhile_is_cut_off(monkeypatch: Any, bloc
         assert found.damage is not None
         assert found.damage.kind == "cut"
         assert found.num_records == sum(len(data) - lost >= end for end in (66, 382))
-        framing = counted_near(data, checksums=False, lost=lost).damage
-        assert framing is not None
+        framing = some(counted_near(data, checksums=False, lost=lost).damage)
         assert framing.kind == "cut"
         assert "became shorter" in framing.text
 
@@ -348,8 +346,7 @@ def test_a_file_that_grows_is_read_up_to_the_size_that_it_had() -> None:
 
 
 def counted_there(path: str, *, checksums: bool = False) -> FileContents:
-    file = store_of(path).status(path)
-    assert file is not None
+    file = some(store_of(path).status(path))
     return count_file(file, "tfrecord", checksums=checksums)
 
 
@@ -377,8 +374,7 @@ def test_a_file_behind_a_web_server(web: FolderServer, monkeypatch: pytest.Monke
                 assert found.num_records == counted_near(data).num_records
                 assert (found.damage, found.compression) == (None, compression)
             web.put(name, packed[:-5])
-            cut = counted_there(web.url(name)).damage
-            assert cut is not None
+            cut = some(counted_there(web.url(name)).damage)
             assert cut.kind == "cut"
 
 

@@ -55,7 +55,8 @@ class Case:
         view = import_module(f"shardctl.verbs.{verb}.view")
         table = view.__dict__[f"{name}_table"]
         parts = [
-            f"## {screen.width or 'all'} columns\n{''.join(table(self.answer, screen, **self.table))}"
+            f"## {screen.width or 'all'} columns\n"
+            + "".join(table(self.answer, screen, **self.table))
             for screen in self.screens
         ]
         if self.documents:
