@@ -16,7 +16,7 @@ from shardctl.cli.options.shared import Flag, Splits
 from shardctl.cli.output import OUTPUT, Formats, OutputOptions, as_text, say, warn
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.metadata.project_file import PROJECT_FILENAME, Project
-from shardctl.verbs.lint.options import LintOptions, usage_of
+from shardctl.verbs.lint.command import LintOptions, usage_of
 
 if TYPE_CHECKING:
     from shardctl.verbs.init.answer import ProjectDraft

@@ -37,23 +37,12 @@ def test_a_name_that_a_shell_or_a_terminal_would_act_on_is_not_offered(
     assert offered(f"shardctl plan --data-dir {data_dir} -d bad") == []
 
 
-HOSTILE = [*"--help -d $(touch\\x) `touch` a;touch a'b =ls ~root {a,b} x[ab] !1 a|b >a".split(), "a b"]
-    *[
-        "--help",
-        "-d",
-        "$(touch x)",
-        "`touch x`",
-        "a;touch x",
-        "a'b",
-        "=ls",
-        "~root",
-        "{a,b}",
-        "x[ab]",
-        "!1",
-        "a b",
-    ],
-    "a|b",
-]
+# fmt: off
+HOSTILE = (
+    "a b", "--help", "-d", "$(x)", "`x`", "a;x", "a'b", "=ls", "~root", "{a,b}", "x[ab]", "!1",
+    "a|b", ">a", "a\\b", "#a", "*a", "a&b", "^a^b",
+)
+# fmt: on
 
 
 @pytest.mark.parametrize("name", HOSTILE)

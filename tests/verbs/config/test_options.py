@@ -11,8 +11,8 @@ from shardctl.cli.options.order import OrderOptions
 from shardctl.metadata.names import catalog_dataset
 from shardctl.metadata.project_file import find_project
 from shardctl.verbs.config.answer import Origin
-from shardctl.verbs.config.options import all_in_force
-from shardctl.verbs.lint.options import LintOptions
+from shardctl.verbs.config.command import all_in_force
+from shardctl.verbs.lint.command import LintOptions
 
 
 @pytest.fixture

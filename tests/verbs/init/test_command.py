@@ -14,7 +14,7 @@ from shardctl.cli.main import main
 from shardctl.cli.options.order import OrderOptions
 from shardctl.metadata.project_file import find_project, read_project
 from shardctl.settings.read_settings import settings_in_force
-from shardctl.verbs.lint.options import LintOptions
+from shardctl.verbs.lint.command import LintOptions
 from tests.cases import check_cases
 from tests.cli.conftest import Shardctl
 from tests.settings_options import as_options, settings_values
