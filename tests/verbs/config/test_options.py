@@ -11,8 +11,8 @@ from shardctl.cli.options.order import OrderOptions
 from shardctl.metadata.names import catalog_dataset
 from shardctl.metadata.project_file import find_project
 from shardctl.verbs.config.answer import Origin
-from shardctl.verbs.config.options import all_in_force
-from shardctl.verbs.lint.command import LintOptions, UsageOptions
+from shardctl.verbs.config.command import all_in_force
+from shardctl.verbs.lint.command import LintOptions
 
 
 @pytest.fixture
@@ -24,8 +24,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("group", [UsageOptions, LintOptions])
-def test_options_go_over_the_file_and_each_says_so(file: str, group: type[UsageOptions]) -> None:
+def test_options_go_over_the_file_and_each_says_so(file: str) -> None:
     project = find_project(Path.cwd())
     reading = OrderOptions(block=4, shuffle_files=False)
     found = all_in_force(
@@ -33,7 +32,7 @@ def test_options_go_over_the_file_and_each_says_so(file: str, group: type[UsageO
         DatasetOptions(),
         reading,
         reading.resolved(project),
-        group(num_hosts=8, evaluated=["test"], autocache=False),
+        LintOptions(num_hosts=8, evaluated=["test"], autocache=False),
         catalog_dataset("mnist"),
     )
     said = {item.name: (item.value, item.origin) for item in found}
@@ -54,18 +53,3 @@ def test_options_go_over_the_file_and_each_says_so(file: str, group: type[UsageO
     assert said["lint.eval"] == (["test"], option("--eval"))
     assert said["lint.autocache"] == (False, option("--no-autocache"))
     assert said["lint.fail_on"] == ("notice", Origin())
-
-
-def test_what_fails_a_run_is_an_option_of_lint_alone(file: str) -> None:
-    project = find_project(Path.cwd())
-    reading = OrderOptions()
-    found = all_in_force(
-        project,
-        DatasetOptions(),
-        reading,
-        reading.resolved(project),
-        LintOptions(fail_on="error"),
-        None,
-    )
-    (fail_on,) = (item for item in found if item.name == "lint.fail_on")
-    assert (fail_on.value, fail_on.origin.by) == ("error", "--fail-on")
