@@ -131,8 +131,6 @@ def test_steps_per_epoch_cut_the_one_order_of_all_epochs(builder: Any, tmp_path:
     assert script.position.consumed == 45
 
 
-
-
 @pytest.mark.slow
 def test_a_second_fit_goes_on_or_is_refused(builder: Any, tmp_path: Path) -> None:
     import keras

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import shardctl.tfds
-from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.errors import UnpredictableOrderError
 from shardctl.settings.read_settings import ReadSettings
 from tests.cases import FUZZ, check_cases
 from tests.order.order_cases import changed, elements
@@ -62,7 +62,3 @@ def test_all_of_several_folders_has_no_order_to_keep_a_place_in(toys: Toys) -> N
         with pytest.raises(UnpredictableOrderError, match="name them in the order"):
             call()
     assert shardctl.tfds.Position(builder, "test+train", settings).num_examples == 60
-
-
-
-

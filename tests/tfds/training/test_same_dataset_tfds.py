@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import shutil
 from collections.abc import Callable
@@ -122,8 +121,6 @@ def test_folders_in_the_other_order_would_repeat_every_example(
     (tmp_path / "swapped.yaml").write_text(text)
     with pytest.raises(DatasetError, match="in the other order"):
         shardctl.tfds.resume(builder_of(a, b), tmp_path / "swapped.yaml")
-
-
 
 
 @pytest.mark.parametrize(
