@@ -159,7 +159,7 @@ if TYPE_CHECKING:
     from shardctl.verbs.quality.score import Metric as Metric, Score as Score
     from shardctl.verbs.report.compare import ReportComparison as ReportComparison
     from shardctl.verbs.report.answer import Report as Report, report as report
-    from shardctl.verbs.report.shown import NotShown as NotShown
+    from shardctl.verbs.report.question import NotShown as NotShown
     from shardctl.verbs.resume.hosts import resume_on_hosts as resume_on_hosts
     from shardctl.verbs.resume.proof import Proof as Proof, prove as prove
     from shardctl.verbs.resume.answer import (
@@ -194,7 +194,7 @@ _NAMES = {
     "api.arguments": "read_plan read_snapshot",
     "api.diff": "compare_reports diff",
     "api.list_datasets": "list_datasets",
-    "dataset.dataset": "Dataset Split FileFinding",
+    "dataset.dataset": "Dataset FileFinding Split",
     "metadata.index.answer": "Index",
     "metadata.index.beam_runner": "beam_runner",
     "metadata.index.index": "index",
@@ -228,7 +228,7 @@ _NAMES = {
     "verbs.quality.score": "Metric Score",
     "verbs.report.answer": "Report report",
     "verbs.report.compare": "ReportComparison",
-    "verbs.report.shown": "NotShown",
+    "verbs.report.question": "NotShown",
     "verbs.resume.answer": "LoaderPlan resume resume_loader resume_unseen",
     "verbs.resume.hosts": "resume_on_hosts",
     "verbs.resume.proof": "Proof prove",

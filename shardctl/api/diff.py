@@ -34,7 +34,7 @@ from shardctl.verbs.diff.plans import PlansDiff, diff_plans
 from shardctl.verbs.plan.answer import Plans
 from shardctl.verbs.report.answer import Report
 from shardctl.verbs.report.compare import ReportComparison, Side, compare_sides
-from shardctl.verbs.snapshot.answer import TakenSnapshot, snapshot_in
+from shardctl.verbs.snapshot.answer import TakenSnapshot, snapshot
 
 _Snapshots = Snapshot | TakenSnapshot | PinnedOrder
 _Plans = ResumePlan | Plans | PlanListing
@@ -173,7 +173,7 @@ def _now(
         settings = ReadSettings(**settings_to_fall_back_on(kept, here))
     settings = as_settings(settings)
     spec = spec_as_pinned(kept, settings) if spec is None else spec
-    taken = snapshot_in(here, spec, settings, version=kept.tree.version)
+    taken = snapshot(here, spec, settings)
     return PinnedOrder(snapshot=taken.snapshot, label="today", live=taken.live)
 
 

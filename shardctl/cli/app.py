@@ -214,8 +214,8 @@ def _root(
     pass
 
 
-# What a command takes, as Typer is told. A group of options is a dataclass whose fields are options,
-# or names its `parameters` itself. A command takes the group as one parameter; Typer is shown the
+# What a command takes. A group of options is a dataclass whose fields are options,
+# or it names its `parameters`. A command takes the group as one parameter; Typer is shown the
 # options in its place.
 
 Documented = Mapping[str, tuple[str, str]]  # the metavar, the help

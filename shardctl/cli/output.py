@@ -478,7 +478,7 @@ def verb_formats(module: str, verb: str, *, pictures: bool = False) -> dict[str,
 
 def as_svg(answer: tuple[Any, ...], *_: object) -> Iterator[str]:
     """Return the pictures of an answer that has some."""
-    pictures = _function("draw.drawers:pictures_of")(*answer)
+    pictures = _function("draw.picture:pictures_of")(*answer)
     return _inert_lines(_function("draw.svg:svg_file")(pictures))
 
 

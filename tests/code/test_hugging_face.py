@@ -13,7 +13,7 @@ from shardctl.order.loader_order import LoaderOrder
 from shardctl.order.plan_order import plan_order
 from shardctl.verbs.simulate.answer import simulate
 from shardctl.verbs.simulate.code import simulate_python
-from tests.verbs.lint.rules.rule_cases import dataset
+from tests.verbs.lint.lint_cases import dataset
 
 WAYS: list[tuple[str, dict[str, Any]]] = [
     ("train", {"shuffle_seed": 3}),

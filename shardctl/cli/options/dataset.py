@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol
 
 from shardctl.base.phrase import option_name
 from shardctl.base.text import choices, printable, public_url
-from shardctl.cli.completion import values as completion
+from shardctl.cli import completion
 from shardctl.cli.options.shared import Flag, Text, option
 from shardctl.cli.output import DATASET, say, warn
 from shardctl.errors import (
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from shardctl.settings.read_settings import ReadSettings
 
 
+_Refs = Annotated[list[str] | None, option("--dataset", "-d", offered=completion.datasets)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class DatasetOptions:
     """Which dataset.
@@ -43,9 +46,7 @@ class DatasetOptions:
 
     panel: ClassVar[str] = DATASET
 
-    dataset: Annotated[list[str] | None, option("--dataset", "-d", offered=completion.datasets)] = (
-        None
-    )
+    dataset: _Refs = None
     data_dir: Text = None
     no_cache: Flag = False
     # No option: whether the built-in dataset is no answer, see `_keeps`.

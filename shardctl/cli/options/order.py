@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from shardctl.cli.completion import values as completion
+from shardctl.cli import completion
 from shardctl.cli.options.dataset import setting_in_words
 from shardctl.cli.options.shared import whole_number
 from shardctl.cli.output import HOSTS, LOADER, ORDER

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.base.text import choices, nearest_first
-from shardctl.cli.completion import values as completion
+from shardctl.cli import completion
 from shardctl.cli.output import CHOICES, OPTION, OUTPUT
 from shardctl.errors import UsageError
 

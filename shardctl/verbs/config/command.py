@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.places import all_in_force
 from shardctl.cli.output import Formats, OutputOptions, verb_formats, warn
 from shardctl.errors import ShardctlError, UnnamedDatasetError
-from shardctl.verbs.lint.options import LintOptions
+from shardctl.verbs.config.options import all_in_force
+from shardctl.verbs.lint.command import LintOptions
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shardctl.cli.completion import values as completion
+from shardctl.cli import completion
 from shardctl.cli.options.dataset import (
     DatasetOptions,
     chosen_dataset,

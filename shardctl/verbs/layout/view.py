@@ -53,7 +53,7 @@ def layout_table(layout: Layout, screen: Screen) -> Iterator[str]:
         yield "\n"
         yield from _shard_table(split, screen)
     if screen.pictures:  # else NumPy is not loaded
-        from shardctl.draw.drawers import picture_lines
+        from shardctl.draw.picture import picture_lines
 
         yield "\n"
         yield from picture_lines(layout, screen)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shardctl.cli.completion import values as completion
+from shardctl.cli import completion
 from shardctl.cli.options.dataset import DatasetOptions, project_here
 from shardctl.cli.options.shared import Text, argument, flag
 from shardctl.cli.output import Formats, OutputOptions, verb_formats, warn

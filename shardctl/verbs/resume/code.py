@@ -7,11 +7,10 @@ the plan is made, or read from its file, in the program that reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from string import Template
-from types import MappingProxyType
 
 from shardctl.code import reader
 from shardctl.code.pipeline import order_module, stage_code
@@ -275,50 +274,25 @@ def _how(plan: ResumePlan) -> dict[str, str]:
 # first weights learns by the same rule in all of them, so that one can be held against the other.
 
 
-@dataclass(frozen=True, kw_only=True)
-class Framework:
-    """The parts of a script behind its `position`.
+# Of each framework what it imports besides TensorFlow, TFDS and shardctl.tfds. The parts of its
+# script lie in `scripts`: a model and its loss for `num_pixels` numbers and `num_classes` labels;
+# what restores, trains and saves, from `$step` on, counted over all epochs, in Keras from `$epoch`
+# of `$epochs`. `prepare` is for images with labels; others are refused before training.
+FRAMEWORKS: dict[str, tuple[str, ...]] = {
+    "loop": ("import keras",),
+    "keras": ("import keras",),
+    "flax": (
+        "import optax",
+        "import orbax.checkpoint as ocp",
+        "from flax import nnx",
+        "import shardctl.orbax",
+    ),
+}
 
-    Where they begin is `$step`, counted over all epochs, and in Keras `$epoch` of `$epochs`.
 
-    imports: besides those of TensorFlow, TFDS and shardctl.tfds.
-    model: a model and its loss for examples of `num_pixels` numbers and `num_classes` labels.
-    train: what restores, trains and saves.
-    """
-
-    imports: tuple[str, ...]
-    model: str
-    train: str
-
-
-def _part(name: str) -> str:
+def script_part(name: str) -> str:
+    """Return a part of a training script by the name of its file."""
     return (Path(__file__).parent / "scripts" / f"{name}.py.txt").read_text("utf-8")
-
-
-# For images with labels, of any size, also as plain tensors. Other examples are refused before
-# anything is trained.
-PREPARE = _part("prepare")
-
-_KERAS_MODEL = _part("keras_model")
-FRAMEWORKS: Mapping[str, Framework] = MappingProxyType(
-    {
-        "loop": Framework(imports=("import keras",), model=_KERAS_MODEL, train=_part("loop")),
-        "keras": Framework(imports=("import keras",), model=_KERAS_MODEL, train=_part("keras")),
-        "flax": Framework(
-            imports=(
-                "import optax",
-                "import orbax.checkpoint as ocp",
-                "from flax import nnx",
-                "import shardctl.orbax",
-            ),
-            model=_part("flax_model"),
-            train=_part("flax"),
-        ),
-    }
-)
-
-
-# A plan to resume as a whole training script.
 
 
 def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) -> Iterator[str]:
@@ -336,17 +310,18 @@ def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) ->
         )
     if why is not None:
         raise UsageError(f"--for {framework}: {why}")
-    dataset, form = plan.instructions.dataset, FRAMEWORKS[framework]
-    builder = list(reader.builder(dataset))
+    builder = list(reader.builder(plan.instructions.dataset))
+    model = "flax_model" if framework == "flax" else "keras_model"
+    prepare = script_part("prepare")
     epoch = plan.settings.pass_index  # of fit; no other form knows it
-    train = Template(form.train).substitute(step=step, epoch=epoch, epochs=epoch + 1)
+    train = Template(script_part(framework)).substitute(step=step, epoch=epoch, epochs=epoch + 1)
     yield from module(
         _head(plan),
-        reader.imports([PREPARE, train, *builder], reader.BRIDGE, *form.imports),
+        reader.imports([prepare, train, *builder], reader.BRIDGE, *FRAMEWORKS[framework]),
         [*builder, *same_dataset(plan)],
         _position(plan, framework),
-        [*_yours(plan, framework), *PREPARE.splitlines()],
-        form.model.splitlines(),
+        [*_yours(plan, framework), *prepare.splitlines()],
+        script_part(model).splitlines(),
         train.splitlines(),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import takewhile
+from itertools import dropwhile
 from typing import Any, Literal
 
 import numpy as np
@@ -39,7 +39,7 @@ from shardctl.spec.host import Host
 from shardctl.spec.host_reads import SharedReads
 from shardctl.spec.reads import Reads, joined, reads_of
 from shardctl.stages import stages as tf_stages
-from shardctl.stages.part import Part, Stage
+from shardctl.stages.part import Part
 from shardctl.stages.pipelines import parts_of, with_changed
 from shardctl.stages.stages import Batch, Shuffle, Unbatch
 from shardctl.stages.text import text_of_part
@@ -118,18 +118,16 @@ def left_by_example(
     if not first.has_epochs:
         epochs = range(epochs.start, first.num_epochs)
     _check_countable(first, len(epochs))
-    shape = (len(epochs), first.codes.num_codes)
-    done, left = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+    done = np.zeros((len(epochs), first.codes.num_codes), np.int32)
+    left = np.zeros_like(done)
     for order, undropped, count, stop in zip(orders, whole, counts, stops, strict=True):
-        own = np.zeros(shape, np.int32)
-        _count(order, count, epochs, own, progress)
+        own = _times_read(order, count, epochs, progress)
         done += own
-        if stop is None or count == order.num_examples:
-            continue
-        of_host = np.zeros(shape, np.int32)
-        _count(undropped, undropped.num_examples, epochs, of_host, progress)
-        begins = stop.start - epochs.start
-        left[begins:] += np.maximum(of_host[begins:] - own[begins:], 0)
+        if stop is not None and count < order.num_examples:
+            of_host = _times_read(undropped, undropped.num_examples, epochs, progress)
+            begins = stop.start - epochs.start
+            left[begins:] += np.maximum(of_host[begins:] - own[begins:], 0)
+    # How often each example is in what the spec reads, which overlapping ranges read again.
     times = np.zeros(first.codes.num_codes + 1, np.int32)
     rows = reads_of(first.dataset, first.ranges)
     starts = first.codes.first_codes(rows)
@@ -183,14 +181,16 @@ def _epochs_at(order: Order, count: int, progress: Progress) -> range | None:
     return range(first, max(first, last) + 1)
 
 
-def _count(order: Order, stop: int, epochs: range, counts: Int32s, progress: Progress) -> None:
-    """Add up how often an order hands out each example of `epochs` before a position."""
+def _times_read(order: Order, stop: int, epochs: range, progress: Progress) -> Int32s:
+    """Return how often each example of `epochs` comes before a position, int32[epochs, codes]."""
+    counts = np.zeros((len(epochs), order.codes.num_codes), np.int32)
     for start, found in _in_pieces(order, stop):
         progress.advance(len(found))
         here = (found >= epochs.start) & (found < epochs.stop)
         if here.any():
             codes = order.read(start, start + len(found))
             np.add.at(counts, (found[here] - epochs.start, codes[here]), 1)
+    return counts
 
 
 def _reads_of_counts(order: Order, counts: Int32s) -> Reads:
@@ -271,21 +271,13 @@ def _hosts_of(part: Part) -> int | None:
 
 def _unshared(pipeline: tf_stages.Pipeline, hosts: int) -> list[tf_stages.Read]:
     """Return the readers of which each host gets everything."""
-    source = pipeline.source
     found: list[tf_stages.Read] = []
-    if isinstance(source, tf_stages.Read):
-        found = [] if _hosts_of(source) == hosts else [source]
-    elif isinstance(source, tf_stages.Shared):
-        found = _unshared(source.pipeline, hosts)
-    elif isinstance(
-        source, tf_stages.Zip | tf_stages.SampleFromDatasets | tf_stages.ChooseFromDatasets
-    ):
-        found = [read for one in source.inputs for read in _unshared(one, hosts)]
-    for stage in pipeline.stages:
-        if isinstance(stage, tf_stages.Concatenate):
-            found += _unshared(stage.other, hosts)
-        elif _hosts_of(stage) == hosts:
+    for part in (pipeline.source, *pipeline.stages):
+        found += [read for one in part.fed_by for read in _unshared(one, hosts)]
+        if _hosts_of(part) == hosts:
             found = []
+        elif isinstance(part, tf_stages.Read):
+            found.append(part)
     return found
 
 
@@ -297,19 +289,17 @@ def undropped(settings: ReadSettings) -> ReadSettings:
     if settings.drop_remainder:
         return replace(settings, drop_remainder=False)
     pipeline = stages_of(settings)
-    behind = list(takewhile(_hands_on, reversed(pipeline.stages)))
-    before = pipeline.stages[: len(pipeline.stages) - len(behind)]
-    if not before or not isinstance(before[-1], tf_stages.Batch) or not before[-1].drop_remainder:
+    stages = list(pipeline.stages)
+    kept = dropwhile(lambda at: isinstance(stages[at], _HANDS_ON), reversed(range(len(stages))))
+    last = next(kept, None)
+    stage = None if last is None else stages[last]
+    if last is None or not isinstance(stage, Batch) or not stage.drop_remainder:
         return settings
-    last = replace(before[-1], drop_remainder=False)
-    stages = (*before[:-1], last, *reversed(behind))
-    return replace(settings, stages=replace(pipeline, stages=stages))
+    stages[last] = replace(stage, drop_remainder=False)
+    return replace(settings, stages=replace(pipeline, stages=tuple(stages)))
 
 
-def _hands_on(stage: Stage) -> bool:
-    return isinstance(stage, tf_stages.Map | tf_stages.Prefetch | tf_stages.WithOptions)
-
-
+_HANDS_ON = (tf_stages.Map, tf_stages.Prefetch, tf_stages.WithOptions)
 HostsMode = Literal["exactly-once", "at-most-once", "at-least-once"]
 
 
@@ -387,27 +377,23 @@ def resume_on_hosts(
         found = left_by_example([one.order for one in planned], full, counts)
         settings = replace(first.settings, host=None, stages=settings.stages)
     last, follow = found.epochs[-1], found.num_further_epochs
-    fields: dict[str, Any] = {"mode": "exactly-once"}
     if first.has_readings:
-        # Epochs to follow come before the batches, which may run from one into the next.
         shares = even_shares(found.reads, to_hosts)
         fields, sizes = _of_reader(planned[0], settings, found, to_hosts, mode)
-        whole = np.array([share.num_examples for share in shares]) + sizes
-        dropped = whole - _kept(whole, fields["after_read"])
+        calls = fields["after_read"]
     else:
         # What the hosts have left is a list without an order of its own; epochs that nobody has
         # begun are read as the pipeline of a new host has them.
         shares = _shares_of_sources(found.reads, to_hosts)
-        whole = np.array([share.num_examples for share in shares])
-        fields["after_read"] = _calls_behind(settings)
-        dropped, sizes = whole - _kept(whole, fields["after_read"]), np.zeros_like(whole)
+        calls, sizes = _calls_behind(settings), np.zeros(to_hosts, np.int64)
+        follows = [ConcatenateCall(first_epoch=last + 1, last_epoch=last + follow)] * bool(follow)
+        fields = {"mode": "exactly-once", "after_read": (*calls, *follows)}
         for index in range(to_hosts if follow else 0):
             one = planned[0].with_settings(as_host(settings, index, to_hosts, of=hosts))
             sizes[index] = num_after(one.order, last)
-        whole = whole + sizes
-        if follow:
-            call = ConcatenateCall(first_epoch=last + 1, last_epoch=last + follow)
-            fields["after_read"] = (*fields["after_read"], call)
+    own = np.array([share.num_examples for share in shares])
+    # Epochs of the reader come before the batches, which may run from one into the next.
+    dropped = _dropped(own + sizes if first.has_readings else own, calls)
     if not settings.reader.on_tf_data:
         advice = _of_library(settings, last, follow, to_hosts)
         fields |= {"after_read": (), "continued_by": "loader", "advice": advice}
@@ -418,7 +404,7 @@ def resume_on_hosts(
         consumed=sum(counts),
         epoch=last,
         remaining=found.reads.num_examples,
-        remaining_total=int((whole - dropped).sum()),
+        remaining_total=int((own + sizes - dropped).sum()),
         num_further_epochs=follow,
         from_consumed=tuple(counts),
         hosts=shares,
@@ -462,11 +448,11 @@ def _of_library(settings: ReadSettings, last: int, follow: int, to_hosts: int) -
         return (rest,)
     first, end = settings.pass_index + last + 1, settings.pass_index + last + follow
     which = f"epoch {first}" if follow == 1 else f"epochs {first} to {end}"
-    return (
-        rest,
+    then = (
         f"then {which}, whole: the loader as it was, on {to_hosts} hosts; where its epoch counts "
-        f"in the order (set_epoch, num_epochs) it begins with {first}",
+        f"in the order (set_epoch, num_epochs) it begins with {first}"
     )
+    return (rest, then)
 
 
 def _warnings(
@@ -508,8 +494,7 @@ def _calls_behind(settings: ReadSettings) -> tuple[AfterRead, ...]:
             seed = stage.seed if isinstance(stage.seed, int) else None
             calls.append(ShuffleCall(buffer_size=stage.buffer, seed=seed))
         elif isinstance(stage, Batch):
-            call = BatchCall(batch_size=stage.size, drop_remainder=stage.drop_remainder)
-            calls.append(call)
+            calls.append(BatchCall(batch_size=stage.size, drop_remainder=stage.drop_remainder))
         elif isinstance(stage, Unbatch):
             calls = [call for call in calls if not isinstance(call, BatchCall)]
     return tuple(calls)
@@ -524,18 +509,12 @@ def _shares_of_sources(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
     if len(of_splits) < 2:
         return even_shares(reads, num_hosts)
     # The first hosts take what does not divide, so that every other source begins with the last.
+    shares = [each if place % 2 == 0 else each[::-1] for place, each in enumerate(of_splits)]
     return tuple(
         HostShare(
-            index=index,
-            count=num_hosts,
-            instructions=_spread(
-                [
-                    shares[index if place % 2 == 0 else num_hosts - 1 - index].instructions
-                    for place, shares in enumerate(of_splits)
-                ]
-            ),
+            index=index, count=num_hosts, instructions=_spread([one.instructions for one in each])
         )
-        for index in range(num_hosts)
+        for index, each in enumerate(zip(*shares, strict=True))
     )
 
 
@@ -562,10 +541,11 @@ def _refuse_epochs(order: ReaderOrder, follow: int, to_hosts: int) -> None:
     )
 
 
-def _kept(each: Int64s, calls: Sequence[AfterRead]) -> Int64s:
-    """Return how many of its examples (int64[hosts]) each host hands out in whole batches."""
+def _dropped(each: Int64s, calls: Sequence[AfterRead]) -> Int64s:
+    """Return how many of its examples (int64[hosts]) each host drops, in no whole batch."""
     batch = next((one for one in reversed(calls) if isinstance(one, BatchCall)), None)
-    return each - each % batch.batch_size if batch is not None and batch.drop_remainder else each
+    drops = batch is not None and batch.drop_remainder
+    return each % batch.batch_size if batch is not None and drops else np.zeros_like(each)
 
 
 def _counts(

@@ -162,7 +162,7 @@ def test_errors_are_one_line(
 
 
 def test_a_shell_offers_files_and_their_functions(script: str) -> None:
-    from shardctl.cli.completion.values import functions
+    from shardctl.cli.completion import functions
 
     assert functions("tr") == ["train.py:"]
     assert functions("train.py:f") == ["train.py:files", "train.py:fails"]

@@ -19,8 +19,8 @@ from shardctl.spec.host import Host
 from shardctl.spec.reads import reads_of
 from shardctl.spec.subsplit import SplitRange
 from shardctl.verbs.resume.apply_plan import applied
-from shardctl.verbs.resume.rest_of_epoch import even_shares
 from shardctl.verbs.resume.hosts import resume_on_hosts
+from shardctl.verbs.resume.rest_of_epoch import even_shares
 from tests.cases import FUZZ, check_cases
 from tests.order.order_cases import read_settings
 from tests.strategies import shard_lengths

@@ -11,8 +11,8 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.verbs.resume.answer import resume
-from shardctl.verbs.resume.stopped_hosts import num_read_of, stopped_hosts
 from shardctl.verbs.resume.hosts import old_orders, resume_on_hosts
+from shardctl.verbs.resume.stopped_hosts import num_read_of, stopped_hosts
 from tests.verbs.resume.plan_cases import TOY
 
 
