@@ -92,7 +92,7 @@ def module(*parts: Iterable[str]) -> Iterator[str]:
         yield "".join(f"{line}\n" for line in lines)
 
 
-# What each host mode is in code: the calls of `tfds/stage_calls.py`, written down.
+# What each host mode is in code: the calls of `tfds/training/pipeline.py`, written down.
 
 
 class HostCode(NamedTuple):

@@ -21,8 +21,8 @@ from shardctl.loaders.loader import LOADERS, Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.quality import ways
-from shardctl.verbs.verify.file_checks import file_path
+from shardctl.verbs.quality import loaders as ways
+from shardctl.verbs.verify.verify_files import file_path
 
 _COLUMN = "index"
 # What `split_dataset_by_node` calls the ways to share.

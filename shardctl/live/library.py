@@ -14,7 +14,7 @@ from shardctl.loaders.loader import Loader, LoaderCall, Stop, missing
 from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.quality.ways import Way
+from shardctl.verbs.quality.loaders import Way
 
 DATA_LOADER = "from torch.utils.data import DataLoader"
 _REST_OF_BATCHES = '''\

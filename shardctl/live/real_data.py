@@ -27,9 +27,9 @@ from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.metadata.loader_versions import installed_version
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.spec.subsplit import Resolved
-from shardctl.stores.stores import is_remote
+from shardctl.stores.paths import is_remote
 from shardctl.verbs.verify.answer import BUDGETS, Source, Take
-from shardctl.verbs.verify.file_checks import (
+from shardctl.verbs.verify.verify_files import (
     FileChecks,
     check_files_read,
     file_path,

@@ -14,7 +14,7 @@ from shardctl.live.library import DATA_LOADER, OfDataLoader, Source, refused
 from shardctl.loaders.loader import Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.quality import ways
+from shardctl.verbs.quality import loaders as ways
 
 
 class Torch(OfDataLoader):

@@ -34,10 +34,18 @@ from shardctl.metadata.names import (
     parse_dataset_name,
 )
 from shardctl.metadata.project_file import Project
-from shardctl.stores.anywhere import is_file, is_folder
-from shardctl.stores.file_text import absolute, working_folder
-from shardctl.stores.remote_path import AnyPath, RemotePath, path_of, way_below
-from shardctl.stores.stores import A_SLASH_LOST, has_lost_a_slash, is_remote
+from shardctl.stores.paths import (
+    A_SLASH_LOST,
+    AnyPath,
+    RemotePath,
+    absolute,
+    has_lost_a_slash,
+    is_remote,
+    path_of,
+    way_below,
+    working_folder,
+)
+from shardctl.stores.stores import is_file, is_folder
 
 ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
 DEFAULT_DATASET = "imagenet2012"

@@ -20,10 +20,9 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files import fields
-from shardctl.files.json_text import read_json
-from shardctl.stores.anywhere import answers, files_in, is_file, subfolders
-from shardctl.stores.file_text import absolute
-from shardctl.stores.remote_path import AnyPath, RemotePath, way_below
+from shardctl.files.parse import read_json
+from shardctl.stores.paths import AnyPath, RemotePath, absolute, way_below
+from shardctl.stores.stores import answers, files_in, is_file, subfolders
 
 if TYPE_CHECKING:
     from shardctl.dataset.element_size import ExampleSize

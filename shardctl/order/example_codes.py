@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import posixpath
 import re
@@ -194,10 +193,8 @@ class ExampleCodes:
         except ValueError:
             found = self._places_of_files.get(name, [])
         if len(found) > 1:  # files of one name in several folders: the one that is read is meant
-            columns = [
-                zip(one.split.tolist(), one.shard.tolist(), strict=True) for one in self.given
-            ]
-            read = set(itertools.chain.from_iterable(columns))
+            columns = [(one.split.tolist(), one.shard.tolist()) for one in self.given]
+            read = {file for column in columns for file in zip(*column, strict=True)}
             found = [file for file in found if file in read] or found
         if len(found) > 1:
             several = " and ".join(dict.fromkeys(splits[index].name for index, _ in found))

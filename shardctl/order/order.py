@@ -34,7 +34,7 @@ Over = Callable[[range], Iterable[int]]
 ContinuedBy = Literal["file_instructions", "shardctl.tfds", "loader"]
 
 
-def _ignore(count: int) -> None:
+def ignore(count: int) -> None:
     """Take a report that nobody wants."""
 
 
@@ -330,7 +330,7 @@ class Order(ABC):
         return self.reads
 
     @checked
-    def consumed(self, stop: int, advance: Callable[[int], None] = _ignore) -> list[int]:
+    def consumed(self, stop: int, advance: Callable[[int], None] = ignore) -> list[int]:
         """Return how many of the first `stop` examples come from each of `sources`."""
         self._check_range(0, stop)
         advance(stop)

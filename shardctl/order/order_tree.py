@@ -12,7 +12,7 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.dataset.dataset import Dataset
-from shardctl.order.order import Order
+from shardctl.order.order import Order, ignore
 
 CELL_SIZE = 4096  # ids; 2 ns an id with SHA instructions, a tenth more than in one piece
 MAX_LEAVES = 512
@@ -114,10 +114,8 @@ def differing_blocks(one: HashTree, other: HashTree) -> tuple[int, list[int]]:
 
 def _parents(nodes: Sequence[bytes]) -> list[bytes]:
     left, right = nodes[::2], nodes[1::2]
-    parents = [
-        hashlib.sha256(b"node" + one + other).digest()[:DIGEST_BYTES]
-        for one, other in zip(left, right, strict=False)
-    ]
+    pairs = zip(left, right, strict=False)
+    parents = [hashlib.sha256(b"node" + a + b).digest()[:DIGEST_BYTES] for a, b in pairs]
     return [*parents, *left[len(right) :]]
 
 
@@ -127,16 +125,12 @@ def _root(nodes: Sequence[bytes]) -> bytes:
     return nodes[0]
 
 
-def _ignore(count: int) -> None:
-    """Take a report that nobody wants."""
-
-
 def tree_of(
     order: Order,
     splits: SplitIds,
     *,
     version: int = NEWEST,
-    advance: Callable[[int], None] = _ignore,
+    advance: Callable[[int], None] = ignore,
 ) -> HashTree:
     """Return the hash tree over an order; `advance` is told how many positions are done.
 

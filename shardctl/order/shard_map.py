@@ -287,33 +287,19 @@ def _visits(order: Order, start: int, stop: int, most: int) -> list[Visit]:
     # The ids that do not follow the one before them, counted up to each position.
     jumps = np.concatenate([[0], np.cumsum(np.diff(ids) != 1)])
     names = [split.name for split in order.dataset.splits]
-    columns = (
-        positions[firsts],
-        epochs[firsts],
-        blocks.slots[firsts],
-        blocks.splits[firsts],
-        blocks.shards[firsts],
-        ids[firsts],
-        ids[stops - 1],
-        stops - firsts,
-        jumps[stops - 1] == jumps[firsts],
-    )
-    return [
-        Visit(
-            position=position,
-            epoch=epoch,
-            slot=None if slot < 0 else slot,
-            split=names[split],
-            shard=shard,
-            first_id=first_id,
-            last_id=last_id,
-            count=count,
-            is_run=is_run,
-        )
-        for position, epoch, slot, split, shard, first_id, last_id, count, is_run in zip(
-            *(column.tolist() for column in columns), strict=True
-        )
-    ]
+    columns = {
+        "position": positions[firsts].tolist(),
+        "epoch": epochs[firsts].tolist(),
+        "slot": [None if slot < 0 else slot for slot in blocks.slots[firsts].tolist()],
+        "split": [names[split] for split in blocks.splits[firsts].tolist()],
+        "shard": blocks.shards[firsts].tolist(),
+        "first_id": ids[firsts].tolist(),
+        "last_id": ids[stops - 1].tolist(),
+        "count": (stops - firsts).tolist(),
+        "is_run": (jumps[stops - 1] == jumps[firsts]).tolist(),
+    }
+    rows = zip(*columns.values(), strict=True)
+    return [Visit(**dict(zip(columns, row, strict=True))) for row in rows]
 
 
 # Hosts or shards in so few groups that each can be seen.

@@ -26,8 +26,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import of_one_reader, settings_of_read, stages_of
 from shardctl.spec.subsplit import Resolved, SplitRange, default_spec, resolve_subsplit
 from shardctl.stages import stages as ast
-from shardctl.stages.part import Source
-from shardctl.stages.pipelines import readers_of, sources_of
+from shardctl.stages.pipelines import parts_of, readers_of, sources_of
 from shardctl.stages.text import text_of
 
 
@@ -253,22 +252,9 @@ def resolved_reading(dataset: Dataset, spec: str | None, settings: ReadSettings)
 PER_SECOND = 1_000_000  # examples of a mixture or a filter, which are followed one by one
 _MOST_READINGS = 1 << 22  # each an iterator with seeds of its own, a kilobyte
 
+# Parts of which each example is counted.
+_COUNTED = (ast.Filter, ast.SampleFromDatasets, ast.ChooseFromDatasets)
 _LESS = "end the stages earlier with take(N), or read a part as train[:1%]"
-
-
-@dataclass(kw_only=True)
-class _Extent:
-    """At most how many examples a pipeline hands out, in elements of how many, and of what.
-
-    readings: how often a dataset of it is read. counted: whether that takes a count of each
-    example. seeded: whether each reading takes seeds.
-    """
-
-    examples: float
-    width: float = 1
-    readings: float = 1
-    counted: bool = False
-    seeded: bool = False
 
 
 def progress_of(
@@ -281,66 +267,55 @@ def progress_of(
     Raises:
         UsageError: it would take more than a day, or more memory than there is.
     """
-    extent = _extent(stages, sizes)
-    passes = pass_index + 1
-    readings = extent.readings * passes
-    if extent.seeded and readings != inf and readings > _MOST_READINGS:
+    parts, passes = list(parts_of(stages)), pass_index + 1
+    takes_seeds = any(
+        part.reshuffle is not False
+        if isinstance(part, ast.Shuffle)
+        else isinstance(part, ast.Read) and part.settings
+        for part in parts
+    )
+    examples, _, readings = _extent(stages, sizes)
+    readings *= passes
+    if takes_seeds and _MOST_READINGS < readings < inf:
         raise refused(
             "{stages} read a dataset {:,} times, each with seeds of its own, and more than "
             "{:,} times is refused; repeat it less often",
             int(readings),
             _MOST_READINGS,
         )
-    if extent.examples != inf and extent.examples > INT64_MAX:
+    if INT64_MAX < examples < inf:
         raise refused("{stages} repeat too often: positions go up to {}", INT64_MAX)
-    total = extent.examples * passes if extent.counted and extent.examples != inf else 0
-    if not total:
+    is_counted = any(isinstance(part, _COUNTED) for part in parts)
+    if not is_counted or examples in (0, inf):
         return None
-    return Progress(
-        None, "examples of the stages", int(total), per_second=PER_SECOND, instead=_LESS
-    )
+    total = int(examples * passes)
+    return Progress(None, "examples of the stages", total, per_second=PER_SECOND, instead=_LESS)
 
 
-def _extent(pipeline: ast.Pipeline, sizes: Mapping[ast.Read, int]) -> _Extent:
-    found = _source_extent(pipeline.source, sizes)
+def _extent(pipeline: ast.Pipeline, sizes: Mapping[ast.Read, int]) -> tuple[float, float, float]:
+    """Return at most how many examples are handed out, in elements of how many; and readings.
+
+    That is how often a dataset of it is read.
+    """
+    source, examples, width, readings = pipeline.source, inf, 1.0, 1.0
+    if isinstance(source, ast.Read):
+        examples = sizes[source]
+    elif source.fed_by:
+        several, widths, times = zip(*(_extent(one, sizes) for one in source.fed_by), strict=True)
+        examples, width, readings = sum(several), sum(widths), max(times)
     for stage in pipeline.stages:
         match stage:
             case ast.Repeat():
-                times = inf if stage.count is None else stage.count
-                found.examples *= times if found.examples else 0
-                found.readings *= times if found.readings else 0
+                often = inf if stage.count is None else stage.count
+                examples, readings = examples * often if examples else 0, readings * often
             case ast.Batch():
-                found.width *= stage.size
+                width *= stage.size
             case ast.Take() if stage.count >= 0:
-                found.examples = min(found.examples, stage.count * found.width)
+                examples = min(examples, stage.count * width)
                 # Of what has no end, as often as there are examples left of it at most.
-                found.readings = min(found.readings, max(1.0, found.examples))
+                readings = min(readings, max(1.0, examples))
             case ast.Concatenate():
-                both = [found, _extent(stage.other, sizes)]
-                found = _together(both, width=max(part.width for part in both))
-            case ast.Shuffle():
-                found.seeded |= stage.reshuffle is not False
-            case ast.Filter():
-                found.counted = True
-    return found
-
-
-def _source_extent(source: Source, sizes: Mapping[ast.Read, int]) -> _Extent:
-    if isinstance(source, ast.Read):
-        return _Extent(examples=sizes[source], seeded=bool(source.settings))
-    parts = [_extent(part, sizes) for part in source.fed_by]
-    if not parts:
-        return _Extent(examples=inf)
-    found = _together(parts, width=sum(part.width for part in parts))
-    found.counted |= isinstance(source, ast.SampleFromDatasets | ast.ChooseFromDatasets)
-    return found
-
-
-def _together(parts: Sequence[_Extent], *, width: float) -> _Extent:
-    return _Extent(
-        examples=sum(part.examples for part in parts),
-        width=width,
-        readings=max(part.readings for part in parts),
-        counted=any(part.counted for part in parts),
-        seeded=any(part.seeded for part in parts),
-    )
+                others, other_width, other_readings = _extent(stage.other, sizes)
+                examples += others
+                width, readings = max(width, other_width), max(readings, other_readings)
+    return examples, width, readings

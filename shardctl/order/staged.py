@@ -26,7 +26,7 @@ from shardctl.order.order import (
     Order,
     Origin,
     Over,
-    _ignore,
+    ignore,
 )
 from shardctl.order.reader_node import ElementKeys, ReaderNode
 from shardctl.order.reader_order import ReaderOrder
@@ -100,7 +100,7 @@ class StagedOrder(Order):
         if not self.is_endless:
             at_once = EVERYTHING if advance is None else _AT_ONCE
             while self._root.pull(at_once) == at_once:
-                (advance or _ignore)(at_once)
+                (advance or ignore)(at_once)
             if self._root.num_examples > INT64_MAX:
                 raise UsageError(f"the pipeline has more than {INT64_MAX} examples")
         # Without an end there is but a bound of what can be asked for.
@@ -197,32 +197,26 @@ class StagedOrder(Order):
                 "the pipeline has no end, so an example comes again and again; end it with a "
                 "stage, as in 'repeat | take(10_000)', or ask for positions"
             )
-        readings = [
-            (node, reading.number)
-            for node in self._nodes
-            for reading in node.iterations
-            if reading.pulled
-        ]
+        nodes = self._nodes
+        readings = [(node, one.number) for node in nodes for one in node.iterations if one.pulled]
         if len(readings) * len(codes) > MAX_POSITIONS:
             raise UsageError(
                 f"{len(codes)} examples in {len(readings)} readings have more than "
                 f"{MAX_POSITIONS} positions; ask for fewer"
             )
-        queries, tickets = [NONE], [NONE]
-        for place in over(range(len(readings))):
-            node, number = readings[place]
-            query, found = node.tickets_of(number, codes)
-            queries.append(query)
-            tickets.append(found)
-        which, position = self._root.places_of(np.concatenate(tickets))
-        return iter([(np.concatenate(queries)[which], position)])
+        found = [(NONE, NONE)]
+        for node, number in (readings[place] for place in over(range(len(readings)))):
+            found.append(node.tickets_of(number, codes))
+        queries, tickets = (np.concatenate(column) for column in zip(*found, strict=True))
+        which, position = self._root.places_of(tickets)
+        return iter([(queries[which], position)])
 
     def _epochs_at(self, positions: Int64s) -> Int64s:
         self._reach(int(positions.max()) + 1)
         return self._root.readings_at(positions)
 
     @checked
-    def consumed(self, stop: int, advance: Callable[[int], None] = _ignore) -> list[int]:
+    def consumed(self, stop: int, advance: Callable[[int], None] = ignore) -> list[int]:
         """Return how many of the first `stop` examples come from each of `sources`."""
         self._check_range(0, stop)
         counts = np.zeros(len(self.sources), np.int64)

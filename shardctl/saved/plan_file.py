@@ -20,7 +20,7 @@ from shardctl.base.text import choices, printable, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.documents import Document, to_json, to_yaml
-from shardctl.files.yaml_text import parse_document
+from shardctl.files.parse import parse_document
 from shardctl.loaders.loader import LoaderCall
 from shardctl.saved.head import assumed, identity_head, read_identity, read_split_sizes
 from shardctl.saved.resume_plan import (
@@ -37,7 +37,7 @@ from shardctl.saved.resume_plan import (
 from shardctl.settings.read_settings import settings_of_document
 from shardctl.spec.host import Host
 from shardctl.spec.reads import NamedFiles, Reads
-from shardctl.stores.file_text import read_file
+from shardctl.stores.stores import read_file
 from shardctl.tfdata.shuffle_seeds import KernelSeeds
 
 PLAN_VERSION = 1
@@ -87,13 +87,9 @@ def plan_fields(plan: ResumePlan) -> PlanDocument:
         "file_instructions": plan.instructions if listed else None,
     }
     if plan.hosts:
+        own = ("index", "count", "num_examples")
         document["hosts"] = [
-            {
-                "index": host.index,
-                "count": host.count,
-                "num_examples": host.num_examples,
-                "file_instructions": host.instructions,
-            }
+            {name: getattr(host, name) for name in own} | {"file_instructions": host.instructions}
             for host in plan.hosts
         ]
     document |= {
@@ -103,17 +99,16 @@ def plan_fields(plan: ResumePlan) -> PlanDocument:
         "mode": plan.mode,
         "exact": plan.exact,
     }
-    if plan.stop is not None:
-        document["stop"] = _record(plan.stop)
-    if plan.pending is not None:
-        document["pending"] = list(plan.pending)
-    for key, state in (
-        ("shuffle", plan.shuffle),
-        ("unseeded", plan.unseeded),
-        ("reader", plan.reader_state),
-    ):
+    states = {
+        "stop": plan.stop,
+        "pending": plan.pending,
+        "shuffle": plan.shuffle,
+        "unseeded": plan.unseeded,
+        "reader": plan.reader_state,
+    }
+    for key, state in states.items():
         if state is not None:
-            document[key] = _record(state)
+            document[key] = list(state) if isinstance(state, tuple) else _record(state)
     document["num_further_epochs"] = plan.num_further_epochs
     document["further_epochs"] = list(map(_record, plan.further_epochs))
     if plan.has_stages:
@@ -131,10 +126,8 @@ def plan_fields(plan: ResumePlan) -> PlanDocument:
 def _record(value: Any) -> PlanDocument:
     """Return a frozen value by its fields, kernel seeds as a pair of numbers."""
     found = {field.name: getattr(value, field.name) for field in dataclass_fields(value)}
-    return {
-        name: [one.seed, one.seed2] if isinstance(one, KernelSeeds) else one
-        for name, one in found.items()
-    }
+    pairs = {k: [v.seed, v.seed2] for k, v in found.items() if isinstance(v, KernelSeeds)}
+    return found | pairs
 
 
 def digest_of(document: Mapping[str, Any]) -> str:
@@ -178,7 +171,7 @@ def _add(digest: Any, reads: Reads) -> None:
             digest.update(np.ascontiguousarray(part, "<i8"))
 
 
-# The calls behind the reader in a plan file: values, and the words that older files have.
+# The calls behind the reader in a plan file.
 
 _KINDS = {kind.call: kind for kind in CALLS}
 
@@ -186,7 +179,7 @@ _KINDS = {kind.call: kind for kind in CALLS}
 def call_record(call: AfterRead) -> dict[str, Any]:
     """Return a call as a mapping; `skip_instructions` stands there where it is not 0.
 
-    >>> call_record(read_call("shard(3, 1)"))
+    >>> call_record(read_call({"call": "shard", "num_shards": 3, "index": 1}))
     {'call': 'shard', 'num_shards': 3, 'index': 1}
     """
     if isinstance(call, LoaderCall):
@@ -198,38 +191,22 @@ def call_record(call: AfterRead) -> dict[str, Any]:
 
 
 def read_call(value: object) -> TfCall:
-    """Return the call that a mapping describes, or that older plan files say in words.
+    """Return the call that a mapping describes.
 
-    >>> read_call({"call": "take", "count": 4}), read_call("take(4)")
-    (TakeCall(count=4), TakeCall(count=4))
+    >>> read_call({"call": "take", "count": 4})
+    TakeCall(count=4)
 
     Raises:
         DatasetError: a call that no plan has.
     """
     what = "a call of after_read"
-    record = _of_words(value) if isinstance(value, str) else fields.mapping(value, what)
-    kind = _KINDS.get(str(record.get("call")))
+    record = dict(fields.mapping(value, what))
+    name = record.pop("call", None)
+    kind = _KINDS.get(str(name))
     if kind is None:
-        raise DatasetError(
-            f"{what}: {fields.shown(record.get('call'))}; there are {choices(_KINDS)}"
-        )
-    arguments = {key: found for key, found in record.items() if key != "call"}
-    call: TfCall = fields.record(kind, arguments, f"after_read.{kind.call}")
-    if isinstance(value, str) and str(call) != value:
-        raise DatasetError(f"after_read holds calls, not {fields.shown(value)}")
+        raise DatasetError(f"{what}: {fields.shown(name)}; there are {choices(_KINDS)}")
+    call: TfCall = fields.record(kind, record, f"after_read.{kind.call}")
     return call
-
-
-def _of_words(text: str) -> dict[str, object]:
-    """Return the mapping of a call that was written as text, as all were in older files."""
-    name = text.partition("(")[0]
-    if name not in _KINDS:
-        raise DatasetError(f"after_read holds calls, not {fields.shown(text)}")
-    words = re.findall(r"-?[0-9]{1,19}|None", text)
-    values = [None if word == "None" else int(word) for word in words]
-    names = [field.name for field in dataclass_fields(_KINDS[name])]
-    of_batch = {"drop_remainder": text.endswith("=True)")} if "drop_remainder" in names else {}
-    return {"call": name, **dict(zip(names, values, strict=False)), **of_batch}
 
 
 # A plan to resume as the plan file: JSON or YAML, an instruction a line, for a million as well.
@@ -323,21 +300,13 @@ def plan_from_document(document: object, *, source: str) -> ResumePlan:
 
 
 def _check_kind(document: Mapping[str, object]) -> None:
-    kind = document.get("kind")
+    kind, version = document.get("kind"), document.get("format_version")
     if kind != PLAN_KIND:
         what = "not a plan" if kind is None else f"the answer of {quoted(kind)}"
         raise DatasetError(f"this is {what}; a plan is written by resume --output FILE")
-    if document.get("format_version") != PLAN_VERSION:
-        raise DatasetError(
-            f"format_version {fields.shown(document.get('format_version'))}: "
-            f"this shardctl reads plans of version {PLAN_VERSION}"
-        )
-    pipeline = document.get("pipeline")
-    if DIGEST not in document and isinstance(pipeline, Mapping) and "loader" in pipeline:
-        raise DatasetError(
-            f"this plan of the loader {fields.shown(pipeline['loader'])} has no digest: an older "
-            "shardctl wrote it, which read none back, or it was cut off; make it anew"
-        )
+    if version != PLAN_VERSION:
+        said = f"this shardctl reads plans of version {PLAN_VERSION}"
+        raise DatasetError(f"format_version {fields.shown(version)}: {said}")
     missing = [key for key in _REQUIRED if key not in document]
     if missing:
         raise DatasetError(f"the plan is cut off: it has no {choices(missing, 3)}")
@@ -380,47 +349,30 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
 
 def _check_derived(document: Mapping[str, object], plan: ResumePlan) -> None:
     """Check what a plan file says twice, for those who read it without shardctl."""
-    for key, other, value in (
-        ("exact", "mode", plan.exact),
-        ("read_config", "pipeline", plan.read_config),
-    ):
+    derived = {"exact": ("mode", plan.exact), "read_config": ("pipeline", plan.read_config)}
+    for key, (other, value) in derived.items():
         if document[key] != value:
             raise DatasetError(f"{key} is not what {other} comes to, {json.dumps(value)}")
     on_tf_data, by_bridge = plan.read_config is not None, plan.continued_by == "shardctl.tfds"
-    unlisted = document["file_instructions"] is None
-    left = {plan.remaining, plan.remaining_total}
-    unseeded = plan.unseeded is not None
-    for wrong, text in (
-        (
-            (plan.lists_rest or on_tf_data) is unlisted,
-            "file_instructions are null where those of a loader are too many alone",
-        ),
-        (
-            (plan.stop is None) != (on_tf_data or plan.from_seen or bool(plan.from_consumed)),
-            "stop is of a plan of another loader",
-        ),
-        (
-            ("continued_by" in document or plan.sources) and not plan.has_stages,
-            "continued_by or sources of a pipeline without stages",
-        ),
-        (
-            by_bridge and (plan.mode != "exact" or plan.num_instructions),
-            f"continued_by {plan.continued_by} is exact, without file instructions",
-        ),
-        (WITHOUT_END in left and len(left) > 1, "remaining of a pipeline without end"),
-        (
-            not by_bridge and not plan.has_end,
-            "file instructions of a pipeline without end",
-        ),
-        (
-            (plan.mode in UNSEEDED_MODES) != unseeded,
-            f"mode {plan.mode} {'with' if unseeded else 'without'} a buffer that is unseeded",
-        ),
-        (
-            unseeded and not plan.settings.buffer_is_open,
-            f"mode {plan.mode} of a pipeline whose buffer has a seed, or is none",
-        ),
-    ):
+    unlisted, unseeded = document["file_instructions"] is None, plan.unseeded is not None
+    has_no_stop = on_tf_data or plan.from_seen or bool(plan.from_consumed)
+    left, word = {plan.remaining, plan.remaining_total}, "with" if unseeded else "without"
+    faults = {
+        "file_instructions are null where those of a loader are too many alone": unlisted
+        is (plan.lists_rest or on_tf_data),
+        "stop is of a plan of another loader": (plan.stop is None) != has_no_stop,
+        "continued_by or sources of a pipeline without stages": not plan.has_stages
+        and ("continued_by" in document or plan.sources),
+        f"continued_by {plan.continued_by} is exact, without file instructions": by_bridge
+        and (plan.mode != "exact" or plan.num_instructions),
+        "remaining of a pipeline without end": WITHOUT_END in left and len(left) > 1,
+        "file instructions of a pipeline without end": not by_bridge and not plan.has_end,
+        f"mode {plan.mode} {word} a buffer that is unseeded": unseeded
+        is not (plan.mode in UNSEEDED_MODES),
+        f"mode {plan.mode} of a pipeline whose buffer has a seed, or is none": unseeded
+        and not plan.settings.buffer_is_open,
+    }
+    for text, wrong in faults.items():
         if wrong:
             raise DatasetError(text)
 
@@ -480,8 +432,6 @@ def _host(item: object, what: str, names: Mapping[str, int]) -> HostShare:
 
 # The file instructions of a plan file, checked one by one.
 
-_RECORD = ("filename", "split", "skip", "take", "examples_in_shard")
-
 
 def read_instructions(
     value: object, names: Mapping[str, int], what: str, *, more: tuple[str, ...] = ()
@@ -496,7 +446,7 @@ def read_instructions(
     """
     records = fields.items(value, what)
     with_shards = bool(records) and isinstance(records[0], dict) and "shard_index" in records[0]
-    keys = (*_RECORD, *more, *(("shard_index",) if with_shards else ()))
+    keys = (*_KEYS, *more, *(("shard_index",) if with_shards else ()))
     if not _are_alike(records, keys, names):
         number = next(i for i, one in enumerate(records) if not _are_alike([one], keys, names))
         raise DatasetError(

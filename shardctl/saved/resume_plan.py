@@ -369,72 +369,69 @@ class ConsumedSource:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ShardCall:
+class TfCall:
+    """A call of tf.data; `words` say it as it would be typed."""
+
+    call: ClassVar[str]
+    words: ClassVar[str]
+
+    def __str__(self) -> str:
+        return self.words.format(self)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShardCall(TfCall):
     """`ds.shard(num_shards, index)` of what all but the first `skip_instructions` read.
 
     Those first ones hold examples of this host alone, which are not split among the hosts again.
     """
 
-    call: ClassVar[str] = "shard"
-
+    call = "shard"
+    words = "shard({0.num_shards}, {0.index})"
     num_shards: Whole
     index: Whole
     skip_instructions: Whole = 0
 
     def __str__(self) -> str:
-        words = f"shard({self.num_shards}, {self.index})"
-        if not self.skip_instructions:
-            return words
-        return (
-            f"{words} of all but the first {self.skip_instructions} instructions, "
-            "which are this host's alone"
-        )
+        words, skipped = self.words.format(self), self.skip_instructions
+        own = f" of all but the first {skipped} instructions, which are this host's alone"
+        return f"{words}{own}" if skipped else words
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ShuffleCall:
+class ShuffleCall(TfCall):
     """`ds.shuffle(buffer_size, seed)`: a buffer that is filled anew."""
 
-    call: ClassVar[str] = "shuffle"
-
+    call = "shuffle"
+    words = "shuffle({0.buffer_size}, seed={0.seed})"
     buffer_size: Whole
     seed: Whole | None
 
-    def __str__(self) -> str:
-        return f"shuffle({self.buffer_size}, seed={self.seed})"
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TakeCall:
+class TakeCall(TfCall):
     """`ds.take(count)`: the rest of a stream that has no end of its own."""
 
-    call: ClassVar[str] = "take"
-
+    call = "take"
+    words = "take({0.count})"
     count: Whole
-
-    def __str__(self) -> str:
-        return f"take({self.count})"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ConcatenateCall:
+class ConcatenateCall(TfCall):
     """`ds.concatenate` with each of the epochs `first_epoch` to `last_epoch`, both included."""
 
-    call: ClassVar[str] = "concatenate"
-
+    call = "concatenate"
+    words = "concatenate(epochs {0.first_epoch} to {0.last_epoch})"
     first_epoch: Whole
     last_epoch: Whole
 
-    def __str__(self) -> str:
-        return f"concatenate(epochs {self.first_epoch} to {self.last_epoch})"
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class BatchCall:
+class BatchCall(TfCall):
     """`ds.batch(batch_size, drop_remainder)`."""
 
-    call: ClassVar[str] = "batch"
-
+    call = "batch"
     batch_size: Whole
     drop_remainder: bool
 
@@ -443,8 +440,7 @@ class BatchCall:
         return f"batch({self.batch_size}{drop})"
 
 
-TfCall = ShardCall | ShuffleCall | TakeCall | ConcatenateCall | BatchCall
-CALLS: tuple[type[TfCall], ...] = get_args(TfCall)
+CALLS: tuple[type[TfCall], ...] = (ShardCall, ShuffleCall, TakeCall, ConcatenateCall, BatchCall)
 AfterRead = TfCall | LoaderCall
 
 

@@ -1,10 +1,11 @@
-"""Snapshot files: read as a snapshot, or refused with one line that says why."""
+"""Files that `diff` compares: snapshots, read and written here, and plans."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from shardctl.dataset.dataset import Split
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Block, Document, Words, to_json, to_yaml
-from shardctl.files.shard_files import files_field, files_of_field
-from shardctl.files.yaml_text import parse_document
+from shardctl.files.fields import files_field, files_of_field
+from shardctl.files.parse import parse_document
 from shardctl.order.order_tree import VERSIONS, HashTree, leaf_size
 from shardctl.saved.head import head, read_head
 from shardctl.saved.plan_file import PLAN_KIND, plan_fields, plan_from_document, read_instructions
@@ -31,7 +32,7 @@ from shardctl.saved.snapshot import (
 )
 from shardctl.stages.pipelines import readers_of
 from shardctl.stages.text import pipeline_of
-from shardctl.stores.file_text import read_file
+from shardctl.stores.stores import read_file
 
 _REWRITE = "write it anew with shardctl snapshot -o FILE"
 _MAX_NUM_SHARDS = 10_000_000
@@ -53,10 +54,10 @@ def snapshot_from_document(document: Mapping[str, object]) -> Snapshot:
     if "checksum" not in normal:
         raise DatasetError(f"the snapshot has no checksum: it is cut off or was edited; {_REWRITE}")
     try:
-        found = checksum(normal)
+        is_whole = normal["checksum"] == checksum(normal)
     except TypeError:  # keys that cannot be sorted, which no snapshot has
-        found = ""
-    if normal["checksum"] != found:
+        is_whole = False
+    if not is_whole:
         raise DatasetError(
             "the snapshot does not have the checksum it states: it was edited, merged or cut off; "
             f"restore it, or {_REWRITE}"
@@ -67,12 +68,12 @@ def snapshot_from_document(document: Mapping[str, object]) -> Snapshot:
 
 def _check_version(document: Mapping[str, object]) -> None:
     tree = document.get("tree")
-    versions: list[tuple[str, object, Sequence[int]]] = [
-        ("format version", document.get("format_version"), (FORMAT_VERSION,))
-    ]
-    if isinstance(tree, dict) and "version" in tree:
-        versions.append(("digests of version", tree["version"], VERSIONS))
-    for noun, value, known in versions:
+    digests = tree.get("version", 1) if isinstance(tree, dict) else 1
+    versions: dict[str, tuple[object, Sequence[int]]] = {
+        "format version": (document.get("format_version"), (FORMAT_VERSION,)),
+        "digests of version": (digests, VERSIONS),
+    }
+    for noun, (value, known) in versions.items():
         if type(value) is not int or value not in known:
             newest = isinstance(value, int) and value > max(known)
             age = "; a newer shardctl wrote it, install it" if newest else ""
@@ -141,12 +142,9 @@ def _tree(document: Mapping[str, Any]) -> HashTree:
         )
     version = fields.count(tree.get("version", 1), "the version of digests")
     leaves = tuple(_digests(tree.get(LEAVES[version]), 32, "a leaf"))
+    made = tuple(map(bytes.fromhex, leaves))
     try:
-        return HashTree(
-            num_examples=num_examples,
-            leaves=tuple(bytes.fromhex(leaf) for leaf in leaves),
-            version=version,
-        )
+        return HashTree(num_examples=num_examples, leaves=made, version=version)
     except ValueError as error:
         raise DatasetError(str(error)) from None
 
@@ -174,9 +172,10 @@ def _splits(value: object) -> Iterator[PinnedSplit]:
 
 
 def _split(name: str, record: Mapping[str, object]) -> PinnedSplit:
-    num_examples = fields.count(record.get("num_examples"), "num_examples")
-    num_shards = fields.count(record.get("num_shards"), "num_shards")
-    split = hashes = None
+    num_examples, num_shards = (
+        fields.count(record.get(key), key) for key in ("num_examples", "num_shards")
+    )
+    pinned = partial(PinnedSplit, name=name, num_examples=num_examples, num_shards=num_shards)
     if "shard_lengths" in record:
         if num_shards > _MAX_NUM_SHARDS:
             raise DatasetError(f"num_shards {num_shards} is more than {_MAX_NUM_SHARDS}")
@@ -190,15 +189,12 @@ def _split(name: str, record: Mapping[str, object]) -> PinnedSplit:
             split = Split(name=name, shard_lengths=_lengths(lengths, num_shards), files=files)
         if split.num_examples != num_examples:
             raise DatasetError(f"shard_lengths hold {split.num_examples}, not {num_examples}")
-    else:
-        size = fields.count(record.get("shards_per_digest"), "shards_per_digest")
-        digests = tuple(_digests(record.get("shard_digests"), 24, "a shard digest"))
-        if size < 1 or len(digests) != -(-num_shards // size):
-            raise DatasetError(f"{len(digests)} digests for {num_shards} shards, {size} each")
-        hashes = ShardHashes(size=size, digests=digests)
-    return PinnedSplit(
-        name=name, num_examples=num_examples, num_shards=num_shards, split=split, hashes=hashes
-    )
+        return pinned(split=split)
+    size = fields.count(record.get("shards_per_digest"), "shards_per_digest")
+    digests = tuple(_digests(record.get("shard_digests"), 24, "a shard digest"))
+    if size < 1 or len(digests) != -(-num_shards // size):
+        raise DatasetError(f"{len(digests)} digests for {num_shards} shards, {size} each")
+    return pinned(hashes=ShardHashes(size=size, digests=digests))
 
 
 def _lengths(value: object, num_shards: int) -> tuple[int, ...]:
@@ -254,15 +250,11 @@ def snapshot_document(snapshot: Snapshot) -> Document:
 
 
 def _split_document(pinned: PinnedSplit) -> Document:
-    document: Document = {
-        "name": pinned.name,
-        "num_examples": pinned.num_examples,
-        "num_shards": pinned.num_shards,
-    }
-    split = pinned.split
-    if split is not None:
-        lengths = list(lengths_in_words(split))
-        document["files"] = files_field(split.files)
+    own = ("name", "num_examples", "num_shards")
+    document: Document = {key: getattr(pinned, key) for key in own}
+    if pinned.split is not None:
+        lengths = list(lengths_in_words(pinned.split))
+        document["files"] = files_field(pinned.split.files)
         document["shard_lengths"] = EVEN if lengths == [EVEN] else lengths
     elif pinned.hashes is not None:
         document["shards_per_digest"] = pinned.hashes.size
@@ -301,21 +293,11 @@ def _checked(text: str, snapshot: Snapshot) -> str:
 # Files that can be compared: snapshots, and the plans of `plan` and `resume`.
 
 KINDS = (KIND, "plan", "resume")
-_CONFLICT = re.compile(rb"^(?:<{7}|={7}|>{7})(?: |\r?$)", re.MULTILINE)
 # What a plan file says besides how to resume, or says of its instructions.
-_NO_STATE = (
-    "format_version",
-    "kind",
-    "dataset",
-    "splits",
-    "refs",
-    "pipeline",
-    "file_instructions",
-    "hosts",
-    "num_pending_instructions",
-    "read_config",
-    "digest",
-    "advice",
+_NO_STATE = re.findall(
+    r"\w+",
+    "format_version kind dataset splits refs pipeline file_instructions hosts "
+    "num_pending_instructions read_config digest advice",
 )
 
 
@@ -355,16 +337,13 @@ def parse_comparable(data: bytes, *, source: str) -> Snapshot | PlanListing:
 def _parsed(data: bytes, shown: str) -> Mapping[str, object]:
     if not data.strip():
         raise DatasetError(f"{shown} is empty; it should hold a snapshot or a plan")
-    if _CONFLICT.search(data):
-        raise DatasetError(
-            f"{shown} holds the marks of a merge conflict; take one side, or write the file again"
-        )
+    if re.search(rb"^(?:<{7}|={7}|>{7})(?: |\r?$)", data, re.MULTILINE):
+        said = "take one side, or write the file again"
+        raise DatasetError(f"{shown} holds the marks of a merge conflict; {said}")
     try:
         document = parse_document(data, source=shown)
     except DatasetError as error:
-        if re.search(rb"\bkind\"?:\s*\"?snapshot\b", data):
-            raise DatasetError(f"{error}; the snapshot is cut off or was edited") from None
-        raise
+        raise DatasetError(f"{error}; the file is cut off or was edited") from None
     with fields.said_about(shown):
         return fields.mapping(document, "a file to compare")
 
@@ -382,27 +361,23 @@ def _plans(document: Mapping[str, object]) -> PlanListing:
 
 def listing_of_plan(plan: ResumePlan) -> PlanListing:
     """Return what is compared of a plan to resume."""
-    plans = [ListedPlan(title="", reads=plan.instructions)]
-    for host in plan.hosts:
-        title = f"host {host.index} of {host.count}"
-        plans.append(ListedPlan(title=title, reads=host.instructions))
-    document = plan_fields(plan)
+    titled = {f"host {host.index} of {host.count}": host.instructions for host in plan.hosts}
+    said = {**plan_fields(plan), "after_read": plan.after_read}
+    state: dict[str, object] = {}
+    for key in (key for key in said if key not in _NO_STATE):
+        one_down = said[key] if isinstance(said[key], Mapping) else None
+        state |= (
+            {key: said[key]} if one_down is None else {f"{key}, {k}": one_down[k] for k in one_down}
+        )
     return PlanListing(
         kind=PLAN_KIND,
         dataset=plan.dataset,
-        plans=tuple(plans),
-        pipeline=document["pipeline"],
-        state=dict(_state({**document, "after_read": plan.after_read})),
+        plans=tuple(
+            ListedPlan(title=t, reads=r) for t, r in {"": plan.instructions, **titled}.items()
+        ),
+        pipeline=said["pipeline"],
+        state=state,
     )
-
-
-def _state(document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield what a plan file says by name, what is one level down as `name, key`."""
-    for key, value in document.items():
-        if isinstance(value, Mapping) and key not in _NO_STATE:
-            yield from ((f"{key}, {part}", found) for part, found in value.items())
-        elif key not in _NO_STATE:
-            yield key, value
 
 
 def _plan(item: object) -> ListedPlan:

@@ -159,24 +159,16 @@ def with_known_settings(pipeline: Pipeline, made: Callable[..., Any]) -> Pipelin
     from shardctl.stages.pipelines import with_changed
 
     def known(read: Read) -> Read:
-        return replace(read, settings=_known(read, made)) if read.settings else read
+        arguments = reader_arguments(read)
+        try:
+            settings = made(**arguments)
+        except UsageError as error:
+            raise UsageError(f"read: {error}") from None
+        own = [setting for setting in SETTINGS if setting.field in arguments]
+        kept = ((one.name, one.kind.to_document(getattr(settings, one.field))) for one in own)
+        return replace(read, settings=tuple(kept))
 
     return with_changed(pipeline, read=known)
-
-
-def _known(read: Read, made: Callable[..., Any]) -> tuple[tuple[str, object], ...]:
-    """Return settings of a reader by their own names, checked; values as documents have them."""
-    arguments = reader_arguments(read)
-    try:
-        settings = made(**arguments)
-    except UsageError as error:
-        raise UsageError(f"read: {error}") from None
-    known = []
-    for setting in SETTINGS:
-        if setting.field in arguments:
-            value: Any = setting.kind.to_document(getattr(settings, setting.field))
-            known.append((setting.name, tuple(value) if isinstance(value, list) else value))
-    return tuple(known)
 
 
 def reader_arguments(read: Read) -> dict[str, Any]:

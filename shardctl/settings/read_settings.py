@@ -407,13 +407,11 @@ def _in_short(value: Any) -> str:
 def _made_of_mapping(given: object) -> ReadSettings | None:
     if isinstance(given, ReadSettings) or not isinstance(given, Mapping):
         return given if isinstance(given, ReadSettings) else None
-    values: dict[str, Any] = {}
-    for name, value in main_names({str(key): value for key, value in given.items()}).items():
-        setting = SETTING_BY_NAME.get(name)
-        if setting is None:
+    named: dict[str, Any] = main_names({str(key): value for key, value in given.items()})
+    for name in named:
+        if name not in SETTING_BY_NAME:
             raise no_such_setting(name, SETTING_BY_FIELD)
-        values[setting.field] = value
-    return ReadSettings(**values)
+    return ReadSettings(**{SETTING_BY_NAME[name].field: named[name] for name in named})
 
 
 _SETTINGS = made_kind(
@@ -515,13 +513,10 @@ def settings_in_force(settings: ReadSettings, *, ordered: bool) -> SettingsDocum
     >>> document["cycle"], document["shuffle_files"], document["reshuffle"], document["buffer"]
     (16, True, True, None)
     """
-    document = {}
-    for setting in SETTINGS:
-        value = setting.value_in_force(settings, ordered=ordered)
-        is_said = setting.field != "loader" or not settings.reader.is_default
-        if is_said and (value is not None or not setting.is_rare):
-            document[setting.name] = value
-    return document
+    values = {setting: setting.value_in_force(settings, ordered=ordered) for setting in SETTINGS}
+    if settings.reader.is_default:
+        values[SETTING_BY_FIELD["loader"]] = None
+    return {s.name: value for s, value in values.items() if value is not None or not s.is_rare}
 
 
 def settings_of_document(document: Mapping[str, object], where: str) -> ReadSettings:

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import dropwhile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from shardctl.settings.names import READER_SETTINGS, reader_arguments
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.table import SETTING_BY_FIELD
 from shardctl.spec.host import Host
+from shardctl.stages import stages as ast
 from shardctl.stages.part import Stage
-from shardctl.stages.stages import (
-    Batch,
-    Cache,
-    Map,
-    Pipeline,
-    Read,
-    Repeat,
-    Shard,
-    Shuffle,
-    Skip,
-    Take,
-    WithOptions,
-)
 
 
 def short_form(settings: ReadSettings) -> ReadSettings:
@@ -41,7 +28,7 @@ def short_form(settings: ReadSettings) -> ReadSettings:
     if settings.stages is None:
         return settings
     source = settings.stages.source
-    if not isinstance(source, Read):
+    if not isinstance(source, ast.Read):
         return settings
     reader = settings_of_read(settings, source)
     reads_alike = not reader.shuffles_files or reader.reshuffle is False
@@ -51,23 +38,23 @@ def short_form(settings: ReadSettings) -> ReadSettings:
     if chain is None or reader.repeat_files or not source.has_cardinality:
         return settings
     changes: dict[str, Any] = {}
-    if chain.shard is not None:
-        if reader.host is not None:  # two ways to share, one after the other
-            return settings
-        host = Host(index=chain.shard.index, count=chain.shard.num_shards)
-        changes |= {"host": host, "host_by": "examples"}
-    if chain.shuffle is not None:
-        seed = chain.shuffle.seed
-        changes |= {"buffer": chain.shuffle.buffer, "buffer_reshuffle": chain.shuffle.reshuffle}
-        changes["buffer_seed"] = None if isinstance(seed, tuple) else seed  # a chain has no pair
-    if chain.batch is not None:
-        changes |= {"batch": chain.batch.size, "drop_remainder": chain.batch.drop_remainder}
-    if chain.repeat is not None and chain.repeat.count is not None:
-        changes["epochs"] = chain.repeat.count
+    for stage in chain.values():
+        match stage:
+            case ast.Shard():
+                if reader.host is not None:  # two ways to share, one after the other
+                    return settings
+                host = Host(index=stage.index, count=stage.num_shards)
+                changes |= {"host": host, "host_by": "examples"}
+            case ast.Shuffle(buffer=buffer, seed=seed, reshuffle=reshuffle):
+                changes |= {"buffer": buffer, "buffer_seed": seed, "buffer_reshuffle": reshuffle}
+            case ast.Repeat():
+                changes["epochs"] = stage.count
+            case ast.Batch():
+                changes |= {"batch": stage.size, "drop_remainder": stage.drop_remainder}
     return replace(reader, **changes)
 
 
-def of_one_reader(settings: ReadSettings) -> tuple[ReadSettings, Read | None] | None:
+def of_one_reader(settings: ReadSettings) -> tuple[ReadSettings, ast.Read | None] | None:
     """Return settings without stages that say the same, and their one reader; None for no such.
 
     What that reader itself names, as `read(test, data='mnist')`, is for the caller to keep. It is
@@ -76,14 +63,14 @@ def of_one_reader(settings: ReadSettings) -> tuple[ReadSettings, Read | None] | 
     if settings.stages is None:
         return settings, None
     reader = settings.stages.source
-    if not isinstance(reader, Read):
+    if not isinstance(reader, ast.Read):
         return None
     plain = replace(settings.stages, source=replace(reader, spec=None, data=None))
     short = short_form(replace(settings, stages=plain))
     return (short, reader) if short.stages is None else None
 
 
-def stages_of(settings: ReadSettings, total: Callable[[], int] | None = None) -> Pipeline:
+def stages_of(settings: ReadSettings, total: Callable[[], int] | None = None) -> ast.Pipeline:
     """Return the stages that settings say, in whichever form.
 
     Files that repeat without end have no repeat behind them; they are cut after `total` examples,
@@ -99,38 +86,32 @@ def stages_of(settings: ReadSettings, total: Callable[[], int] | None = None) ->
     seed, reshuffle = settings.buffer_seed, settings.buffer_reshuffle
     stages: list[Stage] = []
     if host is not None:
-        stages.append(Shard(num_shards=host.count, index=host.index))
+        stages.append(ast.Shard(num_shards=host.count, index=host.index))
     if settings.buffer is not None:
-        stages.append(Shuffle(buffer=settings.buffer, seed=seed, reshuffle=reshuffle))
+        stages.append(ast.Shuffle(buffer=settings.buffer, seed=seed, reshuffle=reshuffle))
     if settings.repeat_files and total is not None:
-        stages.append(Take(count=total()))
+        stages.append(ast.Take(count=total()))
     if settings.epochs != 1 and not settings.repeat_files:
-        stages.append(Repeat(count=settings.epochs))
+        stages.append(ast.Repeat(count=settings.epochs))
     if settings.batch is not None:
-        stages.append(Batch(size=settings.batch, drop_remainder=settings.drop_remainder))
-    return Pipeline(stages=tuple(stages))
+        stages.append(ast.Batch(size=settings.batch, drop_remainder=settings.drop_remainder))
+    return ast.Pipeline(stages=tuple(stages))
 
 
 # The one chain that settings can say: shard, shuffle, repeat and batch behind the reader.
 
 
-@dataclass(frozen=True, kw_only=True)
-class Chain:
-    """The stages of the chain, None for those that are not there."""
-
-    shard: Shard | None = None
-    shuffle: Shuffle | None = None
-    repeat: Repeat | None = None
-    batch: Batch | None = None
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        """Those that are there, in their order."""
-        chain = (self.shard, self.shuffle, self.repeat, self.batch)
-        return tuple(stage for stage in chain if stage is not None)
+Chain = dict[str, Any]  # stages by their names
+# What may come before each of them.
+_BEFORE = {
+    "shard": set[str](),
+    "shuffle": {"shard"},
+    "repeat": {"shard", "shuffle"},
+    "batch": {"shard", "shuffle", "repeat"},
+}
 
 
-def chain_of(pipeline: Pipeline, *, reads_alike: bool) -> Chain | None:
+def chain_of(pipeline: ast.Pipeline, *, reads_alike: bool) -> Chain | None:
     """Return the chain whose order a pipeline has in every pass; None where it has another.
 
     Left out are stages that change no order and part no shuffle and repeat. Those two are one
@@ -139,82 +120,64 @@ def chain_of(pipeline: Pipeline, *, reads_alike: bool) -> Chain | None:
 
     reads_alike: whether the reader has the same order in each epoch, so that a cache of it has.
 
-    >>> from shardctl.stages.stages import Prefetch
-    >>> chain = chain_of(Pipeline(stages=(Map(), Repeat(count=2))), reads_alike=False)
-    >>> chain.stages
-    (Repeat(count=2),)
-    >>> for between in (Map(), Prefetch(size=0)):
-    ...     parted = (Shuffle(buffer=9, seed=1), between, Repeat(count=2))
-    ...     assert chain_of(Pipeline(stages=parted), reads_alike=True) is None
+    >>> chain_of(ast.Pipeline(stages=(ast.Map(), ast.Repeat(count=2))), reads_alike=False)
+    {'repeat': Repeat(count=2)}
+    >>> for between in (ast.Map(), ast.Prefetch(size=0)):
+    ...     parted = (ast.Shuffle(buffer=9, seed=1), between, ast.Repeat(count=2))
+    ...     assert chain_of(ast.Pipeline(stages=parted), reads_alike=True) is None
     """
     source = pipeline.source
-    if not isinstance(source, Read) or (source.spec, source.data) != (None, None):
+    if not isinstance(source, ast.Read) or (source.spec, source.data) != (None, None):
         return None
-    options = [stage for stage in pipeline.stages if isinstance(stage, WithOptions)]
+    options = [stage for stage in pipeline.stages if isinstance(stage, ast.WithOptions)]
     # A warm start reads ahead of iterators that nobody reads, and False hands out what is ready.
-    if any(option.warm_start or option.deterministic is False for option in options):
+    if any(getattr(stage, "deterministic", None) is False for stage in pipeline.stages):
+        return None
+    if any(option.warm_start for option in options):
         return None
     optimized = all(option.optimizations is not False for option in options)
     fused = optimized and all(option.fusion is not False for option in options)
-    kept = [s for s in pipeline.stages if not (optimized and s.is_noop)]
-    if not fused and _shuffles_before_repeat(kept):
-        return None
-    chain = Chain()
+    chain: Chain = {}
     previous: Stage | None = None
-    for stage in kept:
-        added = _with_stage(chain, stage, previous, reads_alike=reads_alike)
-        if added is None:
+    for stage in pipeline.stages:
+        if optimized and stage.is_noop:
+            continue
+        if isinstance(stage, ast.Cache) and (not reads_alike or "shuffle" in chain):
             return None
-        chain, previous = added, stage
+        if not _changes_nothing(stage):
+            if not _may_follow(stage, chain, previous if fused else None):
+                return None
+            chain[stage.name] = stage
+        previous = stage
     return chain
 
 
-def _with_stage(
-    chain: Chain, stage: Stage, previous: Stage | None, *, reads_alike: bool
-) -> Chain | None:
-    """Return the chain with one stage more, None where it is no such chain any more."""
-    match stage:
-        case Map(deterministic=False):
-            return None
-        case _ if stage.keeps_order:
-            return chain
-        case Take() | Skip() | Shard() if stage.is_noop:
-            return chain
-        case Cache():
-            return chain if reads_alike and chain.shuffle is None else None
-        case Shard() if not chain.stages:
-            return Chain(shard=stage)
-        case Shuffle() if isinstance(stage.seed, int | None) and not _is_late(chain):
-            return None if chain.shuffle else Chain(shard=chain.shard, shuffle=stage)
-        # One that is not taken out makes a second iterator after the first ends.
-        case Repeat() if stage.count not in (None, 1) and not _is_late(chain):
-            parted = chain.shuffle is not None and previous is not chain.shuffle
-            return None if parted else Chain(shard=chain.shard, shuffle=chain.shuffle, repeat=stage)
-        case Batch() if chain.batch is None:
-            return Chain(shard=chain.shard, shuffle=chain.shuffle, repeat=chain.repeat, batch=stage)
-        case _:
-            return None
+def _changes_nothing(stage: Stage) -> bool:
+    is_noop = isinstance(stage, ast.Take | ast.Skip | ast.Shard) and stage.is_noop
+    return stage.keeps_order or is_noop or isinstance(stage, ast.Cache)
 
 
-def _is_late(chain: Chain) -> bool:
-    return chain.repeat is not None or chain.batch is not None
-
-
-def _shuffles_before_repeat(stages: Sequence[Stage]) -> bool:
-    behind = dropwhile(lambda stage: not isinstance(stage, Shuffle), stages)
-    return any(isinstance(stage, Repeat) for stage in behind)
+def _may_follow(stage: Stage, chain: Chain, previous: Stage | None) -> bool:
+    """Whether a stage goes on a chain, behind a shuffle that is one with a repeat right behind."""
+    if stage.name not in _BEFORE or not chain.keys() <= _BEFORE[stage.name]:
+        return False
+    # A repeat that is not taken out makes a second iterator after the first ends.
+    if isinstance(stage, ast.Repeat):
+        is_counted = stage.count not in (None, 1)
+        return is_counted and chain.get("shuffle") in (None, previous)
+    return not isinstance(stage, ast.Shuffle) or not isinstance(stage.seed, tuple)
 
 
 # What a reader is read with: its own settings, over those of the command.
 
 
-def settings_of_read(settings: ReadSettings, read: Read) -> ReadSettings:
+def settings_of_read(settings: ReadSettings, read: ast.Read) -> ReadSettings:
     """Return the settings of one reader: its own, over those of the reader of the command.
 
     Stages are left out, and so is all that is behind a reader.
 
     >>> from shardctl.settings.read_settings import ReadSettings
-    >>> settings_of_read(ReadSettings(cycle=4, block=2), Read(settings=(("block", 1),)))
+    >>> settings_of_read(ReadSettings(cycle=4, block=2), ast.Read(settings=(("block", 1),)))
     ReadSettings(cycle=4, block=1)
     """
     own = reader_arguments(read)

@@ -6,7 +6,7 @@ Text and document are two ways to write the same calls, so both are read and wri
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from shardctl.base.text import choices, did_you_mean, quoted
@@ -23,31 +23,27 @@ Made = Callable[[dict[str, Any]], tuple[Part, ...]]
 class Call:
     """A call; `parameters` are in the order of tf.data.
 
-    made: its stages, of the values of arguments. of: the class whose name it has, None for a call
-    that stands for another. anything: what else is given is not read. own_settings: so are
-    settings of the reader.
+    of: the class that it makes. made: its stages, of the values of arguments, where they are not
+    what the class makes of them. anything: what else is given is not read.
     """
 
     name: str
+    of: type[Part]
     made: Made
     parameters: tuple[Parameter, ...] = ()
-    of: Any = None
     is_source: bool = False
     anything: bool = False
-    own_settings: bool = False
 
     @classmethod
-    def of_part(cls, part: type[Part]) -> Call:
+    def of_part(cls, part: type[Part], name: str = "", **more: Any) -> Call:
         """Return the call of a class of stages, or of sources."""
-        return cls(
-            name=part.name,
-            made=part.made,
-            parameters=part.parameters,
-            of=part,
-            is_source=issubclass(part, Source),
-            anything=part.takes_anything,
-            own_settings=part is stages.Read,
-        )
+        made: dict[str, Any] = {
+            "made": part.made,
+            "parameters": part.parameters,
+            "is_source": issubclass(part, Source),
+            "anything": part.takes_anything,
+        }
+        return cls(name=name or part.name, of=part, **made | more)
 
     @property
     def rest(self) -> Parameter | None:
@@ -64,13 +60,12 @@ class Call:
     @property
     def is_offered(self) -> bool:
         """Whether it is offered where a stage is to be chosen: not what another name says too."""
-        own = self.of is not None and self.of.name == self.name
-        return own and self.of is not Opaque and not self.anything
+        return self.of.name == self.name and self.of is not Opaque and not self.anything
 
     @property
     def needed(self) -> list[str]:
         """The arguments that have no default."""
-        of = () if self.of is None or self.anything else fields(self.of)
+        of = () if self.anything else fields(self.of)
         return [field.name for field in of if field.default is MISSING]
 
     def parameter(self, name: str) -> Parameter:
@@ -84,7 +79,7 @@ class Call:
                 return parameter
         if self.anything or name == "name":  # of the operation, which every call of tf.data takes
             return Parameter(name="", takes="code")
-        if self.own_settings:
+        if self.of is stages.Read:
             return Parameter(name=name)
         own = [parameter.name for parameter in self.parameters if parameter.name]
         known = [other for parameter in self.parameters for other in parameter.others]
@@ -169,42 +164,43 @@ OPAQUE_SOURCE = "opaque_source"
 _OPEN_SOURCES = ("from_generator", "load", "random", "TextLineDataset")
 
 
-def _opaque(name: str) -> Call:
-    source = name in _OPEN_SOURCES
-    return Call(name=name, made=lambda _: (Opaque.known(name),), is_source=source, anything=True)
-
-
 _LISTED = (ListFiles, Interleave, Records)
 _OWN_CALLS = (CACHE_IN_FILE, *(part.name for part in _LISTED))
 _SIZE, _DROP = value("size", "batch_size"), value("drop_remainder")
-_PADDED = (
-    _SIZE,
-    value("", "padded_shapes", takes="code"),
-    value("", "padding_values", takes="code"),
-    _DROP,
-)
+_SHAPES, _FILL = (value("", name, takes="code") for name in ("padded_shapes", "padding_values"))
 _OTHERS = (
-    Call(name="padded_batch", made=stages.Batch.made, parameters=_PADDED, of=stages.Batch),
-    Call(name="ragged_batch", made=stages.Batch.made, parameters=(_SIZE, _DROP), of=stages.Batch),
+    Call.of_part(stages.Batch, "padded_batch", parameters=(_SIZE, _SHAPES, _FILL, _DROP)),
+    Call.of_part(stages.Batch, "ragged_batch", parameters=(_SIZE, _DROP)),
     # It is the same as these two (tensorflow/core/kernels/data/rebatch_dataset_op.cc).
-    Call(
-        name="rebatch",
+    Call.of_part(
+        stages.Batch,
+        "rebatch",
         made=lambda values: (stages.Unbatch(), stages.Batch(**values)),
         parameters=(_SIZE, _DROP),
-        of=stages.Batch,
     ),
-    Call(
-        name="from_tensor_slices",
-        made=stages.Values.made,
+    Call.of_part(
+        stages.Values,
+        "from_tensor_slices",
         parameters=(value("values", "tensors", takes="whole"),),
-        of=stages.Values,
-        is_source=True,
     ),
-    Call(name="enumerate", made=lambda _: (stages.Map(),), anything=True),
-    *(_opaque(name) for name in WHY_OPEN if name not in _OWN_CALLS),
+    Call.of_part(
+        stages.Map, "enumerate", made=lambda _: (stages.Map(),), parameters=(), anything=True
+    ),
+    *(
+        Call.of_part(
+            Opaque,
+            name,
+            made=lambda _, name=name: (Opaque.known(name),),
+            parameters=(),
+            is_source=name in _OPEN_SOURCES,
+            anything=True,
+        )
+        for name in WHY_OPEN
+        if name not in _OWN_CALLS
+    ),
     *map(Call.of_part, _LISTED),
-    replace(Call.of_part(Opaque), is_source=False),
-    replace(Call.of_part(Opaque), name=OPAQUE_SOURCE),
+    Call.of_part(Opaque, is_source=False),
+    Call.of_part(Opaque, OPAQUE_SOURCE),
 )
 # The sources and stages of `stages.py`, in its order.
 _PARTS: list[type[Part]] = sorted(

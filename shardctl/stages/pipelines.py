@@ -7,28 +7,18 @@ from dataclasses import dataclass, fields, replace
 from itertools import count
 from typing import cast
 
+from shardctl.stages import stages as ast
 from shardctl.stages.part import Part, Source
-from shardctl.stages.stages import (
-    Batch,
-    Filter,
-    Pipeline,
-    Read,
-    SampleFromDatasets,
-    Shared,
-    Shuffle,
-    Unbatch,
-    WithOptions,
-)
 
 
-def sources_of(pipeline: Pipeline, *, seen: set[str] | None = None) -> Iterator[Source]:
+def sources_of(pipeline: ast.Pipeline, *, seen: set[str] | None = None) -> Iterator[Source]:
     """Yield the sources of examples, each as often as it is there; not those of choices.
 
     What is shared is there once; `seen` are the labels of it that came before.
 
     >>> from shardctl.stages.stages import Concatenate, Zip
-    >>> one = Pipeline(source=Read(spec="train"))
-    >>> two = Pipeline(source=Zip(inputs=(one, one)), stages=(Concatenate(other=one),))
+    >>> one = ast.Pipeline(source=ast.Read(spec="train"))
+    >>> two = ast.Pipeline(source=Zip(inputs=(one, one)), stages=(Concatenate(other=one),))
     >>> len(list(sources_of(two)))
     3
     """
@@ -36,7 +26,7 @@ def sources_of(pipeline: Pipeline, *, seen: set[str] | None = None) -> Iterator[
     if not source.fed_by:
         yield source
     for part in (source, *pipeline.stages):
-        if isinstance(part, Shared):
+        if isinstance(part, ast.Shared):
             if part.label in seen:
                 continue
             seen.add(part.label)
@@ -44,7 +34,7 @@ def sources_of(pipeline: Pipeline, *, seen: set[str] | None = None) -> Iterator[
             yield from sources_of(one, seen=seen)
 
 
-def parts_of(pipeline: Pipeline, *, choices: bool = False) -> Iterator[Part]:
+def parts_of(pipeline: ast.Pipeline, *, choices: bool = False) -> Iterator[Part]:
     """Yield all sources and stages, a whole before its parts; those of choices if wanted."""
     for part in (pipeline.source, *pipeline.stages):
         yield part
@@ -52,7 +42,7 @@ def parts_of(pipeline: Pipeline, *, choices: bool = False) -> Iterator[Part]:
             yield from parts_of(one, choices=choices)
 
 
-def as_built(pipeline: Pipeline) -> Iterator[Part]:
+def as_built(pipeline: ast.Pipeline) -> Iterator[Part]:
     """Yield all sources and stages in the order in which a script builds them."""
     for part in (pipeline.source, *pipeline.stages):
         for one in part.pipelines:
@@ -60,49 +50,50 @@ def as_built(pipeline: Pipeline) -> Iterator[Part]:
         yield part
 
 
-def readers_of(pipeline: Pipeline) -> list[Read]:
+def readers_of(pipeline: ast.Pipeline) -> list[ast.Read]:
     """Return the readers, each as often as it is there."""
-    return [source for source in sources_of(pipeline) if isinstance(source, Read)]
+    return [source for source in sources_of(pipeline) if isinstance(source, ast.Read)]
 
 
-def last_batch(pipeline: Pipeline) -> Batch | None:
+def last_batch(pipeline: ast.Pipeline) -> ast.Batch | None:
     """Return the batch that is around an element at the end of a row of stages."""
-    around: list[Batch] = []
+    around: list[ast.Batch] = []
     for stage in pipeline.stages:
-        if isinstance(stage, Unbatch):
+        if isinstance(stage, ast.Unbatch):
             around = around[:-1]
-        elif isinstance(stage, Batch):
+        elif isinstance(stage, ast.Batch):
             around.append(stage)
     return around[-1] if around else None
 
 
 def with_changed(
-    pipeline: Pipeline,
+    pipeline: ast.Pipeline,
     *,
-    read: Callable[[Read], Read] | None = None,
+    read: Callable[[ast.Read], ast.Read] | None = None,
     kept: Callable[[str], str] | None = None,
     part: Callable[[Part], Part] | None = None,
-) -> Pipeline:
+) -> ast.Pipeline:
     """Return a pipeline with every reader as `read` changes it; None leaves them as they are.
 
     kept: what becomes of the name of a file that says which examples pass a filter.
     part: what becomes of each source and stage, inner ones first.
 
-    >>> from shardctl.stages.stages import Concatenate
-    >>> pipeline = Pipeline(source=Read(spec="a"), stages=(Concatenate(other=Pipeline()),))
-    >>> changed = with_changed(pipeline, read=lambda read: Read(spec="b"))
+
+    >>> behind = ast.Concatenate(other=ast.Pipeline())
+    >>> pipeline = ast.Pipeline(source=ast.Read(spec="a"), stages=(behind,))
+    >>> changed = with_changed(pipeline, read=lambda read: ast.Read(spec="b"))
     >>> changed.source.spec, changed.stages[0].other.source.spec
     ('b', 'b')
     """
 
-    def whole(pipeline: Pipeline) -> Pipeline:
+    def whole(pipeline: ast.Pipeline) -> ast.Pipeline:
         source = cast(Source, changed(pipeline.source))
-        return Pipeline(source=source, stages=tuple(map(changed, pipeline.stages)))  # type: ignore[arg-type]
+        return ast.Pipeline(source=source, stages=tuple(map(changed, pipeline.stages)))  # type: ignore[arg-type]
 
     def changed(given: Part) -> Part:
-        if isinstance(given, Read) and read is not None:
+        if isinstance(given, ast.Read) and read is not None:
             given = read(given)
-        if isinstance(given, Filter) and given.kept is not None and kept is not None:
+        if isinstance(given, ast.Filter) and given.kept is not None and kept is not None:
             given = replace(given, kept=kept(given.kept))
         given = given.mapped(whole)
         return given if part is None else part(given)
@@ -110,41 +101,42 @@ def with_changed(
     return whole(pipeline)
 
 
-def with_seeds(pipeline: Pipeline) -> Pipeline:
+def with_seeds(pipeline: ast.Pipeline) -> ast.Pipeline:
     """Return a pipeline whose shuffles and mixtures without a seed have 1, 2, ... for theirs.
 
     What is shared is one object, whose seed is the same wherever it stands.
 
-    >>> with_seeds(Pipeline(stages=(Shuffle(buffer=9), Shuffle(buffer=9, seed=7)))).stages
+    >>> stages = (ast.Shuffle(buffer=9), ast.Shuffle(buffer=9, seed=7))
+    >>> with_seeds(ast.Pipeline(stages=stages)).stages
     (Shuffle(buffer=9, seed=1, reshuffle=None), Shuffle(buffer=9, seed=7, reshuffle=None))
     """
     seeds = count(1)
     shared: dict[str, Part] = {}
 
     def part(given: Part) -> Part:
-        if isinstance(given, Shared):
+        if isinstance(given, ast.Shared):
             return shared.setdefault(given.label, given)
-        if isinstance(given, Shuffle | SampleFromDatasets) and given.seed is None:
+        if isinstance(given, ast.Shuffle | ast.SampleFromDatasets) and given.seed is None:
             return replace(given, seed=next(seeds))
         return given
 
     return with_changed(pipeline, part=part)
 
 
-def options_of(pipeline: Pipeline) -> WithOptions:
+def options_of(pipeline: ast.Pipeline) -> ast.WithOptions:
     """Return the options in force: those of all its stages and inputs, later ones first.
 
     >>> from shardctl.stages.stages import Repeat
-    >>> stages = (WithOptions(fusion=False), Repeat(), WithOptions(deterministic=True))
-    >>> options_of(Pipeline(stages=stages)).fusion
+    >>> stages = (ast.WithOptions(fusion=False), Repeat(), ast.WithOptions(deterministic=True))
+    >>> options_of(ast.Pipeline(stages=stages)).fusion
     False
     """
     merged: dict[str, bool] = {}
     for part in as_built(pipeline):
-        if isinstance(part, WithOptions):
+        if isinstance(part, ast.WithOptions):
             given = {field.name: getattr(part, field.name) for field in fields(part)}
             merged |= {name: value for name, value in given.items() if value is not None}
-    return WithOptions(**merged)
+    return ast.WithOptions(**merged)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,12 +147,12 @@ class OpenStage:
     reason: str
 
 
-def open_stages(pipeline: Pipeline, *, global_seed: int | None = None) -> tuple[OpenStage, ...]:
+def open_stages(pipeline: ast.Pipeline, *, global_seed: int | None = None) -> tuple[OpenStage, ...]:
     """Return the stages that leave the order open, in the order in which a script builds them.
 
     >>> from shardctl.stages.stages import Map
-    >>> stages = (Shuffle(buffer=9), Map(), Filter())
-    >>> [each.stage.name for each in open_stages(Pipeline(stages=stages), global_seed=1)]
+    >>> stages = (ast.Shuffle(buffer=9), Map(), ast.Filter())
+    >>> [each.stage.name for each in open_stages(ast.Pipeline(stages=stages), global_seed=1)]
     ['filter']
     """
     deterministic = options_of(pipeline).deterministic

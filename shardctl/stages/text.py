@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from shardctl.base.text import nearest, printable, quoted
@@ -16,8 +17,10 @@ from shardctl.stages.stages import OF_READ, Pipeline, Read, Values, Zip
 # Stages as the value of a YAML or JSON document: `[cache, {shuffle: {buffer: 1000}}, ..]`.
 
 
-def pipeline_of(document: object) -> Pipeline:
+def pipeline_of(document: object, depth: int = 0) -> Pipeline:
     """Return the pipeline that a document says: a list of stages, or a text as in `parse_stages`.
+
+    depth: how many pipelines it is within.
 
     >>> pipeline_of(["cache", {"shuffle": {"buffer": 1000, "seed": 7}}, {"batch": 64}]).stages[1]
     Shuffle(buffer=1000, seed=7, reshuffle=None)
@@ -25,7 +28,24 @@ def pipeline_of(document: object) -> Pipeline:
     Raises:
         UsageError: it says none; the place and the rule are told.
     """
-    return _pipeline(document, 0)
+    if depth > _MAX_DEPTH:
+        raise UsageError(f"stages are nested more than {_MAX_DEPTH} deep")
+    if isinstance(document, str):
+        return parse_stages(document)
+    if isinstance(document, Mapping):
+        return _reader(document, depth)
+    if not isinstance(document, list | tuple):
+        raise UsageError("a list of stages is needed, as [cache, shuffle: 1000, batch: 64]")
+    source: Any = Read()
+    stages: list[Any] = []
+    for index, item in enumerate(document):
+        first, parts = _item(item, index, depth)
+        if first is not None and index:
+            raise UsageError(f"stage {index + 1}: {first.name} is a source; it comes first")
+        source = source if first is None else first
+        stages += parts
+    source, stages = joined(source, stages)
+    return Pipeline(source=source, stages=tuple(stages))
 
 
 def document_of(pipeline: Pipeline) -> list[Any]:
@@ -40,33 +60,11 @@ def document_of(pipeline: Pipeline) -> list[Any]:
     return documents
 
 
-def _pipeline(document: object, depth: int) -> Pipeline:
-    if depth > _MAX_DEPTH:
-        raise UsageError(f"stages are nested more than {_MAX_DEPTH} deep")
-    if isinstance(document, str):
-        return parse_stages(document)
-    if isinstance(document, Mapping):
-        return _reader(document, depth)
-    if not isinstance(document, list | tuple):
-        raise UsageError("a list of stages is needed, as [cache, shuffle: 1000, batch: 64]")
-    source: Any = Read()
-    stages: list[Any] = []
-    for index, item in enumerate(document):
-        first, parts = _item(item, index, depth)
-        if first is not None:
-            if index:
-                raise UsageError(f"stage {index + 1}: {first.name} is a source; it comes first")
-            source = first
-        stages += parts
-    source, stages = joined(source, stages)
-    return Pipeline(source=source, stages=tuple(stages))
-
-
 def _reader(document: Mapping[Any, Any], depth: int) -> Pipeline:
     """Return the input that is written as the settings of its reader and its stages."""
     given = _by_name(document)
     if len(given) == 1 and (name := next(iter(given))) in CALLS and name != "read":
-        return _pipeline([given], depth + 1)  # a list of one
+        return pipeline_of([given], depth + 1)  # a list of one
     stages = given.pop("stages", None) or ()
     read = given.pop("read", None)
     if isinstance(read, Mapping):
@@ -75,7 +73,7 @@ def _reader(document: Mapping[Any, Any], depth: int) -> Pipeline:
         given["spec"] = read
     call = call_named("read")
     (source,) = call.stages(_values(call, given, depth))
-    behind = _pipeline(stages, depth + 1)
+    behind = pipeline_of(stages, depth + 1)
     if behind.source != Read():
         raise UsageError(f"stages: {behind.source.name} is a source, and the mapping is one")
     made: Any = source
@@ -86,7 +84,7 @@ def _item(item: object, index: int, depth: int) -> tuple[Any, list[Any]]:
     """Return the source that an item of a list is, and its stages."""
     try:
         if isinstance(item, str):
-            source, stages = parse_parts(item, first=not index)
+            source, stages = _whole(item, lambda parser: parser.parts(0, first=not index))
             return None if source == Read() else source, stages
         if not isinstance(item, Mapping) or len(item) != 1:
             raise UsageError("a stage is needed, as cache or shuffle: 1000")
@@ -100,16 +98,17 @@ def _item(item: object, index: int, depth: int) -> tuple[Any, list[Any]]:
 
 def _arguments(call: Call, argument: object) -> Mapping[str, object]:
     main = call.main
+    if isinstance(argument, Mapping):
+        named = _by_name(argument)
+        # The one argument of `concatenate` is a mapping itself.
+        if main is None or main.takes != "pipeline" or main.name in named:
+            return named
     if argument is None:
         return {}
-    named = _by_name(argument) if isinstance(argument, Mapping) else None
-    if main is None and named is None:
+    if main is None:
         needed = "by their names are needed" if call.parameters else "are not taken"
         raise UsageError(f"{call.name}: arguments {needed}")
-    # The one argument of `concatenate` is a mapping itself.
-    if named is not None and (main is None or main.takes != "pipeline" or main.name in named):
-        return named
-    return {} if main is None else {main.name: argument}
+    return {main.name: argument}
 
 
 def _by_name(document: Mapping[Any, Any]) -> dict[str, Any]:
@@ -124,11 +123,11 @@ def _values(call: Call, given: Mapping[str, object], depth: int) -> Iterator[tup
 
 def _value(parameter: Parameter, value: Any, depth: int) -> Any:
     if parameter.takes == "pipeline":
-        return _pipeline(value, depth + 1)
+        return pipeline_of(value, depth + 1)
     if parameter.takes == "pipelines":
         if not isinstance(value, list | tuple):
             raise UsageError(f"{parameter.name}: a list of inputs is needed")
-        return tuple(_pipeline(one, depth + 1) for one in value)
+        return tuple(pipeline_of(one, depth + 1) for one in value)
     if parameter.takes == "spec" and not isinstance(value, str | None):
         raise UsageError(f"{quoted(value)}: a spec is needed, as train[:50%]")
     return tuple(value) if isinstance(value, list) else value
@@ -156,13 +155,12 @@ def _value_document(value: Any) -> Any:
 
 def _input_document(pipeline: Pipeline) -> Any:
     """Return an input: the settings of its reader and its stages, or a list."""
-    if not isinstance(pipeline.source, Read) or pipeline.source.listed:
+    source = pipeline.source
+    if not isinstance(source, Read) or source.listed:
         return document_of(pipeline)
-    said = arguments_of(pipeline.source)
-    document = {"read": pipeline.source.spec, **{n: _value_document(v) for n, v in said.items()}}
-    if pipeline.stages:
-        document["stages"] = [_part_document(stage) for stage in pipeline.stages]
-    return document
+    stages = list(map(_part_document, pipeline.stages))
+    said = {name: _value_document(value) for name, value in arguments_of(source).items()}
+    return {"read": source.spec, **said, **({"stages": stages} if stages else {})}
 
 
 Parsed = TypeVar("Parsed")
@@ -184,14 +182,6 @@ def parse_stages(text: str) -> Pipeline:
         UsageError: it says none; the place and the rule are told.
     """
     return _whole(text, lambda parser: parser.pipeline(0))
-
-
-def parse_parts(text: str, *, first: bool) -> tuple[Any, list[Any]]:
-    """Return the source and the stages of a text that others follow, each as its call makes it.
-
-    first: whether a source may come first; else it follows others.
-    """
-    return _whole(text, lambda parser: parser.parts(0, first=first))
 
 
 def _whole(text: str, parsed: Callable[[_Parser], Parsed]) -> Parsed:
@@ -245,11 +235,16 @@ class _Parser:
         """Read `[source |] stage | ..` up to what cannot go on one."""
         begin = self._at
         source, stages = self.parts(depth)
-        try:
+        with self._at_place(begin):
             source, stages = joined(source, stages)
-        except UsageError as error:
-            raise self.error(error, begin) from None
         return Pipeline(source=source, stages=tuple(stages))
+
+    @contextmanager
+    def _at_place(self, start: int, of: str = "") -> Iterator[None]:
+        try:
+            yield
+        except UsageError as error:
+            raise self.error(f"{of}{error}", start) from None
 
     def parts(self, depth: int, *, first: bool = True) -> tuple[Any, list[Any]]:
         """Read the source and the stages of a pipeline, each as its call makes it."""
@@ -257,10 +252,10 @@ class _Parser:
         source: Any = Read()
         stages: list[Any] = []
         while True:
+            start = self._at
             if first and (spec := self._spec_as_source()) is not None:
                 source = Read(spec=spec)
             else:
-                start = self._at
                 call, parts = self._call(depth)
                 if call.is_source and not first:
                     raise self.error(f"{call.name} is a source, so it comes first", start)
@@ -295,15 +290,11 @@ class _Parser:
         start, name = self._at, self._take(_NAME)
         if name is None:
             raise self.error("a stage is needed, as shuffle(1000)", start)
-        try:
+        with self._at_place(start):
             call = call_named(name)
-        except UsageError as error:
-            raise self.error(error, start) from None
         given = self._arguments(call, depth) if self._took("(") else []
-        try:
+        with self._at_place(start):
             return call, call.stages(given)
-        except UsageError as error:
-            raise self.error(error, start) from None
 
     def _arguments(self, call: Call, depth: int) -> list[tuple[str, Any]]:
         """Return the arguments of a call up to its closing bracket, by their own names."""
@@ -312,15 +303,13 @@ class _Parser:
 
         def one() -> bool:
             start, keyword = self._at, self._take(_KEYWORD)
-            try:
+            with self._at_place(start, f"{call.name}: "):
                 if keyword is not None:
                     parameter = call.parameter(keyword.replace("-", "_"))
                 elif by_name:
                     raise UsageError("an argument by its place comes before those by name")
                 else:
                     parameter = call.placed(0 if rest else len(given))
-            except UsageError as error:
-                raise self.error(f"{call.name}: {error}", start) from None
             if keyword is None and parameter is call.rest and (rest or self.peek() not in _LISTS):
                 is_whole = parameter.takes == "whole"
                 rest.append(self._atom() if is_whole else self.pipeline(depth + 1))
@@ -344,25 +333,18 @@ class _Parser:
             case "function":
                 return self._skip_function()
             case "spec":
-                spec = self._string()
-                spec = self._take(_SPEC) if spec is None else spec
+                spec = self._string() or self._take(_SPEC)
                 if spec is None:
                     raise self.error("a spec is needed, as train[:50%]")
                 return spec
-            case "pipelines":
-                if self.peek() not in _LISTS:
-                    raise self.error("a list is needed, as [train | repeat, test | repeat]")
+            case "pipelines" if self.peek() in _LISTS:
                 return self._list(lambda: self.pipeline(depth + 1))
+            case "pipelines":
+                raise self.error("a list is needed, as [train | repeat, test | repeat]")
             case "pipeline" if self.peek() != "[":
                 return self.pipeline(depth + 1)
-            case "pipeline":
-                start = self._at
-                try:
-                    return Pipeline(source=Values(values=self._plain(depth)))
-                except UsageError as error:
-                    raise self.error(error, start) from None
-            case _:
-                return self._plain(depth)
+        found = self._plain(depth)
+        return Pipeline(source=Values(values=found)) if takes == "pipeline" else found
 
     def _plain(self, depth: int) -> Any:
         self._check(depth)
@@ -445,8 +427,7 @@ class _Parser:
 
     def _took(self, char: str) -> bool:
         """Read a character, where it is the next."""
-        is_next = self.peek() == char
-        if is_next:
+        if is_next := self.peek() == char:
             self._go(self._at + 1)
         return is_next
 
@@ -458,8 +439,7 @@ class _Parser:
         return found[found.lastindex or 0]
 
     def _go(self, position: int) -> None:
-        found = _BLANKS.match(self._text, position)
-        self._at = position if found is None else found.end()
+        self._at = position + len(_BLANKS.match(self._text, position)[0])  # type: ignore[index]
 
 
 def _known(word: str) -> Any:

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 import shardctl
-from shardctl.draw.drawers import DRAWERS
+from shardctl.draw.picture import DRAWERS
 from tests.public_world import World
 
 DRAWN: dict[str, Callable[[Any], Any]] = {

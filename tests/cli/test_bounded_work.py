@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.files.stream import open_stream
+from shardctl.files.streams import open_stream
 from tests.cases import FUZZ, counted, random_of_a_fuzz_run
 from tests.children import run_command, run_on_a_terminal, running_command
 from tests.cli.conftest import Shardctl

@@ -14,15 +14,8 @@ import pytest
 import yaml
 
 from shardctl.cli.app import module_of
-from shardctl.cli.formats import (
-    Formats,
-    OutputOptions,
-    Renderer,
-    as_csv,
-    as_table,
-    verb_formats,
-)
 from shardctl.cli.main import COMMANDS
+from shardctl.cli.output import Formats, OutputOptions, Renderer, as_csv, as_table, verb_formats
 from shardctl.draw.tables import PLAIN, Screen
 from shardctl.errors import UsageError
 from tests.cli.conftest import Shardctl
@@ -99,7 +92,7 @@ def test_what_a_terminal_cannot_show_is_refused_there(
     some = formats(asked, "svg")
     terminal, elsewhere = Screen(width=80, abridged=True), Screen()
     monkeypatch.setattr(
-        "shardctl.cli.formats.screen",
+        "shardctl.cli.output.screen",
         lambda output, *, picture: elsewhere if output == "file" else terminal,
     )
     for out in (OutputOptions(), OutputOptions(format=asked), OutputOptions(output="-")):
@@ -107,7 +100,7 @@ def test_what_a_terminal_cannot_show_is_refused_there(
             some.chosen(out)
     assert some.chosen(OutputOptions(output="file")) == asked
     assert some.chosen(OutputOptions(format="svg")) == "svg"  # which is text
-    monkeypatch.setattr("shardctl.cli.formats.screen", lambda output, *, picture: elsewhere)
+    monkeypatch.setattr("shardctl.cli.output.screen", lambda output, *, picture: elsewhere)
     assert some.chosen(OutputOptions()) == asked  # a pipe
 
 
@@ -279,7 +272,7 @@ def test_a_terminal_says_how_to_see_every_row_and_a_pipe_has_them(
     piped = shardctl(*words).stdout
     assert "--all" not in piped
     terminal = Screen(width=120, abridged=True)
-    monkeypatch.setattr("shardctl.cli.formats.screen", lambda output, *, picture: terminal)
+    monkeypatch.setattr("shardctl.cli.output.screen", lambda output, *, picture: terminal)
     shown = shardctl(*words).stdout
     assert shown.count(" more rows; --all shows them\n") == 1
     whole = shardctl(*words, "--all").stdout

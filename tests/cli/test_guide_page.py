@@ -7,7 +7,7 @@ import re
 import pytest
 from rich.cells import cell_len
 
-from shardctl.cli.guide_page import guide_on_terminal
+from shardctl.cli.help import guide_on_terminal
 from shardctl.draw.tables import Screen
 from shardctl.guide.guides import Guide, guide_questions, read_guide
 

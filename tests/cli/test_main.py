@@ -34,51 +34,6 @@ def process(
     return subprocess.run(command, check=False, env=environment, **options)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["diff"], "diff needs A: A snapshot; or a plan, with B another"),
-        (["bogus"], "no command 'bogus'; choose from layout, plan, "),
-        (["plam"], "no command 'plam'; close commands: plan"),
-        (["lay"], "no command 'lay'; close commands: layout"),
-        ([""], "no command ''; "),
-        (["a'b. c"], "no command 'a'b. c'; choose"),
-        (["x\x1b[31m"], "no command 'x\\x1b[31m'; choose from "),
-        (
-            ["--bogus"],
-            "no option '--bogus'; choose from --version, --color, --help; shardctl -h explains",
-        ),
-        (["plan", "train", "--hots", "3"], "no option '--hots'; close options: --hosts, --host"),
-        (["plan", "train", "-q"], "no option '-q'; choose from --dataset, --data-dir, --no-cache"),
-        (["plan", "train", "--drop"], "no option '--drop'; close options: --drop-remainder"),
-        (["plan", "train", "-d"], "option -d needs a value; shardctl plan -h explains"),
-        (["plan", "train", "--hosts"], "option --hosts needs a value; shardctl plan -h explains"),
-        (["layout", "--all=3"], "option --all takes no value; shardctl layout -h explains"),
-        (["snapshot", "a", "b", "c"], "'b c' is more than snapshot takes; shardctl snapshot -h "),
-        (
-            ["plan", "train", "-f", "xml"],
-            "no format 'xml' here; choose from table, json, yaml, csv",
-        ),
-        (["plan", "train", "--hosts", "x"], "--hosts 'x': a whole number, at least 1, is needed"),
-        (["plan", "train", "--hosts", "0"], "--hosts '0': a whole number, at least 1, is needed"),
-        (["plan", "train", "--hosts", "1e3"], "--hosts '1e3': a whole number"),
-        (["plan", "train", "--host", "4/4"], "host 4 of 4"),
-        (["plan", "train", "--host", "0/2", "--hosts", "2"], "--host and --hosts together: "),
-        (["plan", "train", "--drop-remainder"], "--drop-remainder needs --hosts N or --host I/N"),
-        (["plan", "trian"], "no split 'trian' in mnist:3.0.1; it has: train, test"),
-    ],
-)
-def test_bad_usage_is_one_line_that_says_what_to_do(
-    arguments: list[str], message: str, shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SHARDCTL_DATASET", "mnist")
-    ran = shardctl(*arguments)
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert ran.stderr.startswith(f"error: {message}")
-    assert ran.stderr.count("\n") == 1
-    assert ran.stderr[:-1].isprintable()
-
-
 @pytest.mark.parametrize("arguments", [[], ["-h"], ["--help"]])
 def test_help_names_every_command_and_what_it_answers(
     arguments: list[str], shardctl: Shardctl
@@ -485,10 +440,3 @@ def test_a_narrow_terminal_loses_nothing_but_the_middle_of_names() -> None:
         name = "imagenet…00000-of-01024" if columns == 60 else "imagenet2012-train"
         for word in (name, "1251", "[:1]"):
             assert word in seen.replace("\n", "")
-
-
-def test_a_terminal_gets_colour_that_no_color_refuses() -> None:
-    assert "\x1b[1m" in terminal("plan", "train[:1]", "-d", "mnist")
-    assert "\x1b" not in terminal("plan", "train[:1]", "-d", "mnist", NO_COLOR="1")
-    assert "\x1b" not in terminal("plan", "train[:1]", "-d", "mnist", TERM="dumb")
-    assert "\x1b" not in terminal("plan", "train[:1]", "-d", "mnist", "-f", "json")

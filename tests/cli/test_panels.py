@@ -10,7 +10,7 @@ import typer
 
 from shardctl.cli.app import application
 from shardctl.cli.main import COMMANDS
-from shardctl.cli.panels import DATASET, HOSTS, OPTION_PANELS, ORDER, OUTPUT, THIS_COMMAND
+from shardctl.cli.output import DATASET, HOSTS, OPTION_PANELS, ORDER, OUTPUT, THIS_COMMAND
 from shardctl.settings.table import SETTINGS
 
 

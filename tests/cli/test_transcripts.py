@@ -13,6 +13,7 @@ A file in transcripts/ is a row of sections, each run in the same folder after t
     $ ls                                    the names in the folder, in order
 
 `[..]` stands for any characters of a line; the folder itself is /here, the home folder /home.
+SHARDCTL_GOLDEN=write writes what the commands answer now; read the difference before you commit it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Shardctl
+from tests.golden import assert_golden
 
 _FOLDER = Path(__file__).parent / "transcripts"
 _HEADS = ("# ", "@ ", "$ ")
@@ -86,21 +88,18 @@ def answer(command: str, shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch) ->
 def test_the_commands_answer_as_written_down(
     path: Path, shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    num_commands = 0
+    answered = []
     for section in sections(path.read_text("utf-8")):
-        kind, rest = section.head[0], section.head[2:]
+        kind, rest, body = section.head[0], section.head[2:], section.body
         if kind == "@":
             Path(rest).parent.mkdir(parents=True, exist_ok=True)
-            Path(rest).write_text(section.body, encoding="utf-8")
+            Path(rest).write_text(body, encoding="utf-8")
         elif kind == "$":
-            num_commands += 1
             said = answer(rest, shardctl, monkeypatch)
-            if not matches(said, section.body):
-                # pytest shows where the two differ
-                assert f"{section.head}\n{said}" == f"{section.head}\n{section.body}", (
-                    f"{path.name}, line {section.line}"
-                )
-    assert num_commands
+            body = body if matches(said, body) else said
+        answered.append(f"{section.head}\n{body}")
+    assert any(one.startswith("$ ") for one in answered)
+    assert_golden(path, "".join(answered))
 
 
 def test_every_kind_of_refusal_is_one_line() -> None:

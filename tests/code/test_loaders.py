@@ -25,7 +25,7 @@ from shardctl.verbs.resume.code import resume_python
 from shardctl.verbs.simulate.answer import simulate
 from shardctl.verbs.simulate.code import simulate_python
 from tests.golden import assert_golden
-from tests.verbs.lint.rules.rule_cases import dataset
+from tests.verbs.lint.lint_cases import dataset
 
 GOLDEN = Path(__file__).parent / "golden"
 DATA = Dataset(name="toy", splits=(Split(name="train", shard_lengths=(9, 14)),))

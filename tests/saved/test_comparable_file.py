@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shardctl.dataset.identity import DatasetIdentity
-from shardctl.files.yaml_text import parse_document
+from shardctl.files.parse import parse_document
 from shardctl.saved import snapshot_file as comparable_file
 from shardctl.saved.plan_file import plan_json, plan_yaml
 from shardctl.saved.resume_plan import PlanListing

@@ -1,4 +1,4 @@
-"""The table of calls: every name of tf.data that it says is one there, with those arguments."""
+"""The table of calls beside tf.data: every name and argument is one there."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import inspect
 import pytest
 
 from shardctl.errors import UsageError
+from shardctl.stages import stages as ast
 from shardctl.stages.calls import CALLS, call_named, name_alone
-from shardctl.stages.stages import WHY_OPEN, Cache, Opaque
+from shardctl.stages.part import OfTensorflow, Stage, said_of
 from tests.cases import counted
 
 # What is ours: a source of TFDS, a list of values, and what stands for a stage that is not known.
@@ -16,12 +17,27 @@ OWN = {"read", "values", "shared", "opaque", "opaque_source"}
 FUNCTIONS = {"assert_cardinality"}  # of tf.data.experimental, for `apply`
 FILES = {"TFRecordDataset", "TextLineDataset"}
 OURS = {"kept", "weights_dtype", "fusion", "optimizations", "warm_start", "deterministic"}
+STAGES: list[Stage] = [
+    ast.Shuffle(buffer=-2, seed=3, reshuffle=False),
+    ast.Repeat(count=3),
+    ast.Repeat(),
+    ast.Batch(size=4, drop_remainder=True),
+    ast.Unbatch(),
+    ast.Shard(num_shards=3, index=1),
+    ast.Take(count=-1),
+    ast.Skip(count=2),
+    ast.Cache(),
+    ast.Map(calls="auto", deterministic=True),
+    ast.Prefetch(),
+    ast.Prefetch(size=3),
+]
 
 
 def test_the_calls_and_their_arguments_are_those_of_tensorflow() -> None:
     import tensorflow as tf
 
     for name, call in counted(CALLS.items()):
+        assert call.name == name
         if name in OWN:
             continue
         place = tf.data if name in FILES else tf.data.Dataset
@@ -36,14 +52,51 @@ def test_the_calls_and_their_arguments_are_those_of_tensorflow() -> None:
             assert known & set(theirs) or known & OURS or not theirs, (name, parameter.name)
 
 
-def test_what_is_open_is_no_stage_that_is_understood() -> None:
-    for name, reason in WHY_OPEN.items():
-        assert reason
+@pytest.mark.parametrize("stage", STAGES, ids=repr)
+def test_a_stage_is_a_method_that_takes_its_arguments(stage: Stage) -> None:
+    import tensorflow as tf
+
+    call = stage.in_tf()
+    assert call is not None
+    method = inspect.signature(getattr(tf.data.Dataset, call.method))
+    method.bind(None, *[len] * call.takes_function, *call.by_place, **call.by_name)
+    for value in (*call.by_place, *call.by_name.values()):
+        if isinstance(value, OfTensorflow):
+            assert getattr(tf.data, value.removeprefix("data.")) in (-1, -2)
+
+
+def test_options_and_what_is_no_method() -> None:
+    import tensorflow as tf
+
+    for attribute in ast.WithOptions.attributes.values():
+        found = tf.data.Options()
+        for name in attribute.split("."):
+            found = getattr(found, name)
+    assert ast.Filter().in_tf() is ast.WithOptions(fusion=True).in_tf() is None
+
+
+def test_arguments_by_name_and_by_place() -> None:
+    shuffle = CALLS["shuffle"]
+    assert shuffle.parameter("buffer_size") is shuffle.parameter("buffer") is shuffle.placed(0)
+    assert shuffle.main is shuffle.placed(0)
+    assert shuffle.needed == ["buffer"]
+    assert shuffle.parameter("name").name == ""
+    assert CALLS["zip"].rest is CALLS["zip"].placed(0)
+    assert CALLS["take"].rest is CALLS["unbatch"].main is None
+    assert shuffle.stages([("buffer", 3), ("", None)]) == (ast.Shuffle(buffer=3),)
+
+
+def test_what_is_said_is_no_default() -> None:
+    assert said_of(ast.Batch(size=3)) == {"size": 3}
+    assert said_of(ast.Batch(size=3, drop_remainder=True)) == {"size": 3, "drop_remainder": True}
+    assert said_of(ast.Take(count=-1)) == {"count": -1}
+    assert said_of(ast.Repeat()) == said_of(ast.Unbatch()) == {}
+
+
+def test_what_is_open_is_no_stage_that_is_offered() -> None:
+    for name, reason in ast.WHY_OPEN.items():
         assert reason[0].islower()
         assert not CALLS[name].is_offered if name in CALLS else "(" in name
-
-
-def test_an_unknown_name_is_told_what_there_is() -> None:
     with pytest.raises(UsageError) as caught:
         call_named("Shufle")
     assert str(caught.value).startswith("no stage 'Shufle'; did you mean shuffle? stages: shuffle,")
@@ -52,8 +105,8 @@ def test_an_unknown_name_is_told_what_there_is() -> None:
 
 
 def test_a_name_says_all_only_where_it_does() -> None:
-    known = Opaque(call="scan", reason=WHY_OPEN["scan"])
+    known = ast.Opaque(call="scan", reason=ast.WHY_OPEN["scan"])
     assert name_alone(known, is_source=False) == "scan"
     assert name_alone(known, is_source=True) is None
-    assert name_alone(Opaque(call="scan", reason="x"), is_source=False) is None
-    assert name_alone(Cache(), is_source=False) is None
+    assert name_alone(ast.Opaque(call="scan", reason="x"), is_source=False) is None
+    assert name_alone(ast.Cache(), is_source=False) is None

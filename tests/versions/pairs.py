@@ -29,7 +29,7 @@ QUICK = (
     "tests/tfdata/shuffle/test_seeds.py",
     "tests/order/test_order_tfds.py",
     "tests/order/test_staged_tfds.py",
-    "tests/tfds/inspecting/test_assemble.py",
+    "tests/tfds/inspecting/test_stages.py",
     "tests/tfds/verifying/test_verify.py",
 )
 

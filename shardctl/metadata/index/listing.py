@@ -25,16 +25,16 @@ from shardctl.metadata.index.globs import (
     sharded_regex,
 )
 from shardctl.metadata.index.words import FileKind, file_kind, is_passed_over
-from shardctl.stores.file_text import absolute
-from shardctl.stores.store import Store, StoredFile
-from shardctl.stores.stores import (
+from shardctl.stores.paths import (
     A_SLASH_LOST,
+    absolute,
     as_bytes,
     has_lost_a_slash,
     is_remote,
     split_path,
-    store_of,
 )
+from shardctl.stores.store import Store, StoredFile
+from shardctl.stores.stores import store_of
 
 # Told how many files were listed so far; may raise to end the listing.
 Listed = Callable[[int], None]

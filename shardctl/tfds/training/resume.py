@@ -30,8 +30,14 @@ from shardctl.tfdata.shuffle_buffer import ShuffleReplay
 from shardctl.tfdata.shuffle_seeds import KernelSeeds
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, without_autograph
-from shardctl.tfds.stage_calls import as_tensors, examples_of_host, kernel_shuffle
-from shardctl.tfds.training.pipeline import MakeReal, Transform, rest_of_plan
+from shardctl.tfds.training.pipeline import (
+    MakeReal,
+    Transform,
+    as_tensors,
+    kernel_shuffle,
+    rest_of_plan,
+    shard_of_host,
+)
 from shardctl.tfds.training.read_config import (
     FittedPlan,
     check_host_of_plan,
@@ -262,7 +268,7 @@ class _Resumed:
             emitted = plan.shared.size - plan.remaining
             rest = self.reader.in_files(*plan.shared.files_left(emitted))
         else:
-            rest = examples_of_host(self.reader.read(self.here.reads), self.here.settings)
+            rest = shard_of_host(self.reader.read(self.here.reads), self.here.settings, "examples")
         if plan.shuffle is None or not plan.remaining:
             return self._decoded(rest)
         codes = self.reader.codes.of_ids(plan.pending or ())
@@ -290,7 +296,7 @@ class _Resumed:
 
         def epoch_of(pairs: Any) -> Any:
             opened = kernel_shuffle(rows, num_rows, pairs[0]) if shuffles else rows
-            records = examples_of_host(self.reader.interleaved(opened), self.here.settings)
+            records = shard_of_host(self.reader.interleaved(opened), self.here.settings, "examples")
             read = self._decoded(records)
             return read if buffer_size is None else kernel_shuffle(read, buffer_size, pairs[1])
 
@@ -316,7 +322,7 @@ class _Resumed:
         reads = self.here.reads
         rest = self._in_runs(reads.select(slice(num_held, None)))
         if not (plan.hosts or plan.from_seen):
-            rest = examples_of_host(rest, self.here.settings)
+            rest = shard_of_host(rest, self.here.settings, "examples")
         if num_held:
             rest = self._in_runs(reads.select(slice(0, num_held))).concatenate(rest)
         if plan.unseeded is not None and self.here.plan.is_one_stream:

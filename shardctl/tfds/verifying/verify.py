@@ -25,12 +25,13 @@ from shardctl.settings.read_settings import SettingsLike, as_settings, settings_
 from shardctl.spec.reads import Reads, joined
 from shardctl.spec.subsplit import Resolved
 from shardctl.tfds.imports import tensorflow, versions
-from shardctl.tfds.training.global_seed import (
+from shardctl.tfds.training.read_config import (
+    FittedPlan,
     check_global_seed,
     check_global_seed_of_plan,
+    fitted,
     global_seed_of,
 )
-from shardctl.tfds.training.read_config import FittedPlan, fitted
 from shardctl.tfds.verifying.real_files import (
     BATCH_SIZE,
     IndexRanges,
@@ -65,7 +66,7 @@ from shardctl.verbs.verify.answer import (
     first_mismatch_in_any_order,
     taken,
 )
-from shardctl.verbs.verify.file_checks import FileChecks, check_files_read
+from shardctl.verbs.verify.verify_files import FileChecks, check_files_read
 
 
 @checked

@@ -3,14 +3,12 @@
 
 from typing import TYPE_CHECKING
 
-from shardctl.cli.formats import Formats, OutputOptions, verb_formats
-from shardctl.cli.options.dataset import chosen_dataset, project_here
+from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.places import all_in_force
-from shardctl.cli.options.shared import DatasetOptions
-from shardctl.cli.output import warn
+from shardctl.cli.output import Formats, OutputOptions, verb_formats, warn
 from shardctl.errors import ShardctlError, UnnamedDatasetError
-from shardctl.verbs.lint.options import LintOptions
+from shardctl.verbs.config.options import all_in_force
+from shardctl.verbs.lint.command import LintOptions
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
@@ -33,7 +31,7 @@ def config(source: DatasetOptions, reading: OrderOptions, out: OutputOptions) ->
       shardctl config --cycle 3 --shuffle-seed 42 -d mnist -f json
     """
     from shardctl.metadata.project_file import project_files
-    from shardctl.stores.file_text import working_folder
+    from shardctl.stores.paths import working_folder
     from shardctl.verbs.config.answer import Config
 
     project = project_here()

@@ -5,12 +5,24 @@ from typing import Annotated, Any
 
 import typer
 
-from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import AllOption, Formats, OutputOptions, PictureOption, verb_formats
-from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
+from shardctl.cli import completion
+from shardctl.cli.options.dataset import (
+    DatasetOptions,
+    chosen_dataset,
+    project_here,
+    refuse_no_spec,
+)
 from shardctl.cli.options.order import SharingOptions
-from shardctl.cli.options.shared import DatasetOptions, Flag, Number, argument, number
-from shardctl.cli.output import say, warn
+from shardctl.cli.options.shared import Flag, Number, argument, number
+from shardctl.cli.output import (
+    AllOption,
+    Formats,
+    OutputOptions,
+    PictureOption,
+    say,
+    verb_formats,
+    warn,
+)
 from shardctl.errors import UsageError
 
 FORMATS = Formats(renderers=verb_formats("verbs.eval.view", "eval", pictures=True))

@@ -52,7 +52,7 @@ def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
     yield from table_pieces(_COLUMNS, grouped(eval_rows(evaluation)), screen, keep=_ROWS)
     yield "\n"
     if screen.pictures:
-        from shardctl.draw.drawers import picture_lines
+        from shardctl.draw.picture import picture_lines
 
         yield from picture_lines(evaluation, screen)
         yield "\n"

@@ -476,7 +476,7 @@ class OfReaders(Sharing):
         batch, self._chain = last_batch(self._pipeline), self._chain_of(self._pipeline)
         if batch is not None:
             self.own_batch, self.drops = batch.size, batch.drop_remainder
-        self.is_simple = batch is None and self._chain is not None and self._chain.repeat is None
+        self.is_simple = batch is None and self._chain is not None and "repeat" not in self._chain
 
     def _chain_of(self, pipeline: tf_stages.Pipeline) -> Chain | None:
         """Return stages whose counts follow without playing them, None where they do not."""
@@ -536,7 +536,7 @@ class OfReaders(Sharing):
     def _batches(self, sizes: Sequence[Int64s]) -> Int64s | None:
         """Return the steps of hosts that get so many examples of each reader, None without any."""
         if self._chain is not None:
-            return None if self._chain.batch is None else _handed_out(self._chain, sizes[0])[1]
+            return None if "batch" not in self._chain else _handed_out(self._chain, sizes[0])[1]
         pipeline, parts = self._pipeline, parts_of(self._pipeline)
         seeded = all(
             not isinstance(p, tf_stages.SampleFromDatasets) or p.seed is not None for p in parts
@@ -622,12 +622,12 @@ def in_batches(pipeline: tf_stages.Pipeline, size: int, *, drop: bool) -> tf_sta
 
 def _handed_out(chain: Chain, sizes: Int64s) -> tuple[Int64s, Int64s]:
     """Return (examples, steps) of hosts whose reader yields so many, int64[num_hosts] each."""
-    times = chain.repeat.count if isinstance(chain.repeat, tf_stages.Repeat) else 1
+    times = chain["repeat"].count if "repeat" in chain else 1
     total = sizes * (times or 0)
-    if chain.batch is None:
+    if "batch" not in chain:
         return total, total
-    whole, rest = np.divmod(total, chain.batch.size)
-    if chain.batch.drop_remainder:
+    whole, rest = np.divmod(total, chain["batch"].size)
+    if chain["batch"].drop_remainder:
         return total - rest, whole
     return total, whole + (rest > 0)
 

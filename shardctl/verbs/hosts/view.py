@@ -53,7 +53,7 @@ def hosts_table(plan: HostsPlan, screen: Screen, *, every_strategy: bool = False
         yield "\n"
         yield from _host_table(strategy, screen)
     if screen.pictures:
-        from shardctl.draw.drawers import picture_lines
+        from shardctl.draw.picture import picture_lines
 
         yield "\n"
         yield from picture_lines(plan, screen)
@@ -225,7 +225,7 @@ def sweep_table(plan: HostsPlan, screen: Screen) -> Iterator[str]:
     yield table(headings, [[text for _, text in row] for row in rows], screen)
     yield paragraph(_legend(plan, headings[-1].heading), screen)
     if screen.pictures:
-        from shardctl.draw.drawers import picture_lines
+        from shardctl.draw.picture import picture_lines
 
         yield "\n"
         yield from picture_lines(plan, screen)

@@ -9,7 +9,6 @@ from operator import attrgetter
 from typing import Any
 
 from shardctl.base.text import counted, first_upper
-from shardctl.draw.picture import SHEET, Picture, Rise, tick_line, words
 from shardctl.draw.tables import Column, Screen
 from shardctl.errors import ShardctlError
 from shardctl.files.documents import Document
@@ -29,13 +28,11 @@ from shardctl.verbs.eval.view import eval_document
 from shardctl.verbs.hosts.view import hosts_document
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.view import quality_document
-from shardctl.verbs.report.compare import BlockState, ComparedSide, ReportComparison
-from shardctl.verbs.report.document import part_document, shard_map_document
+from shardctl.verbs.report.compare import ComparedSide, ReportComparison
+from shardctl.verbs.report.document import part_document
 from shardctl.verbs.report.elements import (
     Section,
     code,
-    command,
-    figures,
     in_frame,
     items,
     name,
@@ -46,9 +43,16 @@ from shardctl.verbs.report.elements import (
     sentence,
     table,
 )
-from shardctl.verbs.report.page import evaluation_body, hosts_body, quality_body, stated
-from shardctl.verbs.report.shown import NotShown
-from shardctl.verbs.report.summary import Told, cards, of_unstated_hosts
+from shardctl.verbs.report.page import (
+    Told,
+    cards,
+    evaluation_body,
+    hosts_body,
+    of_unstated_hosts,
+    quality_body,
+    stated,
+)
+from shardctl.verbs.report.question import NotShown
 
 
 def comparison_page(comparison: ReportComparison) -> Iterator[str]:
@@ -139,51 +143,15 @@ def _better(comparison: ReportComparison) -> Told:
 
 
 def _parting(comparison: ReportComparison) -> Iterator[str]:
-    yield from part(comparison.diff, lambda found: _differences(comparison, found))
+    yield from part(comparison.diff, _differences)
     if isinstance(comparison.diff, NotShown):
         yield items(plain(cause_line(cause)) for cause in comparison.dataset_changes)
 
 
-def _differences(comparison: ReportComparison, found: Diff) -> Iterator[str]:
-    """Yield the answer of `diff`, and a strip of all positions."""
+def _differences(found: Diff) -> Iterator[str]:
+    """Yield the answer of `diff`."""
     lines = "".join(diff_table(found, Screen(abridged=True))).splitlines()
     yield "<pre>" + "\n".join(map(plain, lines)) + "</pre>\n"
-    if comparison.blocks:
-        yield figures([parting_picture(comparison)])
-
-
-_HIGH: dict[BlockState, float] = {"same": 0.25, "one has ended": 0.6, "moved": 1.0}
-
-
-def parting_picture(comparison: ReportComparison) -> Picture:
-    """Return a strip over all positions, which says block by block whether two orders agree.
-
-    A column that stands for several blocks is as high as the highest of them.
-    """
-    runs = comparison.blocks
-    width, stop = SHEET.width - len("blocks "), runs[-1].stop
-    high = [0.0] * width
-    for run in runs:
-        for column in range(run.start * width // stop, -(-run.stop * width // stop)):
-            high[column] = max(high[column], _HIGH[run.state])
-    things = "ids" if comparison.dataset_changes else "examples"
-    same, moved, ended = (
-        sum(run.stop - run.start for run in runs if run.state == state)
-        for state in ("same", "moved", "one has ended")
-    )
-    ends = [(0, "0"), (width, f"{stop - 1:,}")]
-    return Picture(
-        name="where-they-part",
-        title="Where the two orders part",
-        caption=f"low blocks hold the same {things} at the same positions in A and in B; in a high "
-        "one at least one position has another; in between, one has ended",
-        marks=(
-            Rise(names=("blocks", ""), values=tuple(high), expected=()),
-            words(" " * len("blocks "), tick_line(ends, width), look="quiet"),
-        ),
-        note=f"{same:,} positions lie in blocks that hold the same {things}, {moved:,} in blocks "
-        f"with at least one difference, {ended:,} are of one order alone.",
-    )
 
 
 _SETTINGS = tuple(Column(heading=text, align="left") for text in ("setting", "A", "B"))
@@ -226,8 +194,6 @@ def _about(comparison: ReportComparison) -> Iterator[str]:
     yield table("What A and B are", columns, rows, kind="said")
     yield from stated("What was assumed", comparison.notes)
     yield from stated("Worth knowing", comparison.warnings)
-    if comparison.again:
-        yield f"<h3>Make it again</h3>\n{command(comparison.again)}"
     yield paragraph(f"Written by shardctl {plain(own_version())}.", "quiet")
 
 
@@ -246,8 +212,6 @@ def comparison_document(comparison: ReportComparison) -> Document:
             "num_hosts": comparison.num_hosts,
             "num_devices": comparison.num_devices,
             "diff": part_document(comparison.diff, diff_document),
-            "blocks": list(map(asdict, comparison.blocks)),
-            "neighbours": list(map(asdict, comparison.neighbours)),
             "dataset_changes": [cause_record(cause) for cause in comparison.dataset_changes],
             "settings": [
                 {"name": one.name, "a": one.a, "b": one.b, "differs": one.differs}
@@ -258,7 +222,6 @@ def comparison_document(comparison: ReportComparison) -> Document:
         },
         "notes": list(comparison.notes),
         "warnings": list(comparison.warnings),
-        "again": comparison.again,
     }
 
 
@@ -274,7 +237,6 @@ def _side(side: ComparedSide) -> Document:
         if isinstance(side.order, NotShown)
         else side.order.snapshot.num_examples,
         "quality": part_document(side.quality, quality_document),
-        "shard_map": part_document(side.shard_map, shard_map_document),
         "hosts": part_document(side.hosts, hosts_document),
         "eval": part_document(side.evaluation, eval_document),
     }

@@ -5,13 +5,14 @@ A section has the tables and pictures that the command of its answer shows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import Any, Literal, NamedTuple
 
 from shardctl.base.text import counted, first_upper
 from shardctl.base.tfds_rules import ORDER_RULES
-from shardctl.draw.drawers import pictures_of
-from shardctl.draw.picture import SHEET
+from shardctl.draw.picture import SHEET, pictures_of
 from shardctl.draw.step_rows import pipeline_record, settings_words
 from shardctl.draw.tables import Column
 from shardctl.order.order import Order
@@ -22,15 +23,16 @@ from shardctl.verbs.config.view import origin_words, value_words
 from shardctl.verbs.eval.answer import Evaluation
 from shardctl.verbs.eval.view import advice as advice_of_evaluation
 from shardctl.verbs.eval.view import call_of, way_cells
-from shardctl.verbs.hosts.answer import HostsPlan, advice, reason
+from shardctl.verbs.hosts.answer import HostsPlan, advice, problems, reason
 from shardctl.verbs.hosts.view import measure_cells
 from shardctl.verbs.layout.answer import Layout
 from shardctl.verbs.layout.view import LEGEND, split_cells
 from shardctl.verbs.lint.answer import Finding, Lint
+from shardctl.verbs.lint.rule import SEVERITIES
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.loaders import LoaderComparison
 from shardctl.verbs.quality.picture import order_picture
-from shardctl.verbs.quality.score import meaning
+from shardctl.verbs.quality.score import Verdict, meaning
 from shardctl.verbs.quality.view import (
     LABELS,
     epochs_line,
@@ -53,8 +55,8 @@ from shardctl.verbs.report.elements import (
     figures,
     in_frame,
     items,
+    link,
     name,
-    not_shown,
     page,
     paragraph,
     part,
@@ -62,8 +64,7 @@ from shardctl.verbs.report.elements import (
     sentence,
     table,
 )
-from shardctl.verbs.report.shown import NotShown, Shown
-from shardctl.verbs.report.summary import summary_section
+from shardctl.verbs.report.question import NotShown, Shown
 from shardctl.verbs.simulate.picture import strips_picture
 
 _SETTINGS = tuple(Column(heading=text, align="left") for text in ("setting", "value", "origin"))
@@ -245,11 +246,9 @@ def _shuffle(report: Report) -> Iterator[str]:
         told = "what is shown is one order of many"
         yield paragraph(f"Nobody can know this order; {told}: {sentence(report.is_open)}.")
     yield from part(report.quality, quality_body)
-    if isinstance(report.quality, NotShown) and isinstance(report.order, Order):
-        if isinstance(report.shard_map, NotShown):
-            yield not_shown(report.shard_map)
-        else:
-            yield figures([order_picture(report.order)])
+    order = report.order
+    if isinstance(report.quality, NotShown) and isinstance(order, Order):
+        yield from part(report.strips, lambda _: (figures([order_picture(order)]),))
 
 
 def quality_body(quality: Quality) -> Iterator[str]:
@@ -306,3 +305,125 @@ def _strips(report: Report, strips: Strips) -> Iterable[str]:
         replace(handed_out, title="What the shuffle buffer hands out"),
     )
     return (figures(shown),)
+
+
+# What a report comes to, in a few answers with links to what they are made of.
+
+Worth = Literal["good", "warn", "bad", "open"]
+
+_WORTH: dict[Verdict, Worth] = {
+    "no shuffle": "bad",
+    "weak": "bad",
+    "fair": "warn",
+    "good": "good",
+    "close to uniform": "good",
+    "as good as uniform": "good",
+    "cannot tell": "warn",
+}
+_MOST_FINDINGS = 3
+
+
+class Told(NamedTuple):
+    """An answer in a word or two, what it is worth, and more of it, as HTML."""
+
+    answer: str
+    worth: Worth
+    more: str
+
+
+def summary_section(report: Report) -> Section:
+    """Return the answers; a question whose answer is not known says why."""
+    unstated = of_unstated_hosts(report.num_hosts, said=bool(report.question.hosts_said))
+    body = cards(
+        ("Is it shuffled?", "shuffle", _told(report.quality, _shuffled)),
+        (f"Do the hosts keep step?{unstated}", "hosts", _told(report.hosts, _in_step)),
+        (f"Does the evaluation end?{unstated}", "evaluation", _told(report.evaluation, _ends)),
+        ("What goes wrong?", "findings", _faults(report)),
+    )
+    if report.notes:
+        number, rest = ("One", " is") if len(report.notes) == 1 else (len(report.notes), "s are")
+        assumed = link("about", "assumed")
+        body += paragraph(f"{number} thing{rest} {assumed} that nobody said.", "quiet")
+    return Section("summary", "In short", (body,))
+
+
+def of_unstated_hosts(num_hosts: int, *, said: bool) -> str:
+    """Return what stands behind a question about hosts where nobody said how many there are."""
+    return "" if said else f" (if {num_hosts} hosts shared it)"
+
+
+def cards(*answers: tuple[str, str, Told]) -> str:
+    """Return answers as cards: each a question, the section that tells more, the answer."""
+    listed = "".join(
+        f'<li class="{told.worth}">\n<h3>{link(anchor, question)}</h3>\n'
+        f'<p class="answer">{plain(told.answer)}</p>\n{told.more}</li>\n'
+        for question, anchor, told in answers
+    )
+    return f'<ul class="answers">\n{listed}</ul>\n'
+
+
+def _told(part: Any, told: Callable[[Any], Told]) -> Told:
+    if isinstance(part, NotShown):
+        return Told("Not known", "open", paragraph(sentence(part.reason)))
+    return told(part)
+
+
+def _shuffled(quality: Quality) -> Told:
+    score, verdict = quality.score, quality.verdict
+    told = paragraph(
+        f"Score {score.value:.2f} of 1; a uniform permutation scores {score.expected:.2f}: "
+        f"{plain(meaning(verdict, quality.order))}."
+    )
+    better = [one for one in quality.alternatives if one.score.value > score.value + 0.005]
+    if better and _WORTH[verdict] != "good":
+        best = max(better, key=lambda choice: choice.score.value)
+        told += paragraph(f"Most would help: {plain(best.change)} (score {best.score.value:.2f}).")
+    return Told(first_upper(verdict), _WORTH[verdict], told)
+
+
+def _in_step(plan: HostsPlan) -> Told:
+    comparison = plan.comparisons[0]
+    own = comparison.strategy(plan.judged)
+    told = [*problems(comparison, own.name)] or [reason(comparison)]
+    if own.refusal is not None:
+        return Told("Refused", "bad", _said(own.refusal))
+    if own.is_uneven or own.idle_hosts:
+        best = comparison.recommended
+        told += [] if best in (None, own) else [f"serves best: {best.name}"]
+        return Told("No", "bad" if own.idle_hosts else "warn", _said(*told))
+    return Told("Yes", "good", _said(*told))
+
+
+def _ends(evaluation: Evaluation) -> Told:
+    told = _said(*advice_of_evaluation(evaluation)[: 1 + bool(evaluation.num_lost)])
+    if not evaluation.total:
+        return Told("Nothing to do", "warn", told)
+    if evaluation.refusal is not None:
+        return Told("Refused", "bad", _said(evaluation.refusal))
+    if evaluation.hang(evaluation.remainder) is not None:
+        return Told("No, it hangs", "bad", told)
+    return Told("Yes", "warn" if evaluation.num_lost else "good", told)
+
+
+def _said(*lines: str) -> str:
+    return "".join(paragraph(f"{first_upper(sentence(line))}.") for line in lines)
+
+
+def _faults(report: Report) -> Told:
+    """Return what lint finds, and where that is nothing, why there is no order."""
+    lint = report.lint
+    if isinstance(report.order, NotShown) and isinstance(lint, Lint) and not lint.findings:
+        return _told(report.order, _wrong)
+    return _told(lint, _wrong)
+
+
+def _wrong(lint: Lint) -> Told:
+    counts = Counter(finding.severity for finding in lint.findings)
+    if not counts:
+        told = f"{counted(len(lint.rules), 'rule')} looked, and found nothing."
+        return Told("Nothing found", "good", paragraph(told))
+    said = ", ".join(counted(counts[name], name) for name in SEVERITIES if counts[name])
+    worth: Worth = "bad" if counts["error"] else "warn"
+    few = [plain(finding.rule.title) for finding in lint.findings[:_MOST_FINDINGS]]
+    more = len(lint.findings) - _MOST_FINDINGS
+    return Told(said, worth, items([*few, f"{more} more"] if more > 0 else few))

@@ -6,17 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli.formats import (
-    AllOption,
-    Formats,
-    OutputOptions,
-    as_code,
-    as_csv,
-    as_json,
-    as_table,
-    as_yaml,
-)
 from shardctl.cli.options.dataset import (
+    DatasetOptions,
     dataset_and_refs,
     dataset_options,
     plan_of_file,
@@ -28,7 +19,6 @@ from shardctl.cli.options.dataset import (
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import (
     AllowVersionOption,
-    DatasetOptions,
     Flag,
     Number,
     SpecArgument,
@@ -38,7 +28,18 @@ from shardctl.cli.options.shared import (
     real_number,
     whole_number,
 )
-from shardctl.cli.output import say, warn
+from shardctl.cli.output import (
+    AllOption,
+    Formats,
+    OutputOptions,
+    as_code,
+    as_csv,
+    as_json,
+    as_table,
+    as_yaml,
+    say,
+    warn,
+)
 from shardctl.errors import UnpredictableOrderError, UsageError
 
 if TYPE_CHECKING:
@@ -318,7 +319,7 @@ def _log(resolved: "Resolved", path: str) -> "Int64s":
 
 def _refuse_too_long(count: int, form: str) -> None:
     """Refuse a plan file that would not be read back."""
-    from shardctl.stores.file_text import MAX_VALUES
+    from shardctl.files.parse import MAX_VALUES
 
     most = MAX_VALUES // (12 if form == "yaml" else 7)  # YAML's keys are values too
     if count > most:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.cli.completion.shell import in_place_of, split_line
+from shardctl.cli.completion import in_place_of, split_line
 from shardctl.cli.main import COMMANDS
 from tests.cli.completion.conftest import Offered
 from tests.cli.conftest import Shardctl

@@ -163,7 +163,7 @@ def test_nothing_hostile_is_offered_among_folders_and_files(places: Path, offere
 def test_a_folder_of_many_files_is_looked_at_in_part(
     offered: Offered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shardctl.cli.completion.values._MOST_ENTRIES", 5)
+    monkeypatch.setattr("shardctl.cli.completion._MOST_ENTRIES", 5)
     for number in range(20):
         Path(f"x{number}.yaml").touch()
     assert len(offered("shardctl plan -d x")) == 5

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from shardctl.cli.options.dataset import (
+    DatasetOptions,
     chosen_dataset,
     dataset_options,
     plan_of_file,
     project_here,
 )
-from shardctl.cli.options.shared import DatasetOptions
 from shardctl.errors import DatasetError, UsageError
 from shardctl.metadata.project_file import Project
 from shardctl.metadata.reference import Fallback

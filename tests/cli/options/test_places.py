@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from shardctl.cli.options.dataset import DatasetOptions
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.places import all_in_force
-from shardctl.cli.options.shared import DatasetOptions
 from shardctl.metadata.names import catalog_dataset
 from shardctl.metadata.project_file import find_project
 from shardctl.verbs.config.answer import Origin
-from shardctl.verbs.lint.options import LintOptions, UsageOptions
+from shardctl.verbs.config.options import all_in_force
+from shardctl.verbs.lint.command import LintOptions, UsageOptions
 
 
 @pytest.fixture

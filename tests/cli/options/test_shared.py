@@ -8,8 +8,10 @@ from typing import Annotated, Any
 import pytest
 import typer
 
-from shardctl.cli.formats import Formats, OutputOptions
-from shardctl.cli.options.shared import DatasetOptions, spelled_out, whole_number
+from shardctl.cli.app import spelled_out
+from shardctl.cli.options.dataset import DatasetOptions
+from shardctl.cli.options.shared import whole_number
+from shardctl.cli.output import Formats, OutputOptions
 from shardctl.errors import UsageError
 
 FORMATS = Formats(renderers={"yaml": lambda *_: [], "json": lambda *_: []})

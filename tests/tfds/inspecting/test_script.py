@@ -10,8 +10,8 @@ import pytest
 
 import shardctl.tfds
 from shardctl.errors import UsageError
+from shardctl.tfds.inspecting.inspect import Lines
 from shardctl.tfds.inspecting.script import ScriptFunction, datasets_of, inspect_script
-from shardctl.tfds.inspecting.watching import Lines
 
 pytestmark = pytest.mark.tensorflow  # the bridge runs the scripts, which imports it
 

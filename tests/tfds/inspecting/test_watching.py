@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from shardctl.tfds.inspecting.watching import Lines, is_of_script
-from shardctl.tfds.recognizing.graph import Operation, operation_of
+from shardctl.tfds.inspecting.graph import Operation, operation_of
+from shardctl.tfds.inspecting.inspect import Lines, is_of_script
 from shardctl.verbs.inspect.answer import SourceLine
 
 
@@ -54,17 +54,6 @@ def test_what_is_made_later_is_not_watched() -> None:
         raise ValueError("of the script")
     assert (kind.__init__, kind._metadata) == before
     assert lines.of(operation_of(tf.data.Dataset.range(3))) is None
-
-
-def test_watching_changes_no_order() -> None:
-    import tensorflow as tf
-
-    def make() -> Any:
-        return tf.data.Dataset.range(30).shuffle(7, seed=3).repeat(2).map(lambda n: n + 1)
-
-    with Lines().watched():
-        watched = make()
-    assert list(watched.as_numpy_iterator()) == list(make().as_numpy_iterator())
 
 
 def test_libraries_are_no_scripts() -> None:

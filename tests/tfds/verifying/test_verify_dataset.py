@@ -13,7 +13,7 @@ import shardctl.tfds
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.text import parse_stages
-from shardctl.tfds.graphs.dataset_graph import DatasetGraph
+from shardctl.tfds.training.edited_graph import EditedGraph
 from shardctl.verbs.inspect.answer import Inspection
 from tests.forked_scripts import forking_python
 from tests.tfds_datasets import build_dataset
@@ -76,8 +76,8 @@ def test_an_object_that_ends_early_is_found(folder: Path, monkeypatch: pytest.Mo
     from shardctl.tfds.verifying.verify_dataset import verify_inspected
 
     monkeypatch.setattr(
-        "shardctl.tfds.graphs.own_elements.OwnElements._graph",
-        property(lambda self: DatasetGraph(longer)),
+        "shardctl.tfds.training.own_elements.OwnElements._edited",
+        property(lambda self: EditedGraph(longer)),
     )
     found = verify_inspected(shorter, inspection, pass_index=0, take="all")
     first = found.first_difference

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset
-from shardctl.draw.drawers import picture_lines
+from shardctl.draw.picture import picture_lines
 from shardctl.draw.tables import Screen, display_width
 from shardctl.files.documents import to_csv, to_json
 from shardctl.settings.read_settings import ReadSettings

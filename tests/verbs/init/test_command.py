@@ -16,8 +16,8 @@ from shardctl.metadata.project_file import PROJECT_KEYS, find_project, read_proj
 from shardctl.settings.read_settings import settings_in_force
 from shardctl.settings.table import SETTINGS
 from shardctl.stages.text import parse_stages, pipeline_of
-from shardctl.verbs.lint.config_section import LINT_KEYS
-from shardctl.verbs.lint.options import LintOptions
+from shardctl.verbs.lint.answer import LINT_KEYS
+from shardctl.verbs.lint.command import LintOptions
 from tests.cases import check_cases
 from tests.cli.conftest import Shardctl
 from tests.settings_options import as_options, settings_values

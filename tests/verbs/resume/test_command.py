@@ -267,7 +267,7 @@ def test_a_log_of_what_was_seen(shardctl: Shardctl, toy: Path) -> None:
 def test_a_plan_that_would_not_be_read_back_is_not_written(
     shardctl: Shardctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shardctl.stores.file_text.MAX_VALUES", 600_000)
+    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 600_000)
     layout = tmp_path / "many.yaml"
     layout.write_text("name: many\nsplits: {train: {num_examples: 600000, num_shards: 60000}}")
     ran = shardctl("resume", "--consumed", 10, "-d", layout, "-o", "plan.yaml")

@@ -63,7 +63,7 @@ def run(text: str, folder: Path, after: int | None = None) -> dict[str, Any]:
     """
     import keras
 
-    from shardctl.tfds.position.position import Position
+    from shardctl.tfds.position import Position
 
     if "flax" in text:
         pytest.importorskip("flax")

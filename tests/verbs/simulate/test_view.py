@@ -31,7 +31,7 @@ from shardctl.verbs.simulate.view import (
     tfds_id_lines,
 )
 from tests.cases import check_cases
-from tests.draw.simulations import simulated, text
+from tests.draw.drawn import simulated, text
 
 WRITERS: dict[str, Callable[[Simulation], Iterable[Any]]] = {
     "json": lambda simulation: to_json(simulate_document(simulation)),

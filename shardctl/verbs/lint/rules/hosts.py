@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from shardctl.base.text import counted
 from shardctl.stages import stages as ast
 from shardctl.stages.text import text_of_part
-from shardctl.verbs.lint.chains import of_type
-from shardctl.verbs.lint.context import LintContext
+from shardctl.verbs.lint.context import LintContext, of_type
 from shardctl.verbs.lint.context import Read as LintRead
 from shardctl.verbs.lint.rule import EVERY_LOADER, Violation, rule
 

@@ -20,8 +20,7 @@ from shardctl.settings.read_settings import unstated_reading
 from shardctl.spec.host import DEFAULT_HOST_MODE
 from shardctl.spec.subsplit import SplitRange
 from shardctl.stages import stages as ast
-from shardctl.verbs.lint.chains import Chain, of_type
-from shardctl.verbs.lint.context import LintContext
+from shardctl.verbs.lint.context import Chain, LintContext, of_type
 from shardctl.verbs.lint.rule import Violation, rule
 from shardctl.verbs.lint.rules.stages import cut
 

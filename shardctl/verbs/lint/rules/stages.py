@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from shardctl.stages import stages as ast
 from shardctl.stages.part import Source, Stage
 from shardctl.stages.text import text_of_part
-from shardctl.verbs.lint.chains import (
+from shardctl.verbs.lint.context import (
     Chain,
+    LintContext,
     StageAt,
     count_of,
     of_type,
@@ -18,7 +19,6 @@ from shardctl.verbs.lint.chains import (
     reshuffles,
     shuffles,
 )
-from shardctl.verbs.lint.context import LintContext
 from shardctl.verbs.lint.rule import Violation, rule
 
 
