@@ -16,12 +16,7 @@ from shardctl.errors import DatasetError, UsageError
 from shardctl.order.epoch_reading import sorted_reads
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.file_formats import format_warnings, refuse_open_splits, refuse_unreadable
-from shardctl.settings.read_settings import (
-    ReadSettings,
-    SettingsLike,
-    as_settings,
-    refuse_loader,
-)
+from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings, refuse_loader
 from shardctl.spec.host import Host, HostLike, as_host
 from shardctl.spec.reads import Reads, reads_of
 from shardctl.spec.subsplit import SplitRange

@@ -221,8 +221,7 @@ def test_features_of_no_library_that_is_known_are_of_unknown_size() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "{", "[]", "{}", "null", '{"pythonClassName": 3}', '{"type": "x"}', '{"a": NaN}'],
+    "text", ["", "{", "[]", "{}", "null", '{"pythonClassName": 3}', '{"type": "x"}', '{"a": NaN}']
 )
 def test_what_cannot_be_read_says_nothing_and_hinders_nothing(tmp_path: Path, text: str) -> None:
     folder = build_dataset(tmp_path, with_files=False)

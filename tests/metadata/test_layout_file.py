@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
-from shardctl.metadata.layouts import (
-    LAYOUT_KEYS,
-    SPLIT_KEYS,
-    dataset_from_layout,
-    read_layout_file,
-)
+from shardctl.metadata.layouts import LAYOUT_KEYS, SPLIT_KEYS, dataset_from_layout, read_layout_file
 from tests.cases import FUZZ, check_cases
 from tests.strategies import documents, error_line
 

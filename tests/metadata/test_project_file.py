@@ -85,10 +85,7 @@ def test_a_broken_file_is_refused_by_name_and_rule(tmp_path: Path, text: str, sa
     [
         ("# a\ndatasets: mnist", ":2: unknown key 'datasets'; did you mean dataset? the file may "),
         ("dataset: x\nwarp: 9", ":2: unknown key 'warp'; the file may have: dataset, data_dir, "),
-        (
-            "read:\nshuffle-seed: 7",
-            ":2: unknown key 'shuffle-seed'; it belongs under read:, as ",
-        ),
+        ("read:\nshuffle-seed: 7", ":2: unknown key 'shuffle-seed'; it belongs under read:, as "),
         ("{data-dir: x}", ":1: unknown key 'data-dir'; did you mean data_dir? "),
     ],
 )

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.dataset.dataset import Dataset
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.metadata.project_file import Project, find_project
 from shardctl.metadata.reference import (
     ChosenDataset,
     Fallback,
     choose_dataset,
+    merge_datasets,
     read_dataset,
     refs_found_again,
 )
@@ -23,7 +26,7 @@ from shardctl.metadata.tfds_metadata import dataset_in
 from shardctl.stores.paths import RemotePath
 from tests.cases import FUZZ, check_cases
 from tests.remote_copies import in_memory
-from tests.strategies import error_line
+from tests.strategies import error_line, shard_lengths, split_names, templates
 from tests.tfds_datasets import build_dataset
 
 
@@ -211,10 +214,7 @@ class TestPaths:
             ("no://bucket/toy", "nobody knows the scheme no://; there are gs, s3, hf, http, https"),
             ("memory://bucket/toy", "no file or folder 'memory://bucket/toy'"),
             ("memory://bucket/toy.yaml", "cannot read 'memory://bucket/toy.yaml': no such file"),
-            (
-                "gs:/bucket/toy",
-                "no file or folder 'gs:/bucket/toy'; a URL has two slashes",
-            ),
+            ("gs:/bucket/toy", "no file or folder 'gs:/bucket/toy'; a URL has two slashes"),
             ("x/toy-train.tfrecord@1024", "x/toy-train.tfrecord@1024'; there is no folder"),
             ("x/toy-train.tfrecord@*", "no file matches"),
             ("x/*.tfrecord*", "no file matches"),
@@ -286,12 +286,6 @@ class TestRemote:
                 "toy-train.tfrecord-00000-of-00003",
             )
 
-    def test_several_versions_below_are_the_choices(self, home: Path) -> None:
-        there = in_memory(home / "tensorflow_datasets")
-        said = f"'{there}/toy' holds 3 datasets; choose one: 1.0.0, 1.10.0, 1.2.0"
-        assert said in refusal(f"{there}/toy", home=home)
-        assert "choose one: other/plain/1.0.0, toy/1.0.0" in refusal(there, home=home)
-
     def test_a_name_is_looked_up_in_a_remote_data_dir_as_in_a_local_one(
         self, home: Path, tmp_path: Path
     ) -> None:
@@ -311,15 +305,6 @@ class TestRemote:
 
         for ref in REFS:
             assert answer(ref, there) == answer(ref, str(root))
-
-    def test_the_default_config_is_that_of_the_metadata(self, home: Path, tmp_path: Path) -> None:
-        for config in ("a", "b"):
-            build_dataset(tmp_path / "root", config=config, with_files=False)
-        settings = tmp_path / "root" / "toy" / ".config"
-        settings.mkdir()
-        (settings / "metadata.json").write_text('{"default_config_name": "b"}')
-        there = in_memory(tmp_path / "root")
-        assert read("toy", home=tmp_path, TFDS_DATA_DIR=there).title == "toy/b:1.0.0"
 
     def test_environment_project_and_folders_may_name_urls(
         self, home: Path, tmp_path: Path
@@ -407,36 +392,6 @@ def ref_check(home: Path) -> Any:
     return check
 
 
-class TestSeveral:
-    def test_the_first_one_gives_name_version_and_folder(self, home: Path, tmp_path: Path) -> None:
-        build_dataset(tmp_path, name="second", splits={"train": [7], "new": [1]}, with_files=False)
-        dataset = read("toy:1.2.0", str(tmp_path / "second"), home=home)
-        assert (dataset.name, dataset.version) == ("toy", "1.2.0")
-        assert dataset.title == "toy:1.2.0 + second:1.0.0"
-        assert dataset.data_dir == str(home / "tensorflow_datasets" / "toy" / "1.2.0")
-        assert dataset.split("train").shard_lengths == (3, 0, 5, 7)
-        assert dataset.split("train").location(3)[0] == str(tmp_path / "second" / "1.0.0")
-        assert [split.name for split in dataset.splits] == ["train", "new"]
-
-    def test_the_same_reference_twice_is_read_once(self, home: Path) -> None:
-        """`builder_from_directories` keys its folders by their text."""
-        assert read("toy", "toy", home=home) == read("toy", home=home)
-
-    def test_two_file_formats_are_refused(self, home: Path, tmp_path: Path) -> None:
-        build_dataset(tmp_path, name="second", file_format="parquet", with_files=False)
-        line = refusal("toy", str(tmp_path / "second"), home=home)
-        assert "datasets read as one must have one file format" in line
-
-    def test_unknown_sizes_stay_unknown_and_known_ones_add_up(
-        self, home: Path, tmp_path: Path
-    ) -> None:
-        (tmp_path / "a.yaml").write_text("splits: {train: {shard_lengths: [1]}}")
-        (tmp_path / "b.yaml").write_text("splits: {train: {shard_lengths: [1], num_bytes: 5}}")
-        for refs, num_bytes in ((["a.yaml", "a.yaml"], None), (["a.yaml", "b.yaml"], 5)):
-            found = read(*refs, home=home, cwd=tmp_path)
-            assert found.split("train").num_bytes == num_bytes
-
-
 class TestChoice:
     def test_each_source_wins_over_the_next(self, home: Path, tmp_path: Path) -> None:
         work = build_dataset(tmp_path, name="folder", with_files=False)
@@ -444,9 +399,9 @@ class TestChoice:
         config.write_text("dataset: toy:1.2.0")
         ref = "other/plain"
         chosen = choose("toy", home=home, cwd=work, SHARDCTL_DATASET=ref)
-        assert chosen.dataset.title == "toy:1.10.0"
+        assert (chosen.dataset.title, chosen.note, chosen.by) == ("toy:1.10.0", None, "option")
         chosen = choose(home=home, cwd=work, SHARDCTL_DATASET=ref)
-        assert chosen.dataset.title == "other/plain:1.0.0"
+        assert (chosen.dataset.title, chosen.by) == ("other/plain:1.0.0", "environment")
         assert choose(home=home, cwd=work).dataset.title == "toy:1.2.0"
         config.unlink()
         assert choose(home=home, cwd=work, SHARDCTL_DATASET="").dataset.title == "folder:1.0.0"
@@ -455,10 +410,6 @@ class TestChoice:
         assert chosen.note == (
             "no dataset chosen: using the built-in imagenet2012 layout; choose one with --dataset"
         )
-
-    def test_only_the_default_has_a_note(self, home: Path) -> None:
-        assert choose("toy", home=home).note is None
-        assert choose(home=home, SHARDCTL_DATASET="toy").note is None
 
     def test_paths_in_a_config_start_from_its_folder(self, home: Path, tmp_path: Path) -> None:
         project = tmp_path / "project"
@@ -517,3 +468,135 @@ def test_references_are_kept_as_another_machine_finds_them(
     build_dataset(tmp_path / "a", name="toy", with_files=False)
     (tmp_path / "x.yaml").write_text("splits: {train: {shard_lengths: [1]}}")
     assert refs_found_again(refs, cwd=tmp_path, folder=Path(folder)) == kept
+
+
+# Several datasets read as one.
+
+
+def split(name: str, folder: str, *lengths: int, num_bytes: int | None = None) -> Split:
+    return Split(
+        name=name,
+        shard_lengths=lengths,
+        files=(ShardFiles(data_dir=folder, pattern=f"d-{name}-\0", num_shards=len(lengths)),),
+        num_bytes=num_bytes,
+    )
+
+
+MON = Dataset(
+    name="mon", version="1.0.0", splits=(split("train", "/mon", 3, 0), split("test", "/mon", 1))
+)
+TUE = Dataset(
+    name="tue", version="2.0.0", splits=(split("extra", "/tue", 2), split("train", "/tue", 5))
+)
+
+
+def test_splits_of_one_name_join_where_they_first_appear() -> None:
+    both = merge_datasets([MON, TUE])
+    assert [(s.name, s.shard_lengths) for s in both.splits] == [
+        ("train", (3, 0, 5)),
+        ("test", (1,)),
+        ("extra", (2,)),
+    ]
+    train = both.split("train")
+    assert [train.location(shard) for shard in range(3)] == [
+        ("/mon", "d-train-00000"),
+        ("/mon", "d-train-00001"),
+        ("/tue", "d-train-00000"),
+    ]
+
+
+def test_the_first_dataset_gives_the_name_the_version_and_the_order() -> None:
+    assert merge_datasets([MON, TUE]).version == "1.0.0"
+    assert merge_datasets([MON, TUE]).title == "mon:1.0.0 + tue:2.0.0"
+    assert merge_datasets([MON, MON]).title == "mon:1.0.0"
+    ordered = replace(TUE, ordered=True)
+    assert merge_datasets([ordered, MON]).ordered
+    assert not merge_datasets([MON, ordered]).ordered
+
+
+@pytest.mark.parametrize(
+    ("sizes", "together"),
+    [((4, 5), 9), ((4, None), 4), ((None, 5), 5), ((None, None), None), ((0, 0), 0)],
+)
+def test_sizes_that_are_stated_add_up(sizes: tuple[int | None, ...], together: int | None) -> None:
+    parts = [
+        Dataset(name="d", splits=(split("train", f"/{i}", 1, num_bytes=size),))
+        for i, size in enumerate(sizes)
+    ]
+    assert merge_datasets(parts).splits[0].num_bytes == together
+
+
+def test_sizes_of_files_are_known_where_those_of_all_files_are() -> None:
+    one, two = (split("train", f"/{i}", 1) for i in range(2))
+    sized = [
+        Dataset(name="d", splits=(replace(part, shard_bytes=size),))
+        for part, size in ((one, (10,)), (two, (20,)), (two, None))
+    ]
+    assert merge_datasets(sized[:2]).splits[0].shard_bytes == (10, 20)
+    assert merge_datasets(sized[::2]).splits[0].shard_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("other", "error"),
+    [
+        ({"file_format": "parquet"}, "'mon:1.0.0' is in tfrecord and 'tue:2.0.0' in parquet; "),
+        ({"compression": "GZIP"}, "'mon:1.0.0' and 'tue:2.0.0' have no compression and GZIP; "),
+    ],
+)
+def test_what_no_one_reader_reads_is_refused(other: dict[str, Any], error: str) -> None:
+    with pytest.raises(DatasetError, match=f"^{error}"):
+        merge_datasets([MON, TUE, replace(TUE, **other)])
+
+
+def test_the_same_reference_twice_is_read_once(home: Path) -> None:
+    # `builder_from_directories` keys its folders by their text.
+    assert read("toy", "toy", home=home) == read("toy", home=home)
+
+
+several_parts = st.lists(
+    st.tuples(st.dictionaries(split_names, shard_lengths(), min_size=1, max_size=3), templates),
+    min_size=1,
+    max_size=4,
+)
+
+
+def several_check(tmp_path: Path) -> Any:
+    roots = itertools.count()
+
+    def check(parts: list[tuple[dict[str, tuple[int, ...]], str | None]]) -> None:
+        import tensorflow_datasets as tfds
+
+        folders = [
+            build_dataset(
+                tmp_path / str(next(roots)), splits=splits, template=template, with_files=False
+            )
+            for splits, template in parts
+        ]
+        ours = read_dataset([str(folder) for folder in folders], env={}, cwd=tmp_path)
+        theirs = tfds.builder_from_directories([str(folder) for folder in folders]).info
+        assert {
+            split.name: (
+                list(split.shard_lengths),
+                split.num_bytes or 0,
+                [str(Path(*map(str, split.location(i)))) for i in range(split.num_shards)],
+            )
+            for split in ours.splits
+        } == {
+            name: (split.shard_lengths, int(split.num_bytes), [str(p) for p in split.filepaths])
+            for name, split in theirs.splits.items()
+        }
+        in_order = dict.fromkeys(name for splits, _ in parts for name in splits)
+        assert [split.name for split in ours.splits] == list(in_order)
+        assert (ours.name, ours.version) == (theirs.name, str(theirs.version))
+
+    return check
+
+
+def test_several_folders_read_as_tfds_reads_them(tmp_path: Path) -> None:
+    """Against builder_from_directories, whose order of splits is random."""
+    check_cases(several_parts, several_check(tmp_path), 15)
+
+
+@pytest.mark.fuzz
+def test_any_folders_read_as_tfds_reads_them(tmp_path: Path) -> None:
+    check_cases(several_parts, several_check(tmp_path), FUZZ // 4, fuzz=True)

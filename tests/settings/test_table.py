@@ -1,31 +1,43 @@
-"""The table of settings: an entry reaches every place that lists settings."""
+"""The table of settings: each entry reaches every place that lists settings, by all its names."""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shardctl.base.phrase import option_name
 from shardctl.cli.options.order import OrderOptions
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.shard_files import ShardFiles
 from shardctl.draw.step_rows import settings_words
 from shardctl.errors import UsageError
 from shardctl.loaders.loader import LOADERS
-from shardctl.settings import read_settings
-from shardctl.settings.names import settings_from_document
-from shardctl.settings.read_settings import ReadSettings, settings_in_force
-from shardctl.settings.table import SETTINGS, BufferSize, Setting, SettingKind, Switch, WholeNumber
+from shardctl.order.order import Order
+from shardctl.order.reader_order import ReaderOrder
+from shardctl.settings import names, read_settings, table
+from shardctl.settings.names import SHARED_NAMES, main_name, main_names, settings_from_document
+from shardctl.settings.read_settings import ReadSettings, settings_in_force, settings_of_document
+from shardctl.settings.table import SETTING_BY_FIELD, SETTINGS, Setting
 from shardctl.spec.host import Host
+from shardctl.spec.subsplit import SplitRange
 from shardctl.stages.text import parse_stages
 from shardctl.verbs.diff.causes import setting_causes
+from tests.order.order_cases import changed
+from tests.order.order_cases import read_settings as any_settings
+from tests.strategies import error_line
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-
+GUIDE = Path(read_settings.__file__).parent.parent / "guide" / "orders.md"
+MOST = 2**63 - 1
 # What else has to be set for a setting to be taken, and values of each; the first is no default.
 NEEDS: dict[str, dict[str, Any]] = {
     "cpus": {"cycle": "auto"},
@@ -59,13 +71,22 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "arrow": (False, True),
     "before_shuffle": ("map", "select_columns"),
 }
+DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(ReadSettings)}
+# What is in force with a setting besides itself.
+WITH = {"shuffle_files": ["reshuffle"], "buffer": ["buffer_reshuffle"]}
+SILENT = {"deterministic", "buffer_reshuffle"}  # no line of an answer names them
+WRONG: dict[type[table.SettingKind], tuple[Any, ...]] = {
+    table.WholeNumber: ("3", 1.5, True, [1]),
+    table.BufferSize: ("3", 1.5, False, 0, -1, -3),
+    table.Switch: ("no", 1, 0.0, []),
+}
 
 
 def values_of(setting: Setting) -> tuple[Any, ...]:
     if setting.name in VALUES:
         return VALUES[setting.name]
-    default = {field.name: field.default for field in fields(ReadSettings)}[setting.field]
-    return (default is not True, True, False) if isinstance(setting.kind, Switch) else (5, 1)
+    is_switch = isinstance(setting.kind, table.Switch)
+    return (DEFAULTS[setting.field] is not True, True, False) if is_switch else (5, 1)
 
 
 def settings_with(setting: Setting, value: Any) -> ReadSettings:
@@ -75,48 +96,40 @@ def settings_with(setting: Setting, value: Any) -> ReadSettings:
     return ReadSettings(**needed)
 
 
+def in_force(**settings: Any) -> dict[str, Any]:
+    return settings_in_force(ReadSettings(**settings), ordered=False)
+
+
 each_setting = pytest.mark.parametrize("setting", SETTINGS, ids=[s.name for s in SETTINGS])
 
 
 def test_the_table_the_fields_the_options_and_the_documents_list_the_same() -> None:
     names = [setting.field for setting in SETTINGS]
-    assert names == [field.name for field in fields(ReadSettings)]
-    assert names == [parameter.name for parameter in OrderOptions.parameters()]
-    in_force = settings_in_force(ReadSettings(), ordered=False)
-    assert [s.name for s in SETTINGS if not s.is_rare] == list(in_force)
+    assert names == list(DEFAULTS) == [option.name for option in OrderOptions.parameters()]
+    assert [s.name for s in SETTINGS if not s.is_rare] == list(in_force())
+    of_tfds = {s.name for s in SETTINGS if s.is_read_by("tfds")} - {"loader"}
+    shown = in_force(stages="repeat | take(3)")
+    assert set(shown) == of_tfds
+    assert shown["stages"] == ["repeat", {"take": 3}]
 
 
 @each_setting
-def test_an_entry_says_what_it_is(setting: Setting) -> None:
+def test_an_entry_says_what_it_is_where_people_look(setting: Setting) -> None:
     assert setting.help[0].isupper() or setting.help.startswith(("ds.", "tf"))
     assert setting.help.endswith(".")
     assert setting.stands_for
-    assert setting.kind.metavar or isinstance(setting.kind, Switch)
+    assert setting.kind.metavar or isinstance(setting.kind, table.Switch)
     assert option_name(setting.field) == setting.option
-
-
-@each_setting
-def test_the_class_documents_it(setting: Setting) -> None:
-    """Beside the field there is a line, in which the words of TFDS or tf.data stand."""
+    said = re.search(r"\[default: ([\w-]+)\]", setting.help)
+    assert said is None or said[1] in ("yes", str(DEFAULTS[setting.field]))
+    # The class documents it, and the guide names its option.
     lines = inspect.cleandoc(ReadSettings.__doc__ or "")
     assert re.search(rf"^([a-z_]+, )*{setting.field}(, [a-z_]+)*:", lines, re.MULTILINE)
+    option = setting.option.removeprefix("--")
+    assert re.search(rf"`[^`]*--(no-)?{option}\b(?!-)", GUIDE.read_text("utf-8"))
     source = ast.parse(inspect.getsource(read_settings))
     annotated = {n.target.id for n in ast.walk(source) if isinstance(n, ast.AnnAssign)}  # type: ignore[union-attr]
     assert setting.field in annotated
-
-
-@each_setting
-def test_the_guide_names_its_option(setting: Setting) -> None:
-    guide = (REPOSITORY / "shardctl" / "guide" / "orders.md").read_text("utf-8")
-    assert re.search(rf"`[^`]*--(no-)?{setting.option.removeprefix('--')}\b(?!-)", guide)
-
-
-@each_setting
-def test_a_default_named_in_the_help_is_that_of_the_field(setting: Setting) -> None:
-    default = {field.name: field.default for field in fields(ReadSettings)}[setting.field]
-    said = re.search(r"\[default: ([\w-]+)\]", setting.help)
-    if said is not None and said[1] != "yes":
-        assert said[1] == str(default)
 
 
 @each_setting
@@ -124,68 +137,249 @@ def test_a_document_gives_back_what_is_set(setting: Setting) -> None:
     for value in values_of(setting):
         if setting.name == "cycle" and value == "auto":
             continue  # a document has the number that it comes to
-        settings = settings_with(setting, value)
-        shown = settings_in_force(settings, ordered=False)
         if setting.name != "cpus":
+            shown = settings_in_force(settings_with(setting, value), ordered=False)
             assert settings_from_document(shown)[setting.field] == value
         stated = {setting.name: setting.kind.to_document(value)}
         assert settings_from_document(stated) == {setting.field: value}
 
 
-# What is in force with a setting besides itself.
-WITH = {"shuffle_files": ["reshuffle"], "buffer": ["buffer_reshuffle"]}
-SILENT = {"deterministic", "buffer_reshuffle"}  # no line of an answer names them
-
-
 @each_setting
 def test_a_change_is_a_cause_and_is_said(setting: Setting) -> None:
-    value = values_of(setting)[0]
-    changed = settings_in_force(settings_with(setting, value), ordered=False)
+    changed = settings_in_force(settings_with(setting, values_of(setting)[0]), ordered=False)
     needed = dict(NEEDS.get(setting.name, {}))
     if setting.name == "cpus":
         needed["cpus"] = 1
-    before = settings_in_force(ReadSettings(**needed), ordered=False)
-    if setting.name == "loader":  # of the others the first decides
-        assert [cause.name for cause in setting_causes(before, changed)] == ["loader"]
-        assert settings_words(before) != settings_words(changed)
-        return
-    named = [cause.name for cause in setting_causes(before, changed)]
+    before = in_force(**needed)
     # CPUs are in force as the cycle length that they come to.
-    assert named == [
-        "cycle" if setting.name == "cpus" else setting.name,
-        *WITH.get(setting.name, ()),
-    ]
+    name = "cycle" if setting.name == "cpus" else setting.name
+    named = [cause.name for cause in setting_causes(before, changed)]
+    assert named == [name, *WITH.get(setting.name, ())]
     if setting.name not in SILENT:
         assert settings_words(before) != settings_words(changed)
 
 
 @each_setting
-def test_none_is_taken_where_it_is_the_default_and_only_there(setting: Setting) -> None:
-    default = {field.name: field.default for field in fields(ReadSettings)}[setting.field]
+def test_none_and_values_of_another_kind(setting: Setting) -> None:
     nothing: dict[str, Any] = {setting.field: None}
-    if default is None:
+    if DEFAULTS[setting.field] is None:
         assert getattr(ReadSettings(**nothing), setting.field) is None
-        return
-    with pytest.raises(UsageError, match=rf"^{setting.field}=None: "):
-        ReadSettings(**nothing)
-
-
-WRONG: dict[type[SettingKind], tuple[Any, ...]] = {
-    WholeNumber: ("3", 1.5, True, [1]),
-    BufferSize: ("3", 1.5, False, 0, -1, -3),
-    Switch: ("no", 1, 0.0, []),
-}
-
-
-@each_setting
-def test_a_value_of_another_kind_is_refused(setting: Setting) -> None:
+    else:
+        with pytest.raises(UsageError, match=rf"^{setting.field}=None: "):
+            ReadSettings(**nothing)
     for wrong in WRONG.get(type(setting.kind), (3, True, 2.5)):
         with pytest.raises(UsageError, match=rf"^{setting.field}=.*: .*"):
             ReadSettings(**{**NEEDS.get(setting.name, {}), setting.field: wrong})
 
 
-def test_a_whole_number_of_numpy_is_one() -> None:
-    np = pytest.importorskip("numpy")
-    assert ReadSettings(batch=np.int32(4)).batch == 4
-    with pytest.raises(UsageError, match="a number from 1"):
-        ReadSettings(batch=np.int64(0))
+@pytest.mark.parametrize(
+    ("kind", "metavar", "taken", "refused"),
+    [
+        (table.WholeNumber(), "N", [0, -1, 2**70, np.int32(3)], ["3", "auto", 1.0, True, [], {}]),
+        (table.WholeNumber(least=0), "N", [0, MOST], [-1, MOST + 1, np.int64(-1)]),
+        (
+            table.WholeNumber(least=1, words=("auto",)),
+            *("N|auto", [1, "auto", MOST], [0, "AUTO", "all", False]),
+        ),
+        (table.BufferSize(least=1), "N", [1, -2, MOST], [0, -1, -3, MOST + 1, "all"]),
+        (table.Switch(), "", [True, False, np.bool_(True)], [0, 1, "yes", "", [], np.int64(1)]),
+        (table.Word(words=("a", "b")), "a|b", ["a", "b"], ["c", "", 1, True, ["a"]]),
+        (table.WhichHost(), "I/N", [Host(index=0, count=1)], ["1", 3, (0, 1)]),
+        (table.FileNames(), "FILE", [("a",), ["a", "b"], ()], ["a", 3, {"a": 1}]),
+        (table.VersionNumber(), "VERSION", ["5.2", "2.14.0rc1"], ["5.x", 5.2, "", "9" * 10]),
+        (
+            table.StageList(),
+            *("STAGES", [parse_stages("cache | take(3)")]),
+            [3, True, "", "cahe", ["cahe"], [3], {"take": 3}, b"cache"],
+        ),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, table.SettingKind) else "",
+)
+def test_what_a_kind_takes(
+    kind: table.SettingKind, metavar: str, taken: list[Any], refused: list[Any]
+) -> None:
+    assert kind.metavar == metavar
+    kept = [kind.take(value) for value in taken]
+    assert kept == [tuple(value) if isinstance(value, list) else value for value in taken]
+    assert not any(type(value) in (np.int32, np.bool_) for value in kept)
+    for value in kept:
+        document = json.loads(json.dumps(kind.to_document(value)))
+        assert kind.take(kind.from_document(document)) == value
+    for value in refused:
+        with pytest.raises(UsageError):
+            kind.take(value)
+
+
+def test_stages_are_taken_as_text_and_as_a_list() -> None:
+    for one in ("cache | take(3)", ["cache", {"take": 3}], ("cache", "take(3)")):
+        assert table.StageList().take(one) == parse_stages("cache | take(3)")
+    for wrong in ("a", [1], ("a",), None):
+        with pytest.raises(UsageError, match="a list of file names is needed"):
+            table.FileNames().from_document(wrong)
+
+
+# Documents: what an answer shows gives the same order when it is pasted back.
+
+
+LENGTHS = (3, 0, 7, 12, 5, 4)
+
+
+def order_of(settings: ReadSettings, *, ordered: bool = False) -> Order:
+    files = ShardFiles(pattern="d-\0", num_shards=len(LENGTHS))
+    split = Split(name="train", shard_lengths=LENGTHS, files=(files,))
+    dataset = Dataset(name="d", splits=(split,), ordered=ordered)
+    return ReaderOrder(dataset, [SplitRange(split=split, start=1, stop=30)], settings)
+
+
+@pytest.mark.long
+@given(
+    any_settings(hosts=("even", "files", "examples")),
+    st.integers(0, 2),
+    st.none() | st.permutations([f"d-0000{i}" for i in range(6)]),
+    st.none() | st.integers(1, 50),
+)
+def test_what_was_in_force_gives_the_same_order(
+    settings: ReadSettings, pass_index: int, file_order: list[str] | None, cpus: int | None
+) -> None:
+    more: dict[str, Any] = {"pass_index": 0 if settings.repeat_files else pass_index}
+    if file_order is not None and not settings.reverse:
+        more["file_order"] = tuple(file_order)
+    if cpus is not None:
+        more |= {"cycle": "auto", "cpus": cpus}
+    settings = changed(settings, **more)
+    shown = settings_in_force(settings, ordered=False)
+    again = ReadSettings(**settings_from_document(json.loads(json.dumps(shown))))
+    assert settings_in_force(again, ordered=False) == shown
+    order, same = order_of(settings), order_of(again)
+    stop = order.num_examples
+    assert stop == same.num_examples
+    assert order.read(0, stop).tolist() == same.read(0, stop).tolist()
+
+
+def test_what_is_in_force_is_shown_and_what_nothing_reads_is_none() -> None:
+    shown = settings_in_force(ReadSettings(), ordered=True)
+    assert shown["cycle"] == 1
+    again = ReadSettings(**settings_from_document(shown))
+    assert order_of(again, ordered=True).read(0, 29).tolist() == list(range(1, 30))
+    assert "stages" not in in_force()  # so that older documents and hashes are as they were
+    plain = in_force(shuffle_files=False, shuffle_seed=3)
+    for name in ("shuffle_seed", "reshuffle", "buffer_reshuffle", "host", "batch", "cpus"):
+        assert plain[name] is None
+    torch = in_force(loader="torch", shuffle_seed=3)
+    assert (torch["loader"], torch["shuffle_seed"], torch["workers"]) == ("torch", 3, 0)
+    assert not torch["drop_shard_remainder"]
+    for name in ("cycle", "block", "shuffle_files", "reshuffle", "repeat_files", "loop", "host_by"):
+        assert torch[name] is None
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"cycles": 3}, "cycles: no such setting; did you mean cycle? there are: cycle, cpus, blo"),
+        ({3: 3}, "3: no such setting"),
+        ({"cycle": "3"}, 'cycle="3": a whole number is needed'),
+        ({"cycle": True}, "cycle=True: a whole number"),
+        ({"block": 2.0}, "block=2.0: a whole number"),
+        ({"shuffle_files": 1}, "shuffle_files=1: true or false"),
+        ({"host": 1}, "host=1: I/N is needed"),
+        ({"host": "1"}, "host=\"1\": host '1' is not I/N"),
+        ({"host": "4/4"}, 'host="4/4": host 4 of 4'),
+        ({"file_order": "a"}, 'file_order="a": a list of file names'),
+        ({"file_order": [1]}, "file_order=[1]: a list of file names"),
+        ({"loop": ["python"]}, "loop=['python']: a word is needed"),
+        ({"stages": ["cache", 3]}, "stages=['cache', 3]: stage 2: a stage is needed"),
+        ({"shuffle-seed": 1, "shuffle_seed": 2}, "shuffle_seed: the same setting as shuffle-seed"),
+        ({"cycle": 3, "cycle_length": 3}, "cycle_length: the same setting as cycle; keep one"),
+        ({"batch": None, "batch-size": 3}, "batch-size: the same setting as batch"),
+        ({"seed": 3}, "seed: it could be --shuffle-seed, --buffer-seed or --global-seed; say whi"),
+        ({"interleave-sort-fn": 3}, "interleave-sort-fn: it could be --reverse or --file-order;"),
+        ({"repeat": None}, "repeat: none stands for a repeat without end"),
+        ({"num-epochs": None}, "num-epochs: none stands for a repeat without end"),
+    ],
+)
+def test_what_is_no_setting_is_refused(document: dict[Any, object], said: str) -> None:
+    line = error_line(lambda: settings_of_document(document, "x")) or ""
+    assert line.startswith(f"x: {said}")
+
+
+# Names that TFDS, tf.data and Keras have for them.
+
+
+def test_a_name_is_that_of_one_setting_with_either_sign() -> None:
+    aliases = names.SETTING_BY_ALIAS
+    known = [*(a for s in SETTINGS for a in s.aliases), *table.SETTING_BY_NAME, *SHARED_NAMES]
+    assert len(known) == len(set(known)) > len(SETTINGS) + 10
+    assert all(name == name.lower().replace("-", "_") for name in known)
+    for alias, setting in aliases.items():
+        assert names.setting_called(alias.replace("_", "-")) is setting
+        assert main_name(alias) == setting.name
+    assert names.setting_called("seed") is names.setting_called("interleave_cycle_lengt") is None
+    assert all(
+        len(set(of)) > 1 and set(of) <= set(SETTING_BY_FIELD) for of in SHARED_NAMES.values()
+    )
+    assert names.which_is_meant("seed", ["global_seed", "cycle"]) is None
+    assert names.which_is_meant("cycle") is None
+
+
+def test_the_parameters_of_the_libraries_that_are_settings_are_understood() -> None:
+    """Each of these is a parameter there today; what it means here is written down by hand."""
+    tf = pytest.importorskip("tensorflow")
+    tfds = pytest.importorskip("tensorflow_datasets")
+    dataset = tf.data.Dataset
+    meant: list[tuple[Any, str]] = [
+        (
+            tfds.ReadConfig,
+            "interleave_cycle_length=cycle interleave_block_length=block shuffle_seed=shuffle_seed "
+            "shuffle_reshuffle_each_iteration=reshuffle repeat_filenames=repeat_files "
+            "experimental_interleave_sort_fn=",
+        ),
+        (tfds.load, "shuffle_files=shuffle_files batch_size=batch"),
+        (dataset.shuffle, "buffer_size=buffer seed= reshuffle_each_iteration=buffer_reshuffle"),
+        (dataset.interleave, "cycle_length=cycle block_length=block"),
+        (dataset.batch, "batch_size=batch drop_remainder=drop_remainder"),
+    ]
+    for function, said in meant:
+        for name, setting in (pair.split("=") for pair in said.split()):
+            assert name in inspect.signature(function).parameters
+            assert main_name(name) == setting if setting else name in SHARED_NAMES
+
+
+@pytest.mark.parametrize(
+    ("document", "named"),
+    [
+        ({}, {}),
+        ({"cycle": 3, "block-length": 4}, {"cycle": 3, "block": 4}),
+        (
+            {"shuffle_buffer": 9, "reshuffle_each_iteration": False},
+            {"buffer": 9, "buffer_reshuffle": False},
+        ),
+        ({"no_such": 3, "No-Such": 4, 7: 8}, {"no_such": 3, "No-Such": 4, "7": 8}),
+        # None of TFDS is not its default, which is 16.
+        ({"interleave_cycle_length": None}, {"cycle": "auto"}),
+        ({"interleave-block-length": None}, {"block": 1}),
+        ({"block": None, "epochs": None}, {"block": None, "epochs": None}),
+        ({"cycle": None, "batch_size": None}, {"cycle": None, "batch": None}),
+    ],
+)
+def test_main_names(document: dict[Any, object], named: dict[str, object]) -> None:
+    assert main_names(document) == named
+    if not {"no_such"} & named.keys():
+        found = {SETTING_BY_FIELD[field].name for field in settings_from_document(document)}
+        assert found == {name for name, value in named.items() if value is not None}
+
+
+def test_a_block_length_of_none_reads_one_example_at_a_time() -> None:
+    """As tf.data has it, which is not the 16 of TFDS where nobody sets it."""
+    tf = pytest.importorskip("tensorflow")
+
+    def read(file: Any) -> Any:
+        return tf.data.Dataset.range(file * 10, file * 10 + 3)
+
+    block = main_names({"block_length": None})["block"]
+    real, said = (
+        tf.data.Dataset.range(2).interleave(
+            read, cycle_length=2, block_length=length, num_parallel_calls=2
+        )
+        for length in (None, block)
+    )
+    assert list(real.as_numpy_iterator()) == list(said.as_numpy_iterator())

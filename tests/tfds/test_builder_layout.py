@@ -12,9 +12,7 @@ import shardctl.tfds
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import DatasetError
 from shardctl.tfds.builder_layout import dataset_of, in_order_of
-from tests.order.toy_pipelines import (
-    Toys,
-)
+from tests.order.toy_pipelines import Toys
 from tests.tfds_datasets import build_dataset
 
 
@@ -28,23 +26,6 @@ def test_the_layout_of_a_builder_is_that_of_its_metadata(toys: Toys) -> None:
         for split in toy.dataset.splits:
             one = names[split.name]
             assert (one.files, one.shard_lengths) == (split.files, split.shard_lengths), name
-
-
-def test_several_folders_are_parts_of_a_split(tmp_path: Path) -> None:
-    import tensorflow_datasets as tfds
-
-    folders = [
-        build_dataset(tmp_path / day, splits={"train": lengths}, with_files=False)
-        for day, lengths in (("mon", [3, 0]), ("tue", [5]))
-    ]
-    found = dataset_of(tfds.builder_from_directories([str(folder) for folder in folders]))
-    (train,) = found.splits
-    assert train.shard_lengths == (3, 0, 5)
-    assert [train.location(shard)[0] for shard in range(3)] == [
-        str(folders[0]),
-        str(folders[0]),
-        str(folders[1]),
-    ]
 
 
 def test_a_config_and_a_size_are_those_of_the_builder(tmp_path: Path) -> None:

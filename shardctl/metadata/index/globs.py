@@ -94,45 +94,34 @@ def _translated(glob: str) -> str:
     return "".join(pieces)
 
 
+_IN_BRACKET = re.compile(
+    rf"\[:(?P<named>{'|'.join(_CLASSES)}):\]"
+    r"|(?P<first>\\[^/]|[^/\\])-(?P<last>\\[^/]|[^\]/])|(?P<char>\\[^/]|[^/])",
+    re.DOTALL,
+)
+
+
 def _bracket(glob: str, at: int) -> tuple[str, int] | None:
     """Return the expression of a bracket whose inside begins at `at`, and where it ends.
 
     None where it has no end: the bracket then stands for itself.
     """
     others = glob[at : at + 1] in ("!", "^")
-    at += others
-    pieces: list[str] = []
-    first = True
-    while at < len(glob):
-        char = glob[at]
-        if char == "]" and not first:
-            inside = "".join(pieces)
+    begin = at = at + others
+    inside = ""
+    while found := _IN_BRACKET.match(glob, at):
+        if glob[at] == "]" and at > begin:
             if not inside:  # ranges that run backwards: no character is in them
                 return ("[^/]" if others else r"(?!)"), at + 1
             return f"(?!/)[{'^' if others else ''}{inside}]", at + 1
-        first = False
-        named = re.compile(r"\[:([a-z]+):\]").match(glob, at)
-        if named is not None and named[1] in _CLASSES:
-            pieces.append(_CLASSES[named[1]])
-            at = named.end()
-            continue
-        if char == "/":
-            return None
-        char, at = _one(glob, at)
-        if glob[at : at + 1] == "-" and glob[at + 1 : at + 2] not in ("", "]"):
-            end, at = _one(glob, at + 1)
-            if char <= end:
-                pieces.append(f"{re.escape(char)}-{re.escape(end)}")
-            continue
-        pieces.append(re.escape(char))
+        at = found.end()
+        if found["named"]:
+            inside += _CLASSES[found["named"]]
+        elif found["char"]:
+            inside += re.escape(found["char"][-1])
+        elif (first := found["first"][-1]) <= (last := found["last"][-1]):
+            inside += f"{re.escape(first)}-{re.escape(last)}"
     return None
-
-
-def _one(glob: str, at: int) -> tuple[str, int]:
-    """Return the character at a place of a bracket, without its backslash, and the next place."""
-    if glob[at] == "\\" and at + 1 < len(glob):
-        return glob[at + 1], at + 2
-    return glob[at], at + 1
 
 
 def expanded(text: str) -> Iterator[str]:

@@ -295,11 +295,7 @@ class Graph:
             others.append(found if found.op == "Const" else None)
             arguments.setdefault(argument, others[-1])
         return Operation(
-            node=node,
-            graph=self,
-            inputs=tuple(datasets),
-            arguments=arguments,
-            others=tuple(others),
+            node=node, graph=self, inputs=tuple(datasets), arguments=arguments, others=tuple(others)
         )
 
     def _is_dataset(self, name: str) -> bool:

@@ -12,7 +12,7 @@ from shardctl.base.tfds_rules import DATASET_INFO_FILENAME, DEFAULT_BLOCK
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
-from shardctl.metadata.index.count import count_files, known_counts
+from shardctl.metadata.index.count import count_files
 from shardctl.metadata.reference import merge_datasets
 from shardctl.metadata.tfds_metadata import dataset_in
 from shardctl.settings.read_settings import ReadSettings
@@ -121,8 +121,7 @@ def _counted(names: Sequence[str], file_format: str, compression: str) -> tuple[
     files = [store_of(name).status(name) for name in names]
     if None in files:
         raise DatasetError(f"file {quoted(names[files.index(None)], 200)} missing")
-    with known_counts(cache=True, earlier=None) as known:
-        counts = count_files([file for file in files if file is not None], file_format, known)
+    counts = count_files([file for file in files if file is not None], file_format, cache=True)
     for place in sorted(counts.broken):
         damage = counts.broken[place].damage
         why = "cannot be counted" if damage is None else damage.text

@@ -472,9 +472,7 @@ def behind_tfds(
         taken("CacheDatasetV2")
     taken("PrefetchDataset")
     reader = replace(
-        reader,
-        operations=(*reader.operations, *own),
-        asserts_cardinality=asserted is not None,
+        reader, operations=(*reader.operations, *own), asserts_cardinality=asserted is not None
     )
     if decoding is not None and options.hands_out_what_is_ready and _runs_ahead(decoding):
         reader = replace(reader, in_order="false", decodes_in_order=False)

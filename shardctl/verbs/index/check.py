@@ -12,7 +12,7 @@ from shardctl.base.columns import Tabular
 from shardctl.base.progress import Watch
 from shardctl.base.text import counted, in_short, public_url
 from shardctl.dataset.dataset import Dataset
-from shardctl.metadata.index.count import count_files, known_counts
+from shardctl.metadata.index.count import count_files
 from shardctl.metadata.index.listing import list_files
 from shardctl.metadata.index.names import chosen_by
 from shardctl.metadata.index.workers import RunnerLike, checked_jobs
@@ -111,17 +111,16 @@ def check_index(
     comparison = _Comparison(known_as, _listed(wanted, known_as.dataset, given=bool(paths)))
     recount = comparison.to_count(everything=checksums)
     # What a disk spoils keeps its time of change: contents that were sound then are read again.
-    with known_counts(cache=cache and not checksums, earlier=None) as known:
-        found = count_files(
-            recount,
-            known_as.dataset.file_format,
-            known,
-            checksums=checksums,
-            runner=runner,
-            jobs=jobs,
-            keep_going=True,
-            watch=watch,
-        )
+    found = count_files(
+        recount,
+        known_as.dataset.file_format,
+        cache=cache and not checksums,
+        checksums=checksums,
+        runner=runner,
+        jobs=jobs,
+        keep_going=True,
+        watch=watch,
+    )
     again = {
         file.path: contents or found.broken[number]
         for number, (file, contents) in enumerate(zip(recount, found.contents, strict=True))
@@ -134,7 +133,7 @@ def check_index(
         num_files=len(comparison.then),
         num_touched=comparison.num_touched,
         num_counted=found.num_counted,
-        warnings=known.warnings,
+        warnings=found.warnings,
     )
 
 

@@ -176,7 +176,6 @@ def index(
             keep_going=keep_going,
             jobs=jobs,
             cache=not no_cache,
-            earlier=None if no_cache else out.output,
             runner=counting,
             watch=bars.show,
         )
@@ -196,12 +195,7 @@ def index(
 
 
 def _check(
-    layout: str,
-    out: OutputOptions,
-    paths: list[str],
-    how: dict[str, Any],
-    *,
-    every_row: bool,
+    layout: str, out: OutputOptions, paths: list[str], how: dict[str, Any], *, every_row: bool
 ) -> None:
     from shardctl.verbs.index.check import check_index
 

@@ -134,7 +134,7 @@ def _compare(
     devices: int,
 ) -> None:
     """Write two pipelines side by side; options of datasets and settings go over settings files."""
-    from shardctl.api.compare_reports import opened_report, refuse_one_file, sides_of
+    from shardctl.api.diff import opened_report, refuse_one_file, sides_of
     from shardctl.verbs.report.compare import compare_sides
 
     for name, value in vars(using).items():

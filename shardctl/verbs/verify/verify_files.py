@@ -30,7 +30,7 @@ from shardctl.dataset.dataset import (
 from shardctl.errors import DatasetError, MissingDependencyError, UsageError
 from shardctl.metadata.files_on_disk import FilesOnDisk, check_files, none_here
 from shardctl.metadata.index.bare import naming_damaged
-from shardctl.metadata.index.count import Known, count_files
+from shardctl.metadata.index.count import count_files
 from shardctl.metadata.index.workers import Runner, RunnerLike, checked_jobs
 from shardctl.records.contents import Damage, FileContents
 from shardctl.records.read_file import why_not_read
@@ -388,7 +388,6 @@ def read_record_files(
     counts = count_files(
         [StoredFile(path=path, num_bytes=num_bytes) for path, num_bytes in files.values()],
         file_format,
-        Known(None, None),
         checksums=True,
         runner=runner,
         jobs=jobs,

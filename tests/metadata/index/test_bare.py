@@ -325,16 +325,16 @@ def compare(root: Path, rng: random.Random) -> int:
     (bare / "dataset_info.json").unlink()
     if rng.random() < 0.5:
         (bare / "features.json").unlink()
-    told, found = (read(path, cwd=root, cache=rng.random() < 0.5) for path in (folder, bare))
-    assert found.fingerprint == told.fingerprint
-    assert (found.name, found.file_format) == (told.name, told.file_format)
+    report, found = (read(path, cwd=root, cache=rng.random() < 0.5) for path in (folder, bare))
+    assert found.fingerprint == report.fingerprint
+    assert (found.name, found.file_format) == (report.name, report.file_format)
     spec = _some_spec(rng, list(splits))
     settings = ReadSettings(
         cycle=rng.randint(1, 5), block=rng.randint(1, 4), shuffle_seed=rng.choice([None, 7])
     )
     hosts = rng.choice([None, 2])
     for ask in (_rows_of(spec, hosts), _ids_of(spec, settings)):
-        assert _answer(ask, found) == _answer(ask, told)
+        assert _answer(ask, found) == _answer(ask, report)
     return 2
 
 

@@ -100,8 +100,7 @@ def check_a_history(tmp_path: Path, rng: random.Random, num_steps: int) -> None:
         now = folder.state()
         if layout.exists():
             assert changes_found(layout, folder.path) == changes_between(then, now)
-        earlier = layout if layout.exists() and rng.random() < 0.5 else None
-        found = index(folder.path, keep_going=True, earlier=earlier, cache=rng.random() < 0.8)
+        found = index(folder.path, keep_going=True, cache=rng.random() < 0.8)
         if not found.splits:
             continue  # all are broken, and there is nothing to describe
         (split,) = found.dataset.splits

@@ -144,19 +144,6 @@ def test_the_root_is_the_deepest_folder_that_all_are_below(tmp_path: Path) -> No
         assert list_files(paths, cwd=str(tmp_path)).root == expected
 
 
-@pytest.mark.long
-def test_watch_is_told_how_many_files_were_listed(tmp_path: Path) -> None:
-    make(tmp_path, *(f"{at}.tar" for at in range(2500)))
-    told: list[int] = []
-    list_files([str(tmp_path)], watch=told.append)
-    assert told == [1000, 2000]
-
-
-def test_names_that_are_no_text(tmp_path: Path) -> None:
-    make(tmp_path, "a\udcff.tar", "b\n.tar")
-    assert listed(tmp_path, "*.tar") == ["a\udcff.tar", "b\n.tar"]
-
-
 def _glob(rng: random.Random) -> str:
     part = ["*", "a*", "?", "[ab]*", "[!a]", "a", "b", "*.r", "a?b", "[a-b].r", "*b*", "ab", "[[]x"]
     return "/".join(rng.choice(part) for _ in range(rng.randint(1, 3)))

@@ -95,20 +95,6 @@ def test_every_type_of_component_comes_through(builder: Any) -> None:
         add_cases()
 
 
-@pytest.mark.slow
-def test_types_of_training_have_zeros_too(builder: Any, tf: Any) -> None:
-    def cast(one: Any) -> Any:
-        dtypes = (tf.bfloat16, tf.half, tf.complex64, tf.int8)
-        return {dtype.name: tf.cast(one["id"], dtype) for dtype in dtypes}
-
-    for padding in ("repeat", "zeros"):
-        batch, mask = batches(builder, cast, batch=8, padding=padding)[0]
-        assert [value.dtype.name for value in batch.values()] == [*batch]
-        assert [complex(value[6]) for value in batch.values()] == [6] * 4
-        assert [complex(value[7]) for value in batch.values()] == [0] * 4
-        assert mask.sum() == 7
-
-
 def test_the_mask_stands_behind_a_tuple_and_beside_all_else(builder: Any) -> None:
     forms: list[tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = [
         (lambda e: (e["id"], e["text"]), lambda e, mask: (e["id"], e["text"], mask)),

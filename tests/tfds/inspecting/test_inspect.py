@@ -425,9 +425,7 @@ CASES: dict[str, Make] = {
         sets().zip((ids(w).shuffle(4, seed=1), train(w, "[:9]").repeat(2))).repeat(2)
     ),
     "mixture_of_mixtures": lambda w: sample(
-        [sample([train(w, "[:9]"), train(w, "[9:]")], seed=1).repeat(2), ids(w)],
-        [0.6, 0.4],
-        seed=2,
+        [sample([train(w, "[:9]"), train(w, "[9:]")], seed=1).repeat(2), ids(w)], [0.6, 0.4], seed=2
     ).batch(4),
     # Dataset objects that are used more than once.
     "zipped_with_itself": lambda w: use(mixed(w, 4), lambda one: sets().zip((one, one))),
@@ -549,10 +547,7 @@ _SEEDED = "read(train, shuffle_seed=3, deterministic=False)"
 _UNSEEDED = "read(train, shuffle_files=True)"
 _READY, _BY_DATA = "ready first", "depends on the data"
 OPEN: dict[str, tuple[Make, str, str]] = {
-    "files without a seed": (
-        lambda w: w.read(shuffle_files=True),
-        *(_UNSEEDED, "without a seed"),
-    ),
+    "files without a seed": (lambda w: w.read(shuffle_files=True), *(_UNSEEDED, "without a seed")),
     "files with a global seed": (
         lambda w: seeded(3, lambda: w.read(shuffle_files=True)),
         *(_UNSEEDED, "interleaves with deterministic=False"),
@@ -561,10 +556,7 @@ OPEN: dict[str, tuple[Make, str, str]] = {
         lambda w: files(w, options={"deterministic": False}),
         *(_SEEDED, "as their decoding ends"),
     ),
-    "options behind": (
-        lambda w: _ready_first(files(w)),
-        *(_SEEDED, "as their decoding ends"),
-    ),
+    "options behind": (lambda w: _ready_first(files(w)), *(_SEEDED, "as their decoding ends")),
     "shuffle": (lambda w: train(w).shuffle(5).batch(2), "shuffle(5)", "no seed"),
     "unseeded beside a seed under a global one": (
         lambda w: use(_numbers().shuffle(5), lambda one: seeded(9, lambda: one.shuffle(3, seed=4))),
@@ -662,8 +654,7 @@ SLOW_OPEN = ("files that a filter reads", "groups", "choices that are computed",
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW_OPEN)) for name in OPEN],
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW_OPEN)) for name in OPEN]
 )
 def test_names_the_stage_that_leaves_an_order_open(world: World, name: str) -> None:
     make, call, reason = OPEN[name]

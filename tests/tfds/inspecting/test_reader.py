@@ -258,9 +258,7 @@ def _behind(
     import tensorflow_datasets as tfds
 
     made = tfds.builder_from_directory(folder).as_dataset(
-        split="test",
-        read_config=tfds.ReadConfig(**config),
-        shuffle_files="shuffle_seed" in config,
+        split="test", read_config=tfds.ReadConfig(**config), shuffle_files="shuffle_seed" in config
     )
     chain: list[Operation] = [operation_of(then(made))]
     while not reads_files(chain[-1]):

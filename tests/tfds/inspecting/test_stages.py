@@ -78,8 +78,7 @@ PIPELINES = {
     "range(2) | skip(1)": lambda d, r: d.zip((d.range(3), d.range(4).batch(2))).skip(1),
     "choose_from_datasets([range(3), range(4)], choices=values(1, 0) | repeat)": (
         lambda d, r: d.choose_from_datasets(
-            [d.range(3), d.range(4)],
-            d.from_tensor_slices(np.array([1, 0], np.int64)).repeat(),
+            [d.range(3), d.range(4)], d.from_tensor_slices(np.array([1, 0], np.int64)).repeat()
         )
     ),
     "zip(shared(a, {0}) | batch(2), shared(a, {0}))": (

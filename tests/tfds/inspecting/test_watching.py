@@ -56,17 +56,6 @@ def test_what_is_made_later_is_not_watched() -> None:
     assert lines.of(operation_of(tf.data.Dataset.range(3))) is None
 
 
-def test_watching_changes_no_order() -> None:
-    import tensorflow as tf
-
-    def make() -> Any:
-        return tf.data.Dataset.range(30).shuffle(7, seed=3).repeat(2).map(lambda n: n + 1)
-
-    with Lines().watched():
-        watched = make()
-    assert list(watched.as_numpy_iterator()) == list(make().as_numpy_iterator())
-
-
 def test_libraries_are_no_scripts() -> None:
     import tensorflow as tf
 

@@ -119,13 +119,6 @@ def test_a_step_that_does_not_go_up_by_one_is_refused(builder: Any) -> None:
             position.count(position.dataset(), step=step)
 
 
-def test_without_a_step_what_is_handed_out_counts(builder: Any) -> None:
-    position = Position(builder, "train", SETTINGS)
-    for _ in position.count(position.dataset()):
-        break
-    assert saved(position) == position.consumed == 4
-
-
 @pytest.mark.slow
 def test_one_loop_counts_at_a_time_and_nothing_else_moves_the_position(builder: Any) -> None:
     def moved_by(move: Callable[[Any], Any]) -> None:

@@ -56,17 +56,3 @@ def test_every_iterator_begins_where_the_position_is(builder: Any) -> None:
         return seen
 
     assert int(last()) == order[-1]
-
-
-def test_a_global_seed_that_is_set_later_changes_nothing(builder: Any) -> None:
-    import tensorflow as tf
-
-    position = shardctl.tfds.Position(builder, "train", SETTINGS)
-    dataset = position.dataset(transform=lambda example: example["id"])
-    order = ids(dataset)
-    try:
-        tf.random.set_seed(8)
-        position.advance(3)
-        assert ids(dataset) == order[3:]
-    finally:
-        tf.random.set_seed(None)

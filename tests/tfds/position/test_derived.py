@@ -66,17 +66,6 @@ def test_what_hands_out_others_is_refused_by_name(builder: Any) -> None:
     assert position.consumed == 0
 
 
-def test_options_that_leave_the_order_open_are_refused(builder: Any) -> None:
-    import tensorflow as tf
-
-    options = tf.data.Options()
-    options.deterministic = False
-    position = Position(builder, "train", SETTINGS)
-    open_order = position.dataset().map(lambda x: x, num_parallel_calls=2).with_options(options)
-    with pytest.raises(UsageError, match=r"^deterministic=False behind position\.dataset"):
-        next(position.count(open_order))
-
-
 def test_an_iterator_that_began_elsewhere_is_refused(builder: Any) -> None:
     begins: list[Callable[[Any], Any]] = [
         lambda ds: ds.as_numpy_iterator(),
@@ -177,15 +166,6 @@ def test_a_pipeline_from_its_beginning_is_refused_where_the_position_is_further_
     position = Position(builder, "train", SETTINGS)
     epochs = [pipeline(builder, "train", changed(SETTINGS, epochs=1)).batch(4)] * 2
     assert sum(1 for _ in position.count(epochs[0].concatenate(epochs[1]), batch=4)) == 10
-
-
-def test_a_pipeline_of_ones_own_is_believed(builder: Any) -> None:
-    import tensorflow as tf
-
-    position = Position(builder, "train", SETTINGS)
-    own = tf.data.Dataset.range(34).shuffle(3).batch(17)
-    assert sum(1 for _ in position.count(own, batch=17)) == 2
-    assert position.consumed == 34
 
 
 def test_what_arrays_are_made_of_is_looked_at(builder: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import shardctl.tfds
-from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
+from shardctl.errors import DatasetError, UsageError
 from shardctl.saved.plan_file import plan_json
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host, HostBy
@@ -118,13 +118,6 @@ def test_eight_hosts_become_six_and_hand_out_every_example_once_an_epoch(builder
     assert len(done) == sum(LENGTHS)
 
 
-@pytest.mark.slow
-def test_a_history_of_hosts_of_any_number(builder: Any) -> None:
-    rng = random.Random(7)
-    for _ in counted(range(1)):
-        check_history(builder, rng, max_hosts=3)
-
-
 @pytest.mark.fuzz
 def test_a_history_of_hosts_of_any_number_fuzzed(builder: Any) -> None:
     rng = random_of_a_fuzz_run()
@@ -189,20 +182,6 @@ def random_settings(rng: random.Random) -> ReadSettings:
         drop_remainder=rng.random() < 0.2,
         host_by=rng.choice(["even", "files", "examples"]),
     )
-
-
-@pytest.mark.slow
-def test_as_many_hosts_take_their_own_and_go_on_with_the_very_batches(builder: Any) -> None:
-    whole = batches(position(builder, 1, 2))
-    states = []
-    for index in (1, 0):
-        place = position(builder, index, 2)
-        trained(place, 3 + index)
-        states.append(place.get_state())
-    place = position(builder, 1, 2)
-    place.set_states(states)
-    assert place.get_state() == states[0]
-    assert batches(place) == whole[4:]
 
 
 def test_a_process_alone_becomes_two_and_they_become_one(builder: Any) -> None:
@@ -325,11 +304,6 @@ def test_states_of_another_dataset_are_refused(builder: Any, tmp_path: Path) -> 
     mixed = [*states_of(builder, 3)[:2], states[2]]
     with pytest.raises(DatasetError, match="train had 81 examples"):
         position(builder, 0, 2).set_states(mixed)
-
-
-def test_a_buffer_without_a_seed_has_no_position_to_share(builder: Any) -> None:
-    with pytest.raises(UnpredictableOrderError):
-        position(builder, 0, 2, changed(SETTINGS, buffer_seed=None))
 
 
 def test_fit_has_no_epochs_of_a_run_that_was_shared(builder: Any) -> None:

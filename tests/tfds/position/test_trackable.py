@@ -138,25 +138,6 @@ def test_an_asynchronous_save_writes_the_position_of_its_call(builder: Any, tmp_
     assert (position.consumed, int(checkpoint.step)) == (11, 3)
 
 
-def test_several_positions_are_restored_each_as_itself(builder: Any, tmp_path: Path) -> None:
-    import tensorflow as tf
-
-    def positions() -> list[Any]:
-        halves = ("train[:50%]", "train[50%:]", "train")
-        return [Position(builder, half, SETTINGS) for half in halves]
-
-    saved = positions()
-    for number, position in enumerate(saved):
-        position.advance(2 + number)
-    path = tf.train.Checkpoint(train=saved[:2], valid=saved[2]).save(tmp_path / "ck")
-    again = positions()
-    status = tf.train.Checkpoint(train=again[:2], valid=again[2]).restore(path)
-    status.assert_consumed()
-    assert [position.consumed for position in again] == [2, 3, 4]
-    with pytest.raises(UsageError, match="spec was"):
-        tf.train.Checkpoint(train=again[1::-1], valid=again[2]).restore(path)
-
-
 def test_a_position_that_is_part_of_a_model_is_saved_with_it(builder: Any, tmp_path: Path) -> None:
     import keras
     import tensorflow as tf

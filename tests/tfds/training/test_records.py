@@ -33,19 +33,6 @@ def test_the_seeds_of_the_kernel_give_the_order_of_the_seed_of_a_shuffle(
         assert [number for batch in together for number in batch.numpy().tolist()] == expected
 
 
-def test_elements_of_several_parts_are_shuffled_as_one(tf: Any) -> None:
-    numbers = tf.data.Dataset.range(20)
-    pairs = tf.data.Dataset.zip((numbers, {"name": numbers.map(tf.strings.as_string)}))
-    shuffled = kernel_shuffle(pairs, 7, tf.constant([3, 5], tf.int64))
-    assert shuffled.element_spec == pairs.element_spec
-    found = [
-        (int(number), named["name"].decode()) for number, named in shuffled.as_numpy_iterator()
-    ]
-    assert sorted(found) == [(i, str(i)) for i in range(20)]
-    assert found != sorted(found)
-    assert all(name == str(number) for number, name in found)
-
-
 def test_rows_of_a_file_that_are_read_together_are_interleaved_as_one_file(tmp_path: Path) -> None:
     import tensorflow_datasets as tfds
 

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-import runpy
-import signal
-import sys
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +14,6 @@ import pytest
 import shardctl.tfds
 from shardctl.errors import UnpredictableOrderError, UsageError
 from tests.cases import FUZZ, add_cases, check_cases
-from tests.forked_scripts import forking_python
 from tests.pipelines.random_pipelines import Habits, RandomPipeline, pipelines
 from tests.pipelines.real_pipelines import epochs_of_fit, real_dataset
 from tests.pipelines.tfds_sources import Sources, build_datasets
@@ -294,24 +288,6 @@ def test_later_passes_and_epochs_of_fit(world: Any) -> None:
     assert [i for batch in elements(fitted) for i in batch[0]] == epochs[1][2 * 5 * 4 :: 2]
 
 
-@pytest.mark.slow
-def test_a_mixture_goes_on_at_100_counts(world: Any) -> None:
-    def make() -> Any:
-        import tensorflow as tf
-
-        parts = [world().map(doubled).repeat(), world("test", 4).map(negative).repeat()]
-        mixed = tf.data.Dataset.sample_from_datasets(parts, [0.7, 0.3], seed=5)
-        return mixed.shuffle(13, seed=6).take(90)
-
-    whole = elements(make())
-    rng = random.Random(1)
-    counts = [rng.randrange(91) for _ in range(100)]
-    for consumed in counts[: 100 if FUZZ > 2000 else 2]:
-        rest = elements(shardctl.tfds.resume_like(make(), consumed=consumed))
-        assert rest == whole[consumed:], consumed
-        add_cases()
-
-
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
     return Sources(root=build_datasets(tmp_path_factory.mktemp("random")))
@@ -432,60 +408,3 @@ def test_random_maps_are_named(world: Any) -> None:
     with pytest.warns(UserWarning, match=r"RandomUniform\) draws random numbers"):
         rest = shardctl.tfds.resume_like(make(), steps=2)
     assert [element[0] for element in elements(rest)] == whole[2:]
-
-
-SCRIPT = """
-import json, os, sys, time
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-import tensorflow as tf, tensorflow_datasets as tfds, shardctl.tfds
-
-folder, log, consumed = sys.argv[1], sys.argv[2], int(sys.argv[3])
-def read(split, seed):
-    config = tfds.ReadConfig(shuffle_seed=seed)
-    builder = tfds.builder_from_directory(folder)
-    return builder.as_dataset(split=split, shuffle_files=True, read_config=config)
-parts = [read("train", 1).shuffle(20, seed=2).repeat(), read("test", 3).map(
-    lambda e: {"id": e["id"] + 1000}).repeat()]
-dataset = tf.data.Dataset.sample_from_datasets(parts, [0.6, 0.4], seed=4).batch(4).take(60)
-rest = shardctl.tfds.resume_like(dataset, consumed=consumed) if consumed else dataset
-with open(log, "a") as file:
-    for batch in rest.as_numpy_iterator():
-        file.write(json.dumps(batch["id"].tolist()) + "\\n")
-        file.flush()
-        time.sleep(0.02)
-"""
-
-
-@pytest.mark.slow
-def test_killed_and_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that is killed anywhere, and others that go on: nothing is lost or repeated."""
-    folder = build_dataset(tmp_path, splits={"train": [9, 8, 7], "test": [6, 6]})
-    script = tmp_path / "train.py"
-    script.write_text(SCRIPT)
-
-    def run(log: Path, consumed: int, *, until: int | None = None) -> list[str]:
-        with open(tmp_path / "said", "wb") as said:
-            command: list[str | Path] = [script, folder, log, str(consumed)]
-            file = said.fileno()
-            process = forking_python().start(command, stdout=file, stderr=file)
-        while process.poll() is None:
-            if until is not None and log.exists() and log.read_text().count("\n") >= until:
-                process.send_signal(signal.SIGKILL)
-                process.wait()
-            time.sleep(0.005)
-        # A line that was cut is a batch that nobody trained on.
-        lines = log.read_text().splitlines(keepends=True)
-        kept = [line for line in lines if line.endswith("\n")]
-        log.write_text("".join(kept))
-        return kept
-
-    log = tmp_path / "whole"
-    monkeypatch.setattr(sys, "argv", ["", str(folder), str(log), "0"])
-    runpy.run_path(str(script))  # which nobody kills
-    whole = log.read_text().splitlines(keepends=True)
-    assert len(whole) == 60
-    done: list[str] = []
-    for until in (11, 34, None):
-        done = run(tmp_path / "parts", sum(len(json.loads(line)) for line in done), until=until)
-        add_cases()
-    assert done == whole
