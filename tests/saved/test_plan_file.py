@@ -15,6 +15,7 @@ import pytest
 import yaml
 from hypothesis import strategies as st
 from shardctl.files.yaml_text import parse_document
+from shardctl.verbs.resume.seen import resume_unseen
 
 from shardctl.base import columns
 from shardctl.dataset.dataset import Dataset, Split
@@ -49,7 +50,6 @@ from shardctl.saved.snapshot_file import read_comparable
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.resume.hosts import resume_on_hosts
-from shardctl.verbs.resume.seen import resume_unseen
 from tests.cases import check_cases, counted
 from tests.strategies import damaged, documents, error_line
 from tests.verbs.resume.resume_cases import TOY, dataset

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from shardctl.verbs.resume.seen import codes_of, resume_unseen
 
 from shardctl.dataset.dataset import Dataset
 from shardctl.metadata.reference import read_dataset
@@ -27,7 +28,6 @@ from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.resume.apply_plan import applied
 from shardctl.verbs.resume.hosts import resume_on_hosts
 from shardctl.verbs.resume.proof import prove
-from shardctl.verbs.resume.seen import codes_of, resume_unseen
 
 FOLDER = Path(__file__).parent / "plan" / "written_before"
 SNAPSHOTS = Path(__file__).parent / "snapshot"
