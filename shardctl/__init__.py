@@ -159,7 +159,7 @@ if TYPE_CHECKING:
     from shardctl.verbs.quality.score import Metric as Metric, Score as Score
     from shardctl.verbs.report.compare import ReportComparison as ReportComparison
     from shardctl.verbs.report.answer import Report as Report, report as report
-    from shardctl.verbs.report.shown import NotShown as NotShown
+    from shardctl.verbs.report.question import NotShown as NotShown
     from shardctl.verbs.resume.hosts import resume_on_hosts as resume_on_hosts
     from shardctl.verbs.resume.proof import Proof as Proof, prove as prove
     from shardctl.verbs.resume.answer import (
@@ -167,7 +167,7 @@ if TYPE_CHECKING:
         resume as resume,
         resume_loader as resume_loader,
     )
-    from shardctl.verbs.resume.seen import resume_unseen as resume_unseen
+    from shardctl.verbs.resume.answer import resume_unseen as resume_unseen
     from shardctl.verbs.simulate.answer import Simulation as Simulation, simulate as simulate
     from shardctl.verbs.snapshot.answer import TakenSnapshot as TakenSnapshot, snapshot as snapshot
     from shardctl.verbs.verify.answer import Verification as Verification
@@ -194,7 +194,7 @@ _NAMES = {
     "api.arguments": "read_plan read_snapshot",
     "api.diff": "compare_reports diff",
     "api.list_datasets": "list_datasets",
-    "dataset.dataset": "Dataset Split FileFinding",
+    "dataset.dataset": "Dataset FileFinding Split",
     "metadata.index.answer": "Index",
     "metadata.index.beam_runner": "beam_runner",
     "metadata.index.index": "index",
@@ -208,35 +208,34 @@ _NAMES = {
     "spec.subsplit": "FileInstruction",
     "tfds.inspecting.inspect": "inspect",
     "tfds.verifying.verify": "verify",
-    "verbs.diff.answer": "Diff PinnedOrder Diff PinnedOrder",
-    "verbs.diff.causes": "Cause Cause",
-    "verbs.diff.plans": "PlansDiff PlansDiff",
-    "verbs.eval.answer": "Evaluation Hang evaluate Evaluation Hang evaluate",
-    "verbs.hosts.answer": "Comparison HostsPlan hosts Comparison HostsPlan hosts",
-    "verbs.hosts.sharing": "Strategy Strategy",
-    "verbs.index.check": "IndexCheck check_index IndexCheck check_index",
-    "verbs.inspect.answer": "InspectedStage Inspection OpenStage SourceLine InspectedStage Inspection OpenStage SourceLine",
-    "verbs.layout.answer": "Layout Shard SplitLayout layout Layout Shard SplitLayout layout",
-    "verbs.lint.answer": "Finding Lint lint Finding Lint lint",
-    "verbs.lint.context": "Usage Usage",
-    "verbs.lint.rule": "Rule Rule",
-    "verbs.list.answer": "DatasetList ListedDataset DatasetList ListedDataset",
-    "verbs.locate.answer": "Located Match Query locate Located Match Query locate",
-    "verbs.plan.answer": "Plan Plans plan Plan Plans plan",
-    "verbs.quality.answer": "Quality quality Quality quality",
-    "verbs.quality.loaders": "LoaderComparison WayToRead compare_loaders LoaderComparison WayToRead compare_loaders",
-    "verbs.quality.score": "Metric Score Metric Score",
-    "verbs.report.answer": "Report report Report report",
-    "verbs.report.compare": "ReportComparison ReportComparison",
-    "verbs.report.shown": "NotShown NotShown",
-    "verbs.resume.answer": "LoaderPlan resume resume_loader LoaderPlan resume resume_loader",
-    "verbs.resume.hosts": "resume_on_hosts resume_on_hosts",
-    "verbs.resume.proof": "Proof prove Proof prove",
-    "verbs.resume.seen": "resume_unseen resume_unseen",
-    "verbs.simulate.answer": "Simulation simulate Simulation simulate",
-    "verbs.snapshot.answer": "TakenSnapshot snapshot TakenSnapshot snapshot",
-    "verbs.verify.answer": "Verification Verification",
-    "verbs.verify.verify_files": "FilesVerification verify_files FilesVerification verify_files",
+    "verbs.diff.answer": "Diff PinnedOrder",
+    "verbs.diff.causes": "Cause",
+    "verbs.diff.plans": "PlansDiff",
+    "verbs.eval.answer": "Evaluation Hang evaluate",
+    "verbs.hosts.answer": "Comparison HostsPlan hosts",
+    "verbs.hosts.sharing": "Strategy",
+    "verbs.index.check": "IndexCheck check_index",
+    "verbs.inspect.answer": "InspectedStage Inspection OpenStage SourceLine",
+    "verbs.layout.answer": "Layout Shard SplitLayout layout",
+    "verbs.lint.answer": "Finding Lint lint",
+    "verbs.lint.context": "Usage",
+    "verbs.lint.rule": "Rule",
+    "verbs.list.answer": "DatasetList ListedDataset",
+    "verbs.locate.answer": "Located Match Query locate",
+    "verbs.plan.answer": "Plan Plans plan",
+    "verbs.quality.answer": "Quality quality",
+    "verbs.quality.loaders": "LoaderComparison WayToRead compare_loaders",
+    "verbs.quality.score": "Metric Score",
+    "verbs.report.answer": "Report report",
+    "verbs.report.compare": "ReportComparison",
+    "verbs.report.question": "NotShown",
+    "verbs.resume.answer": "LoaderPlan resume resume_loader resume_unseen",
+    "verbs.resume.hosts": "resume_on_hosts",
+    "verbs.resume.proof": "Proof prove",
+    "verbs.simulate.answer": "Simulation simulate",
+    "verbs.snapshot.answer": "TakenSnapshot snapshot",
+    "verbs.verify.answer": "Verification",
+    "verbs.verify.verify_files": "FilesVerification verify_files",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 # Written out, for checkers of types and editors, which run no code; a test holds the two together.
@@ -305,7 +304,7 @@ def read_dataset(
     <Dataset mnist:3.0.1: train of 60,000 examples in 1 shard, test of 10,000 examples in 1 shard>
     """
     from shardctl.metadata.reference import read_dataset as read
-    from shardctl.stores.file_text import working_folder
+    from shardctl.stores.paths import working_folder
 
     return read(refs, data_dir=data_dir, env=os.environ, cwd=working_folder(), cache=cache)
 

@@ -692,7 +692,6 @@ CALLS: Mapping[str, list[Call]] = {
                 "keep_going": True,
                 "jobs": 2,
                 "cache": False,
-                "earlier": "layout.yaml",
                 "watch": _watch,
             },
         ),

@@ -11,7 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from shardctl.records.contents import FileContents, Told, untold
+from shardctl.records.contents import FileContents, Report, no_report
 from shardctl.records.tfrecord import TFRecord
 from shardctl.stores.stores import LocalSource
 from tests.forked_scripts import forking_python
@@ -74,13 +74,13 @@ class FarSource:
 
 
 def counted_near(
-    data: bytes, *, checksums: bool = True, lost: int = 0, told: Told = untold
+    data: bytes, *, checksums: bool = True, lost: int = 0, report: Report = no_report
 ) -> FileContents:
     """Return what a file on a disk holds, of which the last bytes are lost once it is open."""
     with tempfile.TemporaryFile(buffering=0) as file:
         file.write(data[: len(data) - lost])
         source = LocalSource(file, "records", len(data))
-        return TFRecord().count(source, checksums=checksums, told=told)
+        return TFRecord().count(source, checksums=checksums, report=report)
 
 
 def counted_far(data: bytes, *, checksums: bool = True) -> FileContents:

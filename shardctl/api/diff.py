@@ -17,23 +17,24 @@ from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.draw.setting_origins import located
 from shardctl.errors import DatasetError, ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.files.fields import said_about
-from shardctl.files.json_text import is_json
+from shardctl.files.parse import is_json
 from shardctl.metadata.project_file import Project, read_project
 from shardctl.metadata.reference import Fallback, choose_dataset, read_dataset
 from shardctl.order.plan_order import plan_order
 from shardctl.saved.resume_plan import ListedPlan, PlanListing, ResumePlan
 from shardctl.saved.snapshot import Snapshot, ref_as_pinned, spec_as_pinned
-from shardctl.saved.snapshot_file import listing_of_plan, read_comparable
+from shardctl.saved.snapshot_file import listing_of_plan, parse_comparable, read_comparable
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.spec.reads import reads_of
-from shardctl.stores.file_text import read_file, working_folder
+from shardctl.stores.paths import working_folder
+from shardctl.stores.stores import read_file
 from shardctl.verbs.diff.answer import EXACT_LIMIT, Diff, PinnedOrder, settings_to_fall_back_on
 from shardctl.verbs.diff.answer import diff as compare
 from shardctl.verbs.diff.plans import PlansDiff, diff_plans
 from shardctl.verbs.plan.answer import Plans
 from shardctl.verbs.report.answer import Report
 from shardctl.verbs.report.compare import ReportComparison, Side, compare_sides
-from shardctl.verbs.snapshot.answer import TakenSnapshot, snapshot_in
+from shardctl.verbs.snapshot.answer import TakenSnapshot, snapshot
 
 _Snapshots = Snapshot | TakenSnapshot | PinnedOrder
 _Plans = ResumePlan | Plans | PlanListing
@@ -172,7 +173,7 @@ def _now(
         settings = ReadSettings(**settings_to_fall_back_on(kept, here))
     settings = as_settings(settings)
     spec = spec_as_pinned(kept, settings) if spec is None else spec
-    taken = snapshot_in(here, spec, settings, version=kept.tree.version)
+    taken = snapshot(here, spec, settings)
     return PinnedOrder(snapshot=taken.snapshot, label="today", live=taken.live)
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from shardctl.base.text import quoted
 from shardctl.errors import UsageError
+from shardctl.files.parse import decode
 from shardctl.settings.names import main_names, settings_from_document
-from shardctl.stores.file_text import decode, read_file, working_folder
-from shardctl.stores.stores import is_remote
+from shardctl.stores.paths import is_remote, working_folder
+from shardctl.stores.stores import read_file
 
 if TYPE_CHECKING:
     from shardctl.metadata.project_file import Project

@@ -138,7 +138,7 @@ def pictures_html(answer: Any) -> str:
 
 
 def _image(answer: Any) -> str:
-    from shardctl.draw.drawers import pictures_of
+    from shardctl.draw.picture import pictures_of
     from shardctl.draw.svg import MOST_WORDS, svg_file
 
     pictures = pictures_of(answer)

@@ -6,24 +6,55 @@ import functools
 import importlib
 import inspect
 import re
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import fields, is_dataclass, replace
 from shutil import get_terminal_size
-from typing import Any
+from textwrap import dedent
+from types import MappingProxyType
+from typing import Annotated, Any, TypeGuard, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.models import OptionInfo
 
 import shardctl
-from shardctl.cli.formats import Formats
-from shardctl.cli.options.shared import ColorOption, spelled_out
-from shardctl.cli.panels import (
-    COMMAND_PANELS,
+from shardctl.base.text import quoted
+from shardctl.cli.options.dataset import DatasetOptions
+from shardctl.cli.options.shared import ColorOption, Parser, one_of
+from shardctl.cli.output import (
     OPTION_PANELS,
     ORDER,
     OUTPUT,
     THIS_COMMAND,
-    command_panel,
+    Formats,
+    OutputOptions,
+    ProgressBars,
 )
+from shardctl.errors import ShardctlError, UsageError
 from shardctl.guide.guides import GUIDE_OF_COMMAND
+
+_OTHER_COMMANDS = "This project, and help"
+_COMMANDS = {
+    "Datasets and their files": ("layout", "plan", "list", "index"),
+    "The order of examples": ("simulate", "locate", "quality", "report"),
+    "Several hosts": ("hosts", "eval"),
+    "After an interruption": ("resume",),
+    "Checks, in CI too": ("lint", "snapshot", "diff", "verify", "inspect"),
+}
+_PANEL_OF = {name: panel for panel, names in _COMMANDS.items() for name in names}
+
+COMMAND_PANELS = (*_COMMANDS, _OTHER_COMMANDS)
+
+
+def command_panel(name: str) -> str:
+    """Return the title under which a command is listed.
+
+    >>> command_panel("plan"), command_panel("help")
+    ('Datasets and their files', 'This project, and help')
+    """
+    return _PANEL_OF.get(name, _OTHER_COMMANDS)
+
 
 _EXAMPLES = "Examples:\n"
 _HELP = f"""\
@@ -181,3 +212,154 @@ def _root(
     color: ColorOption = None,
 ) -> None:
     pass
+
+
+# What a command takes. A group of options is a dataclass whose fields are options,
+# or it names its `parameters`. A command takes the group as one parameter; Typer is shown the
+# options in its place.
+
+Documented = Mapping[str, tuple[str, str]]  # the metavar, the help
+
+
+def options_of(*documented: object) -> Documented:
+    """Return what docstrings say of options, by first names, and of arguments, by parameters."""
+    found = {}
+    for one in documented:
+        doc = inspect.getdoc(one) or ""
+        for section in re.findall(r"^(?:Arguments|Options):\n((?:  .*\n?)+)", doc, re.MULTILINE):
+            for entry in re.split(r"\n(?=\S)", dedent(section).strip()):
+                head, _, meaning = " ".join(entry.split()).partition(": ")
+                names = re.findall(r"(?:^|, )(-*[\w-]+)", head)
+                metavar = head.removeprefix(", ".join(names)).strip()
+                found[names[0]] = (metavar, meaning)
+    return found
+
+
+def _is_group(annotation: object) -> TypeGuard[type[Any]]:
+    return isinstance(annotation, type) and (
+        is_dataclass(annotation) or hasattr(annotation, "parameters")
+    )
+
+
+def _parameters_of(group: type[Any], formats: Formats) -> list[inspect.Parameter]:
+    """Return a parameter for each option of a group: those it names itself, else its fields."""
+    if hasattr(group, "parameters"):
+        return [typer_parameter(*one) for one in group.parameters()]
+    annotations = get_type_hints(group, include_extras=True)
+    if group is OutputOptions:
+        annotations["format"] = formats.option
+    panel = getattr(group, "panel", None)
+    said = options_of(*reversed(group.__mro__))
+    return [
+        typer_parameter(one.name, annotations[one.name], one.default, panel, said)
+        for one in fields(group)
+        if hasattr(annotations[one.name], "__metadata__")
+    ]
+
+
+def typer_parameter(
+    name: str,
+    annotation: Any,
+    default: Any = None,
+    panel: str | None = None,
+    said: Documented = MappingProxyType({}),
+) -> inspect.Parameter:
+    """Return a parameter as Typer takes it: its option has names, words, a panel, named faults."""
+    if hasattr(annotation, "__metadata__") and isinstance(annotation.__metadata__[0], OptionInfo):
+        info, of = copy(annotation.__metadata__[0]), annotation.__origin__
+        info.rich_help_panel = info.rich_help_panel or panel
+        own = name.replace("_", "-")
+        flag = f"--{own}" if info.default is ... else str(info.default)
+        if flag in said:
+            info.metavar, info.help = said[flag]
+        if of is Any and info.parser is None:  # without docstrings (python -OO) any word is taken
+            words = (info.metavar or "").split("|")
+            info.parser = one_of(words) if words[1:] else str
+        info.default = f"--{own}/--no-{own}" if info.default is ... and of == bool | None else flag
+        if info.parser is not None:
+            info.parser = _naming(flag, info.parser)
+        annotation = Annotated[of, info]
+    elif hasattr(annotation, "__metadata__") and name in said:
+        info = copy(annotation.__metadata__[0])
+        info.metavar, info.help = said[name]
+        annotation = Annotated[annotation.__origin__, info]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+def _naming(flag: str, parse: Parser) -> Parser:
+    """Return a parser that says which option has a value that breaks a rule."""
+
+    def named(text: Any) -> Any:
+        try:
+            return parse(text)
+        except UsageError as error:
+            raise UsageError(f"{flag} {quoted(text)}: {error}") from None
+
+    return named
+
+
+_ALWAYS_KEEP = ("snapshot", "diff", "lint", "verify", "eval")
+
+
+def _keeps(command: str, values: Mapping[str, Any]) -> bool:
+    """Return whether an answer is kept or decides something, and not only looked at."""
+    to_file = values.get("output") not in (None, "-")
+    checks = bool(values.get("check")) or values.get("min_score") is not None
+    # What `init` writes is which dataset is chosen.
+    return command in _ALWAYS_KEEP or (command != "init" and (to_file or checks))
+
+
+def _read_stdin_once(values: Mapping[str, Any]) -> None:
+    """Refuse several options and arguments that are to read stdin; as an output `-` is stdout."""
+    read = [value for name, value in values.items() if name != "output"]
+    texts = [text for value in read for text in (value if isinstance(value, list) else [value])]
+    if texts.count("-") > 1:
+        raise UsageError("- is stdin, which can be read only once; name a file")
+
+
+def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[..., None]:
+    """Return `command` with each parameter that is an option group replaced by its options.
+
+    Every command takes `--color` besides.
+    A format that the command does not have, or that has no place there, is refused before it
+    begins.
+    """
+    hints, said = get_type_hints(command, include_extras=True), options_of(command)
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, tuple[type[Any], list[str]]] = {}
+    for parameter in inspect.signature(command).parameters.values():
+        annotation = hints[parameter.name]
+        if _is_group(annotation):
+            members = _parameters_of(annotation, formats)
+            groups[parameter.name] = (annotation, [member.name for member in members])
+            parameters += members
+        else:
+            default, name = parameter.default, parameter.name
+            parameters.append(typer_parameter(name, annotation, default, said=said))
+    parameters.append(typer_parameter("color", ColorOption))
+
+    @functools.wraps(command)
+    def run(**values: Any) -> None:
+        values.pop("color", None)  # heeded since the command began, see `cli.output`
+        _read_stdin_once(values)
+        keeps = _keeps(command.__name__, values)
+        for name, (group, names) in groups.items():
+            values[name] = group(**{member: values.pop(member) for member in names})
+            if group is DatasetOptions:
+                values[name] = replace(values[name], must_be_named=keeps)
+            if group is OutputOptions:
+                chosen = formats.chosen(values[name], picture=values.get("picture"))
+                values[name] = replace(values[name], format=chosen)
+        try:
+            with ProgressBars():
+                command(**values)
+        except ShardctlError as error:
+            for name in groups:  # a group knows what was taken from shardctl.yaml in its place
+                if hasattr(values[name], "located"):
+                    error = values[name].located(error)
+            raise error
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run

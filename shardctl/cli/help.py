@@ -1,14 +1,16 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl help`: the options of a command, the guide of a subject, and the list of both."""
 
+import io
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shardctl.base.text import choices, nearest, quoted
-from shardctl.cli.formats import Formats, OutputOptions
 from shardctl.cli.options.shared import argument
+from shardctl.cli.output import Formats, OutputOptions
 from shardctl.errors import UsageError
 from shardctl.guide.guides import Guide, guide_questions, read_guide
 
@@ -22,8 +24,6 @@ def _pages(answer: "Topic", screen: "Screen", for_people: Mapping[str, Any]) -> 
     """Yield the guide, then the options as `-h` shows them; without a topic the list of both."""
     command, guide = answer
     if guide is not None and screen.width is not None:
-        from shardctl.cli.guide_page import guide_on_terminal  # Rich: 40 ms
-
         yield guide_on_terminal(guide, screen)
     elif guide is not None:
         yield guide.text
@@ -106,3 +106,42 @@ def _options(command: str | None) -> str:
     with formatter.section("Guides: shardctl help SUBJECT"):
         formatter.write_dl(list(guide_questions().items()))
     return f"{group.get_help(ctx)}\n\n{formatter.getvalue()}"
+
+
+_OTHER_GUIDE = re.compile(r"\[([^\]]+)\]\(([a-z-]+)\.md(?:#[^)]*)?\)")
+
+
+def guide_on_terminal(guide: Guide, screen: "Screen") -> str:
+    """Return a guide as lines of at most the screen's width, which are never very long.
+
+    Where GitHub opens another guide it names the command that shows it.
+    """
+    from rich.console import Console, ConsoleOptions, RenderResult  # 40 ms
+    from rich.markdown import Markdown, TableElement
+    from rich.table import Table
+
+    from shardctl.draw.tables import WIDEST
+
+    class Rows(TableElement):
+        """A table whose long words go on in the next line, where Rich cuts them."""
+
+        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            for table in super().__rich_console__(console, options):
+                for column in table.columns if isinstance(table, Table) else ():
+                    column.overflow = "fold"
+                yield table
+
+    text = _OTHER_GUIDE.sub(r"\1 (`shardctl help \2`)", guide.text)
+    page = Markdown(text, hyperlinks=False, code_theme="ansi_dark")
+    page.elements = {**Markdown.elements, "table_open": Rows}
+    console = Console(
+        file=io.StringIO(),
+        width=min(screen.width or WIDEST, WIDEST),
+        height=100,
+        force_terminal=True,
+        color_system="standard" if screen.color else None,
+        legacy_windows=False,
+    )
+    with console.capture() as capture:
+        console.print(page)
+    return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())

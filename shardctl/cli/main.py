@@ -81,7 +81,7 @@ def _interrupted(*, ends: bool) -> int:
 def _run(arguments: list[str]) -> int:
     instruction = os.environ.get("_SHARDCTL_COMPLETE")
     if instruction:
-        from shardctl.cli.completion.shell import answer_shell
+        from shardctl.cli.completion import answer_shell
         from shardctl.cli.output import write
 
         _INTERRUPTS.go_on()

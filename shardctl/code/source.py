@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
+from typing import NamedTuple
 
 from shardctl.base.text import inert, printable
 from shardctl.draw.step_rows import pipeline_line
@@ -91,11 +92,10 @@ def module(*parts: Iterable[str]) -> Iterator[str]:
         yield "".join(f"{line}\n" for line in lines)
 
 
-# What each host mode is in code: the calls of `tfds/stage_calls.py`, written down.
+# What each host mode is in code: the calls of `tfds/training/pipeline.py`, written down.
 
 
-@dataclass(frozen=True, kw_only=True)
-class HostCode:
+class HostCode(NamedTuple):
     """The code of one host mode for `host` of `num_hosts`, "" where it leaves that step alone.
 
     split: what `as_dataset` is asked for, where {} is the spec.

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 from shardctl.base.text import printable, quoted
 from shardctl.errors import UsageError
-from shardctl.files.stream import open_fifo_to_write
+from shardctl.files.streams import open_fifo_to_write
 
 # /dev/stdout may be a file that holds more already (`>> log`): it is written on, not replaced.
 _OPEN_FILE = re.compile(r"/dev/std(out|err)|/(dev|proc/self)/fd/[0-9]+")

@@ -23,6 +23,7 @@ from shardctl.grain.states import (
 from shardctl.live.key_order import (
     BuilderOrDataset,
     DataSource,
+    HasOrder,
     KeyOrder,
     check_number,
     check_source,
@@ -36,7 +37,7 @@ from shardctl.settings.read_settings import ReadSettings, SettingsLike
 _MOST_WORKERS = 10_000
 
 
-class Sampler:
+class Sampler(HasOrder):
     """The order in which tf.data reads a spec, as `grain.DataLoader` asks for it.
 
     Record `i` of it is the one that tf.data hands out as number `i`, by its key in
@@ -99,16 +100,6 @@ class Sampler:
         batch = 1 if workers < 2 else order.settings.batch or 1
         self._deal = Deal(size=len(order), workers=workers, batch=batch)
 
-    @property
-    def settings(self) -> ReadSettings:
-        """The settings in force."""
-        return self._order.settings
-
-    @property
-    def order(self) -> KeyOrder:
-        """The order, from the place on at which the sampler begins."""
-        return self._order
-
     def __len__(self) -> int:
         """Return how many records are left; Grain asks for that many."""
         return self._deal.num_padded
@@ -159,16 +150,6 @@ class Sampler:
         return place_text(self._order, workers=self._workers, batch=batch, seed=self._seed)
 
 
-def padded_sampler(order: KeyOrder, *, workers: int, seed: int | None) -> Sampler:
-    """Return a sampler whose last round is filled with records to be dropped.
-
-    Their key is the number of records in the data source; see `shardctl.grain.data_loader`.
-    """
-    sampler = Sampler.__new__(Sampler)
-    sampler._take(order, workers=workers, seed=seed)
-    return sampler
-
-
 def order_of_fit(order: KeyOrder, epoch: int) -> KeyOrder:
     """Return the order of an epoch of `fit`, or the same where it begins in the midst of it.
 
@@ -184,15 +165,12 @@ def order_of_fit(order: KeyOrder, epoch: int) -> KeyOrder:
             f"{now.pass_index}; fit the rest of it with initial_epoch={now.pass_index} and "
             f"epochs={now.pass_index + 1}, and the next ones with an order from its start"
         )
-    return order.of_fit(epoch)
+    return order.of_pass(epoch, loop="keras-fit")
 
 
 @cache
 def _metadata() -> Any:
     return grain("python").RecordMetadata
-
-
-# Grain and Keras, imported when a call needs them and not before.
 
 
 def grain(submodule: str | None = None) -> Any:
@@ -202,21 +180,6 @@ def grain(submodule: str | None = None) -> Any:
         MissingDependencyError: it is not installed.
     """
     return library("grain" if submodule is None else f"grain.{submodule}", LOADERS["grain"])
-
-
-def keras() -> Any:
-    """Return the module `keras`, whatever its backend.
-
-    Raises:
-        MissingDependencyError: it is not installed.
-    """
-    try:
-        return importlib.import_module("keras")
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"Keras is needed for this and cannot be imported ({error}); "
-            "install it with: pip install keras"
-        ) from error
 
 
 # A `grain.DataLoader` and a `grain.MapDataset` in tf.data's order.
@@ -265,9 +228,10 @@ def data_loader(
     source = with_types(source)
     library = grain()
     every = _with_batch(list(operations), order.settings, library.transforms, workers)
-    sampler = padded_sampler(order, workers=workers, seed=seed)
+    sampler = Sampler.__new__(Sampler)  # one whose last round is filled with padding
+    sampler._take(order, workers=workers, seed=seed)
     if len(sampler) > len(order):
-        source, every = PaddedSource(source), [drop_padding(), *every]
+        source, every = PaddedSource(source), [_kind("DropPadding")(), *every]
     return library.DataLoader(
         data_source=source,
         sampler=sampler,
@@ -307,7 +271,7 @@ def _with_batch(
         batches = [transforms.Batch(size, drop_remainder=False)]
         operations = [*operations, *batches]
     place = operations.index(batches[0])
-    return [*operations[:place], keeping_texts(), *operations[place:]]
+    return [*operations[:place], _kind("KeepTexts")(), *operations[place:]]
 
 
 # What makes one element of each, or batches of the settings; and other numbers of elements.
@@ -347,11 +311,6 @@ class PaddedSource:
         return str(type(source)) if in_memory else repr(source)
 
 
-def drop_padding() -> Any:
-    """Return the operation of Grain that drops padding, the first of a loader."""
-    return _kind("DropPadding")()
-
-
 class _IsRecord:
     def filter(self, element: Any) -> bool:
         """Return whether an element is a record."""
@@ -383,7 +342,13 @@ def fit_epochs(dataset: object) -> Any:
             "dataset: what shardctl.grain.data_loader, map_dataset or Sampler returned is needed, "
             "before Grain's own map, batch and to_iter_dataset"
         )
-    callbacks = keras().callbacks
+    try:
+        callbacks = importlib.import_module("keras").callbacks
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"Keras is needed for this and cannot be imported ({error}); "
+            "install it with: pip install keras"
+        ) from error
 
     class FitEpochs(callbacks.Callback):  # type: ignore[misc, name-defined]
         """Goes to the order of each epoch before Keras makes its iterator."""
@@ -437,7 +402,7 @@ def map_dataset(
     return _kind("OrderedMapDataset")(grain().MapDataset.source(with_types(source)), order)
 
 
-class _Ordered:
+class _Ordered(HasOrder):
     """The records of a source in an order, each by its index from the place on."""
 
     _parent: Any  # of MapDataset, as are the next
@@ -447,11 +412,6 @@ class _Ordered:
     def __init__(self, records: Any, order: KeyOrder) -> None:
         super().__init__(records)  # type: ignore[call-arg]
         self._order = order
-
-    @property
-    def order(self) -> KeyOrder:
-        """The order, from the place on at which the dataset begins."""
-        return self._order
 
     def __len__(self) -> int:
         return len(self._order)
@@ -521,8 +481,6 @@ def keep_texts(example: object) -> Any:
     >>> np.stack([keep_texts(one)["text"] for one in examples]).tolist()
     [b'a', b'\\x00\\x00']
     """
-    import numpy as np
-
     if isinstance(example, bytes):
         kept = np.empty((), object)
         kept[()] = example
@@ -532,11 +490,6 @@ def keep_texts(example: object) -> Any:
     if type(example) in (list, tuple):
         return type(example)(map(keep_texts, example))  # type: ignore[call-overload, call-arg]
     return example
-
-
-def keeping_texts() -> Any:
-    """Return the operation of Grain that keeps texts, for a place before the batch."""
-    return _kind("KeepTexts")()
 
 
 class _KeepsTexts:

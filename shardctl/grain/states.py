@@ -15,7 +15,7 @@ from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
-from shardctl.files.json_text import parse_json
+from shardctl.files.parse import parse_json
 from shardctl.live.key_order import KeyOrder, continued, kind_of_state
 from shardctl.live.key_order import order_from as order_of_states
 from shardctl.saved.position_file import (
@@ -98,19 +98,22 @@ def _record(state: bytes, order: KeyOrder, source: str) -> PositionRecord:
 def _place(state: Mapping[str, object], source: str) -> Mapping[str, object]:
     with fields.said_about(source):
         text = fields.text(state.get("sampler"), "sampler")
-    return place_of_text(text, source=f"{source}, its sampler")
+    source = f"{source}, its sampler"
+    found = _FORM.fullmatch(text)
+    if found is None:
+        raise DatasetError(
+            f"{source} is of another sampler than shardctl.grain's: {printable(text, 80)}"
+        )
+    return fields.mapping(parse_json(found["place"].encode(), source=source), source)
 
 
 def _consumed(place: Mapping[str, object], state: Mapping[str, object], source: str) -> int:
     records = records_of_data_loader(state, source=source)
     with fields.said_about(source):
-        before = fields.count(place.get("consumed"), "consumed")
-        deal = Deal(
-            size=fields.count(place.get("size"), "size") - before,
-            workers=fields.count(place.get("workers"), "workers"),
-            batch=fields.count(place.get("batch"), "batch"),
+        before, size, workers, batch = (
+            fields.count(place.get(name), name) for name in ("consumed", "size", "workers", "batch")
         )
-        return before + deal.consumed(records)
+        return before + Deal(size=size - before, workers=workers, batch=batch).consumed(records)
 
 
 # What the states of Grain's iterators say: how many records each worker has read.
@@ -297,14 +300,21 @@ _ALWAYS = ("cycle", "block")  # whose defaults are TFDS's, and of files in order
 def place_text(order: KeyOrder, **others: int | None) -> str:
     """Return what a sampler of an order is called: its dataset, spec, settings and place.
 
-    `others` are numbers that Grain is to compare too.
+    `others` are numbers that Grain is to compare too. Settings that are as without any are left
+    out, so that a new one changes no text.
     """
     identity = order.dataset.identity
+    default = settings_in_force(ReadSettings(), ordered=identity.ordered)
+    settings = {
+        name: value
+        for name, value in settings_in_force(order.settings, ordered=identity.ordered).items()
+        if name in _ALWAYS or value != default.get(name)
+    }
     document: dict[str, Any] = {
         "dataset": identity.title,
         "fingerprint": identity.fingerprint,
         "spec": order.spec,
-        "settings": _settings_document(order.settings, ordered=identity.ordered),
+        "settings": settings,
         "size": order.total,
         "consumed": order.consumed,
         **{name: value for name, value in others.items() if value is not None},
@@ -312,20 +322,6 @@ def place_text(order: KeyOrder, **others: int | None) -> str:
     if order.stretches:
         document["stretches"] = [stretch_document(one) for one in order.stretches]
     return f"shardctl.grain.Sampler({json.dumps(document)})"
-
-
-def place_of_text(text: str, *, source: str) -> Mapping[str, object]:
-    """Return what `place_text` wrote, as a mapping.
-
-    Raises:
-        DatasetError: it is the text of another sampler; `source` names it.
-    """
-    found = _FORM.fullmatch(text)
-    if found is None:
-        raise DatasetError(
-            f"{source} is of another sampler than shardctl.grain's: {printable(text, 80)}"
-        )
-    return fields.mapping(parse_json(found["place"].encode(), source=source), source)
 
 
 def record_of_place(
@@ -355,13 +351,3 @@ def record_of_place(
             consumed=consumed,
             stretches=stretches_of_document(place.get("stretches", [])),
         )
-
-
-def _settings_document(settings: ReadSettings, *, ordered: bool) -> dict[str, Any]:
-    """Return the settings that are not as they are without any: a new one changes no text."""
-    default = settings_in_force(ReadSettings(), ordered=ordered)
-    return {
-        name: value
-        for name, value in settings_in_force(settings, ordered=ordered).items()
-        if name in _ALWAYS or value != default.get(name)
-    }

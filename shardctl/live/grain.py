@@ -15,7 +15,7 @@ from shardctl.loaders.grain import reads_map_dataset
 from shardctl.loaders.loader import Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.quality import ways
+from shardctl.verbs.quality import loaders as ways
 
 _PIECE = 1024  # examples that are compared at once where there are no batches
 

@@ -19,11 +19,11 @@ import numpy as np
 from shardctl.base.arguments import Kind
 from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import refused
-from shardctl.base.text import counted, printable
-from shardctl.dataset.dataset import Dataset, as_dataset, dataset_title
+from shardctl.base.text import counted, dataset_title, printable
+from shardctl.dataset.dataset import Dataset, as_dataset
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
-from shardctl.files.json_text import parse_json
+from shardctl.files.parse import parse_json
 from shardctl.order.file_formats import why_not_as_dataset
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, plan_order
@@ -33,8 +33,8 @@ from shardctl.saved.resume_plan import RunSegment, settings_as_planned
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.spec.reads import reads_of
 from shardctl.tfds.builder_layout import dataset_of
-from shardctl.tfds.position.counting import SHAREABLE, check_same_order, records_of, stretch_of
-from shardctl.verbs.resume.shared_run import SharedRun, shared_run
+from shardctl.tfds.position_counting import SHAREABLE, check_same_order, records_of, stretch_of
+from shardctl.verbs.resume.stopped_hosts import SharedRun, shared_run
 
 _CHUNK = 1 << 16  # keys made at once; some of the time goes into the first of them
 _KEPT = 4  # threads that read ahead are in two of them where one ends
@@ -128,13 +128,9 @@ class KeyOrder:
         files = not now.shuffles_files or now.reshuffle is False
         return files and (now.buffer is None or now.buffer_reshuffle is False)
 
-    def of_pass(self, index: int) -> KeyOrder:
+    def of_pass(self, index: int, **changes: Any) -> KeyOrder:
         """Return the order of a pass over the same dataset, from the start."""
-        return KeyOrder(self.dataset, self.spec, replace(self.settings, pass_index=index))
-
-    def of_fit(self, epoch: int) -> KeyOrder:
-        """Return the order of an epoch of Keras `fit`: its pass, from the start."""
-        settings = replace(self.settings, loop="keras-fit", pass_index=epoch)
+        settings = replace(self.settings, pass_index=index, **changes)
         return KeyOrder(self.dataset, self.spec, settings)
 
     def _plan(self, planned: PlannedOrder) -> None:
@@ -151,9 +147,8 @@ class KeyOrder:
             if block in self._chunks:
                 return self._chunks[block]
             start = block * _CHUNK
-            stop = min(start + _CHUNK, self.total)
             # Of a memoryview an element is a Python int, and four times as fast as of an array.
-            made: Any = self._keys(start, stop)
+            made: Any = self._keys(start, min(start + _CHUNK, self.total))
             keys = memoryview(made)
             chunks = {**self._chunks, block: keys}
             while len(chunks) > _KEPT:
@@ -162,11 +157,8 @@ class KeyOrder:
             return keys
 
     def _keys(self, start: int, stop: int) -> Int64s:
-        if self._run is None:
-            codes: Int64s = self.order.read(start, stop)
-        else:
-            codes = np.concatenate([*self._run.chunks(start, stop)])
-        firsts, offsets = self._ranges
+        run, (firsts, offsets) = self._run, self._ranges
+        codes = np.concatenate([*(self.order.chunks if run is None else run.chunks)(start, stop)])
         keys: Int64s = codes + offsets[np.searchsorted(firsts, codes, side="right") - 1]
         return keys
 
@@ -178,22 +170,17 @@ class KeyOrder:
         """
         splits = [split.name for split in self.dataset.splits]
         bases = self.order.codes.bases
-        firsts, offsets, key = [], [], 0
+        pieces, key = [], 0
         for piece in self.planned.ranges:
-            first = int(bases[splits.index(piece.split.name)]) + piece.start
-            firsts.append(first)
-            offsets.append(key - first)
-            key += piece.stop - piece.start
-        return _without_overlap(firsts, offsets, [p.stop - p.start for p in self.planned.ranges])
+            first, size = piece.start, piece.stop - piece.start
+            first += int(bases[splits.index(piece.split.name)])
+            pieces.append((first, key - first, size))
+            key += size
+        return _without_overlap(pieces)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            "dataset": replace(self.dataset, features=None),
-            "spec": self.spec,
-            "settings": self.settings,
-            "stretches": self.stretches,
-            "consumed": self.consumed,
-        }
+        kept = {name: getattr(self, name) for name in ("spec", "settings", "stretches", "consumed")}
+        return {"dataset": replace(self.dataset, features=None), **kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -201,24 +188,39 @@ class KeyOrder:
         end_with_parent()
 
 
-def _without_overlap(
-    firsts: Sequence[int], offsets: Sequence[int], sizes: Sequence[int]
-) -> tuple[Int64s, Int64s]:
+def _without_overlap(pieces: Sequence[tuple[int, int, int]]) -> tuple[Int64s, Int64s]:
     """Return (first codes, sorted; offsets) of pieces none of which begins within another.
 
-    Each code of a piece is in the piece that is found for it by `searchsorted`.
+    Each piece is (first code, offset, size). Each code of one is in the piece that is found for it
+    by `searchsorted`.
 
-    >>> [a.tolist() for a in _without_overlap([5, 0], [-5, 10], [5, 8])]
+    >>> [a.tolist() for a in _without_overlap([(5, -5, 5), (0, 10, 8)])]
     [[0, 8], [10, -5]]
     """
-    pieces: list[tuple[int, int]] = []
+    kept: list[tuple[int, int]] = []
     end = 0
-    for first, offset, size in sorted(zip(firsts, offsets, sizes, strict=True)):
+    for first, offset, size in sorted(pieces):
         if size and first + size > end:
-            pieces.append((max(first, end), offset))
+            kept.append((max(first, end), offset))
             end = first + size
-    pieces = pieces or [(0, 0)]
-    return np.array([p[0] for p in pieces], np.int64), np.array([p[1] for p in pieces], np.int64)
+    firsts, offsets = np.array(kept or [(0, 0)], np.int64).T
+    return firsts, offsets
+
+
+class HasOrder:
+    """What yields the records of an order."""
+
+    _order: KeyOrder
+
+    @property
+    def settings(self) -> ReadSettings:
+        """The settings in force."""
+        return self._order.settings
+
+    @property
+    def order(self) -> KeyOrder:
+        """The order, from the place on at which it begins."""
+        return self._order
 
 
 # Worker processes of loaders: that none is left behind.

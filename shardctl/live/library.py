@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from shardctl.base.arrays import Int64s
@@ -14,7 +14,7 @@ from shardctl.loaders.loader import Loader, LoaderCall, Stop, missing
 from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.quality.ways import Way
+from shardctl.verbs.quality.loaders import Way
 
 DATA_LOADER = "from torch.utils.data import DataLoader"
 _REST_OF_BATCHES = '''\
@@ -88,7 +88,7 @@ class Library(ABC):
 
     def rows(
         self, config: LoaderConfig, files: Sequence[str], file_format: str
-    ) -> Iterator[Sequence[Mapping[str, Any]]]:
+    ) -> Generator[Sequence[Mapping[str, Any]]]:
         """Yield the same batches of rows as the library reads them from its own kind of files.
 
         `files` are the paths of the shards, `config.lengths` their lengths.

@@ -23,12 +23,10 @@ from shardctl.dataset.shard_files import PackedInts, ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Document
-from shardctl.files.shard_files import files_field, files_of_field
+from shardctl.files.fields import files_field, files_of_field
 from shardctl.saved.head import read_head
-from shardctl.stores.file_text import absolute
-from shardctl.stores.remote_path import AnyPath, RemotePath, path_of
+from shardctl.stores.paths import AnyPath, RemotePath, absolute, is_remote, path_of
 from shardctl.stores.store import StoredFile
-from shardctl.stores.stores import is_remote
 
 ORIGIN = "layout file"
 MAX_NUM_SHARDS = 10_000_000
@@ -43,7 +41,7 @@ def read_layout_file(path: AnyPath, *, names_only: bool = False) -> Dataset:
     Raises:
         DatasetError: the file cannot be read, or breaks a rule of its form.
     """
-    from shardctl.files.yaml_text import read_document
+    from shardctl.files.parse import read_document
 
     document = read_document(path)
     kind = document.get("kind") if isinstance(document, Mapping) else None
@@ -53,7 +51,8 @@ def read_layout_file(path: AnyPath, *, names_only: bool = False) -> Dataset:
         if kind == "layout":
             dataset = _of_layout_document(document, path.parent)
         elif kind == "index":
-            dataset = _of_index_document(document, path.parent).dataset
+            layout = fields.mapping(document, "a layout")
+            dataset = _of_index_document(layout, path.parent).dataset
         else:
             dataset = dataset_from_layout(document, stem=path.stem, folder=path.parent)
         remote = isinstance(path, RemotePath)
@@ -328,7 +327,7 @@ def read_index_file(path: AnyPath) -> IndexedLayout:
     Raises:
         DatasetError: it cannot be read, or is something else.
     """
-    from shardctl.files.yaml_text import read_document
+    from shardctl.files.parse import read_document
 
     document = read_document(path)
     with fields.said_about(printable(str(path))):

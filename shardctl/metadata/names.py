@@ -13,16 +13,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shardctl.base.phrase import option
-from shardctl.base.text import choices, quoted
+from shardctl.base.text import choices, dataset_title, quoted
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
-from shardctl.dataset.dataset import Dataset, dataset_title
+from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, NotThereError
-from shardctl.files.json_text import read_json
+from shardctl.files.parse import read_json
 from shardctl.metadata.layouts import dataset_from_layout
 from shardctl.metadata.project_file import Project
-from shardctl.stores.anywhere import answers, is_file, subfolders
-from shardctl.stores.remote_path import AnyPath, RemotePath, path_of
-from shardctl.stores.stores import is_remote
+from shardctl.stores.paths import AnyPath, RemotePath, is_remote, path_of
+from shardctl.stores.stores import answers, is_file, subfolders
 
 # TFDS core/naming.py, _NAME_REG, without namespaces and builder arguments.
 _NAME = re.compile(

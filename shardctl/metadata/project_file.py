@@ -10,8 +10,9 @@ from pathlib import Path
 from shardctl.base.text import choices, did_you_mean, printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files import fields
-from shardctl.stores.file_text import decode, read_file
-from shardctl.stores.remote_path import RemotePath, path_of
+from shardctl.files.parse import decode
+from shardctl.stores.paths import RemotePath, path_of
+from shardctl.stores.stores import read_file
 
 PROJECT_FILENAME = "shardctl.yaml"
 # Settings that may be beside `read:` as well, as who reads, and what is behind the reader.
@@ -86,7 +87,7 @@ def read_project(path: Path) -> Project:
     Raises:
         DatasetError: no YAML, an unknown key, or a value of the wrong kind.
     """
-    from shardctl.files.yaml_text import parse_yaml
+    from shardctl.files.parse import parse_yaml
 
     text = read_file(path)
     source = printable(str(path))

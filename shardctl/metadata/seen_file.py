@@ -19,9 +19,9 @@ from shardctl.base.arrays import Int64s, distinct
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import TFDS_ID_SEPARATOR
 from shardctl.errors import DatasetError, UsageError
-from shardctl.files.stream import open_stream
+from shardctl.files.streams import open_stream
 from shardctl.order.example_codes import ExampleCodes
-from shardctl.stores.file_text import os_reason
+from shardctl.stores.stores import os_reason
 
 _PIECE = 1 << 23  # bytes of text looked at together
 _MAX_LINE = 1 << 16

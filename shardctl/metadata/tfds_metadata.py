@@ -20,13 +20,12 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files import fields
-from shardctl.files.json_text import read_json
-from shardctl.stores.anywhere import answers, files_in, is_file, subfolders
-from shardctl.stores.file_text import absolute
-from shardctl.stores.remote_path import AnyPath, RemotePath, way_below
+from shardctl.files.parse import read_json
+from shardctl.stores.paths import AnyPath, RemotePath, absolute, way_below
+from shardctl.stores.stores import answers, files_in, is_file, subfolders
 
 if TYPE_CHECKING:
-    from shardctl.dataset.element_size import ExampleSize
+    from shardctl.dataset.dataset import ExampleSize
 
 _STATE_OF_ARROW = "state.json"  # beside what Hugging Face's save_to_disk writes
 _MAX_DEPTH = 3  # name/config/version under a data dir

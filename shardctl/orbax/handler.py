@@ -17,7 +17,7 @@ from shardctl.base.text import choices, printable
 from shardctl.errors import DatasetError
 from shardctl.saved.position_file import position_of_text
 from shardctl.spec.host import Host, HostLike, as_host
-from shardctl.tfds.position.position import Position
+from shardctl.tfds.position import Position
 from shardctl.tfds.training.read_config import check_host
 
 _FORM = re.compile(r"process_(0|[1-9]\d{0,8})-of-([1-9]\d{0,8})\.json")

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from shardctl.errors import MissingDependencyError
-from shardctl.records.contents import Damage, FileContents, Told, refused, untold
-from shardctl.records.window import partial_copy
+from shardctl.records.contents import Damage, FileContents, Report, no_report, refused
+from shardctl.records.streams import partial_copy
 from shardctl.stores.store import ByteSource
 
 _BLOCK = 1 << 24  # bytes of a file whose records are held at a time
@@ -37,7 +37,7 @@ class ArrayRecord:
     suffixes: tuple[str, ...] = (".array_record", ".arrayrecord")
 
     def count(
-        self, source: ByteSource, *, checksums: bool = False, told: Told = untold
+        self, source: ByteSource, *, checksums: bool = False, report: Report = no_report
     ) -> FileContents:
         """Return what a file holds, see `RecordFormat.count`.
 
@@ -46,11 +46,11 @@ class ArrayRecord:
         """
         if source.local_path is not None:
             return read_array_record(
-                source.local_path, num_bytes=source.num_bytes, checksums=checksums, told=told
+                source.local_path, num_bytes=source.num_bytes, checksums=checksums, report=report
             )
         end = source.num_bytes
         start = 0 if checksums else _footer_offset(source.read(max(0, end - _LAST_BLOCK), end))
-        with partial_copy(source, start, end, told=told) as path:
+        with partial_copy(source, start, end, report=report) as path:
             found = read_array_record(path, num_bytes=end, checksums=checksums)
         return replace(found, num_bytes_read=end - start)
 
@@ -71,7 +71,7 @@ def _footer_offset(block: bytes) -> int:
 
 
 def read_array_record(
-    path: str, *, num_bytes: int, checksums: bool = True, told: Told = untold
+    path: str, *, num_bytes: int, checksums: bool = True, report: Report = no_report
 ) -> FileContents:
     """Return what an ArrayRecord file holds; without `checksums` what its footer says.
 
@@ -94,7 +94,7 @@ def read_array_record(
     num_records = int(reader.num_records())
     found = FileContents(num_records=num_records, num_bytes=num_bytes)
     if checksums and reader.ok():
-        found = _read_all(reader, num_records, num_bytes, told)
+        found = _read_all(reader, num_records, num_bytes, report)
     try:
         reader.close()
     except _FAILURES as error:  # here it says what it could not read before
@@ -107,7 +107,7 @@ def _refused_whole(error: Exception, num_bytes: int) -> FileContents:
     return FileContents(num_records=None, num_bytes=num_bytes, damage=damage)
 
 
-def _read_all(reader: Any, num_records: int, num_bytes: int, told: Told) -> FileContents:
+def _read_all(reader: Any, num_records: int, num_bytes: int, report: Report) -> FileContents:
     size = max(1, _BLOCK * num_records // max(num_bytes, 1))
     damage, done, first = None, 0, 0
     while first < num_records and damage is None:
@@ -115,7 +115,7 @@ def _read_all(reader: Any, num_records: int, num_bytes: int, told: Told) -> File
         damage = _damage(reader, first, stop)
         if damage is None:
             reached = num_bytes * stop // num_records
-            told(reached - done)
+            report(reached - done)
             first, done = stop, reached
     return FileContents(
         num_records=num_records,

@@ -1,17 +1,170 @@
-"""Arrow files: streams of messages, and files with a footer that says where these are."""
+"""Parquet files by pyarrow, and Arrow files by the metadata of their messages and by pyarrow."""
 
 from __future__ import annotations
 
+import importlib
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any, BinaryIO
 
-from shardctl.base.text import printable
-from shardctl.dataset.dataset import FindingKind
-from shardctl.records.contents import Damage, FileContents, Told, refused, untold
-from shardctl.records.parquet import pyarrow_module
-from shardctl.records.window import Window
+from shardctl.base.hooks import provided
+from shardctl.base.tfds_rules import requirement_beside
+from shardctl.errors import MissingDependencyError
+from shardctl.records.contents import (
+    Checked,
+    Damage,
+    DamagedError,
+    FileContents,
+    Report,
+    no_report,
+    refused,
+)
+from shardctl.records.streams import Window
 from shardctl.stores.ranges import RangeFile
 from shardctl.stores.store import ByteSource
+
+_ROWS_AT_ONCE = 1 << 10  # rows of Parquet that are decoded at a time
+_PAGE_HEADER_BYTES = 32
+
+
+def pyarrow_module(name: str, what: str) -> Any:
+    """Return a module of pyarrow that `what` needs, as "reading parquet files".
+
+    Raises:
+        MissingDependencyError: it is not installed, or too new for the NumPy that TensorFlow takes.
+    """
+    try:
+        importlib.import_module("pyarrow")  # not asked for again where its module is loaded
+        return importlib.import_module(name)
+    except ImportError as error:
+        beside = requirement_beside(provided("installed_version")("tensorflow") or "", "pyarrow")
+        raise MissingDependencyError(
+            f"{what} needs a package: pip install '{beside or 'shardctl[files]'}'"
+        ) from error
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """Return what pyarrow raises of a file that it cannot read."""
+    from pyarrow import ArrowException
+
+    return ArrowException, OSError, ValueError
+
+
+class Parquet:
+    """Columns of rows with a footer that says how many."""
+
+    name = "parquet"
+    suffixes: tuple[str, ...] = (".parquet",)
+
+    def count(
+        self, source: ByteSource, *, checksums: bool = False, report: Report = no_report
+    ) -> FileContents:
+        """Return what a file holds, see `RecordFormat.count`.
+
+        Checksums of pages are optional, and TFDS writes none: then `checked` is "decoded", and a
+        changed byte that can still be decoded is not noticed.
+        """
+        if checksums:
+            return _read_parquet(source.file(), source.num_bytes, checksums=True, report=report)
+        file = RangeFile(source, report)
+        found = _read_parquet(file, source.num_bytes, checksums=False, report=no_report)
+        return replace(found, num_bytes_read=file.num_bytes_read)
+
+    def is_of(self, head: bytes) -> bool | None:
+        """Return whether a file begins as Parquet files do, see `RecordFormat.is_of`."""
+        return head[:4] == b"PAR1"
+
+
+def _read_parquet(
+    file: BinaryIO | RangeFile, num_bytes: int, *, checksums: bool, report: Report
+) -> FileContents:
+    parquet = pyarrow_module("pyarrow.parquet", "reading parquet files")
+    nothing = FileContents(num_records=None, num_bytes=num_bytes)
+    try:
+        opened = parquet.ParquetFile(file, page_checksum_verification=True)
+    except _failures() as error:
+        return replace(nothing, damage=refused(error, empty=not num_bytes))
+    stated, num_groups = int(opened.metadata.num_rows), opened.metadata.num_row_groups
+    of_groups = sum(opened.metadata.row_group(group).num_rows for group in range(num_groups))
+    if of_groups != stated:
+        text = f"its footer says {stated} rows, and {of_groups} by its groups"
+        return replace(nothing, damage=Damage(kind="broken", text=text))
+    if not checksums:
+        return replace(nothing, num_records=stated)
+    num_rows = num_read = 0
+    damage: Damage | None = None
+    checked: Checked | None = None
+    for group in range(num_groups):
+        before = file.tell()
+        rows, failure = _decoded_rows(opened, group, _ROWS_AT_ONCE, report)
+        if failure is not None:  # row by row up to the first bad one
+            rows, again = _decoded_rows(opened, group, 1, report)
+            damage = refused(again or failure, record=num_rows + rows)
+            if file.tell() == before:
+                # No page was looked for: what the footer says of the columns is broken, and
+                # pyarrow ends the process when it is asked for a column.
+                checked = "decoded"
+            else:
+                damage = replace(damage, byte=min(_page_offsets(opened, group)))
+            break
+        num_rows += rows
+        reached = num_bytes * (group + 1) // num_groups
+        report(reached - num_read)
+        num_read = reached
+    else:
+        if num_rows != stated:
+            text = f"its footer says {stated} rows, and {num_rows} can be read"
+            damage = Damage(kind="broken", text=text)
+    stopped = damage is not None and damage.record is not None
+    return FileContents(
+        num_records=stated if stopped else num_rows,
+        num_bytes=num_bytes,
+        num_bytes_read=num_bytes if damage is None else num_read,
+        checked=checked or ("checksums" if _has_checksums(file, opened) else "decoded"),
+        damage=damage,
+    )
+
+
+def _decoded_rows(
+    opened: Any, group: int, size: int, report: Report
+) -> tuple[int, Exception | None]:
+    rows = 0
+    try:
+        for batch in opened.iter_batches(batch_size=size, row_groups=[group]):
+            rows += batch.num_rows
+            report(0)  # a group may be large, and the reading may have to end
+    except _failures() as error:
+        return rows, error
+    return rows, None
+
+
+def _page_offsets(opened: Any, group: int) -> list[int]:
+    """Return where the pages of the first column of a group begin."""
+    column = opened.metadata.row_group(group).column(0)
+    offsets = (column.data_page_offset, column.dictionary_page_offset)
+    return [int(offset) for offset in offsets if offset is not None]
+
+
+def _has_checksums(file: BinaryIO | RangeFile, opened: Any) -> bool:
+    """Return whether the header of the first page holds a checksum; a writer sets all or none.
+
+    parquet.thrift, PageHeader in the compact protocol: three i32 fields (type, uncompressed and
+    compressed size), then `crc`, an i32 too, where there is one.
+    """
+    if not opened.metadata.num_row_groups or not opened.metadata.num_columns:
+        return False
+    # A damaged footer may state an offset before the file.
+    file.seek(max(0, min(_page_offsets(opened, 0))))
+    header = file.read(_PAGE_HEADER_BYTES)
+    position = 0
+    for _ in range(3):
+        position += 1  # the kind of the field and its number
+        while position < len(header) and header[position] & 0x80:  # a varint
+            position += 1
+        position += 1
+    return header[position : position + 1] == b"\x15"  # an i32, the next field by number
+
 
 _MAGIC = b"ARROW1"
 _BEHIND_MAGIC = 8  # where the stream in a file begins
@@ -25,35 +178,30 @@ class Arrow:
     suffixes: tuple[str, ...] = (".arrow", ".arrows")
 
     def count(
-        self, source: ByteSource, *, checksums: bool = False, told: Told = untold
+        self, source: ByteSource, *, checksums: bool = False, report: Report = no_report
     ) -> FileContents:
         """Return how many rows a file holds, see `RecordFormat.count`.
 
         Arrow files carry no checksums: with `checksums` every batch is decoded and validated by
         pyarrow, so that a changed byte which can still be decoded is not noticed.
         """
-        window = Window(source, told)
-        num_rows: int | None
+        window = Window(source, report)
         has_footer = window.at(0, len(_MAGIC)) == _MAGIC
+        num_read = 0
         try:
             if has_footer:
-                num_rows, num_read = _rows_of_file(window, source, told)
+                num_rows, num_read = _rows_of_file(window, source, report)
             else:
-                num_rows, num_read = _rows_of_stream(window, source.num_bytes)[0], 0
-        except _DamagedError as error:
-            num_rows, num_read, damage = error.num_rows, 0, error.damage
-            found = FileContents(num_records=num_rows, damage=damage)
-        else:
+                num_rows = _rows_of_stream(window, source.num_bytes)[0]
             found = FileContents(num_records=num_rows)
             if checksums:
-                found = _decoded(source, has_footer, num_rows, told)
-        num_read += window.num_bytes_read
-        whole = checksums and found.damage is None
-        return replace(
-            found,
-            num_bytes=source.num_bytes,
-            num_bytes_read=source.num_bytes if whole else min(num_read, source.num_bytes),
-        )
+                found = _decoded(source, has_footer, num_rows, report)
+        except DamagedError as error:
+            found = error.contents
+        num_read = min(num_read + window.num_bytes_read, source.num_bytes)
+        if checksums and found.damage is None:
+            num_read = source.num_bytes
+        return replace(found, num_bytes=source.num_bytes, num_bytes_read=num_read)
 
     def is_of(self, head: bytes) -> bool | None:
         """Return whether a file begins as Arrow's files or streams do, see `RecordFormat.is_of`."""
@@ -64,62 +212,54 @@ class Arrow:
         return 0 < int.from_bytes(head[4:8], "little", signed=True) <= _MOST_METADATA
 
 
-class _DamagedError(Exception):
-    """What is wrong with a file whose rows were counted up to there, None for not at all."""
-
-    def __init__(self, num_rows: int | None, kind: FindingKind, byte: int, text: str) -> None:
-        super().__init__(text)
-        self.num_rows = num_rows
-        said = f"at byte {byte}: {printable(text, 150)}"
-        self.damage = Damage(kind=kind, text=said, record=num_rows, byte=byte)
-
-
 def _rows_of_stream(window: Window, end: int, position: int = 0) -> tuple[int, int]:
-    """Return the rows and the batches of the stream that begins at a place of a file."""
-    num_rows = num_batches = 0
-    is_in_file, is_first = position > 0, True
+    """Return the rows and the batches of the stream that begins at a position of a file."""
+    num_rows: int | None = None  # until the schema is read
+    num_batches, is_in_file = 0, position > 0
     while True:
         prefix = window.at(position, 8)
         if not prefix:
-            text = "the file is empty" if is_first else "the mark that ends a stream is not there"
-            raise _DamagedError(None if is_first else num_rows, "cut", position, text)
+            text = "the mark that ends a stream is not there"
+            text = "the file is empty" if num_rows is None else text
+            raise _damaged(num_rows, "cut", position, text)
         # Before 0.15 there was no continuation, and the length came first.
-        begins = 4 if prefix.startswith(CONTINUATION) else 0
-        if len(prefix) < begins + 4:
-            raise _DamagedError(num_rows, "cut", position, "the length of a message is cut off")
-        length = int.from_bytes(prefix[begins : begins + 4], "little", signed=True)
-        begins += 4
-        if length == 0 and not is_first:
+        begins = 8 if prefix.startswith(CONTINUATION) else 4
+        if len(prefix) < begins:
+            raise _damaged(num_rows or 0, "cut", position, "the length of a message is cut off")
+        length = int.from_bytes(prefix[begins - 4 : begins], "little", signed=True)
+        if length == 0 and num_rows is not None:
             if not is_in_file and window.at(position + begins, 1):  # which no reader sees
                 text = "data follows the end of the stream"
-                raise _DamagedError(num_rows, "broken", position + begins, text)
+                raise _damaged(num_rows, "broken", position + begins, text)
             return num_rows, num_batches
-        text = f"metadata of {length} bytes, and {end - position - begins} are left"
-        if is_first and (not begins or not 0 < length <= _MOST_METADATA):
-            raise _DamagedError(None, "broken", 0, "no Arrow stream")
         if not 0 < length <= _MOST_METADATA:
-            raise _DamagedError(num_rows, "header", position, f"a message of {length} bytes")
-        if position + begins + length > end:
-            raise _DamagedError(None if is_first else num_rows, "cut", position, text)
+            if num_rows is None:
+                raise _damaged(None, "broken", 0, "no Arrow stream")
+            raise _damaged(num_rows, "header", position, f"a message of {length} bytes")
+        left = end - position - begins
+        if length > left:
+            text = f"metadata of {length} bytes, and {left} are left"
+            raise _damaged(num_rows, "cut", position, text)
         try:
             kind, rows, num_bytes = read_message(window.at(position + begins, length))
-            if (kind == _SCHEMA) != is_first:
+            if (kind == _SCHEMA) != (num_rows is None):
                 raise ValueError("the schema is not the first message, and the only one")
         except ValueError as error:
-            what: FindingKind = "broken" if is_first else "header"
-            counted = None if is_first else num_rows
-            raise _DamagedError(counted, what, position, str(error)) from error
-        following = position + begins + length + num_bytes
-        if following > end:
-            left = end - position - begins - length
-            text = f"{left} of the {num_bytes} bytes of a batch are left"
-            raise _DamagedError(num_rows, "cut", position, text)
-        num_rows += rows
+            what = "broken" if num_rows is None else "header"
+            raise _damaged(num_rows, what, position, str(error)) from error
+        if num_bytes > left - length:
+            text = f"{left - length} of the {num_bytes} bytes of a batch are left"
+            raise _damaged(num_rows or 0, "cut", position, text)
+        num_rows = (num_rows or 0) + rows
         num_batches += kind == _ROWS
-        position, is_first = following, False
+        position += begins + length + num_bytes
 
 
-def _rows_of_file(window: Window, source: ByteSource, told: Told) -> tuple[int, int]:
+def _damaged(num_rows: int | None, kind: Any, byte: int, text: str) -> DamagedError:
+    return DamagedError(kind, text, byte=byte, num_records=num_rows, record=num_rows)
+
+
+def _rows_of_file(window: Window, source: ByteSource, report: Report) -> tuple[int, int]:
     """Return the rows of the stream in a file, and how many bytes of its footer were read.
 
     Raises:
@@ -127,24 +267,23 @@ def _rows_of_file(window: Window, source: ByteSource, told: Told) -> tuple[int, 
     """
     pa = pyarrow_module("pyarrow", "reading arrow files")
     end = source.num_bytes
-    file = RangeFile(source, told)
+    file = RangeFile(source, report)
     file.seek(max(0, end - len(_MAGIC)))
     if file.read() != _MAGIC:
-        raise _DamagedError(None, "cut", end, "the file does not end as Arrow files do")
+        raise _damaged(None, "cut", end, "the file does not end as Arrow files do")
     num_rows, num_batches = _rows_of_stream(window, end, _BEHIND_MAGIC)
     file.seek(0)
     try:
         named = pa.ipc.open_file(file).num_record_batches
-    except (pa.ArrowException, OSError, ValueError) as error:
-        said = refused(error).text
-        raise _DamagedError(None, "broken", end, f"no footer: {said}") from error
+    except _failures() as error:
+        raise _damaged(None, "broken", end, f"no footer: {refused(error).text}") from error
     if named != num_batches:
         text = f"its footer names {named} batches, and {num_batches} are there"
-        raise _DamagedError(None, "broken", end, text)
+        raise _damaged(None, "broken", end, text)
     return num_rows, file.num_bytes_read
 
 
-def _decoded(source: ByteSource, has_footer: bool, stated: int, told: Told) -> FileContents:
+def _decoded(source: ByteSource, has_footer: bool, stated: int, report: Report) -> FileContents:
     """Return what pyarrow reads of a file whose messages are whole.
 
     Raises:
@@ -152,21 +291,27 @@ def _decoded(source: ByteSource, has_footer: bool, stated: int, told: Told) -> F
     """
     pa = pyarrow_module("pyarrow", "checking arrow files")
     num_rows, done, file = 0, 0, source.file()
-    try:
+
+    def batches() -> Iterator[Any]:
         file.seek(0)
         opened = pa.ipc.open_file(file) if has_footer else pa.ipc.open_stream(file)
         _ = opened.schema.names  # those that are no text raise here
-        batches = map(opened.get_batch, range(opened.num_record_batches)) if has_footer else opened
-        for batch in batches:
+        if has_footer:
+            yield from map(opened.get_batch, range(opened.num_record_batches))
+        else:
+            yield from opened
+
+    damage = None
+    try:
+        for batch in batches():
             batch.validate(full=True)
             num_rows += batch.num_rows
             reached = source.num_bytes * num_rows // max(stated, 1)
-            told(reached - done)
+            report(reached - done)
             done = reached
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except _failures() as error:
         damage = refused(error, record=num_rows)
-        return FileContents(num_records=num_rows, checked="decoded", damage=damage)
-    return FileContents(num_records=num_rows, checked="decoded")
+    return FileContents(num_records=num_rows, checked="decoded", damage=damage)
 
 
 # Arrow's IPC messages by their metadata: what kind each is, how many rows, how long its body.
@@ -189,11 +334,11 @@ def read_message(metadata: bytes) -> tuple[int, int, int]:
     if kind not in (_SCHEMA, _DICTIONARY, _ROWS):
         raise ValueError(f"a message of kind {kind}, which holds no rows of a table")
     if kind == _ROWS:
-        place = table.place(2)
-        if place is None:
+        position = table.target(2)
+        if position is None:
             raise ValueError("a field that is needed is not there")
-        batch = _Table(metadata, place)
-        num_rows, columns = batch.scalar(0, "q"), batch.place(1)
+        batch = _Table(metadata, position)
+        num_rows, columns = batch.scalar(0, "q"), batch.target(1)
         # The list of columns: how many, and each with its length first.
         has_columns = columns is not None and _number(metadata, "I", columns) > 0
         first = _number(metadata, "q", columns + 4) if columns and has_columns else None
@@ -236,7 +381,7 @@ class _Table:
         field = self._field(number)
         return 0 if field is None else _number(self.data, kind, field)
 
-    def place(self, number: int) -> int | None:
-        """Return the place that a field points at, None where the table does not hold it."""
+    def target(self, number: int) -> int | None:
+        """Return where a field points at, None where the table does not hold it."""
         field = self._field(number)
         return None if field is None else field + _number(self.data, "I", field)

@@ -18,11 +18,11 @@ Checked = Literal["framing", "checksums", "decoded"]
 # How a TFRecord file was compressed as a whole, as tf.data names it.
 Compression = Literal["GZIP", "ZLIB"]
 
-# Told how many bytes more of the file are done, read or jumped over; may raise to end the reading.
-Told = Callable[[int], None]
+# Takes how many bytes more of the file are done, read or jumped over; may raise to end the reading.
+Report = Callable[[int], None]
 
 
-def untold(count: int) -> None:
+def no_report(count: int) -> None:
     """Take no notice of what was read."""
 
 
@@ -102,6 +102,24 @@ class FileContents:
         return Damage(kind="compressed", text=text, record=0, byte=0)
 
 
+class DamagedError(Exception):
+    """What is wrong with a file while it is followed; `contents` is the answer about it."""
+
+    def __init__(
+        self,
+        kind: FindingKind,
+        text: str,
+        *,
+        byte: int | None = None,
+        num_records: int | None = None,
+        record: int | None = None,
+    ) -> None:
+        super().__init__(text)
+        text = text if byte is None else f"at byte {byte}: {printable(text, 150)}"
+        damage = Damage(kind=kind, text=text, record=record, byte=byte)
+        self.contents = FileContents(num_records=num_records, damage=damage)
+
+
 def refused(
     error: Exception, *, empty: bool = False, record: int | None = None, byte: int | None = None
 ) -> Damage:
@@ -130,7 +148,7 @@ class RecordFormat(Protocol):
     suffixes: tuple[str, ...]
 
     def count(
-        self, source: ByteSource, *, checksums: bool = False, told: Told = untold
+        self, source: ByteSource, *, checksums: bool = False, report: Report = no_report
     ) -> FileContents:
         """Return what a file holds; with `checksums` its contents are read and checked too.
 

@@ -10,11 +10,9 @@ import json
 import struct
 from dataclasses import replace
 
-from shardctl.dataset.dataset import FindingKind
 from shardctl.errors import MissingDependencyError
-from shardctl.records.contents import Damage, FileContents, Told, untold
-from shardctl.records.packed import PackedError, Unpacked, packed_as
-from shardctl.records.window import Bytes, Window
+from shardctl.records.contents import Damage, DamagedError, FileContents, Report, no_report
+from shardctl.records.streams import Bytes, Unpacked, Window, packed_as
 from shardctl.stores.store import ByteSource
 
 _NUMBER = 4  # bytes of each number of the header
@@ -32,28 +30,25 @@ class MDS:
     suffixes: tuple[str, ...] = (".mds",)
 
     def count(
-        self, source: ByteSource, *, checksums: bool = False, told: Told = untold
+        self, source: ByteSource, *, checksums: bool = False, report: Report = no_report
     ) -> FileContents:
         """Return how many samples a shard holds, see `RecordFormat.count`.
 
         MDS has no checksums of its own: with `checksums` all offsets are followed. A compressed
-        shard is unpacked to its end in any case. Hashes that index.json may hold are compared where
-        that is read, see `sidecars`.
+        shard is unpacked to its end in any case.
         """
-        window = Window(source, told, ahead=_AHEAD)
+        window = Window(source, report, ahead=_AHEAD)
         found = _counted(window, source.num_bytes, checksums=checksums)
-        num_read = window.num_bytes_read
-        damage = found.damage
+        num_read, damage = window.num_bytes_read, found.damage
         if damage is not None:
             packing = packed_as(window.at(0, 16))
             if packing is not None:
-                found, num_read = _in_packed(source, packing, told, checksums=checksums)
+                found, num_read = _in_packed(source, packing, report, checksums=checksums)
             elif damage.kind == "broken" and source.num_bytes:
                 text = f"{damage.text}; brotli and snappy show in the name alone"
                 found = replace(found, damage=replace(damage, text=text))
-        return replace(
-            found, num_bytes=source.num_bytes, num_bytes_read=min(num_read, source.num_bytes)
-        )
+        num_read = min(num_read, source.num_bytes)
+        return replace(found, num_bytes=source.num_bytes, num_bytes_read=num_read)
 
     def is_of(self, head: bytes) -> bool | None:
         """Return whether a file begins as shards do, see `RecordFormat.is_of`."""
@@ -70,54 +65,55 @@ class MDS:
 
 def _counted(data: Bytes, num_bytes: int | None, *, checksums: bool) -> FileContents:
     """Return what a shard of so many bytes holds; None where its size shows only at its end."""
+    try:
+        return FileContents(num_records=_num_samples(data, num_bytes, checksums=checksums))
+    except DamagedError as error:
+        return error.contents
+
+
+def _num_samples(data: Bytes, num_bytes: int | None, *, checksums: bool) -> int:
     header = data.at(0, 2 * _NUMBER)
     if len(header) < 2 * _NUMBER:
         text = "the file is empty" if not header else f"{len(header)} bytes of its header are there"
-        return _damaged(None, "cut" if header else "broken", 0, text)
+        raise DamagedError("cut" if header else "broken", text, byte=0)
     num_samples, first = struct.unpack("<II", header)
     columns = _NUMBER * (num_samples + 2)  # where they begin: behind the count and the offsets
     if not columns < first <= columns + _MOST_COLUMNS:
-        return _damaged(None, "broken", 0, "no MDS shard: its header contradicts itself")
-    checked = _checked_offsets(data, num_samples, first) if checksums else None
-    if checked is not None:
-        return checked
+        raise DamagedError("broken", "no MDS shard: its header contradicts itself", byte=0)
+    if checksums:
+        _check_offsets(data, num_samples, first)
     tail = data.at(columns - _NUMBER, first - columns + _NUMBER)
     if len(tail) < first - columns + _NUMBER:
-        return _damaged(None, "cut", 0, "its header is cut off")
+        raise DamagedError("cut", "its header is cut off", byte=0)
     end = int.from_bytes(tail[:_NUMBER], "little")
     if not _are_columns(tail[_NUMBER:]):
-        return _damaged(None, "broken", columns, "no MDS shard: no columns are behind its offsets")
-    if num_bytes is None:
-        is_there = data.is_within(end) and not data.at(end, 1)
-        said = None if is_there else "more or fewer bytes are there"
+        text = "no MDS shard: no columns are behind its offsets"
+        raise DamagedError("broken", text, byte=columns)
+    if num_bytes is None and not (data.is_within(end) and not data.at(end, 1)):
+        wrong = "more or fewer bytes are there"
+    elif num_bytes not in (None, end):
+        wrong = f"{num_bytes} bytes are there"
     else:
-        said = None if end == num_bytes else f"{num_bytes} bytes are there"
-    if said is not None:
-        kind: FindingKind = "cut" if num_bytes is not None and num_bytes < end else "broken"
-        text = f"its samples end at byte {end}, and {said}"
-        return _damaged(None, kind, columns - _NUMBER, text)
-    return FileContents(num_records=num_samples)
+        return int(num_samples)
+    is_cut = num_bytes is not None and num_bytes < end
+    text = f"its samples end at byte {end}, and {wrong}"
+    raise DamagedError("cut" if is_cut else "broken", text, byte=columns - _NUMBER)
 
 
-def _checked_offsets(data: Bytes, num_samples: int, first: int) -> FileContents | None:
-    """Return what is wrong where samples begin, None where each begins behind the one before."""
+def _check_offsets(data: Bytes, num_samples: int, first: int) -> None:
+    """Raise where a sample does not begin behind the one before."""
     before = first
     for done in range(0, num_samples + 1, _PIECE):
         size = min(_PIECE, num_samples + 1 - done)
         found = data.at(_NUMBER * (1 + done), _NUMBER * size)
         if len(found) < _NUMBER * size:
-            return _damaged(None, "cut", 0, "its header is cut off")
+            raise DamagedError("cut", "its header is cut off", byte=0)
         for index, (offset,) in enumerate(struct.iter_unpack("<I", found), done):
             if offset < before:
                 text = f"sample {index} begins at {offset}, before the one before it ends"
-                return _damaged(num_samples, "broken", _NUMBER * (1 + index), text)
+                byte = _NUMBER * (1 + index)
+                raise DamagedError("broken", text, byte=byte, num_records=num_samples)
             before = offset
-    return None
-
-
-def _damaged(num_records: int | None, kind: FindingKind, byte: int, text: str) -> FileContents:
-    damage = Damage(kind=kind, text=f"at byte {byte}: {text}", byte=byte)
-    return FileContents(num_records=num_records, damage=damage)
 
 
 def _are_columns(text: bytes) -> bool:
@@ -129,22 +125,23 @@ def _are_columns(text: bytes) -> bool:
 
 
 def _in_packed(
-    source: ByteSource, packing: str, told: Told, *, checksums: bool
+    source: ByteSource, packing: str, report: Report, *, checksums: bool
 ) -> tuple[FileContents, int]:
     """Return what a compressed shard holds, and how many bytes were read for it."""
     try:
-        data = Unpacked(source, packing, told)
+        data = Unpacked(source, packing, report)
     except MissingDependencyError as error:
-        damage = Damage(kind="compressed", text=f"{error}; or index.json says how many samples")
+        text = f"{error}; or index.json says how many samples"
+        damage = Damage(kind="compressed", text=text)
         return FileContents(num_records=None, damage=damage), 0
     try:
         found = _counted(data, None, checksums=checksums)
-        if found.damage is not None:
+        if found.damage is not None and found.damage.byte is not None:
             text = f"unpacked from {packing}, {found.damage.text}"
             found = replace(found, damage=replace(found.damage, text=text, byte=None))
-        elif data.drain() or data.behind():
+        elif found.damage is None and (data.drain() or data.behind()):
             text = f"data follows its {packing} stream"
             found = replace(found, damage=Damage(kind="broken", text=text))
-    except PackedError as error:
-        found = FileContents(num_records=None, damage=Damage(kind=error.kind, text=str(error)))
+    except DamagedError as error:
+        found = error.contents
     return found, data.num_bytes_read

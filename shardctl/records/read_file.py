@@ -15,14 +15,14 @@ from shardctl.base.tfds_rules import FILE_FORMATS
 from shardctl.dataset.dataset import FindingKind
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError
 from shardctl.records.array_record import ArrayRecord
-from shardctl.records.arrow import Arrow
-from shardctl.records.contents import Damage, FileContents, RecordFormat, Told, untold
+from shardctl.records.arrow import Arrow, Parquet
+from shardctl.records.contents import Damage, FileContents, RecordFormat, Report, no_report
 from shardctl.records.mds import MDS
-from shardctl.records.parquet import Parquet
 from shardctl.records.tfrecord import TFRecord
 from shardctl.records.webdataset import WebDataset
+from shardctl.stores.paths import is_remote
 from shardctl.stores.store import StoredFile
-from shardctl.stores.stores import is_remote, store_of
+from shardctl.stores.stores import store_of
 
 _ALL: tuple[RecordFormat, ...] = (
     TFRecord(),
@@ -35,7 +35,7 @@ _ALL: tuple[RecordFormat, ...] = (
 FORMATS: dict[str, RecordFormat] = {known.name: known for known in _ALL}
 HEAD_BYTES = 1 << 12  # of a file whose name does not tell its format
 
-# What a store or a library raises of a file that it cannot read. What `told` raises to end the
+# What a store or a library raises of a file that it cannot read. What `report` raises to end the
 # reading is none of these, nor is MemoryError, which says nothing of the file.
 _FAILURES = (ShardctlError, OSError, ValueError, RuntimeError, EOFError, LookupError)
 
@@ -55,13 +55,13 @@ def why_not_read(file_format: str) -> str | None:
 
 
 def count_file(
-    file: StoredFile, file_format: str, *, checksums: bool = False, told: Told = untold
+    file: StoredFile, file_format: str, *, checksums: bool = False, report: Report = no_report
 ) -> FileContents:
     """Return what a file holds that was listed; without `checksums` its records are counted alone.
 
     Whatever is wrong with the file, or with the place where it lies, is `damage` of the answer: one
-    that changed since it was listed is "unreadable", as is one that cannot be reached. What `told`
-    raises to end the reading is passed on.
+    that changed since it was listed is "unreadable", as is one that cannot be reached. What
+    `report` raises to end the reading is passed on.
 
     Raises:
         MissingDependencyError: a package that the format or the place needs is not installed.
@@ -72,7 +72,7 @@ def count_file(
         raise ValueError(f"no way to read {file_format}")
     try:
         with store_of(file.path).open(file) as source:
-            return counter.count(source, checksums=checksums, told=told)
+            return counter.count(source, checksums=checksums, report=report)
     except MissingDependencyError:
         raise
     except _FAILURES as error:
@@ -80,7 +80,7 @@ def count_file(
 
 
 def read_record_file(
-    path: str, file_format: str, *, checksums: bool = True, told: Told = untold
+    path: str, file_format: str, *, checksums: bool = True, report: Report = no_report
 ) -> FileContents:
     """Return what the file at a path holds; without `checksums` its records are counted, no more.
 
@@ -101,7 +101,7 @@ def read_record_file(
         return _not_read(path, error)
     if file is None:
         return _not_there(path) or _nothing("missing", "missing")
-    return count_file(file, file_format, checksums=checksums, told=told)
+    return count_file(file, file_format, checksums=checksums, report=report)
 
 
 def format_of(file: StoredFile) -> str | None:

@@ -15,9 +15,8 @@ import google_crc32c
 
 from shardctl.base.tfds_rules import CRC32C_MASK_DELTA, TFRECORD_FOOTER_BYTES, TFRECORD_HEADER_BYTES
 from shardctl.dataset.dataset import FindingKind
-from shardctl.records.contents import Compression, Damage, FileContents, Told, untold
-from shardctl.records.packed import Forwards
-from shardctl.records.window import Window
+from shardctl.records.contents import Compression, Damage, FileContents, Report, no_report
+from shardctl.records.streams import Forwards, Window
 from shardctl.stores.store import ByteSource
 
 FRAME = TFRECORD_HEADER_BYTES + TFRECORD_FOOTER_BYTES  # of a record besides its data
@@ -42,7 +41,7 @@ class TFRecord:
     suffixes: tuple[str, ...] = (".tfrecord", ".tfrecords", ".tfrec", ".tfr", ".record", ".records")
 
     def count(
-        self, source: ByteSource, *, checksums: bool = False, told: Told = untold
+        self, source: ByteSource, *, checksums: bool = False, report: Report = no_report
     ) -> FileContents:
         """Return what a file holds; without `checksums` the data of records is jumped over.
 
@@ -55,7 +54,7 @@ class TFRecord:
         plain = not header or Lengths()[header] != NO_LENGTH
         compression = None if plain else compression_of(window.at(0, _TELLING))
         inside = None if compression is None else _Inflated(source, window, compression)
-        scan = _Scan(source, inside or window, inside, told)
+        scan = _Scan(source, inside or window, inside, report)
         scan.run(checksums=checksums)
         return FileContents(
             num_records=scan.num_records,
@@ -105,11 +104,11 @@ class _Scan:
     """One pass over the records: length, CRC of the length, data, CRC of the data."""
 
     def __init__(
-        self, source: ByteSource, data: Window | _Inflated, inside: _Inflated | None, told: Told
+        self, source: ByteSource, data: Window | _Inflated, inside: _Inflated | None, report: Report
     ) -> None:
         self.num_records = 0
         self.damage: Damage | None = None
-        self._source, self._data, self._inside, self._told = source, data, inside, told
+        self._source, self._data, self._inside, self._report_bytes = source, data, inside, report
         self._place = "" if inside is None else f" of what is inside {inside.compression}"
         self._num_told = 0
 
@@ -213,7 +212,7 @@ class _Scan:
     def _report(self, position: int) -> None:
         passed = position if self._inside is None else self._inside.num_unpacked
         passed = max(min(passed, self._source.num_bytes), self._num_told)
-        self._told(passed - self._num_told)
+        self._report_bytes(passed - self._num_told)
         self._num_told = passed
 
 

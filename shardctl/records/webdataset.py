@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from shardctl.base.text import printable, quoted
 from shardctl.dataset.dataset import FindingKind
-from shardctl.records.contents import Checked, Damage, FileContents, Told, untold
-from shardctl.records.packed import PackedError, Unpacked, packed_as
-from shardctl.records.window import Bytes, Window
+from shardctl.records.contents import Checked, Damage, DamagedError, FileContents, Report, no_report
+from shardctl.records.streams import Bytes, Unpacked, Window, packed_as
 from shardctl.stores.store import ByteSource
 
 _BEHIND = 1 << 16  # bytes behind the end that are looked at; archives are padded by up to 10 KiB
@@ -27,7 +26,7 @@ class WebDataset:
     suffixes: tuple[str, ...] = (".tar", ".tgz")
 
     def count(
-        self, source: ByteSource, *, checksums: bool = False, told: Told = untold
+        self, source: ByteSource, *, checksums: bool = False, report: Report = no_report
     ) -> FileContents:
         """Return how many samples WebDataset reads from an archive, see `RecordFormat.count`.
 
@@ -41,13 +40,13 @@ class WebDataset:
             damage = Damage(kind="compressed", text=text, byte=0)
             return FileContents(num_records=None, num_bytes=source.num_bytes, damage=damage)
         if packing is not None:
-            return _in_packed(source, packing, told)
-        window = Window(source, untold if checksums else told)
+            return _in_packed(source, packing, report)
+        window = Window(source, no_report if checksums else report)
         found, archive = _walked(window)
         if found.damage is None:
             found = replace(found, damage=_behind(source, archive.end))
         if checksums:
-            _read_through(source, told)
+            _read_through(source, report)
         num_read = source.num_bytes if checksums else min(window.num_bytes_read, source.num_bytes)
         return replace(found, num_bytes=source.num_bytes, num_bytes_read=num_read)
 
@@ -73,8 +72,8 @@ def _walked(data: Bytes) -> tuple[FileContents, Archive]:
                 text = f"at byte {member.position}: {why}; WebDataset refuses that"
                 damage = Damage(kind="broken", text=text, byte=member.position)
                 break
-    except PackedError as error:
-        damage = Damage(kind=error.kind, text=str(error))
+    except DamagedError as error:
+        damage = error.contents.damage
     damage = damage or archive.damage
     num_samples = samples.num_samples
     if damage is not None:
@@ -94,9 +93,9 @@ def _behind(source: ByteSource, end: int) -> Damage | None:
     return Damage(kind="broken", text=text, byte=byte)
 
 
-def _in_packed(source: ByteSource, packing: str, told: Told) -> FileContents:
+def _in_packed(source: ByteSource, packing: str, report: Report) -> FileContents:
     """Return what a compressed archive holds; places are those of the archive inside."""
-    data = Unpacked(source, packing, told)
+    data = Unpacked(source, packing, report)
     found, _ = _walked(data)
     damage = found.damage
     if damage is None:
@@ -119,17 +118,17 @@ def _behind_in_packed(data: Unpacked, packing: str) -> Damage | None:
         if data.drain():
             text = "unpacked, the archive ends, and data follows that WebDataset does not read"
             return Damage(kind="broken", text=text)
-    except PackedError as error:
-        return Damage(kind=error.kind, text=str(error))
+    except DamagedError as error:
+        return error.contents.damage
     if data.behind():
         text = f"data follows its first {packing} stream, the only one that WebDataset reads"
         return Damage(kind="broken", text=text)
     return None
 
 
-def _read_through(source: ByteSource, told: Told) -> None:
+def _read_through(source: ByteSource, report: Report) -> None:
     for start in range(0, source.num_bytes, _PIECE):
-        told(len(source.read(start, min(start + _PIECE, source.num_bytes))))
+        report(len(source.read(start, min(start + _PIECE, source.num_bytes))))
 
 
 # The members of a tar archive, by their headers alone, as `tarfile` reads them: WebDataset reads

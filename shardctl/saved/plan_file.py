@@ -20,7 +20,7 @@ from shardctl.base.text import choices, printable, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.documents import Document, to_json, to_yaml
-from shardctl.files.yaml_text import parse_document
+from shardctl.files.parse import parse_document
 from shardctl.loaders.loader import LoaderCall
 from shardctl.saved.head import assumed, identity_head, read_identity, read_split_sizes
 from shardctl.saved.resume_plan import (
@@ -37,7 +37,7 @@ from shardctl.saved.resume_plan import (
 from shardctl.settings.read_settings import settings_of_document
 from shardctl.spec.host import Host
 from shardctl.spec.reads import NamedFiles, Reads
-from shardctl.stores.file_text import read_file
+from shardctl.stores.stores import read_file
 from shardctl.tfdata.shuffle_seeds import KernelSeeds
 
 PLAN_VERSION = 1

@@ -16,11 +16,11 @@ from shardctl.dataset.identity import DatasetIdentity
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.atomic import new_file
-from shardctl.files.json_text import parse_json
+from shardctl.files.parse import parse_json
 from shardctl.saved.head import identity_fields, identity_head, read_identity
 from shardctl.saved.resume_plan import MAX_HOSTS, RunSegment
 from shardctl.settings.read_settings import ReadSettings, settings_in_force, settings_of_document
-from shardctl.stores.file_text import read_file
+from shardctl.stores.stores import read_file
 
 POSITION_KIND = "position"
 _VERSION = 1

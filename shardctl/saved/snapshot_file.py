@@ -14,8 +14,8 @@ from shardctl.dataset.dataset import Split
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Block, Document, Words, to_json, to_yaml
-from shardctl.files.shard_files import files_field, files_of_field
-from shardctl.files.yaml_text import parse_document
+from shardctl.files.fields import files_field, files_of_field
+from shardctl.files.parse import parse_document
 from shardctl.order.order_tree import VERSIONS, HashTree, leaf_size
 from shardctl.saved.head import head, read_head
 from shardctl.saved.plan_file import PLAN_KIND, plan_fields, plan_from_document, read_instructions
@@ -32,7 +32,7 @@ from shardctl.saved.snapshot import (
 )
 from shardctl.stages.pipelines import readers_of
 from shardctl.stages.text import pipeline_of
-from shardctl.stores.file_text import read_file
+from shardctl.stores.stores import read_file
 
 _REWRITE = "write it anew with shardctl snapshot -o FILE"
 _MAX_NUM_SHARDS = 10_000_000

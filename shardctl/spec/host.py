@@ -117,7 +117,7 @@ def even_split(
 # Host modes: the ways of splitting the examples of a spec among hosts, one small class each.
 #
 # Whatever the program asks about a mode it asks its class. A new mode is a class here, in
-# `HOST_MODES`, and its calls of TFDS and tf.data in `shardctl.tfds.stage_calls`.
+# `HOST_MODES`, and its calls of TFDS and tf.data in `shardctl.tfds.training.pipeline`.
 
 HostBy = Literal["even", "files", "examples"]
 

@@ -93,14 +93,11 @@ class Part:
 
     name: of the call. parameters: its arguments, in the order of tf.data; mostly the fields.
     takes_anything: what else it is given is not read.
-    weight: what it costs, comparing two pipelines, that it has no counterpart; what orders depend
-        on most keeps its place, and the rest has moved around it.
     """
 
     name: ClassVar[str]
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     takes_anything: ClassVar[bool] = False
-    weight: ClassVar[float] = 1.5
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True)(cls)

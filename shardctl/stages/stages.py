@@ -61,7 +61,6 @@ class Shuffle(Stage):
     """
 
     name = "shuffle"
-    weight = 3.0
     buffer: Buffer = argument("buffer_size")
     seed: Seed | None = None
     reshuffle: bool | None = argument("reshuffle_each_iteration", default=None)
@@ -90,7 +89,6 @@ class Repeat(Stage):
     """`ds.repeat(count)`; None repeats for ever."""
 
     name = "repeat"
-    weight = 2.5
     count: Times | None = None
 
     @property
@@ -122,7 +120,6 @@ class Batch(Stage):
         value("calls", "num_parallel_calls"),
         value("deterministic"),
     )
-    weight = 2.0
     size: PositiveCount
     drop_remainder: bool = False
 
@@ -240,7 +237,6 @@ class Cache(Stage):
     name = "cache"
     effect = "later passes repeat the first whole one"
     parameters = (value("filename"),)
-    weight = 1.2
 
     @classmethod
     def made(cls, values: dict[str, Any]) -> tuple[Part, ...]:
@@ -262,7 +258,6 @@ class Map(Stage):
     name = "map"
     effect = "keeps the order; parts a shuffle from a repeat"
     parameters = (FUNCTION, value("calls", "num_parallel_calls"), value("deterministic"))
-    weight = 1.0
     takes_function = True
     keeps_order = True
     calls: Calls | None = None
@@ -287,7 +282,6 @@ class Prefetch(Stage):
 
     name = "prefetch"
     effect = "keeps the order; reads ahead"
-    weight = 0.8
     keeps_order = True
     size: Held = argument("buffer_size", default="auto")
 
@@ -321,7 +315,6 @@ class WithOptions(Stage):
 
     name = "with_options"
     is_plain = False
-    weight = 0.9
     keeps_order = True
     # What each field is among `tf.data.Options`.
     attributes: ClassVar[Mapping[str, str]] = {

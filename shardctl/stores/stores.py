@@ -1,159 +1,94 @@
-"""Which store has the files of a path?
+"""Files and folders wherever they are: a store for each place, and the disks of this machine.
 
 Remote places are reached as fsspec reaches them, whose file systems `etils.epath` uses too:
 `pip install tensorflow-datasets` brings fsspec along (etils[epath] asks for it), and a login that
 works for one works for the other. Not through epath itself: it tells no versions and reads no
 ranges, only files that read ahead; and where TensorFlow is installed it asks tf.io.gfile instead,
 which knows gs:// alone.
+
+Paths are whole texts here, `gs://bucket/a` or `/data/a`: `pathlib.Path` makes one slash of two.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
-import re
 import stat
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from dataclasses import replace
-from functools import cache
-from itertools import repeat
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
-from shardctl.base.text import full_url, public_url, query_mark, quoted
-from shardctl.errors import DatasetError
-from shardctl.stores.file_text import read_file, reading, subfolder_names
-from shardctl.stores.store import ByteSource, Store, StoredFile
+from shardctl.base.text import quoted
+from shardctl.errors import DatasetError, NotThereError
+from shardctl.stores.paths import AnyPath, scheme_of
+from shardctl.stores.store import Store, StoredFile
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(::.*)?://")
-_ONE_SLASH = re.compile(r"(?:^|/)[a-z][a-z0-9]+:/[^/]")
-A_SLASH_LOST = "a URL has two slashes, of which pathlib makes one: give it as text"
+MAX_FILE_BYTES = 1 << 30  # of a file read as a whole; a million shards take about 20 MB
+_AT_ONCE = 16  # requests
+_PIECE = 1 << 20
+_OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
-
-def is_remote(path: str) -> bool:
-    """Return whether a path names its scheme.
-
-    >>> is_remote("gs://bucket/data"), is_remote("data/mnist")
-    (True, False)
-    """
-    return _SCHEME.match(path) is not None
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
 
 
-def has_lost_a_slash(path: str) -> bool:
-    """Return whether a path, or one made absolute, is what pathlib makes of a URL.
-
-    >>> [has_lost_a_slash(path) for path in ("gs:/bucket/a", "/home/me/s3:/bucket", "C:/a", "a:b")]
-    [True, True, False, False]
-    """
-    return _ONE_SLASH.search(path) is not None
-
-
-def as_bytes(text: str) -> bytes:
-    """Return the bytes of a path, by which TensorFlow and `LC_ALL=C ls` sort.
-
-    >>> sorted(["Z", "a", "é"], key=as_bytes)
-    ['Z', 'a', 'é']
-    """
-    return text.encode("utf-8", "surrogateescape")
-
-
-def split_path(path: str) -> tuple[str, str]:
-    r"""Return the folder of a path, with the slash at its end, and the name behind it.
-
-    >>> split_path("gs://bucket/data/a"), split_path("a")
-    (('gs://bucket/data/', 'a'), ('', 'a'))
-    """
-    at = path.rfind("/") + 1
-    if os.sep != "/" and not is_remote(path):
-        at = max(at, path.rfind(os.sep) + 1)
-    return path[:at], path[at:]
-
-
-def store_of(path: str) -> Store:
+def store_of(path: AnyPath | str) -> Store:
     """Return the store of a path, by its scheme.
 
     Raises:
         MissingDependencyError: the package that reaches the place is not installed.
         DatasetError: nobody knows the scheme, or there are several.
     """
-    scheme = _SCHEME.match(path)
+    scheme = scheme_of(str(path))
     if scheme is None:
-        return LocalStore()
-    if scheme[2]:
-        from shardctl.stores.failures import chained
+        return _DISKS
+    from shardctl.stores.remote import public_store
 
-        raise DatasetError(chained(path))
-    return PublicStore(_remote(scheme[1].lower()))
+    return public_store(scheme)
 
 
-@cache
-def _remote(scheme: str) -> Store:
-    """Return the store of a scheme; its libraries are imported when it is first asked."""
-    if scheme in ("http", "https"):
-        from shardctl.stores.web_server import WebServerStore
-
-        return WebServerStore()
-    from shardctl.stores.fsspec_store import FsspecStore
-
-    return FsspecStore(scheme)
+# What lies at a path of either kind; each raises DatasetError where a place cannot be asked.
 
 
-class PublicStore:
-    """Another store, for those who name its files as all may read.
+def read_file(path: AnyPath, *, max_num_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """Return the bytes of a file, of at most `max_num_bytes`."""
+    return store_of(path).read(str(path), max_num_bytes=max_num_bytes)
 
-    So no path that comes out of it, into a message, a cache or a file, has a password.
+
+def is_file(path: AnyPath) -> bool:
+    """Return whether a file is at a path."""
+    return store_of(path).status(str(path)) is not None
+
+
+def is_folder(path: AnyPath) -> bool:
+    """Return whether a folder is at a path, or objects whose names begin so."""
+    return store_of(path).is_folder(str(path))
+
+
+def subfolders(folder: AnyPath) -> list[str]:
+    """Return the names of the folders in a folder, sorted, without hidden ones."""
+    return store_of(folder).subfolders(str(folder))
+
+
+def files_in(folder: AnyPath) -> Iterator[StoredFile]:
+    """Yield the files right in a folder, in no order."""
+    return store_of(folder).scan(str(folder))
+
+
+def answers(
+    ask: Callable[[Item], Answer], about: Iterable[Item], *, at_once: bool
+) -> Generator[Answer]:
+    """Yield the answers to many questions in their order.
+
+    Those about remote files are asked several `at_once`, since each waits for the network.
     """
+    if not at_once:
+        yield from map(ask, about)
+        return
+    from shardctl.stores.concurrently import concurrently
 
-    def __init__(self, place: Store) -> None:
-        self.place = place
-
-    def status(self, path: str) -> StoredFile | None:
-        """Return the file at a path, see `Store`."""
-        full = _full(path)
-        file = self.place.status(full)
-        return None if file is None else _public(file, query_mark(full))
-
-    def is_folder(self, path: str) -> bool:
-        """Return whether a path is a folder, see `Store`."""
-        return self.place.is_folder(_full(path))
-
-    def scan(self, folder: str) -> Iterator[StoredFile]:
-        """Yield the files right in a folder, see `Store`."""
-        full = _full(folder)
-        found = self.place.scan(full)
-        return (
-            found if full == public_url(folder) else map(_public, found, repeat(query_mark(full)))
-        )
-
-    def subfolders(self, folder: str) -> list[str]:
-        """Return the names of the folders right in a folder, see `Store`."""
-        return self.place.subfolders(_full(folder))
-
-    def read(self, path: str, *, max_num_bytes: int) -> bytes:
-        """Return the bytes of a small file, see `Store`."""
-        return self.place.read(_full(path), max_num_bytes=max_num_bytes)
-
-    def open(self, file: StoredFile) -> AbstractContextManager[ByteSource]:
-        """Open a file, see `Store`."""
-        full = _full(file.path)
-        version = file.version.removesuffix(query_mark(full) or "\0")
-        return self.place.open(replace(file, path=full, version=version))
-
-
-def _full(path: str) -> str:
-    return full_url(public_url(path))
-
-
-def _public(file: StoredFile, mark: str) -> StoredFile:
-    """Return a file by its public path; its version tells which query chose it."""
-    version = file.version and file.version + mark
-    return replace(file, path=public_url(file.path), version=version)
-
-
-# The disks of this machine.
-
-_OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    yield from concurrently(ask, about, at_once=_AT_ONCE)
 
 
 class LocalSource:
@@ -175,10 +110,10 @@ class LocalSource:
 
 
 class LocalStore:
-    """Files and folders of this machine, by their paths."""
+    """Files and folders of this machine, by their paths; see `Store`."""
 
     def status(self, path: str) -> StoredFile | None:
-        """Return the regular file at a path, None where there is none."""
+        """Return the regular file at a path."""
         try:
             found = os.stat(path)
         except (OSError, ValueError):
@@ -190,7 +125,7 @@ class LocalStore:
         return os.path.isdir(path)
 
     def scan(self, folder: str) -> Iterator[StoredFile]:
-        """Yield the regular files right in a folder, in no order; links to nowhere are left out."""
+        """Yield the regular files right in a folder."""
         with reading(folder, "no such folder"), os.scandir(folder) as entries:
             for entry in entries:
                 with contextlib.suppress(OSError):
@@ -199,12 +134,35 @@ class LocalStore:
                         yield _stored(entry.path, found)
 
     def subfolders(self, folder: str) -> list[str]:
-        """Return the names of the folders right in a folder, sorted, without hidden ones."""
-        return subfolder_names(Path(folder))
+        """Return the names of the folders right in a folder."""
+        names = []
+        with reading(folder, "no such folder"), os.scandir(folder) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):  # links in a circle
+                    if entry.is_dir() and not entry.name.startswith("."):
+                        names.append(entry.name)
+        return sorted(names)
 
     def read(self, path: str, *, max_num_bytes: int) -> bytes:
-        """Return the bytes of a regular file."""
-        return read_file(Path(path), max_num_bytes=max_num_bytes)
+        """Return the bytes of a regular file.
+
+        A pipe or a device is refused before it is opened: opening or reading it could wait forever.
+        No more memory is asked for than the file has bytes; one that grows is read to its end.
+        """
+        shown = quoted(path, 200)
+        with reading(path):
+            mode = os.stat(path).st_mode
+            if stat.S_ISDIR(mode):
+                raise DatasetError(f"{shown} is a folder; a file is needed here")
+            if not stat.S_ISREG(mode):
+                raise DatasetError(f"{shown} is a pipe, a socket or a device; it must be a file")
+            with Path(path).open("rb") as file:
+                data = _content(file, max_num_bytes)
+        if data is None:
+            raise DatasetError(
+                f"{shown} is larger than {max_num_bytes} bytes, the most read as text"
+            )
+        return data
 
     @contextlib.contextmanager
     def open(self, file: StoredFile) -> Iterator[LocalSource]:
@@ -221,6 +179,45 @@ class LocalStore:
         except OSError as error:
             raise DatasetError(f"{quoted(file.path, 200)} vanished while it was read") from error
         _check_same(file, found)
+
+
+_DISKS = LocalStore()
+
+
+@contextlib.contextmanager
+def reading(path: str, missing: str = "no such file") -> Iterator[None]:
+    """Make what the system says of a path a DatasetError of one line."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise NotThereError(f"cannot read {quoted(path, 200)}: {missing}") from error
+    except OSError as error:
+        raise DatasetError(f"cannot read {quoted(path, 200)}: {os_reason(error)}") from error
+    except ValueError as error:
+        message = f"cannot read {quoted(path, 200)}: no path holds a NUL character"
+        raise DatasetError(message) from error
+
+
+def os_reason(error: OSError) -> str:
+    """Return what went wrong in a few words, in lower case as in the middle of a sentence."""
+    if error.errno is None:
+        return "it cannot be opened"
+    return "no such file" if error.errno == errno.ENOENT else os.strerror(error.errno).lower()
+
+
+def _content(file: BinaryIO, max_num_bytes: int) -> bytes | None:
+    """Return the bytes of an open file, None where they are more than `max_num_bytes`."""
+    size = os.fstat(file.fileno()).st_size
+    if size > max_num_bytes:
+        return None
+    data = file.read(size + 1)
+    if len(data) <= size:
+        return data
+    pieces, num_bytes = [data], len(data)  # it grows, or lies in /proc, where no file has a size
+    while num_bytes <= max_num_bytes and (piece := file.read(_PIECE)):
+        pieces.append(piece)
+        num_bytes += len(piece)
+    return b"".join(pieces) if num_bytes <= max_num_bytes else None
 
 
 def _check_same(file: StoredFile, found: os.stat_result) -> None:

@@ -41,7 +41,7 @@ from shardctl.tfds.inspecting.inspect import inspect
 from shardctl.tfds.keras_fit import ResumeFit, keras_epochs
 from shardctl.tfds.metadata import write_metadata
 from shardctl.tfds.padded_evaluation import evaluation
-from shardctl.tfds.position.position import Position
+from shardctl.tfds.position import Position
 from shardctl.tfds.training.pipeline import pipeline, resume_like
 from shardctl.tfds.training.read_config import read_config
 from shardctl.tfds.training.resume import exact_order, resume, resume_epochs

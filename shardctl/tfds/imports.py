@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from shardctl.base.text import printable
 from shardctl.base.tfds_rules import ORDER_RULES, install_command, is_newer_than_known
 from shardctl.errors import MissingDependencyError, UnprovenVersionWarning
-from shardctl.files.silence import silent_libraries
+from shardctl.files.streams import silent_libraries
 from shardctl.metadata.loader_versions import installed_version
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -21,11 +21,11 @@ from shardctl.errors import DatasetError, UsageError
 from shardctl.settings.read_settings import ReadSettings, refuse_loader
 from shardctl.spec.host import HostLike
 from shardctl.tfds.builder_layout import Builder
-from shardctl.tfds.graphs.own_elements import Elements
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.position.counting import leaves_order_open
-from shardctl.tfds.position.deferred import position_of
-from shardctl.tfds.position.position import Position
+from shardctl.tfds.position import Position
+from shardctl.tfds.position_counting import leaves_order_open
+from shardctl.tfds.position_dataset import position_of
+from shardctl.tfds.training.own_elements import element_after, num_examples_before, width_of
 from shardctl.tfds.training.pipeline import Transform, real_dataset
 from shardctl.tfds.training.read_config import check_host
 from shardctl.tfds.training.resume import dataset_to_resume
@@ -91,7 +91,7 @@ def keras_epochs(
         for epoch in range(initial_epoch, epochs):
             fit.begin(epoch)
             if epoch == initial_epoch:
-                position.advance(Elements(position.planned.order).num_examples_before(steps))
+                position.advance(num_examples_before(position.planned.order, steps))
             plan = position.plan()
             yield (
                 epoch,
@@ -168,25 +168,25 @@ class FitEpochs:
             )
         if index := settings.pass_index:
             raise UsageError(f"--pass {quoted(index)}: the epochs of fit count the passes")
-        self._elements = Elements(self._start.order)
+        self._order = self._start.order
         if steps_per_epoch is None:
-            if not (count := self._elements.num_elements):
+            if not (count := self._order.num_steps):
                 has = "none" if count is None else "no batches"
                 raise UsageError(
                     f"fit has no end of an epoch without steps_per_epoch, for the order has {has}"
                 )
             last = replace(position.settings, pass_index=max(num_epochs - 1, 0), loop="keras-fit")
             # What is left open is refused now, and not when that epoch begins.
-            Elements(self._start.with_settings(last).order).examples(0, 1)
+            self._start.with_settings(last).order.examples_in_steps(0, 1)
         elif settings.loop == "keras-fit":
             raise UsageError(
                 "--loop keras-fit is fit without steps_per_epoch; with it one iterator runs "
                 "through the epochs: leave --loop out"
             )
-        elif self._elements.up_to(wanted := num_epochs * steps_per_epoch) < wanted:
+        elif self._order.steps_up_to(wanted := num_epochs * steps_per_epoch) < wanted:
             raise UsageError(
                 f"epochs={num_epochs} of steps_per_epoch={steps_per_epoch} are {wanted} batches, "
-                f"and the order has {self._elements.num_elements or 0}: give "
+                f"and the order has {self._order.num_steps or 0}: give "
                 "ReadSettings(epochs=..) that are enough for all, or fewer steps"
             )
         self.epoch = self.steps = self.num_steps = 0
@@ -194,7 +194,7 @@ class FitEpochs:
     @property
     def length(self) -> int:
         """Number of batches of the first epoch."""
-        return self._size or self._elements.num_elements or 0
+        return self._size or self._order.num_steps or 0
 
     @property
     def num_left(self) -> int:
@@ -221,7 +221,7 @@ class FitEpochs:
         elif of_fit == epoch and 0 < consumed < position.num_examples:
             self.epoch = epoch
             self._follow()
-            self.steps = self._elements.element_after(consumed)
+            self.steps = element_after(self._order, consumed)
             return
         else:
             ends = (epoch - 1, position.num_examples)
@@ -258,7 +258,7 @@ class FitEpochs:
         self._position.set_state(state)
         self.epoch, self.steps = place.epoch, place.steps
         self._follow()
-        at = self._elements.num_examples_before(self._first + place.steps)
+        at = num_examples_before(self._order, self._first + place.steps)
         epoch = None if self._size is not None else place.epoch
         if (self._position.consumed, self._position.epoch_of_fit) != (at, epoch):
             raise DatasetError(
@@ -267,7 +267,7 @@ class FitEpochs:
 
     def trained(self) -> None:
         """Count a batch that the model was trained on."""
-        self._position.advance(self._elements.width_of(self._first + self.steps))
+        self._position.advance(width_of(self._order, self._first + self.steps))
         self.steps += 1
 
     @property
@@ -277,11 +277,11 @@ class FitEpochs:
 
     def _follow(self) -> None:
         if self._size is None:
-            self._elements = Elements(self._position.planned.order)
-        self.num_steps = self._size or self._elements.num_elements or 0
+            self._order = self._position.planned.order
+        self.num_steps = self._size or self._order.num_steps or 0
 
     def _before(self, epoch: int) -> int:
-        return self._elements.num_examples_before(epoch * (self._size or 0))
+        return num_examples_before(self._order, epoch * (self._size or 0))
 
 
 # A place in `fit` inside the weights file of a Keras model, and files that are written whole.

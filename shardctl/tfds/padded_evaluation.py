@@ -13,22 +13,16 @@ from shardctl.base.arguments import checked
 from shardctl.base.phrase import option
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, UsageError
+from shardctl.order.epoch_reading import sorted_reads
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.file_formats import format_warnings, refuse_open_splits, refuse_unreadable
-from shardctl.order.epoch_reading import sorted_reads
-from shardctl.settings.read_settings import (
-    ReadSettings,
-    SettingsLike,
-    as_settings,
-    refuse_loader,
-)
+from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings, refuse_loader
 from shardctl.spec.host import Host, HostLike, as_host
 from shardctl.spec.reads import Reads, reads_of
 from shardctl.spec.subsplit import SplitRange
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, without_autograph
-from shardctl.tfds.stage_calls import examples_of_host
-from shardctl.tfds.training.pipeline import Transform
+from shardctl.tfds.training.pipeline import Transform, shard_of_host
 from shardctl.tfds.training.read_config import hosts_said
 from shardctl.tfds.training.records import RecordReader
 from shardctl.verbs.eval.answer import Evaluation, evaluate
@@ -400,7 +394,7 @@ class HostExamples:
             with_ids=self.with_ids,
         )
         data = tensorflow().data
-        records = examples_of_host(reader.read(reads), settings)
+        records = shard_of_host(reader.read(reads), settings, "examples")
         known = data.experimental.assert_cardinality(num_records)
         examples = reader.decode(records.apply(known), self.decoders)
         if self.transform is None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from types import FrameType
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from shardctl.base.arguments import checked
 from shardctl.base.text import choices
@@ -17,6 +17,7 @@ from shardctl.files import fields
 from shardctl.live.key_order import (
     BuilderOrDataset,
     DataSource,
+    HasOrder,
     KeyOrder,
     check_number,
     check_source,
@@ -119,7 +120,7 @@ def _of_sampler(state: Mapping[str, object]) -> Mapping[str, object]:
 # A sampler of PyTorch's that yields tf.data's order.
 
 
-class Sampler:
+class Sampler(HasOrder):
     """The order in which tf.data reads a spec, as `torch.utils.data.DataLoader` asks for it.
 
     It yields the keys of `tfds.data_source(split=spec)`. Hosts, which are the ranks, epochs, passes
@@ -164,16 +165,6 @@ class Sampler:
         self._is_ahead = self._is_set = False
 
     @property
-    def settings(self) -> ReadSettings:
-        """The settings in force."""
-        return self._order.settings
-
-    @property
-    def order(self) -> KeyOrder:
-        """The order, from the place on at which the sampler begins."""
-        return self._order
-
-    @property
     def is_begun(self) -> bool:
         """Whether examples are drawn, or were, from the place at which it begins."""
         return self._drawn is not None
@@ -197,9 +188,9 @@ class Sampler:
         # A generator: torchdata makes an iterator before it loads a state.
         if self._drawn:
             self._again()
-        order, how = self._order, drawing()
-        check_drawing(how, order.settings, len(order))
-        self._drawn, self._is_ahead = 0, how.workers > 0
+        order = self._order
+        self._is_ahead = workers_drawing(order.settings, len(order)) > 0
+        self._drawn = 0
         for index in range(len(order)):
             if self._order is order:
                 self._drawn = index + 1
@@ -245,7 +236,7 @@ class Sampler:
         Raises:
             UsageError: it would count examples that nobody has trained on.
         """
-        if self._is_ahead and not asked_by_torchdata():
+        if self._is_ahead and not any(_library(frame) == "torchdata" for frame in _callers()):
             raise UsageError(
                 "state_dict of the sampler: its loader has workers, which have drawn examples that "
                 "it has not handed out; take state_after(batches), state_dict() of "
@@ -290,14 +281,6 @@ class Sampler:
         return record_at(self._order, self._order.consumed + drawn).document()
 
 
-def sampler_at(order: KeyOrder) -> Sampler:
-    """Return the sampler of an order, from its place on."""
-    sampler = Sampler.__new__(Sampler)
-    sampler._begin_at(order)
-    _be_torchs(sampler)
-    return sampler
-
-
 def _be_torchs(sampler: Sampler) -> None:
     """Make it a `torch.utils.data.Sampler` too, where PyTorch is imported."""
     if type(sampler) is Sampler and hasattr(sys.modules.get("torch.utils.data"), "Sampler"):
@@ -327,51 +310,33 @@ def __getattr__(name: str) -> type:
 _FURTHEST = 12  # calls between a sampler and its loader; three in PyTorch 2.13
 
 
-class Drawing(NamedTuple):
-    """How a loader draws: its worker processes, and the batches that it makes, None of none."""
-
-    workers: int = 0
-    batch: int | None = None
-    drop_last: bool = False
-
-
-def check_drawing(how: Drawing, settings: ReadSettings, num_examples: int) -> None:
-    """Refuse batches that are not those of the settings.
+def workers_drawing(settings: ReadSettings, num_examples: int) -> int:
+    """Return how many workers the loader of PyTorch has by which the caller is iterated.
 
     Raises:
-        UsageError: of another size, or without the last one where the settings keep it.
+        UsageError: its batches are of another size than those of the settings, or the last one is
+            left out where the settings keep it.
     """
-    own = settings.batch or 1
-    if how.batch is None or (how.batch == own and not (how.drop_last and num_examples % own)):
-        return
-    drops = " without the last one (drop_last)" * how.drop_last
-    raise UsageError(
-        f"the DataLoader makes batches of {how.batch}{drops}, and the settings of {own}; give "
-        f"it batch_size=sampler.settings.batch, or the settings --batch {how.batch} and "
-        f"--drop-remainder {how.drop_last}"
-    )
-
-
-def drawing() -> Drawing:
-    """Return how the loader of PyTorch draws by which the caller is iterated."""
-    workers, batch, drop_last = 0, None, False
+    workers, batch, drops, own = 0, None, False, settings.batch or 1
     for frame in _callers():
         if _library(frame) not in ("torch", "torchdata"):
             continue
         caller = frame.f_locals.get("self")
         workers = max(workers, _number(caller, "_num_workers") or 0)
         if batch is None and (batch := _number(caller, "batch_size")) is not None:
-            drop_last = bool(getattr(caller, "drop_last", False))
-    return Drawing(workers=workers, batch=batch, drop_last=drop_last)
-
-
-def asked_by_torchdata() -> bool:
-    """Return whether torchdata is among those who called the caller."""
-    return any(_library(frame) == "torchdata" for frame in _callers())
+            drops = bool(getattr(caller, "drop_last", False))
+    if batch not in (None, own) or (drops and num_examples % own):
+        without = " without the last one (drop_last)" * drops
+        raise UsageError(
+            f"the DataLoader makes batches of {batch}{without}, and the settings of {own}; give "
+            f"it batch_size=sampler.settings.batch, or the settings --batch {batch} and "
+            f"--drop-remainder {drops}"
+        )
+    return workers
 
 
 def _callers() -> Iterator[FrameType]:
-    frame = sys._getframe(2).f_back  # past who asks, and its caller
+    frame: FrameType | None = sys._getframe(2)  # past who asks
     for _ in range(_FURTHEST):
         if frame is None:
             return
@@ -458,10 +423,13 @@ def data_loader(
     if order.settings.batch is not None and says_types(source):
         given.setdefault("collate_fn", collate_as_tf_data(source))
     kind = _kind(torch_data().DataLoader)
+    sampler = Sampler.__new__(Sampler)
+    sampler._begin_at(order)
+    _be_torchs(sampler)
     return kind(
         source,
         batch_size=order.settings.batch,
-        sampler=sampler_at(order),
+        sampler=sampler,
         num_workers=workers,
         **given,
     )

@@ -389,7 +389,7 @@ def test_records_are_counted_and_checked_faster_than_tensorflow_reads_them(
         return sum(int(n) for n in batches.map(lambda batch: tf.shape(batch)[0]))
 
     def counted() -> int:
-        return shardctl.index(tmp_path, cache=False, jobs=1).dataset.num_examples
+        return shardctl.index(tmp_path, cache=False, jobs=1).dataset.splits[0].num_examples
 
     dataset = shardctl.index(tmp_path, cache=False).dataset
     assert in_batches() == counted() == 4 * count

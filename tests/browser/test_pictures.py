@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 import shardctl
-from shardctl.draw.drawers import pictures_of
-from shardctl.draw.picture import Picture
+from shardctl.draw.picture import Picture, pictures_of
 from shardctl.draw.svg import svg_file
 from tests.browser.chromium import NARROW, WIDE, Scheme, opened, violations, widen
 from tests.browser.geometry import faults
-from tests.draw.pictures.drawn import HOSTILE, picture
+from tests.draw.drawn import HOSTILE, picture
 
 pytestmark = pytest.mark.long
 

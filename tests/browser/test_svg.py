@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from shardctl.draw.drawers import pictures_of
-from shardctl.draw.picture import Picture
+from shardctl.draw.picture import Picture, pictures_of
 from shardctl.draw.svg import svg_file
 from shardctl.verbs.report.answer import Report
-from shardctl.verbs.report.shown import NotShown
+from shardctl.verbs.report.question import NotShown
 from tests.browser.chromium import opened
 from tests.browser.geometry import faults
 from tests.browser.pages import hang, hostile

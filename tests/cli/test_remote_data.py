@@ -171,17 +171,18 @@ def test_the_files_beside_a_layout_in_a_bucket_are_asked_with_its_password(
 def test_after_a_tab_no_place_but_this_machine_is_asked(
     shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch, data: Path
 ) -> None:
-    from shardctl.stores import anywhere, stores
+    from shardctl.stores import stores
+    from shardctl.stores.paths import is_remote
     from shardctl.stores.stores import LocalStore
 
     asked: list[str] = []
 
-    def local_alone(path: str) -> LocalStore:
-        if stores.is_remote(path):
+    def local_alone(path: object) -> LocalStore:
+        if is_remote(str(path)):
             asked.append(path)
         return LocalStore()
 
-    monkeypatch.setattr(anywhere, "store_of", local_alone)
+    monkeypatch.setattr(stores, "store_of", local_alone)
     Path("shardctl.yaml").write_text("dataset: gs://bucket/toy\ndata_dir: s3://bucket\n")
     monkeypatch.setenv("TFDS_DATA_DIR", "gs://bucket")
     monkeypatch.setenv("_SHARDCTL_COMPLETE", "complete_bash")

@@ -10,7 +10,7 @@ import pytest
 from shardctl.draw.tables import PLAIN
 from shardctl.spec.host import Host
 from shardctl.verbs.simulate.view import simulate_table
-from tests.draw.simulations import simulated, text
+from tests.draw.drawn import simulated, text
 
 
 def test_a_row_is_what_one_visit_of_a_slot_reads() -> None:

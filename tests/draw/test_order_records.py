@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shardctl.spec.host import Host
-from tests.draw.simulations import simulated, text
+from tests.draw.drawn import simulated, text
 
 
 @pytest.mark.parametrize(

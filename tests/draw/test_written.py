@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
-from shardctl.verbs.resume.seen import resume_unseen
 from shardctl.verbs.resume.view import plan_written, snapshot_written
 from shardctl.verbs.snapshot.answer import snapshot
 from tests.verbs.resume.resume_cases import TOY

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from shardctl.base.arguments import Name, Whole
 from shardctl.base.tfds_rules import FILE_FORMATS, RECORD_FORMATS
+from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from tests.cases import FUZZ, check_cases
@@ -191,22 +192,6 @@ def test_errors_say_which_source_they_are_about() -> None:
         raise UsageError("no file")
 
 
-def test_what_is_nested_too_deeply_to_look_at_is_said() -> None:
-    def deepen() -> None:
-        with fields.said_about("x.json"):
-            raise RecursionError
-
-    assert error_line(deepen) == "x.json: nested too deeply"
-
-
-def test_what_an_error_is_about_is_said_once() -> None:
-    with (
-        pytest.raises(DatasetError, match=r"^shardctl\.yaml: data_dir is wrong$"),
-        fields.said_about("shardctl.yaml"),
-    ):
-        raise DatasetError("shardctl.yaml: data_dir is wrong")
-
-
 @dataclass(frozen=True)
 class _Part:
     name: Name
@@ -258,3 +243,34 @@ def test_a_wrong_field_of_a_frozen_value_is_named_by_its_path(
     with pytest.raises(DatasetError) as refused:
         fields.record(_Whole, {**WHOLE, **change})
     assert said in str(refused.value)
+
+
+TEMPLATED = ShardFiles(data_dir="/d", pattern="{a}-\0-of-00002", num_shards=2)
+NAMED = ShardFiles(data_dir=None, num_shards=2, names=("b", "sub/a"))
+
+
+@pytest.mark.parametrize(
+    ("parts", "folder", "field"),
+    [
+        ((), None, None),
+        ((TEMPLATED,), "/d", "{{a}}-{SHARD_INDEX}-of-00002"),
+        (
+            (TEMPLATED,),
+            "/e",
+            [{"template": "{{a}}-{SHARD_INDEX}-of-00002", "num_shards": 2, "data_dir": "/d"}],
+        ),
+        ((NAMED,), None, [{"names": ["b", "sub/a"]}]),
+        ((NAMED,), "/d", [{"names": ["b", "sub/a"], "data_dir": None}]),
+    ],
+)
+def test_a_field_says_all_parts(
+    parts: tuple[ShardFiles, ...], folder: str | None, field: object
+) -> None:
+    assert fields.files_field(parts, folder) == field
+    assert tuple(fields.files_of_field(field, 2, folder)) == parts
+
+
+@pytest.mark.parametrize("field", [3, [3], [{"template": 3, "num_shards": 1}], [{"names": [1]}]])
+def test_a_field_that_is_none_is_refused(field: object) -> None:
+    with pytest.raises(DatasetError):
+        list(fields.files_of_field(field, 2))

@@ -1,4 +1,4 @@
-"""Importing shardctl.grain imports nobody; what is missing is said with how to install it."""
+"""Importing shardctl.grain or .torch imports nobody; what is missing is said."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from typing import Any
 
 import pytest
 
+import shardctl.torch
 from shardctl.errors import MissingDependencyError
 from shardctl.grain import Sampler, data_loader, fit_epochs, map_dataset
-from shardctl.grain.loader import grain, keras
 from tests.grain.toys import needs_grain, toy
 
-_LIBRARIES = ("grain", "jax", "keras", "tensorflow", "tensorflow_datasets", "torch")
+_LIBRARIES = ("grain", "jax", "keras", "tensorflow", "tensorflow_datasets", "torch", "torchdata")
 
 
 @pytest.mark.long
-def test_importing_it_and_making_a_sampler_imports_no_library() -> None:
+@pytest.mark.parametrize("room", ["grain", "torch"])
+def test_importing_it_and_making_a_sampler_imports_no_library(room: str) -> None:
     code = (
-        "import sys, shardctl.grain\n"
-        "s = shardctl.grain.Sampler('mnist', 'train', {'shuffle_seed': 1})\n"
+        f"import sys, shardctl.{room}\n"
+        f"s = shardctl.{room}.Sampler('mnist', 'train', {{'shuffle_seed': 1}})\n"
         f"print([m for m in {_LIBRARIES} if m in sys.modules], len(s), s.order.key(0))"
     )
-    said = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    ).stdout
-    assert said.startswith("[] 60000 ")
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.startswith("[] 60000 ")
 
 
-def test_without_grain_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "grain", None)
-    monkeypatch.setitem(sys.modules, "grain.python", None)
+def test_what_is_missing_is_said_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("grain", "grain.python", "torch.utils.data", "keras"):
+        monkeypatch.setitem(sys.modules, name, None)
     data, source = toy(4, 5), list(range(9))
-    calls: list[Callable[[], Any]] = [
-        grain,
-        lambda: data_loader(source, data),
-        lambda: map_dataset(source, data),
+    calls: list[tuple[str, Callable[[], Any]]] = [
+        (r"'shardctl\[grain\]'", lambda: data_loader(source, data)),
+        (r"'shardctl\[grain\]'", lambda: map_dataset(source, data)),
+        (r"'shardctl\[torch\]'", lambda: shardctl.torch.data_loader(source, data)),
+        ("keras", lambda: fit_epochs(Sampler(data))),
     ]
-    for call in calls:
-        with pytest.raises(MissingDependencyError, match=r"pip install 'shardctl\[grain\]'"):
+    for extra, call in calls:
+        with pytest.raises(MissingDependencyError, match=f"pip install {extra}"):
             call()
 
 
@@ -81,11 +81,3 @@ def test_workers_end_with_a_process_that_is_killed(tmp_path: Path) -> None:
     while alive := [pid for pid in workers if Path(f"/proc/{pid}").exists()]:
         assert time.monotonic() < until, alive
         time.sleep(0.1)
-
-
-def test_without_keras_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "keras", None)
-    with pytest.raises(MissingDependencyError, match="pip install keras"):
-        keras()
-    with pytest.raises(MissingDependencyError, match="pip install keras"):
-        fit_epochs(Sampler(toy(4, 5)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import random
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -17,55 +16,19 @@ from shardctl.grain import consumed, data_loader, keep_texts, map_dataset
 from shardctl.tfds import pipeline
 from tests.cases import FUZZ, counted, random_of_a_fuzz_run
 from tests.grain.toys import (
+    SPECS,
     as_lists,
     handed_out,
+    in_two_formats,
     needs_grain,
-    raises_in_one_line,
     random_settings,
     toy,
 )
-from tests.tfds_datasets import build_dataset
-
-LENGTHS = {"train": [9, 0, 14, 7, 11], "test": [5, 8]}
-SPECS = ("train", "train", "train[10%:80%]", "train+test", "test+train[7:]", "train[30:]+train[:9]")
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A dataset in two formats, of numbers, texts and pictures."""
-    import tensorflow_datasets as tfds
-
-    features = tfds.features.FeaturesDict(
-        {
-            "id": np.int64,
-            "text": tfds.features.Text(),
-            "pixels": tfds.features.Tensor(shape=(3, 2), dtype=np.float32),
-            "weight": np.float32,
-            "class": np.uint8,
-            "good": np.bool_,
-            "box": tfds.features.Sequence(np.float32, length=2),
-        }
-    )
-
-    def example(i: int) -> dict[str, Any]:
-        pixels = np.random.default_rng(i).random((3, 2), np.float32)
-        return {"id": i, "text": f"example {i}" + "\0" * (i % 3), "pixels": pixels} | {
-            "weight": i / 3,
-            "class": i % 250,
-            "good": i % 2 == 0,
-            "box": [i / 7, 1],
-        }
-
-    return {
-        form: build_dataset(
-            tmp_path_factory.mktemp(form),
-            splits=LENGTHS,
-            file_format=form,
-            features=features,
-            example=example,
-        )
-        for form in ("tfrecord", "array_record")
-    }
+    return in_two_formats(tmp_path_factory)
 
 
 def in_bytes(elements: Iterable[Any]) -> list[dict[str, Any]]:
@@ -218,23 +181,11 @@ def test_records_of_a_random_map_do_not_depend_on_workers() -> None:
         def random_map(self, element: Any, rng: np.random.Generator) -> Any:
             return element + rng.integers(1000)
 
-    found = [
-        as_lists(
-            handed_out(
-                data_loader(
-                    list(range(0, 40_000, 1000)),
-                    toy(11, 13, 16),
-                    "train",
-                    {"shuffle_seed": 3, "batch": 4},
-                    operations=[Noise()],
-                    workers=workers,
-                    seed=5,
-                )
-            ),
-            4,
-        )
-        for workers in (0, 2, 3)
-    ]
+    given: dict[str, Any] = {"spec": "train", "settings": {"shuffle_seed": 3, "batch": 4}}
+    given |= {"operations": [Noise()], "seed": 5}
+    source = list(range(0, 40_000, 1000))
+    loaders = [data_loader(source, toy(11, 13, 16), workers=w, **given) for w in (0, 2, 3)]
+    found = [as_lists(handed_out(loader), 4) for loader in loaders]
     assert found[0] == found[1] == found[2]
 
 
@@ -246,40 +197,30 @@ def test_what_would_make_other_batches_is_refused() -> None:
         def filter(self, element: Any) -> bool:
             return bool(element % 2)
 
-    def refused(
-        words: tuple[str, ...], *operations: Any, workers: int = 0, **settings: Any
-    ) -> None:
-        raises_in_one_line(
-            lambda: data_loader(
-                list(range(9)),
-                toy(4, 5),
-                "train",
-                {"cycle": 1, **settings},
-                operations=operations,
-                workers=workers,
-            ),
-            UsageError,
-            *words,
-        )
-
-    refused(("Odd with --workers", "workers=0"), Odd(), workers=2, batch=2)
-    refused(("list with --workers",), [], workers=2, batch=2)
-    refused(("batches of 3", "--batch 3"), transforms.Batch(3))
-    refused(("batches of 3, and the settings of 2",), transforms.Batch(3), batch=2)
-    refused(("of 2, then of 2",), transforms.Batch(2), transforms.Batch(2), batch=2)
-    refused(("drop-remainder",), transforms.Batch(2, drop_remainder=True), batch=2)
-    odd = data_loader(
-        list(range(9)), toy(4, 5), "train", {"cycle": 1, "batch": 2}, operations=[Odd()]
-    )
+    batch = transforms.Batch
+    refused: list[tuple[list[Any], dict[str, Any], int, str]] = [
+        ([Odd()], {"batch": 2}, 2, "Odd with --workers: .* workers=0"),
+        ([[]], {"batch": 2}, 2, "list with --workers"),
+        ([batch(3)], {}, 0, "batches of 3.*--batch 3"),
+        ([batch(3)], {"batch": 2}, 0, "batches of 3, and the settings of 2"),
+        ([batch(2), batch(2)], {"batch": 2}, 0, "of 2, then of 2"),
+        ([batch(2, drop_remainder=True)], {"batch": 2}, 0, "drop-remainder"),
+    ]
+    source, data = list(range(9)), toy(4, 5)
+    for operations, settings, workers, words in refused:
+        given: dict[str, Any] = {"operations": operations, "workers": workers}
+        with pytest.raises(UsageError, match=words):
+            data_loader(source, data, "train", {"cycle": 1, **settings}, **given)
+    odd = data_loader(source, data, "train", {"cycle": 1, "batch": 2}, operations=[Odd()])
     assert as_lists(odd, 2) == [[1, 3], [5, 7]]
     with pytest.raises(DatasetError, match="source has 8 records"):
-        data_loader(list(range(8)), toy(4, 5))
+        data_loader(source[:8], data)
 
 
 def test_batches_larger_than_the_data_are_one() -> None:
     needs_grain()
-    source, numbers = list(range(9)), random.Random(1)
-    for workers in (0, 2, 3):
-        settings = {"cycle": 1, "batch": numbers.choice([9, 10, 1000])}
+    source = list(range(9))
+    for workers, batch in ((0, 9), (2, 10), (3, 1000)):
+        settings = {"cycle": 1, "batch": batch}
         loader = data_loader(source, toy(4, 5), "train", settings, workers=workers)
         assert as_lists(handed_out(loader), 9) == [source]

@@ -1,52 +1,41 @@
-"""From states of runs that stopped: other workers, other hosts, and back to tf.data's position."""
+"""What Grain keeps of a sampler and of its workers, and the place in the order that follows."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
-from collections import Counter
-from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from shardctl import Dataset, Host, ReadSettings
-from shardctl.base.text import counted as in_words
+from shardctl import Host, ReadSettings, Split
+from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
 from shardctl.grain import Sampler, consumed, data_loader, map_dataset
-from shardctl.grain.states import order_after
+from shardctl.grain.states import (
+    Deal,
+    elements_of_iterator,
+    order_after,
+    place_text,
+    records_of_data_loader,
+)
 from shardctl.live.key_order import KeyOrder
-from shardctl.tfds import Position
+from shardctl.saved.resume_plan import RunSegment
 from tests.cases import FUZZ, counted, random_of_a_fuzz_run
 from tests.grain.toys import (
     as_lists,
     cut,
     handed_out,
+    keys_of,
     needs_grain,
     raises_in_one_line,
     random_settings,
     shares_of,
+    state_of,
     toy,
 )
-from tests.tfds_datasets import build_dataset
-
-
-def state_of(sampler: Sampler, batches: int, workers: int, batch: int) -> bytes:
-    """Return the state of a loader after so many batches, as Grain writes it."""
-    read = [len(range(w, batches, max(workers, 1))) * batch for w in range(max(workers, 1))]
-    last = {str(w): w + (n - 1) * len(read) for w, n in enumerate(read)}
-    return json.dumps(
-        {
-            "version": 2,
-            "last_seen_indices": last,
-            "last_worker_index": -1,
-            "worker_count": workers,
-            "sampler": repr(sampler),
-            "data_source": "<class 'list'>",
-        }
-    ).encode()
-
 
 SETTINGS = ReadSettings(shuffle_seed=3, buffer=9, buffer_seed=1, epochs=2, batch=4)
 DATA = toy(11, 13, 16)
@@ -55,109 +44,201 @@ DATA = toy(11, 13, 16)
 @pytest.mark.parametrize("workers", [0, 1, 2, 5])
 def test_a_count_of_any_workers(workers: int) -> None:
     sampler = Sampler(DATA, "train", SETTINGS, workers=workers)
-    whole = KeyOrder(DATA, "train", SETTINGS)
+    whole = keys_of(KeyOrder(DATA, "train", SETTINGS))
     for batches in range(21):
         state = state_of(sampler, batches, workers, 4)
         assert consumed(state) == 4 * batches
         rest = Sampler(DATA, "train", SETTINGS, workers=3 if batches == 8 else 0, states=[state])
-        assert len(rest) == 80 - 4 * batches
-        assert rest.order.consumed == 4 * batches
-        if len(rest):
-            assert rest.order.key(0) == whole.key(4 * batches)
+        assert keys_of(rest.order) == whole[4 * batches :]
 
 
 def test_counts_add_up_over_several_stops() -> None:
     first = Sampler(DATA, "train", SETTINGS, workers=2)
     second = Sampler(DATA, "train", SETTINGS, workers=0, states=[state_of(first, 5, 2, 4)])
     state = state_of(second, 3, 0, 4)
-    assert consumed(state) == 32
-    assert json.loads(second.position(state))["consumed"] == 32
-
-
-def shared_by(count: int, states: Sequence[bytes], settings: dict[str, Any]) -> list[Sampler]:
-    return [
-        Sampler(DATA, "train", {**settings, "host": Host(index=i, count=count)}, states=states)
-        for i in range(count)
-    ]
-
-
-@pytest.mark.long
-def test_other_hosts_share_what_is_left() -> None:
-    numbers = random.Random(8)
-    for _ in counted(range(6)):
-        settings: dict[str, Any] = {
-            "shuffle_seed": 3,
-            "epochs": numbers.choice([1, 2]),
-            "batch": numbers.choice([2, 4]),
-            "host_by": numbers.choice(["even", "examples", "files"]),
-        }
-        if numbers.choice([True, False]):
-            settings |= {"buffer": 7, "buffer_seed": 2}
-        seen: Counter[int] = Counter()
-        states: list[bytes] = []
-        for count in (3, 2, 3):
-            samplers, after = shared_by(count, states, settings), []
-            for sampler in samplers:
-                batches = numbers.randint(0, min(len(sampler) // settings["batch"], 5))
-                seen.update(sampler.order.key(i) for i in range(batches * settings["batch"]))
-                after.append(state_of(sampler, batches, 0, settings["batch"]))
-            states = numbers.sample(after, len(after))
-        for sampler in shared_by(1, states, settings):
-            seen.update(sampler.order.key(i) for i in range(len(sampler)))
-        assert seen == dict.fromkeys(range(40), settings["epochs"])
-
-
-def test_a_host_goes_on_with_its_own_state_alone() -> None:
-    settings = {"shuffle_seed": 3, "batch": 4, "host": "1/3"}
-    sampler = Sampler(DATA, "train", settings)
-    state = state_of(sampler, 2, 0, 4)
-    assert Sampler(DATA, "train", settings, states=[state]).order.consumed == 8
-    with pytest.raises(UsageError, match="states of 1 of 3 hosts: 0, 2 missing"):
-        Sampler(DATA, "train", {**settings, "host": "0/3"}, states=[state])
-
-
-def test_it_goes_on_from_tf_data_and_back(tmp_path: Path) -> None:
-    import tensorflow_datasets as tfds
-
-    folder = build_dataset(tmp_path, splits={"train": [11, 13, 16]})
-    builder = tfds.builder_from_directory(folder)
-    position = Position(builder, "train", SETTINGS, consumed=12)
-    sampler = Sampler(builder, "train", SETTINGS, workers=0, states=[position.get_state()])
-    assert sampler.order.consumed == 12
-    position.set_state(sampler.position(state_of(sampler, 2, 0, 4)))
-    assert position.consumed == 20
-    tf_data = [int(i) for batch in position.dataset().as_numpy_iterator() for i in batch["id"]]
-    assert tf_data == [sampler.order.key(i) for i in range(8, len(sampler))]
+    assert consumed(state) == json.loads(second.position(state))["consumed"] == 32
 
 
 def test_what_is_no_state_of_this_order_is_refused() -> None:
-    sampler = Sampler(DATA, "train", SETTINGS)
-    state = state_of(sampler, 2, 0, 4)
+    state = state_of(Sampler(DATA, "train", SETTINGS), 2, 0, 4)
+    other = KeyOrder(toy(11, 13, 17), "train", SETTINGS)
     order = KeyOrder(DATA, "train", SETTINGS)
-    other = toy(11, 13, 17)
-    refused: list[tuple[KeyOrder, bytes, type[Exception], tuple[str, ...]]] = [
-        (KeyOrder(other, "train", SETTINGS), state, DatasetError, ("states[0]", "other files")),
-        (KeyOrder(DATA, "train[1:]", SETTINGS), state, UsageError, ("spec was train",)),
-        (
-            KeyOrder(DATA, "train", ReadSettings(shuffle_seed=4, batch=4)),
-            state,
-            UsageError,
-            ("shuffle_seed was 3, now 4",),
-        ),
-        (order, b'{"next_index": 3}', DatasetError, ("map_dataset(..).position(state)",)),
-        (order, b"[1]", DatasetError, ("states[0]",)),
-        (order, state.replace(b"shardctl.grain", b"others"), DatasetError, ("another sampler",)),
-        (order, state.replace(b'"version": 2', b'"version": 3'), DatasetError, ("version 3",)),
+    refused: list[tuple[KeyOrder, bytes, tuple[str, ...]]] = [
+        (other, state, ("states[0]", "the same name with other files", "consumed=8")),
+        (order, b'{"next_index": 3}', ("map_dataset(..).position(state)",)),
+        (order, b"[1]", ("states[0]",)),
+        (order, state.replace(b"shardctl.grain", b"others"), ("another sampler",)),
+        (order, state.replace(b'"version": 2', b'"version": 3'), ("version 3",)),
     ]
-    for one, given, kind, words in refused:
-        raises_in_one_line(lambda one=one, given=given: order_after(one, [given]), kind, *words)  # type: ignore[misc]
+    for one, given, words in refused:
+        raises_in_one_line(lambda o=one, g=given: order_after(o, [g]), DatasetError, *words)  # type: ignore[misc]
+    named = KeyOrder(toy(11, 13, 17, name="digits"), "train", SETTINGS)
+    with pytest.raises(DatasetError, match="it is of toy, and this is digits, with other files"):
+        order_after(named, [state])
 
 
-def test_files_without_end_are_not_shared() -> None:
-    settings = {"shuffle_seed": 3, "epochs": 2, "repeat_files": True, "batch": 4}
-    states = [state_of(s, 2, 0, 4) for s in shared_by(2, [], settings)]
-    with pytest.raises(UsageError, match=r"states of 2 processes for other hosts.*--repeat-files"):
-        shared_by(3, states, settings)
+def test_a_place_is_read_back_with_all_that_the_order_follows_from() -> None:
+    numbers, data = random.Random(5), toy(9, 0, 7, 12)
+    for _ in counted(range(100)):
+        settings = replace(random_settings(numbers), batch=None, drop_remainder=False)
+        try:
+            sampler = Sampler(data, "train[2:]+test", settings, consumed=3)
+        except UsageError:
+            continue  # more hosts than files, or fewer examples
+        found = order_after(sampler.order, [state_of(sampler, 2, 0, 1)])
+        assert (found.settings, found.consumed, found.total) == (
+            sampler.settings,
+            5,
+            sampler.order.total,
+        )
+
+
+def test_stretches_are_part_of_it() -> None:
+    stretch = RunSegment(consumed=(4, 4, 3), batch=2, host_by="files")
+    host = ReadSettings(host=Host(index=1, count=2))
+    order = KeyOrder(toy(9, 7, 5), "train", host, stretches=(stretch,))
+    sampler = Sampler(toy(9, 7, 5), "train", host)
+    sampler._take(order, workers=0, seed=None)
+    assert order_after(order, [state_of(sampler, 1, 0, 1)]).stretches == (stretch,)
+
+
+def test_the_text_says_nothing_that_a_release_or_a_folder_changes() -> None:
+    settings = ReadSettings(shuffle_seed=7, batch=4)
+    text = place_text(KeyOrder(toy(9, 7), "train", settings), workers=2)
+    document = json.loads(text.removeprefix("shardctl.grain.Sampler(").removesuffix(")"))
+    assert document.pop("fingerprint") == toy(9, 7).fingerprint
+    stated = {"cycle": 16, "block": 16, "shuffle_files": True, "shuffle_seed": 7}
+    assert document == {
+        "dataset": "toy",
+        "spec": "train",
+        "settings": {**stated, "reshuffle": True, "batch": 4},
+        "size": 16,
+        "consumed": 0,
+        "workers": 2,
+    }
+    files = (ShardFiles(pattern="toy-train-\\0", num_shards=2, data_dir="/here"),)
+    here = Split(name="train", shard_lengths=(9, 7), files=files)
+    there = replace(here, files=(replace(files[0], data_dir="/there"),))
+    orders = [KeyOrder(replace(toy(), splits=(s,)), "train", settings) for s in (here, there)]
+    assert place_text(orders[0]) == place_text(orders[1])
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2, 3, 5])
+@pytest.mark.parametrize("batch", [1, 2, 3, 8])
+def test_records_are_dealt_so_that_batches_are_those_of_one(workers: int, batch: int) -> None:
+    def batches_of_workers(deal: Deal) -> list[list[int]]:
+        """Deal records as Grain does: stride by workers, batches inside them, taken in turn."""
+        turns = max(workers, 1)
+        dealt = [map(deal.position_of, range(w, deal.num_padded, turns)) for w in range(turns)]
+        own = [[place for place in places if place < deal.size] for places in dealt]
+        made = [[mine[k : k + batch] for k in range(0, len(mine), batch)] for mine in own]
+        return [b for turn in itertools.zip_longest(*made) for b in turn if b is not None]
+
+    for size in range(50):
+        deal = Deal(size=size, workers=workers, batch=batch)
+        assert batches_of_workers(deal) == cut(list(range(size)), batch)
+        assert deal.is_even == (workers < 2 or batch == 1 or size % (workers * batch) == 0)
+        # What workers have read says what was handed out.
+        read = [0] * max(workers, 1)
+        assert deal.consumed(read) == 0
+        for step, start in enumerate(range(0, size, batch)):
+            rows, worker = min(batch, size - start), step % len(read)
+            read[worker] += rows
+            assert deal.consumed(read) == start + rows
+            if rows < batch:  # and what is dropped behind it
+                read[worker] += batch - rows
+                assert deal.consumed(read) == size
+
+
+@pytest.mark.parametrize("records", [[4, 4], [2, 4, 0], [8, 0, 0], [3, 0, 0], [4, -4, 0]])
+def test_other_counts_are_refused(records: list[int]) -> None:
+    with pytest.raises(DatasetError):
+        Deal(size=30, workers=3, batch=4).consumed(records)
+
+
+# States as Grain 0.2.18 wrote them, after 0 and 5 batches of 4 and 0, 1 and 2 workers.
+
+
+def state(workers: int, last: int, indices: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "version": 2,
+        "last_seen_indices": indices,
+        "last_worker_index": last,
+        "worker_count": workers,
+        "sampler": "one",
+        "data_source": "<class 'list'>",
+    }
+
+
+def of_workers(*counts: int | None) -> dict[str, Any]:
+    """Return a state of mp_prefetch, as InterleaveDatasetIterator.get_state writes it."""
+    states = [None if count is None else {"next_index": count} for count in counts]
+    return {
+        "next_index_in_cycle": 1,
+        "next_index_in_datasets": len(counts),
+        "iterators_in_use_indices": list(range(len(counts))),
+        "iterators_in_use_states": states,
+        "exhausted": [0] * len(counts),
+        "future_states": {},
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "records"),
+    [
+        (state(0, -1, {"0": -1}), [0]),
+        (state(0, -1, {"0": 19}), [20]),
+        (state(1, -1, {"0": 19}), [20]),
+        (state(2, -1, {"0": -2, "1": -1}), [0, 0]),
+        (state(2, 0, {"0": 22, "1": 15}), [12, 8]),
+        (state(0, -1, {"0": -1}) | {"version": 1}, None),
+        (state(2, -1, {"0": -1}), None),
+        (state(2, -1, {"0": 21, "1": 15}), None),
+        (state(2, -1, {"0": -4, "1": -1}), None),
+        (state(0, -1, {"0": True}), None),
+        (state(0, -1, {}), None),
+        (state(0, -1, {"0": "7"}), None),
+        (state(-1, -1, {"0": 7}), None),
+    ],
+)
+def test_states_of_loaders(given: dict[str, Any], records: list[int] | None) -> None:
+    if records is None:
+        with pytest.raises(DatasetError, match=r"^it: "):
+            records_of_data_loader(given, source="it")
+    else:
+        assert records_of_data_loader(given, source="it") == records
+
+
+@pytest.mark.parametrize(
+    ("given", "elements"),
+    [
+        ({"next_index": 0}, 0),
+        ({"next_index": 9}, 9),
+        (of_workers(3, 2), 5),
+        (of_workers(2, 2, 2), 6),
+        (of_workers(None, None), 0),
+        ({}, None),
+        ({"next_index": -1}, None),
+        ({"parent": {}}, None),
+        (of_workers(1, 2), None),
+        (of_workers(3, 1), None),
+        ({"iterators_in_use_states": [7]}, None),
+    ],
+)
+def test_states_of_iterators(given: dict[str, Any], elements: int | None) -> None:
+    if elements is None:
+        with pytest.raises(DatasetError):
+            elements_of_iterator(given)
+        return
+    assert elements_of_iterator(given) == elements
+    for form in (given, json.dumps(given), json.dumps(given).encode()):
+        assert consumed(form, batch=8) == 8 * elements
+
+
+@pytest.mark.parametrize("wrong", [7, None, [1], 1.5, b"\xff{"])
+def test_what_is_no_state_is_refused(wrong: object) -> None:
+    with pytest.raises((UsageError, DatasetError), match=r"state.*: what get_state|the state"):
+        consumed(wrong)
 
 
 @pytest.mark.parametrize("batch", [0, -1, 1 << 62])
@@ -171,30 +252,26 @@ def test_loaders_stopped_anywhere_go_on_with_other_workers() -> None:
     needs_grain()
     numbers = random_of_a_fuzz_run()
     for _ in counted(range(max(1, FUZZ // 10))):
-        data: Dataset = toy(*[numbers.randrange(9) for _ in range(5)], 6)
+        data = toy(*[numbers.randrange(9) for _ in range(5)], 6)
         settings = random_settings(numbers)
-        source = list(range(data.split("train").num_examples))
+        source, batch = list(range(data.split("train").num_examples)), settings.batch
         try:
-            order = KeyOrder(data, "train", settings)
+            expected = cut(keys_of(KeyOrder(data, "train", settings)), batch)
         except UsageError:
             continue
-        batch = settings.batch
-        expected = cut([order.key(i) for i in range(len(order))], batch)
         states: list[bytes] = []
         done: list[Any] = []
         for workers in numbers.choices([0, 1, 2, 3, 7], k=3):
             loader = data_loader(source, data, "train", settings, workers=workers, states=states)
             left = as_lists(handed_out(loader), batch)
-            assert done + left == expected, in_words(len(done), "batch")
+            assert done + left == expected, len(done)
             took = numbers.randint(0, len(left))
             done += left[:took]
             states = [state_of_loader(loader, took)]
             assert consumed(states[0]) == sum(1 if batch is None else len(b) for b in done)
         examples = map_dataset(source, data, "train", settings, states=states)
-        assert (
-            as_lists(examples if batch is None else examples.batch(batch), batch)
-            == (expected[len(done) :])
-        )
+        rest = as_lists(examples if batch is None else examples.batch(batch), batch)
+        assert rest == expected[len(done) :]
 
 
 def state_of_loader(loader: Any, batches: int) -> bytes:
@@ -205,25 +282,19 @@ def state_of_loader(loader: Any, batches: int) -> bytes:
     iterator = loader._dataset.__iter__()
     while not hasattr(iterator, "_sampler"):
         (iterator,) = iterator._parents
-    workers = loader.multiprocessing_options.num_workers
-    states = [share.get_state() for share in shares]
-    iterator._parents = (_Parent(states, batches, bool(workers)),)
+    found = [share.get_state() for share in shares]
+
+    class Interleave:
+        """Stands for that of the workers' processes, whose states it has."""
+
+        def get_state(self) -> Any:
+            if not loader.multiprocessing_options.num_workers:
+                return found[0]
+            turn = batches % len(found)
+            return {"next_index_in_cycle": turn, "iterators_in_use_states": found}
+
+        def close(self) -> None:
+            pass
+
+    iterator._parents = (Interleave(),)
     return json.dumps(iterator.get_state()).encode()
-
-
-class _Parent:
-    """Stands for the interleave of the workers' processes, whose states it has."""
-
-    def __init__(self, states: list[Any], batches: int, interleaved: bool) -> None:
-        self._states, self._batches, self._interleaved = states, batches, interleaved
-
-    def get_state(self) -> Any:
-        if not self._interleaved:
-            return self._states[0]
-        return {
-            "next_index_in_cycle": self._batches % len(self._states),
-            "iterators_in_use_states": self._states,
-        }
-
-    def close(self) -> None:
-        pass

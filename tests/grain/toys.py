@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import copy
+import json
 import random
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from shardctl import Dataset, Host, ReadSettings, Split
+from tests.tfds_datasets import build_dataset
 
 NO_GRAIN = "Grain is not installed: pip install 'shardctl[grain]'"
 
@@ -27,6 +31,38 @@ def toy(*lengths: int, name: str = "toy") -> Dataset:
     """Return a dataset whose train split has shards of these lengths, and a test split."""
     test = Split(name="test", shard_lengths=(4, 0, 3))
     return Dataset(name=name, splits=(Split(name="train", shard_lengths=lengths), test))
+
+
+SPLITS = {"train": [9, 0, 14, 7, 11], "test": [5, 8]}
+SPECS = ("train", "train", "train[10%:80%]", "train+test", "test+train[7:]", "train[30:]+train[:9]")
+
+
+def in_two_formats(factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return a dataset of numbers, texts and pictures: `tfrecord` and `array_record`."""
+    import tensorflow_datasets as tfds
+
+    features = tfds.features.FeaturesDict(
+        {
+            "id": np.int64,
+            "text": tfds.features.Text(),
+            "pixels": tfds.features.Tensor(shape=(3, 2), dtype=np.float32),
+            "scale": np.float32,
+            "small": np.uint8,
+            "is_odd": np.bool_,
+            "two": tfds.features.Sequence(np.float32, length=2),
+        }
+    )
+
+    def example(i: int) -> dict[str, Any]:
+        pixels = np.random.default_rng(i).random((3, 2), np.float32)
+        numbers = {"id": i, "scale": i / 7, "small": i, "is_odd": i % 2 == 1, "two": [i / 7, -i]}
+        return {**numbers, "text": f"example {i}" + "\0" * (i % 3), "pixels": pixels}
+
+    made: dict[str, Any] = {"splits": SPLITS, "features": features, "example": example}
+    return {
+        form: build_dataset(factory.mktemp(form), file_format=form, **made)
+        for form in ("tfrecord", "array_record")
+    }
 
 
 def random_settings(numbers: random.Random, *, hosts: bool = True) -> ReadSettings:
@@ -100,6 +136,27 @@ def _inputs_of_workers(workers: Any) -> list[Any]:
             (node,) = node._parents  # noqa: PLW2901  # down to what it reads
         found[id(node)] = node
     return list(found.values())
+
+
+def state_of(sampler: Any, batches: int, workers: int, batch: int) -> bytes:
+    """Return the state of a loader after so many batches, as Grain writes it."""
+    read = [len(range(w, batches, max(workers, 1))) * batch for w in range(max(workers, 1))]
+    return json.dumps(
+        {
+            "version": 2,
+            "last_seen_indices": {str(w): w + (n - 1) * len(read) for w, n in enumerate(read)},
+            "last_worker_index": -1,
+            "worker_count": workers,
+            "sampler": repr(sampler),
+            "data_source": "<class 'list'>",
+        }
+    ).encode()
+
+
+def keys_of(order: Any) -> list[int]:
+    """Return the keys of an order, or of a sampler, from its place on."""
+    order = getattr(order, "order", order) if hasattr(order, "_order") else order
+    return [order.key(i) for i in range(len(order))]
 
 
 def as_lists(batches: Any, batch: int | None) -> list[Any]:

@@ -16,9 +16,8 @@ from shardctl.errors import UsageError
 from shardctl.live.verify import verify_loader_plan
 from shardctl.loaders.loader import LoaderCall
 from shardctl.saved.resume_plan import ResumePlan
-from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.proof import prove
-from shardctl.verbs.resume.seen import resume_unseen
 from tests.cases import counted
 
 NUM = 23

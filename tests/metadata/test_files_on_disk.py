@@ -7,22 +7,28 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from shardctl.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
+from shardctl.dataset.dataset import COUNTED_LAYOUT, Dataset, FileFinding, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.metadata import files_on_disk
-from shardctl.metadata.files_on_disk import check_files, with_disk_bytes
+from shardctl.metadata.files_on_disk import (
+    check_files,
+    files_of_another_count,
+    none_here,
+    with_disk_bytes,
+)
 from shardctl.metadata.names import catalog_dataset
 from shardctl.metadata.reference import read_dataset
 from shardctl.metadata.tfds_metadata import read_tfds_folder
-from shardctl.stores.remote_path import RemotePath
+from shardctl.stores.paths import RemotePath
 from tests.cases import check_cases, few_or_many
 from tests.strategies import Recipe, recipes
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
+
+Problem = tuple[str, str | None, str]
 
 
 @pytest.fixture
@@ -30,23 +36,7 @@ def toy(tmp_path: Path) -> Path:
     return build_dataset(tmp_path, splits={"train": [3, 0, 5], "test": [2]})
 
 
-@pytest.mark.parametrize("remote", [True, False])
-def test_a_folder_that_cannot_be_listed_is_said_of_a_remote_one(
-    remote: bool, toy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nobody knows whether its files are there; a local one has none that could be read."""
-
-    def refused(folder: object) -> object:
-        raise DatasetError("no answer")
-
-    monkeypatch.setattr(files_on_disk, "files_in", refused)
-    if remote:
-        monkeypatch.setattr(files_on_disk, "path_of", lambda text: RemotePath(f"gs://b{text}"))
-    found = check_files(read_tfds_folder(toy))
-    assert found.unlisted == ("no answer" if remote else None)
-
-
-def problems(folder: Path) -> list[tuple[str, str | None, str]]:
+def problems(folder: Path) -> list[Problem]:
     found = check_files(read_tfds_folder(folder))
     assert all(problem.text.isprintable() for problem in found.problems)
     return [(problem.kind, problem.split, problem.filename) for problem in found.problems]
@@ -69,80 +59,53 @@ def test_a_dataset_tfds_wrote_has_no_problems_and_its_sizes(tmp_path: Path, num_
     check_cases(recipes(WRITABLE_FORMATS), check, num_cases)
 
 
-def test_a_missing_shard_is_named(toy: Path) -> None:
-    (toy / "toy-train.tfrecord-00002-of-00003").unlink()
-    assert problems(toy) == [("missing", "train", "toy-train.tfrecord-00002-of-00003")]
-    sizes = with_disk_bytes(read_tfds_folder(toy)).split("train").shard_bytes
-    assert sizes is not None
-    assert [size is None for size in sizes] == [False, False, True]
-
-
-def test_a_missing_shard_without_examples_is_not_a_problem(toy: Path) -> None:
-    (toy / "toy-train.tfrecord-00001-of-00003").unlink()
-    assert problems(toy) == []
-
-
-def test_a_split_without_any_file_is_one_problem(toy: Path) -> None:
-    for path in toy.glob("toy-train*"):
-        path.unlink()
-    assert problems(toy) == [("missing", "train", "toy-train.tfrecord-00000-of-00003")]
-
-
-def test_an_extra_shard_is_named(toy: Path) -> None:
-    (toy / "toy-train.tfrecord-00003-of-00003").touch()
-    (toy / "toy-train.tfrecord-000001-of-00003").touch()
-    assert problems(toy) == [
-        ("extra", "train", "toy-train.tfrecord-000001-of-00003"),
-        ("extra", "train", "toy-train.tfrecord-00003-of-00003"),
-    ]
-
-
-def test_files_that_were_counted_are_those_that_were_chosen(toy: Path) -> None:
-    pattern = read_dataset([toy / "toy-train.tfrecord-*"], env={}, cwd=toy)
-    layout = replace(pattern, origin=COUNTED_LAYOUT)
-    (toy / "toy-test.tfrecord-00000-of-00001").touch()
-    assert check_files(pattern).problems == ()
-    grown = toy / pattern.splits[0].filename(0)
-    grown.write_bytes(grown.read_bytes() * 2)
-    (problem,) = check_files(layout).problems
-    size = sum(pattern.splits[0].shard_bytes or ())  # type: ignore[arg-type]
-    assert problem.text == (
-        f"the files of split 'train' have {size + grown.stat().st_size // 2:,} bytes, and had "
-        f"{size:,} when they were counted"
-    )
-    grown.unlink()
-    (problem,) = check_files(layout).problems
-    assert problem.kind == "missing"
-
-
-def test_a_file_of_no_split_is_extra(toy: Path) -> None:
-    (toy / "toy-valid.tfrecord-00000-of-00001").touch()
-    assert problems(toy) == [("extra", None, "toy-valid.tfrecord-00000-of-00001")]
-
-
-def test_another_count_of_shards_is_named(toy: Path) -> None:
-    (toy / "toy-train.tfrecord-00000-of-00004").touch()
-    found = check_files(read_tfds_folder(toy))
-    assert [(problem.kind, problem.split) for problem in found.problems] == [
-        ("wrong-count", "train")
-    ]
-    assert found.problems[0].text == (
-        "'toy-train.tfrecord-00000-of-00004' is one of 4; "
-        "the metadata has 3 shards of split 'train'"
-    )
-
-
-def test_a_size_of_0_is_a_problem_where_there_should_be_examples(toy: Path) -> None:
-    (toy / "toy-train.tfrecord-00000-of-00003").write_bytes(b"")
-    (toy / "toy-train.tfrecord-00001-of-00003").write_bytes(b"")
-    assert problems(toy) == [("empty", "train", "toy-train.tfrecord-00000-of-00003")]
-
-
-def test_other_files_do_not_matter(toy: Path) -> None:
-    for name in ("notes.txt", "toy-train.array_record-00000-of-00009", "toy-train.tfrecord-x"):
-        (toy / name).touch()
+@pytest.mark.parametrize(
+    ("removed", "added", "expected"),
+    [
+        (["train.tfrecord-00002-of-00003"], [], [("missing", "train", "00002-of-00003")]),
+        (["train.tfrecord-00001-of-00003"], [], []),  # it has no examples
+        (
+            [f"train.tfrecord-0000{index}-of-00003" for index in range(3)],
+            [],
+            [("missing", "train", "00000-of-00003")],
+        ),
+        (
+            [],
+            ["train.tfrecord-00003-of-00003", "train.tfrecord-000001-of-00003"],
+            [("extra", "train", "000001-of-00003"), ("extra", "train", "00003-of-00003")],
+        ),
+        ([], ["valid.tfrecord-00000-of-00001"], [("extra", None, "00000-of-00001")]),
+        ([], ["train.tfrecord-00000-of-00004"], [("wrong-count", "train", "00000-of-00004")]),
+        ([], ["notes.txt", "train.array_record-00000-of-00009", "train.tfrecord-x"], []),
+        (
+            ["train.tfrecord-00000-of-00003", "train.tfrecord-00001-of-00003"],
+            ["train.tfrecord-00000-of-00003", "train.tfrecord-00001-of-00003"],  # of no bytes
+            [("empty", "train", "00000-of-00003")],
+        ),
+    ],
+)
+def test_files_that_are_not_as_the_metadata_say_are_named(
+    toy: Path, removed: list[str], added: list[str], expected: list[Problem]
+) -> None:
     (toy / "toy-train.tfrecord-00009-of-00003").mkdir()
-    assert problems(toy) == []
+    for name in removed:
+        (toy / f"toy-{name}").unlink()
+    for name in added:
+        (toy / f"toy-{name}").touch()
+    found = [(kind, split, name.partition("tfrecord-")[2]) for kind, split, name in problems(toy)]
+    assert found == expected
+
+
+def test_a_file_of_another_count_says_both_counts(toy: Path) -> None:
+    (toy / "toy-train.tfrecord-00000-of-00004").touch()
+    (toy / "toy-train.tfrecord-00002-of-00003").unlink()
+    assert [problem.text for problem in check_files(read_tfds_folder(toy)).problems] == [
+        "'toy-train.tfrecord-00002-of-00003' is missing: 5 examples",
+        "'toy-train.tfrecord-00000-of-00004' is one of 4; the metadata has 3 shards of split "
+        "'train'",
+    ]
+    sizes = with_disk_bytes(read_tfds_folder(toy)).split("train").shard_bytes
+    assert [size is None for size in sizes or ()] == [False, False, True]
 
 
 def test_links_count_as_the_files_they_lead_to(toy: Path) -> None:
@@ -155,8 +118,7 @@ def test_links_count_as_the_files_they_lead_to(toy: Path) -> None:
 
 
 def test_shards_in_subfolders_are_found(tmp_path: Path) -> None:
-    template = "{SPLIT}/{SHARD_X_OF_Y}.{FILEFORMAT}"
-    folder = build_dataset(tmp_path, template=template)
+    folder = build_dataset(tmp_path, template="{SPLIT}/{SHARD_X_OF_Y}.{FILEFORMAT}")
     assert problems(folder) == []
     (folder / "train" / "00000-of-00004.tfrecord").touch()
     (folder / "train" / "00000-of-00003.tfrecord").unlink()
@@ -166,71 +128,95 @@ def test_shards_in_subfolders_are_found(tmp_path: Path) -> None:
     ]
 
 
-def nothing_here() -> list[Dataset]:
-    mnist = catalog_dataset("mnist")
-    assert mnist is not None
-    return [mnist]
-
-
-def test_a_dataset_without_files_here_has_no_problems(tmp_path: Path) -> None:
-    folder = build_dataset(tmp_path, with_files=False)
-    for dataset in (*nothing_here(), read_tfds_folder(folder)):
-        found = check_files(dataset)
-        assert (found.present, found.problems) == (False, ())
-        assert with_disk_bytes(dataset) is dataset
-
-
-def test_an_index_that_a_name_says_many_times_is_looked_for_once(tmp_path: Path) -> None:
-    """With a choice for each, 12 of them take longer than the age of the universe."""
-    template = "{SHARD_INDEX}" * 12
-    split = {"name": "train", "shardLengths": ["1", "1"], "filepathTemplate": template}
+@pytest.mark.parametrize(
+    ("template", "lengths", "names", "expected"),
+    [
+        # With a choice for each, 12 of them take longer than the age of the universe.
+        (
+            "{SHARD_INDEX}" * 12,
+            ["1", "1"],
+            ["00000" * 12, "00001" * 12, "00002" * 12, "9" * 200 + "x"],
+            [("extra", "train", "00002" * 12)],
+        ),
+        (
+            "{SHARD_X_OF_Y}.{SHARD_X_OF_Y}",
+            ["1"],
+            [
+                "00000-of-00001.00000-of-00001",
+                "00003-of-00007.00003-of-00007",
+                "00003-of-00007.00003-of-00008",  # no template makes it
+            ],
+            [("wrong-count", "train", "00003-of-00007.00003-of-00007")],
+        ),
+    ],
+)
+def test_what_a_name_says_several_times_is_the_same_each_time(
+    tmp_path: Path, template: str, lengths: list[str], names: list[str], expected: list[Problem]
+) -> None:
+    split = {"name": "train", "shardLengths": lengths, "filepathTemplate": template}
     info = {"name": "toy", "version": "1.0.0", "splits": [split]}
     (tmp_path / "dataset_info.json").write_text(json.dumps(info))
-    for index in ("00000", "00001", "00002"):
-        (tmp_path / (index * 12)).write_text("x")
-    (tmp_path / ("9" * 200 + "x")).write_text("x")
-    assert problems(tmp_path) == [("extra", "train", "00002" * 12)]
-
-
-def test_a_count_that_a_name_says_twice_is_one_count(tmp_path: Path) -> None:
-    template = "{SHARD_X_OF_Y}.{SHARD_X_OF_Y}"
-    split = {"name": "train", "shardLengths": ["1"], "filepathTemplate": template}
-    info = {"name": "toy", "version": "1.0.0", "splits": [split]}
-    (tmp_path / "dataset_info.json").write_text(json.dumps(info))
-    for name in ("00000-of-00001.00000-of-00001", "00003-of-00007.00003-of-00007"):
+    for name in names:
         (tmp_path / name).write_text("x")
-    (tmp_path / "00003-of-00007.00003-of-00008").write_text("x")  # no template makes it
-    assert problems(tmp_path) == [("wrong-count", "train", "00003-of-00007.00003-of-00007")]
+    assert problems(tmp_path) == expected
 
 
 def test_files_of_another_size_than_the_metadata_says(toy: Path) -> None:
+    dataset = read_tfds_folder(toy)
+    sizes = sum(os.path.getsize(path) for path in toy.glob("toy-train*"))
+    for stated, wrong in ((None, 0), (0, 0), (sizes, 0), (sizes - 1, 1)):
+        splits = (replace(dataset.splits[0], num_bytes=stated), *dataset.splits[1:])
+        found = check_files(replace(dataset, splits=splits)).problems
+        assert [problem.kind for problem in found] == ["size"] * wrong
     first = toy / "toy-train.tfrecord-00000-of-00003"
     first.write_bytes(first.read_bytes() + b"x")
-    found = check_files(read_tfds_folder(toy))
-    (problem,) = found.problems
+    (problem,) = check_files(dataset).problems
     assert (problem.kind, problem.split, problem.filename) == ("size", "train", first.name)
-    sizes = sum(os.path.getsize(path) for path in toy.glob("toy-train*"))
     assert problem.text == (
-        f"the files of split 'train' have {sizes:,} bytes, and the metadata says {sizes - 1:,}: "
-        f"{sizes - 1 - 16 * 8:,} of examples and 16 for each"
+        f"the files of split 'train' have {sizes + 1:,} bytes, and the metadata says {sizes:,}: "
+        f"{sizes - 16 * 8:,} of examples and 16 for each"
     )
 
 
-def test_a_size_that_is_not_known_or_that_of_the_files_is_no_problem(toy: Path) -> None:
-    dataset = read_tfds_folder(toy)
-    sizes = sum(os.path.getsize(path) for path in toy.glob("toy-train*"))
-    for stated in (None, 0, sizes):
-        splits = (replace(dataset.splits[0], num_bytes=stated), *dataset.splits[1:])
-        assert check_files(replace(dataset, splits=splits)).problems == ()
-    splits = (replace(dataset.splits[0], num_bytes=sizes - 1), *dataset.splits[1:])
-    assert [p.kind for p in check_files(replace(dataset, splits=splits)).problems] == ["size"]
+def test_files_that_were_counted_are_those_that_were_chosen(toy: Path) -> None:
+    pattern = read_dataset([toy / "toy-train.tfrecord-*"], env={}, cwd=toy)
+    layout = replace(pattern, origin=COUNTED_LAYOUT)
+    (toy / "toy-test.tfrecord-00000-of-00001").touch()
+    assert check_files(pattern).problems == ()
+    grown = toy / pattern.splits[0].filename(0)
+    grown.write_bytes(grown.read_bytes() * 2)
+    (problem,) = check_files(layout).problems
+    size = sum(size or 0 for size in pattern.splits[0].shard_bytes or ())
+    assert problem.text == (
+        f"the files of split 'train' have {size + grown.stat().st_size // 2:,} bytes, and had "
+        f"{size:,} when they were counted"
+    )
+    grown.unlink()
+    (problem,) = check_files(layout).problems
+    assert problem.kind == "missing"
+
+
+@pytest.mark.parametrize("remote", [True, False])
+def test_a_remote_folder_that_cannot_be_listed_is_said(
+    remote: bool, toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(folder: object) -> object:
+        raise DatasetError("no answer")
+
+    monkeypatch.setattr(files_on_disk, "files_in", refused)
+    if remote:
+        monkeypatch.setattr(files_on_disk, "path_of", lambda text: RemotePath(f"gs://b{text}"))
+    found = check_files(read_tfds_folder(toy))
+    assert (found.present, found.unlisted) == (False, "no answer" if remote else None)
+    assert set(found.shard_bytes["train"]) == {None}
 
 
 def test_what_the_writer_of_tfds_says_is_the_size_of_all_examples(tmp_path: Path) -> None:
+    import tensorflow_datasets as tfds
     from tensorflow_datasets.core import example_serializer, file_adapters, naming, writer
     from tensorflow_datasets.core.utils import shard_utils
 
-    features = tfds_features()
+    features = tfds.features.FeaturesDict({"text": tfds.features.Text()})
     template = naming.ShardedFileTemplate(
         data_dir=tmp_path, dataset_name="toy", split="train", filetype_suffix="tfrecord"
     )
@@ -254,7 +240,53 @@ def test_what_the_writer_of_tfds_says_is_the_size_of_all_examples(tmp_path: Path
     assert sum(found_size or 0 for found_size in found.shard_bytes["train"]) == size + 16 * 200
 
 
-def tfds_features() -> Any:
-    import tensorflow_datasets as tfds
+# Metadata alone: no file is here, or others lie in their place.
 
-    return tfds.features.FeaturesDict({"text": tfds.features.Text()})
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    return build_dataset(tmp_path, splits={"train": [3, 0, 5], "test": [2]}, with_files=False)
+
+
+def test_a_dataset_without_files_here_has_no_problems_until_look_alikes_are(bare: Path) -> None:
+    mnist = catalog_dataset("mnist")
+    (bare / "other-train.tfrecord-00000-of-00001").touch()
+    for dataset in (mnist, read_tfds_folder(bare)):
+        assert dataset is not None
+        found = check_files(dataset)
+        assert (found.present, found.problems) == (False, ())
+        assert with_disk_bytes(dataset) is dataset
+    (bare / "toy-train.tfrecord-00000-of-00004").touch()
+    found = check_files(read_tfds_folder(bare))
+    assert not found.present
+    assert [(problem.kind, problem.split) for problem in found.problems] == [
+        ("missing", "train"),
+        ("missing", "test"),
+        ("extra", None),
+        ("wrong-count", "train"),
+    ]
+
+
+def test_shards_none_of_which_is_here_are_one_finding(bare: Path) -> None:
+    dataset = read_tfds_folder(bare)
+    train = dataset.split("train")
+    reason = "no file of split 'train' is here: 2 files are missing, of which this is the first"
+    expected = FileFinding(
+        filename="toy-train.tfrecord-00000-of-00003",
+        expected=8,
+        found=None,
+        reason=reason,
+        kind="missing",
+        split="train",
+        num_files=2,
+    )
+    assert none_here(dataset, train, [0, 2]) == expected
+    assert none_here(dataset, dataset.split("test"), [0]).reason == "missing"
+    (bare / "toy-train.tfrecord-00000-of-00004").touch()
+    alike = "; in their place: 'toy-train.tfrecord-00000-of-00004'"
+    assert none_here(dataset, train, [2]).reason == f"missing{alike}"
+    (bare / "toy-train.tfrecord-00001-of-00004").touch()
+    more = " and 1 more that look alike"
+    assert none_here(dataset, train, [0, 2]).reason == f"{reason}{alike}{more}"
+    assert none_here(dataset, dataset.split("test"), [0]).reason == "missing"
+    assert len(files_of_another_count(dataset)) == 2

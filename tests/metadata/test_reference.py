@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.dataset.dataset import Dataset
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.metadata.project_file import Project, find_project
 from shardctl.metadata.reference import (
     ChosenDataset,
     Fallback,
     choose_dataset,
+    merge_datasets,
     read_dataset,
     refs_found_again,
 )
-from shardctl.metadata.tfds_metadata import dataset_in
-from shardctl.stores.remote_path import RemotePath
-from tests.cases import FUZZ, check_cases
+from tests.cases import FUZZ, check_cases, some
 from tests.remote_copies import in_memory
-from tests.strategies import error_line
+from tests.strategies import error_line, shard_lengths, split_names, templates
 from tests.tfds_datasets import build_dataset
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home folder whose data dir holds toy 1.0.0, 1.2.0 and 1.10.0, and other/plain."""
     root = tmp_path / "home" / "tensorflow_datasets"
     for version in ("1.0.0", "1.2.0", "1.10.0"):
         build_dataset(root, version=version, with_files=False)
@@ -50,9 +50,7 @@ def choose(
 
 
 def refusal(*refs: str, home: Path, cwd: Path | None = None, **env: str) -> str:
-    line = error_line(lambda: read(*refs, home=home, cwd=cwd, **env))
-    assert line is not None
-    return line
+    return some(error_line(lambda: read(*refs, home=home, cwd=cwd, **env)))
 
 
 REFS = ["toy", "Toy", "toy/a", "toy/b", "toy/c", "toy:1.0.0", "toy:1.*.*", "toy:*.*.*"]
@@ -117,7 +115,6 @@ class TestNames:
         assert read("other", home=home).title == "other/plain:1.0.0"
 
     def test_names_are_found_as_tfds_finds_them(self, tmp_path: Path) -> None:
-        """Against builder_from_files, in data dirs of every mix of configs and versions."""
         check_cases(prepared_names, name_check(tmp_path), 15)
 
     @pytest.mark.fuzz
@@ -154,7 +151,6 @@ def name_check(tmp_path: Path) -> Any:
     roots = itertools.count()
 
     def check(case: tuple[list[tuple[str | None, str]], str | None, str]) -> None:
-        """Case: the (config, version) prepared, the default config written down, the name."""
         import tensorflow_datasets as tfds
 
         prepared, default, ref = case
@@ -211,10 +207,7 @@ class TestPaths:
             ("no://bucket/toy", "nobody knows the scheme no://; there are gs, s3, hf, http, https"),
             ("memory://bucket/toy", "no file or folder 'memory://bucket/toy'"),
             ("memory://bucket/toy.yaml", "cannot read 'memory://bucket/toy.yaml': no such file"),
-            (
-                "gs:/bucket/toy",
-                "no file or folder 'gs:/bucket/toy'; a URL has two slashes",
-            ),
+            ("gs:/bucket/toy", "no file or folder 'gs:/bucket/toy'; a URL has two slashes"),
             ("x/toy-train.tfrecord@1024", "x/toy-train.tfrecord@1024'; there is no folder"),
             ("x/toy-train.tfrecord@*", "no file matches"),
             ("x/*.tfrecord*", "no file matches"),
@@ -267,8 +260,6 @@ class TestPaths:
 
 
 class TestRemote:
-    """What lies behind a URL is read as its copy on a disk is."""
-
     def test_a_folder_is_one_dataset_with_the_fingerprint_of_its_copy(
         self, home: Path, tmp_path: Path
     ) -> None:
@@ -285,12 +276,6 @@ class TestRemote:
                 f"{there}/toy/1.0.0",
                 "toy-train.tfrecord-00000-of-00003",
             )
-
-    def test_several_versions_below_are_the_choices(self, home: Path) -> None:
-        there = in_memory(home / "tensorflow_datasets")
-        said = f"'{there}/toy' holds 3 datasets; choose one: 1.0.0, 1.10.0, 1.2.0"
-        assert said in refusal(f"{there}/toy", home=home)
-        assert "choose one: other/plain/1.0.0, toy/1.0.0" in refusal(there, home=home)
 
     def test_a_name_is_looked_up_in_a_remote_data_dir_as_in_a_local_one(
         self, home: Path, tmp_path: Path
@@ -311,50 +296,6 @@ class TestRemote:
 
         for ref in REFS:
             assert answer(ref, there) == answer(ref, str(root))
-
-    def test_the_default_config_is_that_of_the_metadata(self, home: Path, tmp_path: Path) -> None:
-        for config in ("a", "b"):
-            build_dataset(tmp_path / "root", config=config, with_files=False)
-        settings = tmp_path / "root" / "toy" / ".config"
-        settings.mkdir()
-        (settings / "metadata.json").write_text('{"default_config_name": "b"}')
-        there = in_memory(tmp_path / "root")
-        assert read("toy", home=tmp_path, TFDS_DATA_DIR=there).title == "toy/b:1.0.0"
-
-    def test_environment_project_and_folders_may_name_urls(
-        self, home: Path, tmp_path: Path
-    ) -> None:
-        build_dataset(tmp_path / "tfds", with_files=False)
-        there = in_memory(tmp_path / "tfds")
-        chosen = choose(home=home, SHARDCTL_DATASET=f"{there}/toy")
-        assert (chosen.dataset.data_dir, chosen.by) == (f"{there}/toy/1.0.0", "environment")
-        project = tmp_path / "project"
-        project.mkdir()
-        (project / "shardctl.yaml").write_text(f"data_dir: {there}\ndataset: toy\n")
-        chosen = choose(home=tmp_path, cwd=project)
-        assert (chosen.dataset.data_dir, chosen.by) == (f"{there}/toy/1.0.0", "file")
-        (project / "shardctl.yaml").write_text(f"dataset: {there}/toy\n")
-        assert choose(home=tmp_path, cwd=project).refs == (f"{there}/toy",)
-
-    def test_local_and_remote_folders_are_read_as_one(self, home: Path, tmp_path: Path) -> None:
-        here = build_dataset(tmp_path / "tfds", with_files=False)
-        there = f"{in_memory(tmp_path / 'tfds')}/toy/1.0.0"
-        found = read(there, str(here), there, home=home)
-        assert [part.data_dir for part in found.splits[0].files] == [there, str(here)]
-        twice = read(str(here), str(tmp_path / "tfds/toy"), home=home)
-        assert found.fingerprint == twice.fingerprint
-
-    def test_metadata_of_hugging_face_is_none_of_tfds(self, home: Path, tmp_path: Path) -> None:
-        datasets = pytest.importorskip("datasets")
-        folder = tmp_path / "saved"
-        datasets.Dataset.from_dict({"x": list(range(7))}).save_to_disk(str(folder))
-        there = in_memory(folder)
-        found, local = read(there, home=home), read(str(folder), home=home)
-        assert found.fingerprint == local.fingerprint
-        assert found.splits[0].shard_lengths == (7,)
-        assert found.data_dir == there
-        with pytest.raises(DatasetError, match="is that of Hugging Face Datasets, not of TFDS"):
-            dataset_in(RemotePath(there))
 
     def test_the_data_of_a_remote_layout_file_lie_where_it_says(self, tmp_path: Path) -> None:
         (tmp_path / "bucket").mkdir()
@@ -407,36 +348,6 @@ def ref_check(home: Path) -> Any:
     return check
 
 
-class TestSeveral:
-    def test_the_first_one_gives_name_version_and_folder(self, home: Path, tmp_path: Path) -> None:
-        build_dataset(tmp_path, name="second", splits={"train": [7], "new": [1]}, with_files=False)
-        dataset = read("toy:1.2.0", str(tmp_path / "second"), home=home)
-        assert (dataset.name, dataset.version) == ("toy", "1.2.0")
-        assert dataset.title == "toy:1.2.0 + second:1.0.0"
-        assert dataset.data_dir == str(home / "tensorflow_datasets" / "toy" / "1.2.0")
-        assert dataset.split("train").shard_lengths == (3, 0, 5, 7)
-        assert dataset.split("train").location(3)[0] == str(tmp_path / "second" / "1.0.0")
-        assert [split.name for split in dataset.splits] == ["train", "new"]
-
-    def test_the_same_reference_twice_is_read_once(self, home: Path) -> None:
-        """`builder_from_directories` keys its folders by their text."""
-        assert read("toy", "toy", home=home) == read("toy", home=home)
-
-    def test_two_file_formats_are_refused(self, home: Path, tmp_path: Path) -> None:
-        build_dataset(tmp_path, name="second", file_format="parquet", with_files=False)
-        line = refusal("toy", str(tmp_path / "second"), home=home)
-        assert "datasets read as one must have one file format" in line
-
-    def test_unknown_sizes_stay_unknown_and_known_ones_add_up(
-        self, home: Path, tmp_path: Path
-    ) -> None:
-        (tmp_path / "a.yaml").write_text("splits: {train: {shard_lengths: [1]}}")
-        (tmp_path / "b.yaml").write_text("splits: {train: {shard_lengths: [1], num_bytes: 5}}")
-        for refs, num_bytes in ((["a.yaml", "a.yaml"], None), (["a.yaml", "b.yaml"], 5)):
-            found = read(*refs, home=home, cwd=tmp_path)
-            assert found.split("train").num_bytes == num_bytes
-
-
 class TestChoice:
     def test_each_source_wins_over_the_next(self, home: Path, tmp_path: Path) -> None:
         work = build_dataset(tmp_path, name="folder", with_files=False)
@@ -444,9 +355,9 @@ class TestChoice:
         config.write_text("dataset: toy:1.2.0")
         ref = "other/plain"
         chosen = choose("toy", home=home, cwd=work, SHARDCTL_DATASET=ref)
-        assert chosen.dataset.title == "toy:1.10.0"
+        assert (chosen.dataset.title, chosen.note, chosen.by) == ("toy:1.10.0", None, "option")
         chosen = choose(home=home, cwd=work, SHARDCTL_DATASET=ref)
-        assert chosen.dataset.title == "other/plain:1.0.0"
+        assert (chosen.dataset.title, chosen.by) == ("other/plain:1.0.0", "environment")
         assert choose(home=home, cwd=work).dataset.title == "toy:1.2.0"
         config.unlink()
         assert choose(home=home, cwd=work, SHARDCTL_DATASET="").dataset.title == "folder:1.0.0"
@@ -455,10 +366,6 @@ class TestChoice:
         assert chosen.note == (
             "no dataset chosen: using the built-in imagenet2012 layout; choose one with --dataset"
         )
-
-    def test_only_the_default_has_a_note(self, home: Path) -> None:
-        assert choose("toy", home=home).note is None
-        assert choose(home=home, SHARDCTL_DATASET="toy").note is None
 
     def test_paths_in_a_config_start_from_its_folder(self, home: Path, tmp_path: Path) -> None:
         project = tmp_path / "project"
@@ -485,12 +392,10 @@ class TestChoice:
         assert title(project=there) == ("other/plain:1.0.0", None)
 
     def test_errors_say_where_the_reference_came_from(self, home: Path, tmp_path: Path) -> None:
-        line = error_line(lambda: choose(home=home, SHARDCTL_DATASET="nix"))
-        assert line is not None
+        line = some(error_line(lambda: choose(home=home, SHARDCTL_DATASET="nix")))
         assert line.startswith("SHARDCTL_DATASET: no dataset 'nix'")
         (tmp_path / "shardctl.yaml").write_text("dataset: nix")
-        line = error_line(lambda: choose(home=home, cwd=tmp_path))
-        assert line is not None
+        line = some(error_line(lambda: choose(home=home, cwd=tmp_path)))
         assert line.startswith(f"{tmp_path}/shardctl.yaml: no dataset 'nix'")
 
 
@@ -517,3 +422,124 @@ def test_references_are_kept_as_another_machine_finds_them(
     build_dataset(tmp_path / "a", name="toy", with_files=False)
     (tmp_path / "x.yaml").write_text("splits: {train: {shard_lengths: [1]}}")
     assert refs_found_again(refs, cwd=tmp_path, folder=Path(folder)) == kept
+
+
+# Several datasets read as one.
+
+
+def split(name: str, folder: str, *lengths: int, num_bytes: int | None = None) -> Split:
+    return Split(
+        name=name,
+        shard_lengths=lengths,
+        files=(ShardFiles(data_dir=folder, pattern=f"d-{name}-\0", num_shards=len(lengths)),),
+        num_bytes=num_bytes,
+    )
+
+
+MON = Dataset(
+    name="mon", version="1.0.0", splits=(split("train", "/mon", 3, 0), split("test", "/mon", 1))
+)
+TUE = Dataset(
+    name="tue", version="2.0.0", splits=(split("extra", "/tue", 2), split("train", "/tue", 5))
+)
+
+
+def test_splits_of_one_name_join_where_they_first_appear() -> None:
+    both = merge_datasets([MON, TUE])
+    assert [(s.name, s.shard_lengths) for s in both.splits] == [
+        ("train", (3, 0, 5)),
+        ("test", (1,)),
+        ("extra", (2,)),
+    ]
+    train = both.split("train")
+    assert [train.location(shard) for shard in range(3)] == [
+        ("/mon", "d-train-00000"),
+        ("/mon", "d-train-00001"),
+        ("/tue", "d-train-00000"),
+    ]
+
+
+def test_the_first_dataset_gives_the_name_the_version_and_the_order() -> None:
+    assert merge_datasets([MON, TUE]).version == "1.0.0"
+    assert merge_datasets([MON, TUE]).title == "mon:1.0.0 + tue:2.0.0"
+    assert merge_datasets([MON, MON]).title == "mon:1.0.0"
+    ordered = replace(TUE, ordered=True)
+    assert merge_datasets([ordered, MON]).ordered
+    assert not merge_datasets([MON, ordered]).ordered
+
+
+@pytest.mark.parametrize(
+    ("sizes", "together"),
+    [((4, 5), 9), ((4, None), 4), ((None, 5), 5), ((None, None), None), ((0, 0), 0)],
+)
+def test_sizes_that_are_stated_add_up(sizes: tuple[int | None, ...], together: int | None) -> None:
+    parts = [
+        Dataset(name="d", splits=(split("train", f"/{i}", 1, num_bytes=size),))
+        for i, size in enumerate(sizes)
+    ]
+    assert merge_datasets(parts).splits[0].num_bytes == together
+
+
+@pytest.mark.parametrize(
+    ("other", "error"),
+    [
+        ({"file_format": "parquet"}, "'mon:1.0.0' is in tfrecord and 'tue:2.0.0' in parquet; "),
+        ({"compression": "GZIP"}, "'mon:1.0.0' and 'tue:2.0.0' have no compression and GZIP; "),
+    ],
+)
+def test_what_no_one_reader_reads_is_refused(other: dict[str, Any], error: str) -> None:
+    with pytest.raises(DatasetError, match=f"^{error}"):
+        merge_datasets([MON, TUE, replace(TUE, **other)])
+
+
+def test_the_same_reference_twice_is_read_once(home: Path) -> None:
+    # `builder_from_directories` keys its folders by their text.
+    assert read("toy", "toy", home=home) == read("toy", home=home)
+
+
+several_parts = st.lists(
+    st.tuples(st.dictionaries(split_names, shard_lengths(), min_size=1, max_size=3), templates),
+    min_size=1,
+    max_size=4,
+)
+
+
+def several_check(tmp_path: Path) -> Any:
+    roots = itertools.count()
+
+    def check(parts: list[tuple[dict[str, tuple[int, ...]], str | None]]) -> None:
+        import tensorflow_datasets as tfds
+
+        folders = [
+            build_dataset(
+                tmp_path / str(next(roots)), splits=splits, template=template, with_files=False
+            )
+            for splits, template in parts
+        ]
+        ours = read_dataset([str(folder) for folder in folders], env={}, cwd=tmp_path)
+        theirs = tfds.builder_from_directories([str(folder) for folder in folders]).info
+        assert {
+            split.name: (
+                list(split.shard_lengths),
+                split.num_bytes or 0,
+                [str(Path(*map(str, split.location(i)))) for i in range(split.num_shards)],
+            )
+            for split in ours.splits
+        } == {
+            name: (split.shard_lengths, int(split.num_bytes), [str(p) for p in split.filepaths])
+            for name, split in theirs.splits.items()
+        }
+        in_order = dict.fromkeys(name for splits, _ in parts for name in splits)
+        assert [split.name for split in ours.splits] == list(in_order)
+        assert (ours.name, ours.version) == (theirs.name, str(theirs.version))
+
+    return check
+
+
+def test_several_folders_read_as_tfds_reads_them(tmp_path: Path) -> None:
+    check_cases(several_parts, several_check(tmp_path), 15)
+
+
+@pytest.mark.fuzz
+def test_any_folders_read_as_tfds_reads_them(tmp_path: Path) -> None:
+    check_cases(several_parts, several_check(tmp_path), FUZZ // 4, fuzz=True)

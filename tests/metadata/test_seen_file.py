@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shardctl.errors import DatasetError, UsageError
 from shardctl.metadata.seen_file import read_kept, read_seen
 from shardctl.order.file_formats import resolved_spec
-from shardctl.verbs.resume.seen import codes_of
+from shardctl.verbs.resume.answer import codes_of
 from tests.cases import check_cases
 from tests.verbs.resume.resume_cases import TOY
 

@@ -56,10 +56,8 @@ class Mutant:
     path: Path
     number: int  # among the faults that the file can be given
     line: int
-    lines: range  # of the statement that it is in, without the statements inside that
     before: str
     after: str
-    at_import: bool  # it is outside of functions, so that importing the module runs it
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.before} -> {self.after}"
@@ -79,7 +77,6 @@ class _Fault:
     new: ast.AST
     plant: Callable[[], None]
     statement: ast.stmt
-    at_import: bool
 
 
 def chosen(rooms: Sequence[Path], count: int, seed: str) -> list[Mutant]:
@@ -102,10 +99,8 @@ def mutants(path: Path) -> list[Mutant]:
             path=path,
             number=number,
             line=fault.old.lineno if hasattr(fault.old, "lineno") else fault.statement.lineno,
-            lines=_own_lines(fault.statement),
             before=_text(fault.old),
             after=_text(fault.new),
-            at_import=fault.at_import,
         )
         for number, fault in enumerate(_faults(_parsed(path)))
     ]
@@ -113,12 +108,6 @@ def mutants(path: Path) -> list[Mutant]:
 
 def _parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
-
-
-def _own_lines(statement: ast.stmt) -> range:
-    body = getattr(statement, "body", None)
-    end = body[0].lineno if body else (statement.end_lineno or statement.lineno) + 1
-    return range(statement.lineno, max(end, statement.lineno + 1))
 
 
 def _text(node: ast.AST) -> str:
@@ -129,17 +118,15 @@ def _text(node: ast.AST) -> str:
 def _faults(tree: ast.Module) -> Iterator[_Fault]:
     bound: set[str] = set()
     for statement in tree.body:
-        yield from _of_statement(statement, tree, at_import=True, bound=bound)
+        yield from _of_statement(statement, tree, bound)
 
 
-def _of_statement(
-    statement: ast.stmt, parent: ast.AST, *, at_import: bool, bound: set[str]
-) -> Iterator[_Fault]:
+def _of_statement(statement: ast.stmt, parent: ast.AST, bound: set[str]) -> Iterator[_Fault]:
     """Yield the faults of a statement and of those in it; `bound` has the names known before."""
     if _is_left_alone(statement):
         return
     for new in _other_statements(statement, bound):
-        yield _Fault(statement, new, _replacement(parent, statement, new), statement, at_import)
+        yield _Fault(statement, new, _replacement(parent, statement, new), statement)
     inside: list[tuple[ast.stmt, ast.AST]] = []
     for field, value in ast.iter_fields(statement):
         if field in _LEFT_ALONE:
@@ -153,12 +140,12 @@ def _of_statement(
                 for old, around in _expressions(child, statement):
                     for other in _other_expressions(old, around):
                         plant = _replacement(around, old, other)
-                        yield _Fault(old, other, plant, statement, at_import)
+                        yield _Fault(old, other, plant, statement)
     own = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
     names = {arg.arg for arg in ast.walk(statement) if isinstance(arg, ast.arg)}
     names = names if own else {*bound}
     for child, above in inside:
-        yield from _of_statement(child, above, at_import=at_import and not own, bound=names)
+        yield from _of_statement(child, above, names)
     stored = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
     bound |= {node.id for node in stored if isinstance(node.ctx, ast.Store)}
 

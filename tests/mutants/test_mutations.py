@@ -1,13 +1,17 @@
-"""What a mutant is, and what is left alone."""
+"""What a mutant is, what is left alone, and which test notices it."""
 
 from __future__ import annotations
 
 import ast
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.mutants.mutations import chosen, mutants
+from tests.mutants.planted import environment
 
 
 def faults_of(tmp_path: Path, source: str) -> list[str]:
@@ -81,15 +85,7 @@ def test_a_fault_is_at_one_point_and_the_lines_stay(tmp_path: Path) -> None:
         assert changed.count("\n") == ast.unparse(ast.parse(source)).count("\n")
         assert ast.unparse(tree) != ast.unparse(ast.parse(source))
     of_test = next(one for one in found if one.before == "a > 1")
-    assert (of_test.line, of_test.lines, of_test.at_import) == (2, range(2, 4), False)
-
-
-def test_what_runs_at_import_is_told(tmp_path: Path) -> None:
-    source = "A = 1\ndef f(a=2):\n    return 3\nclass B:\n    c = 4\n    def g(self): 5\n"
-    faults_of(tmp_path, source)
-    kinds = {one.before: one.at_import for one in mutants(tmp_path / "toy.py")}
-    del kinds["return 3"]
-    assert kinds == {"1": True, "2": True, "3": False, "4": True, "5": False}
+    assert of_test.line == 2
 
 
 def test_mutants_are_the_same_for_a_seed_and_as_many_of_each_room(tmp_path: Path) -> None:
@@ -102,3 +98,45 @@ def test_mutants_are_the_same_for_a_seed_and_as_many_of_each_room(tmp_path: Path
     assert found == chosen(rooms, 31, "seed") != chosen(rooms, 31, "another")
     assert sorted([one.path.parent for one in found].count(room) for room in rooms) == [10, 10, 11]
     assert len(set(found)) == 31
+
+
+_TOY = """
+STEP = 2
+FIRST = [""][0]
+
+def stepped(number):
+    return number + STEP if number > 10 else max(number, 0, 0 + 0)
+"""
+_TESTS = """
+import subprocess, sys
+
+def test_below():
+    from toy import stepped
+    assert (stepped(-3), stepped(3)) == (0, 3)
+
+def test_above():
+    command = [sys.executable, "-c", "import toy; print(toy.stepped(10), toy.stepped(20))"]
+    assert subprocess.check_output(command, text=True) == "10 22\\n"
+"""
+
+
+@pytest.mark.slow
+def test_mutants_die_by_the_test_that_sees_them(tmp_path: Path) -> None:
+    for name, text in {"toy.py": _TOY, "test_toy.py": _TESTS, "pytest.ini": "[pytest]\n"}.items():
+        (tmp_path / name).write_text(text)
+    words = ["toy.py", "--count", "99", "--tests", "test_toy.py", "--json", "told"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.mutants", *words],
+        cwd=tmp_path,
+        env=environment(None),
+        capture_output=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (1, b"")
+    told = [json.loads(line) for line in (tmp_path / "told").read_text().splitlines()]
+    died = {f"{one['mutant']['before']} -> {one['mutant']['after']}": one["died"] for one in told}
+    below, above = "test_toy.py::test_below", "test_toy.py::test_above"
+    assert died["max -> min"] == died["0 -> 1"] == below  # of the index, at import, too
+    assert died["2 -> 3"] == died["number + STEP -> number - STEP"] == above  # in its child alone
+    assert died["number > 10 -> number >= 10"] == above
+    assert died["0 + 0 -> 0 - 0"] == ""

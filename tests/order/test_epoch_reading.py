@@ -25,7 +25,7 @@ from shardctl.spec.subsplit import resolve_subsplit
 from shardctl.tfdata.interleave import Interleave
 from shardctl.tfdata.shuffle_seeds import KernelSeeds
 from tests.oracles import interleave_by_hand
-from tests.tfdata.shuffle.shuffle_oracles import iterator_seeds
+from tests.tfdata.shuffle_oracles import iterator_seeds
 from tests.verbs.resume.resume_cases import dataset
 
 # What a host reads.

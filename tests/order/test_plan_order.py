@@ -32,8 +32,8 @@ from shardctl.spec.host import HOST_MODES, Host
 from shardctl.spec.subsplit import resolve_subsplit
 from shardctl.stages.pipelines import readers_of
 from shardctl.stages.text import parse_stages
+from shardctl.verbs.resume.answer import codes_of, resume_unseen_of
 from shardctl.verbs.resume.hosts import resume_on_hosts
-from shardctl.verbs.resume.seen import codes_of, resume_unseen_of
 from shardctl.verbs.snapshot.answer import snapshot
 from tests.cases import FUZZ, check_cases
 from tests.tfds_datasets import build_dataset

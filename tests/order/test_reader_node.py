@@ -22,9 +22,9 @@ from shardctl.order.reader_order import ReaderOrder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.subsplit import SplitRange
 from shardctl.tfdata.interleave import Interleave
-from shardctl.tfdata.seed_generator import ScriptSeeds
+from shardctl.tfdata.shuffle_seeds import ScriptSeeds
 from tests.cases import check_cases
-from tests.tfdata.shuffle.shuffle_oracles import iterator_seeds
+from tests.tfdata.shuffle_oracles import iterator_seeds
 from tests.tfds_datasets import build_dataset
 
 LENGTHS = (5, 0, 3, 11, 4, 1, 7)

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shardctl.errors import ShardctlError, UnpredictableOrderError
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.tfdata.shuffle_seeds import Loop
 from shardctl.verbs.inspect.answer import Inspection
-from tests.pipelines.kept_functions import functions_kept
 from tests.pipelines.random_pipelines import Habits, RandomPipeline, random_pipeline
 from tests.pipelines.real_pipelines import epochs_of_fit, one_pass, real_dataset
 from tests.pipelines.tfds_sources import Sources, name_of
@@ -44,8 +43,7 @@ class Case:
             tf.random.uniform([])  # takes a seed of those that the script has left
         # No function here branches on a tensor; to look for that took an eighth of the time.
         made = tf.autograph.experimental.do_not_convert(real_dataset)
-        with functions_kept():
-            return made(self.drawn.pipeline, sources.dataset, random.Random(self.seed))
+        return made(self.drawn.pipeline, sources.dataset, random.Random(self.seed))
 
     def passes(self, dataset: Any, count: int = NUM_PASSES) -> list[list[str]]:
         """Return the names of the examples that each pass hands out."""

@@ -13,27 +13,11 @@ from hypothesis import strategies as st
 
 from shardctl.errors import UnpredictableOrderError
 from shardctl.iteration.build import build, iteration_of_pass
-from shardctl.iteration.iteration import EVERYTHING, Iteration
-from shardctl.iteration.source import Source
-from shardctl.stages.stages import (
-    Batch,
-    Map,
-    Pipeline,
-    Read,
-    Repeat,
-    SampleFromDatasets,
-    Take,
-)
-from shardctl.tfdata.seed_generator import ScriptSeeds
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.iteration.iteration import EVERYTHING, Iteration, Source
+from shardctl.stages.stages import Batch, Map, Pipeline, Read, Repeat, SampleFromDatasets, Take
+from shardctl.tfdata.shuffle_seeds import Loop, ScriptSeeds
 from tests.cases import FUZZ, check_cases
-from tests.pipelines.random_pipelines import (
-    Element,
-    Habits,
-    RandomPipeline,
-    Sized,
-    random_pipeline,
-)
+from tests.pipelines.random_pipelines import Element, Habits, RandomPipeline, Sized, random_pipeline
 from tests.pipelines.real_pipelines import epochs_of_fit, one_pass, real_dataset
 
 NUM_PASSES = 3
@@ -147,10 +131,7 @@ def test_an_endless_repeat_that_ends_is_begun_anew_by_threads_that_read_on(tf: A
     In one such pipeline the second pass had 25 examples in most runs, and none in some.
     """
     mixture = SampleFromDatasets(
-        inputs=(
-            Pipeline(source=Read(spec="0:9")),
-            Pipeline(source=Read(spec="0:0")),
-        ),
+        inputs=(Pipeline(source=Read(spec="0:9")), Pipeline(source=Read(spec="0:0"))),
         weights=(0.7, 0.3),
         seed=1,
         stop_on_empty=True,

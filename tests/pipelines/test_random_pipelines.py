@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from shardctl.stages.stages import Pipeline, Range, Read, SampleFromDatasets
+from shardctl.stages.stages import Pipeline, Range, Read
 from shardctl.stages.text import document_of, parse_stages, pipeline_of, text_of
 from tests.cases import FUZZ, check_cases, counted
 from tests.pipelines.random_pipelines import (
@@ -108,13 +108,3 @@ def test_a_tuple_of_batches_is_another_order_than_a_batch_of_tuples(tf: Any) -> 
     batches = tf.data.Dataset.zip((ones.batch(2), tens.batch(2)))
     batch: Element = ("batch", "example", False)
     assert one_pass(batches, (batch, batch)) == [0, 1, 10, 11, 2, 3, 12, 13]
-
-
-def test_the_generator_draws_weights_of_every_kind() -> None:
-    sources = [
-        random_pipeline(random.Random(seed), range_source, Habits(mixtures=0.9)).pipeline.source
-        for seed in range(60)
-    ]
-    weights = [one.weights for one in sources if isinstance(one, SampleFromDatasets)]
-    assert None in weights
-    assert any(isinstance(one, tuple) for one in weights)

@@ -176,7 +176,5 @@ def name_of(text: str) -> Named:
         return Named(dataset=dataset, split=split, id=int(number))
     dataset, split, shard, index = found.groups()
     return Named(
-        dataset=dataset,
-        split=split,
-        id=sum(SPLITS[dataset][split][: int(shard)]) + int(index),
+        dataset=dataset, split=split, id=sum(SPLITS[dataset][split][: int(shard)]) + int(index)
     )

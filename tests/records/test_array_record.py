@@ -21,7 +21,6 @@ RECORDS = [bytes([index]) * (50 + index) for index in range(40)]
 
 @pytest.fixture(params=[1, 8])
 def path(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """A file in which so many records share a chunk."""
     from array_record.python.array_record_module import ArrayRecordWriter
 
     path = tmp_path / "records"
@@ -37,7 +36,6 @@ def read(path: Path, **options: Any) -> FileContents:
 
 
 def by_the_library(path: Path) -> list[bytes] | None:
-    """Return all records, None where the library refuses the file."""
     from array_record.python.array_record_module import ArrayRecordReader
 
     try:
@@ -67,11 +65,11 @@ def first_bad_by_the_library(path: Path) -> int:
 
 
 def test_a_sound_file(path: Path) -> None:
-    told: list[int] = []
-    found = read(path, told=told.append)
+    report: list[int] = []
+    found = read(path, report=report.append)
     size = path.stat().st_size
     assert (found.num_records, found.damage, found.checked) == (40, None, "checksums")
-    assert (found.num_bytes_read, sum(told)) == (size, size)
+    assert (found.num_bytes_read, sum(report)) == (size, size)
     counted = read(path, checksums=False)
     assert (counted.num_records, counted.checked, counted.num_bytes_read) == (40, "framing", 0)
 
@@ -158,10 +156,10 @@ def test_the_footer_of_a_file_far_away_is_fetched_alone(
     assert found.num_bytes_read <= source.num_bytes_read
     if count == 200_000:
         assert source.num_bytes_read < source.num_bytes / 2
-    told: list[int] = []
-    checked = ArrayRecord().count(far(path.read_bytes()), checksums=True, told=told.append)
+    report: list[int] = []
+    checked = ArrayRecord().count(far(path.read_bytes()), checksums=True, report=report.append)
     assert (checked.num_records, checked.damage, checked.checked) == (count, None, "checksums")
-    assert sum(told) == source.num_bytes
+    assert sum(report) == source.num_bytes
 
 
 def test_damage_of_a_file_far_away_is_that_of_one_near(path: Path, tmp_path: Path) -> None:

@@ -6,20 +6,20 @@ import io
 import random
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shardctl.errors import MissingDependencyError
+from shardctl.records.arrow import Parquet
 from shardctl.records.contents import FileContents
-from shardctl.records.parquet import Parquet, read_parquet
 from tests.byte_sources import far
 
 NUM_ROWS = 250
 
 
 def written(*, checksums: bool, group: int = 100) -> bytes:
-    """Return a file of rows such as TFDS writes: one column of bytes, a group for each batch."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -31,19 +31,23 @@ def written(*, checksums: bool, group: int = 100) -> bytes:
 
 
 def read(data: bytes, **options: Any) -> FileContents:
-    return read_parquet(io.BytesIO(data), num_bytes=len(data), **options)
+    return Parquet().count(far(data), **{"checksums": True, **options})
 
 
 @pytest.mark.parametrize("checksums", [True, False])
 def test_a_sound_file(checksums: bool) -> None:
-    told: list[int] = []
+    report: list[int] = []
     data = written(checksums=checksums)
-    found = read(data, told=told.append)
+    found = read(data, report=report.append)
     assert (found.num_records, found.damage) == (NUM_ROWS, None)
     assert found.checked == ("checksums" if checksums else "decoded")
-    assert (found.num_bytes_read, sum(told)) == (len(data), len(data))
+    assert (found.num_bytes_read, sum(report)) == (len(data), len(data))
     counted = read(data, checksums=False)
-    assert (counted.num_records, counted.checked, counted.num_bytes_read) == (250, "framing", 0)
+    assert (counted.num_records, counted.checked, counted.num_bytes_read) == (
+        250,
+        "framing",
+        len(data),
+    )
 
 
 def decoded(data: bytes) -> list[bytes] | None:
@@ -57,7 +61,6 @@ def decoded(data: bytes) -> list[bytes] | None:
 
 
 def contradicts_itself(data: bytes) -> bool:
-    """Return whether a footer says another number of rows than its groups, as pyarrow overlooks."""
     from pyarrow import parquet
 
     found = parquet.read_metadata(io.BytesIO(data))
@@ -102,14 +105,15 @@ def test_the_first_bad_row_and_where_its_group_begins() -> None:
 
 
 _READ_ALL_FLIPS = """
-import io, sys
-from shardctl.records.parquet import Parquet, read_parquet
+import sys
+from shardctl.records.arrow import Parquet
+from tests.byte_sources import far
 data = sys.stdin.buffer.read()
 for byte in range(len(data) - 360, len(data)):
     for mask in (1, 2, 4, 8, 32, 64, 96, 255):
         damaged = bytearray(data)
         damaged[byte] ^= mask
-        read_parquet(io.BytesIO(damaged), num_bytes=len(damaged))
+        Parquet().count(far(bytes(damaged)), checksums=True)
 """
 
 
@@ -121,7 +125,13 @@ def test_no_changed_byte_of_a_footer_ends_the_process() -> None:
     sink = io.BytesIO()
     parquet.write_table(pa.table({"data": [bytes([n]) * n for n in range(5)]}), sink)
     command = [sys.executable, "-c", _READ_ALL_FLIPS]
-    ran = subprocess.run(command, input=sink.getvalue(), capture_output=True, check=False)
+    ran = subprocess.run(
+        command,
+        input=sink.getvalue(),
+        capture_output=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
     assert (ran.returncode, ran.stderr) == (0, b"")
 
 
@@ -152,10 +162,10 @@ def test_the_footer_of_a_file_far_away_is_fetched_alone() -> None:
     table = pa.table({"data": [rng.randbytes(1000) for _ in range(5000)]})
     parquet.write_table(table, sink, compression="none", row_group_size=500)
     for content, expected in ((data, NUM_ROWS), (sink.getvalue(), 5000)):
-        source, told = far(content), list[int]()
-        found = Parquet().count(source, told=told.append)
+        source, report = far(content), list[int]()
+        found = Parquet().count(source, report=report.append)
         assert (found.num_records, found.damage) == (expected, None)
-        assert found.num_bytes_read == source.num_bytes_read == sum(told)
+        assert found.num_bytes_read == source.num_bytes_read == sum(report)
         assert found.num_bytes_read <= min(len(content), 256 << 10)
         checked = Parquet().count(far(content), checksums=True)
         assert (checked.num_records, checked.damage) == (expected, None)

@@ -1,18 +1,20 @@
-"""Whatever is in the place of a record file ends in an answer, at once."""
+"""One file of any format: counted, refused, or what is in its place."""
 
 from __future__ import annotations
 
 import gzip
 import os
+import random
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from shardctl.base.tfds_rules import FILE_FORMATS
 from shardctl.errors import DatasetError, MissingDependencyError
-from shardctl.records.contents import FileContents
+from shardctl.records.contents import Compression, FileContents, refused
 from shardctl.records.read_file import (
     FORMATS,
     count_file,
@@ -22,6 +24,8 @@ from shardctl.records.read_file import (
 )
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import store_of
+from tests.byte_sources import far, near
+from tests.cases import counted, some
 from tests.record_files import framed
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
 
@@ -78,8 +82,7 @@ def test_a_fifo_that_takes_the_place_of_a_file_is_not_waited_for(
     path.unlink()
     os.mkfifo(path)
     monkeypatch.setattr(os, "stat", lambda name: status)
-    damage = read_record_file(str(path), "tfrecord").damage
-    assert damage is not None
+    damage = some(read_record_file(str(path), "tfrecord").damage)
     assert damage.kind == "not-a-file"
 
 
@@ -88,8 +91,7 @@ def test_a_file_without_permission(tmp_path: Path) -> None:
     path = tmp_path / "records"
     path.write_bytes(framed(b"a"))
     path.chmod(0)
-    damage = read_record_file(str(path), "tfrecord").damage
-    assert damage is not None
+    damage = some(read_record_file(str(path), "tfrecord").damage)
     assert (damage.kind, damage.text) == ("unreadable", "Permission denied")
 
 
@@ -102,18 +104,14 @@ def test_a_file_that_the_system_cannot_open_or_read(
     path = tmp_path / "records"
     path.write_bytes(framed(b"a"))
     monkeypatch.setattr(os, "open", refuse)
-    damage = read_record_file(str(path), "tfrecord").damage
-    assert damage is not None
+    damage = some(read_record_file(str(path), "tfrecord").damage)
     assert (damage.kind, damage.text) == ("unreadable", "Input/output error")
-    damage = read_record_file("a\0b", "tfrecord").damage
-    assert damage is not None
+    damage = some(read_record_file("a\0b", "tfrecord").damage)
     assert damage.kind == "unreadable"
 
 
 def stored(path: Path) -> StoredFile:
-    found = store_of(str(path)).status(str(path))
-    assert found is not None
-    return found
+    return some(store_of(str(path)).status(str(path)))
 
 
 def test_a_file_that_changed_since_it_was_listed_is_not_counted(tmp_path: Path) -> None:
@@ -129,12 +127,10 @@ def test_a_file_that_changed_since_it_was_listed_is_not_counted(tmp_path: Path) 
         assert found.damage.kind == "unreadable"
         assert found.damage.text.endswith("changed while it was read")
     path.unlink()
-    damage = count_file(listed, "tfrecord").damage
-    assert damage is not None
+    damage = some(count_file(listed, "tfrecord").damage)
     assert damage.kind == "missing"
     os.mkfifo(path)
-    damage = count_file(listed, "tfrecord").damage
-    assert damage is not None
+    damage = some(count_file(listed, "tfrecord").damage)
     assert (damage.kind, damage.text) == ("not-a-file", "a FIFO or a device, not a file")
 
 
@@ -142,12 +138,12 @@ def test_what_ends_the_reading_is_passed_on(tmp_path: Path) -> None:
     class EndedError(Exception):
         pass
 
-    def told(count: int) -> None:
+    def report(count: int) -> None:
         raise EndedError
 
     (tmp_path / "records").write_bytes(framed(b"a"))
     with pytest.raises(EndedError):
-        count_file(stored(tmp_path / "records"), "tfrecord", told=told)
+        count_file(stored(tmp_path / "records"), "tfrecord", report=report)
 
 
 def test_what_a_format_did_not_expect_is_damage(
@@ -158,8 +154,7 @@ def test_what_a_format_did_not_expect_is_damage(
 
     monkeypatch.setattr(FORMATS["tfrecord"], "count", fail)
     (tmp_path / "records").write_bytes(framed(b"a"))
-    damage = count_file(stored(tmp_path / "records"), "tfrecord").damage
-    assert damage is not None
+    damage = some(count_file(stored(tmp_path / "records"), "tfrecord").damage)
     assert damage.kind == "unreadable"
     assert damage.text.startswith("the library")
     assert "\n" not in damage.text
@@ -221,6 +216,70 @@ def test_the_way_out_of_a_failure_is_said_to_its_end(
 
     monkeypatch.setattr(FORMATS["tfrecord"], "count", refused)
     (tmp_path / "a").write_bytes(b"a")
-    damage = read_record_file(str(tmp_path / "a"), "tfrecord").damage
-    assert damage is not None
+    damage = some(read_record_file(str(tmp_path / "a"), "tfrecord").damage)
     assert damage.text == said
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_any_bytes_have_an_answer(name: str, tmp_path: Any) -> None:
+    rng, counter = random.Random(18), FORMATS[name]
+    beginnings = [b"", b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff", framed(b"a"), b"\x1f\x8b\x08"]
+    beginnings += [b"\x28\xb5\x2f\xfd", b"BZh91AY&SY", bytes(512), b"\3\0\0\0\x40\0\0\0"]
+    for _ in counted(range(60)):
+        data = rng.choice(beginnings) + rng.randbytes(rng.choice([0, 5, 600, 70_000]))
+        data += rng.choice([b"", b"PAR1", b"ARROW1"])
+        (tmp_path / "a").write_bytes(data)
+        for source in (near(data), far(data)):
+            if source.local_path is not None:
+                source.local_path = str(tmp_path / "a")
+            found = counter.count(source)
+            assert found.num_bytes == len(data)
+            assert found.damage is not None or found.num_records is not None
+            assert found.num_bytes_read <= len(data)
+        assert counter.is_of(data[:4096]) in (True, False, None)
+
+
+def test_what_begins_as_one_format_is_of_no_other() -> None:
+    heads = {
+        "tfrecord": framed(b"abc" * 50),
+        "parquet": b"PAR1" + bytes(100),
+        "arrow": b"ARROW1\0\0" + bytes(100),
+        "array_record": bytes.fromhex("83af70d10d884a3f") + bytes(8) + b"\x40" + bytes(70),
+    }
+    for name, head in heads.items():
+        found = {other for other, counter in FORMATS.items() if counter.is_of(head)}
+        assert found == {name}
+
+
+@pytest.mark.parametrize(
+    ("found", "text"), [(1, "holds 1 example, not 3"), (0, "holds 0 examples, not 3")]
+)
+def test_another_number_is_a_finding(found: int, text: str) -> None:
+    finding = some(FileContents(num_records=found).finding("f", 3, "train"))
+    assert (finding.kind, finding.expected, finding.found) == ("count", 3, found)
+    assert (finding.split, finding.reason) == ("train", text)
+
+
+@pytest.mark.parametrize(
+    ("packed", "read_as", "text"),
+    [
+        ("GZIP", None, "compressed with GZIP; TFDS reads TFRecord files as they are"),
+        ("GZIP", "ZLIB", "compressed with GZIP; the dataset's files with ZLIB"),
+        (None, "GZIP", "not compressed; the dataset's files are read with GZIP"),
+    ],
+)
+def test_a_file_of_another_compression_cannot_be_read(
+    packed: Compression | None, read_as: str | None, text: str
+) -> None:
+    finding = some(
+        FileContents(num_records=3, compression=packed).finding("f", 3, "train", read_as)
+    )
+    assert (finding.kind, finding.reason, finding.found) == ("compressed", text, 3)
+    assert (finding.record, finding.byte) == (0, 0)
+
+
+def test_what_a_library_says_is_one_safe_line() -> None:
+    error = ValueError("bad \x1b[31m magic\nat line 3")
+    assert refused(error, record=4).text == "record 4: bad \\x1b[31m magic"
+    assert refused(ValueError("")).text == "it cannot be read"
+    assert refused(ValueError("too small"), empty=True).text == "the file is empty"

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import strategies as st
 
 from shardctl.errors import UsageError
-from shardctl.files.yaml_text import parse_yaml
+from shardctl.files.parse import parse_yaml
 from shardctl.metadata.names import catalog_datasets, catalog_names
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages import stages as ast
@@ -297,7 +297,10 @@ def test_what_is_written_is_read_back_of_many() -> None:
         ("zip()", "zip: inputs is needed"),
         ("sample_from_datasets([a, b], weights=[1])", "1 weight of 2 inputs: one each is needed"),
         ("sample_from_datasets([a], weights=[-1])", "weights of 0 or more are needed"),
-        ("choose_from_datasets(datasets=3)", "a list is needed, as [train | repeat, test | repeat]"),
+        (
+            "choose_from_datasets(datasets=3)",
+            "a list is needed, as [train | repeat, test | repeat]",
+        ),
         ("concatenate(['a'])", "a whole number is needed"),
         ("read(split=|)", "a spec is needed, as train[:50%]"),
         ("repeat | shuffle(-2)", "shuffle: buffer=-2 (the whole dataset) of what repeats without"),

@@ -9,15 +9,8 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import DatasetError, NotThereError
-from shardctl.stores.anywhere import (
-    answers,
-    files_in,
-    is_file,
-    is_folder,
-    read_file,
-    subfolders,
-)
-from shardctl.stores.remote_path import AnyPath, RemotePath, name_of
+from shardctl.stores.paths import AnyPath, RemotePath, name_of
+from shardctl.stores.stores import answers, files_in, is_file, is_folder, read_file, subfolders
 from tests.remote_copies import in_memory
 
 

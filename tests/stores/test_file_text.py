@@ -10,14 +10,9 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import DatasetError, NotThereError
-from shardctl.stores.file_text import (
-    absolute,
-    decode,
-    os_reason,
-    read_file,
-    subfolder_names,
-    working_folder,
-)
+from shardctl.files.parse import decode
+from shardctl.stores.paths import absolute, working_folder
+from shardctl.stores.stores import os_reason, read_file, subfolders
 from tests.strategies import error_line
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes, links and permissions")
@@ -77,16 +72,16 @@ def test_folders_in_a_folder_are_listed_in_order_without_hidden_ones(tmp_path: P
     (tmp_path / "link").symlink_to(tmp_path / "a")
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
     (tmp_path / "dangling").symlink_to(tmp_path / "gone")
-    assert subfolder_names(tmp_path) == ["10", "9", "a", "b", "link"]
-    assert subfolder_names(tmp_path / "a") == []
+    assert subfolders(tmp_path) == ["10", "9", "a", "b", "link"]
+    assert subfolders(tmp_path / "a") == []
 
 
 def test_a_folder_that_cannot_be_listed_says_why(tmp_path: Path) -> None:
     gone, file = tmp_path / "gone", tmp_path / "file"
     file.touch()
-    assert error_line(lambda: subfolder_names(gone)) == f"cannot read '{gone}': no such folder"
-    assert error_line(lambda: subfolder_names(file)) == f"cannot read '{file}': not a directory"
-    assert "no path holds a NUL" in str(error_line(lambda: subfolder_names(Path("a\0b"))))
+    assert error_line(lambda: subfolders(gone)) == f"cannot read '{gone}': no such folder"
+    assert error_line(lambda: subfolders(file)) == f"cannot read '{file}': not a directory"
+    assert "no path holds a NUL" in str(error_line(lambda: subfolders(Path("a\0b"))))
 
 
 @pytest.mark.parametrize(

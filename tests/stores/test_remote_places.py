@@ -208,7 +208,7 @@ _STALLED = """
 import os, signal, sys, threading
 from shardctl.stores.concurrently import concurrently
 from shardctl.stores.stores import store_of
-from shardctl.stores.store import StoredFile
+from shardctl.stores.stores import StoredFile
 path = sys.argv[1]
 file = StoredFile(path=path, num_bytes=10_000_000)
 store = store_of(path)

@@ -8,8 +8,9 @@ import pytest
 
 from shardctl.stores.fsspec_store import FsspecStore
 from shardctl.stores.ranges import RemoteSource
+from shardctl.stores.remote import PublicStore
 from shardctl.stores.store import ByteSource, Store, StoredFile
-from shardctl.stores.stores import LocalSource, LocalStore, PublicStore
+from shardctl.stores.stores import LocalSource, LocalStore
 from shardctl.stores.web_server import WebServerStore
 
 

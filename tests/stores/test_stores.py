@@ -9,8 +9,9 @@ import pytest
 
 from shardctl.errors import DatasetError, MissingDependencyError
 from shardctl.stores.fsspec_store import FsspecStore
-from shardctl.stores.remote_path import RemotePath
-from shardctl.stores.stores import LocalStore, PublicStore, is_remote, store_of
+from shardctl.stores.paths import RemotePath, is_remote
+from shardctl.stores.remote import PublicStore
+from shardctl.stores.stores import LocalStore, store_of
 from shardctl.stores.web_server import WebServerStore
 
 
@@ -65,7 +66,7 @@ def test_a_missing_package_says_which_extra_has_it(module: str, path: str, extra
     code = f"""
 import sys; sys.modules[{module!r}] = None
 from shardctl.errors import DatasetError, MissingDependencyError
-from shardctl.stores.remote_path import RemotePath
+from shardctl.stores.paths import RemotePath
 from shardctl.stores.stores import store_of
 try: store_of({path!r}).status({path!r})
 except MissingDependencyError as error: print(error)
@@ -78,7 +79,7 @@ except MissingDependencyError as error: print(error)
 def test_local_paths_import_nothing_of_networks() -> None:
     code = """
 import sys
-from shardctl.stores.remote_path import RemotePath
+from shardctl.stores.paths import RemotePath
 from shardctl.stores.stores import is_remote, store_of
 assert list(store_of("/").scan("/proc/self/net")) is not None and not is_remote("/data")
 names = ("fsspec", "requests", "urllib3", "asyncio", "s3fs")
@@ -96,7 +97,7 @@ import sys
 import shardctl
 shardctl.plan("imagenet2012")
 far = ("fsspec", "sqlite3", "queue", "multiprocessing")
-rooms = ("shardctl.stores.f", "shardctl.stores.ranges", "shardctl.metadata.index.n")
+rooms = ("shardctl.stores.f", "shardctl.stores.r", "shardctl.metadata.index.n")
 print([name for name in sys.modules if name in far or name.startswith(rooms)])
 """
     done = run_python(code)

@@ -12,9 +12,7 @@ import shardctl.tfds
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import DatasetError
 from shardctl.tfds.builder_layout import dataset_of, in_order_of
-from tests.order.toy_pipelines import (
-    Toys,
-)
+from tests.order.toy_pipelines import Toys
 from tests.tfds_datasets import build_dataset
 
 
@@ -30,26 +28,7 @@ def test_the_layout_of_a_builder_is_that_of_its_metadata(toys: Toys) -> None:
             assert (one.files, one.shard_lengths) == (split.files, split.shard_lengths), name
 
 
-def test_several_folders_are_parts_of_a_split(tmp_path: Path) -> None:
-    import tensorflow_datasets as tfds
-
-    folders = [
-        build_dataset(tmp_path / day, splits={"train": lengths}, with_files=False)
-        for day, lengths in (("mon", [3, 0]), ("tue", [5]))
-    ]
-    found = dataset_of(tfds.builder_from_directories([str(folder) for folder in folders]))
-    (train,) = found.splits
-    assert train.shard_lengths == (3, 0, 5)
-    assert [train.location(shard)[0] for shard in range(3)] == [
-        str(folders[0]),
-        str(folders[0]),
-        str(folders[1]),
-    ]
-
-
-def test_a_config_and_a_size_are_those_of_the_builder(tmp_path: Path) -> None:
-    import tensorflow_datasets as tfds
-
+def test_a_config_and_a_size_are_those_of_the_builder(tfds: Any, tmp_path: Path) -> None:
     folder = build_dataset(tmp_path, config="small", splits={"train": [0]}, with_files=False)
     found = dataset_of(tfds.builder_from_directory(str(folder)))
     assert (found.title, found.origin) == ("toy/small:1.0.0", "builder")
@@ -86,10 +65,13 @@ def test_splits_are_in_an_order_that_is_named_the_others_behind(
 
 @pytest.mark.parametrize("place", ["gcs", pytest.param("s3", marks=pytest.mark.slow)])
 def test_tfds_finds_the_same_dataset_in_a_bucket(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str
+    tfds: Any,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    place: str,
 ) -> None:
     """TFDS reads the metadata there with fsspec; tf.data has no way to these servers."""
-    import tensorflow_datasets as tfds
     from etils.epath import gpath
 
     server: Any = request.getfixturevalue(place)

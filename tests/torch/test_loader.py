@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,10 @@ import pytest
 from shardctl import Host, ReadSettings
 from shardctl.errors import DatasetError, UsageError
 from shardctl.tfds import pipeline
-from shardctl.torch import Sampler, consumed, data_loader
+from shardctl.torch import Sampler, collate_as_tf_data, consumed, data_loader
 from tests.cases import FUZZ, counted, random_of_a_fuzz_run
-from tests.grain.toys import raises_in_one_line, random_settings, toy
+from tests.grain.toys import SPECS, in_two_formats, raises_in_one_line, random_settings, toy
 from tests.late_modules import LateModule, needs
-from tests.tfds_datasets import build_dataset
 
 torch_data: Any = LateModule("torch.utils.data")
 stateful: Any = LateModule("torchdata.stateful_dataloader")
@@ -30,47 +30,13 @@ pytestmark = needs(
     "torch", "torchdata", reason="PyTorch is not installed: pip install 'shardctl[torch]'"
 )
 
-LENGTHS = {"train": [9, 0, 14, 7, 11], "test": [5, 8]}
-SPECS = ("train", "train", "train[10%:80%]", "train+test", "test+train[7:]", "train[30:]+train[:9]")
 SETTINGS = ReadSettings(shuffle_seed=5, buffer=20, buffer_seed=3, epochs=2, batch=8)
 SOURCE, DATA = [*range(40)], toy(11, 13, 16)
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A dataset in two formats, of numbers, texts and pictures."""
-    import tensorflow_datasets as tfds
-
-    features = tfds.features.FeaturesDict(
-        {
-            "id": np.int64,
-            "text": tfds.features.Text(),
-            "pixels": tfds.features.Tensor(shape=(3, 2), dtype=np.float32),
-            "scale": np.float32,
-            "small": np.uint8,
-            "is_odd": np.bool_,
-            "two": tfds.features.Sequence(np.int32),
-            "words": tfds.features.Sequence(tfds.features.Text()),
-            "box": {"left": np.float32},
-        }
-    )
-
-    def example(i: int) -> dict[str, Any]:
-        pixels = np.random.default_rng(i).random((3, 2), np.float32)
-        numbers = {"id": i, "scale": i / 7, "small": i, "is_odd": i % 2 == 1, "two": [i, -i]}
-        words = {"text": f"example {i}" + "\0" * (i % 3), "words": ["a", f"b {i}"]}
-        return {**numbers, **words, "pixels": pixels, "box": {"left": i / 3}}
-
-    return {
-        form: build_dataset(
-            tmp_path_factory.mktemp(form),
-            splits=LENGTHS,
-            file_format=form,
-            features=features,
-            example=example,
-        )
-        for form in ("tfrecord", "array_record")
-    }
+    return in_two_formats(tmp_path_factory)
 
 
 # Without TensorFlow, in a process of its own: one in which it runs is no place to fork workers.
@@ -283,14 +249,59 @@ def test_wrong_arguments_are_refused(wrong: dict[str, Any], words: tuple[str, ..
     raises_in_one_line(lambda: data_loader(**given), UsageError, *words)
 
 
-def test_other_sources_and_other_batches_are_refused() -> None:
+def test_other_sources_are_refused() -> None:
     raises_in_one_line(lambda: data_loader(SOURCE[1:], DATA), DatasetError, "39 records")
-    sampler = Sampler(DATA, "train", SETTINGS)
-    loader = torch_data.DataLoader(SOURCE, batch_size=16, sampler=sampler)
-    raises_in_one_line(lambda: next(iter(loader)), UsageError, "batches of 16", "of 8")
 
 
 def test_options_are_handed_on() -> None:
     loader = data_loader(SOURCE, DATA, "train", SETTINGS, options={"collate_fn": tuple})
     assert isinstance(next(iter(loader)), tuple)
     assert isinstance(loader, torch_data.DataLoader)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_batches_are_checked_where_a_loader_draws(workers: int) -> None:
+    for kind in (torch_data.DataLoader, stateful.StatefulDataLoader):
+        for batch, drops, size, settings, words in (
+            (8, False, 40, {"batch": 8}, None),
+            (None, False, 40, {}, None),
+            (5, True, 40, {"batch": 5}, None),
+            (8, False, 40, {}, "batches of 8, and the settings of 1"),
+            (8, False, 40, {"batch": 4}, "batches of 8, and the settings of 4"),
+            (7, True, 40, {"batch": 7}, "(drop_last)"),
+        ):
+            sampler = Sampler(DATA, "train", settings)
+            given = {"batch_size": batch, "drop_last": drops, "num_workers": workers}
+            loader = kind([*range(size)], sampler=sampler, **given)
+            if words is not None:
+                raises_in_one_line(lambda one=loader: next(iter(one)), UsageError, words)  # type: ignore[misc]
+                continue
+            next(iter(loader))
+            assert sampler._is_ahead == (workers > 0)
+
+
+class Source(list[Any]):
+    """A source that says of which types its features are, as TFDS's do."""
+
+    def __init__(self, types: dict[str, Any], examples: list[Any]) -> None:
+        super().__init__(examples)
+        info = {name: SimpleNamespace(np_dtype=kind) for name, kind in types.items()}
+        features = SimpleNamespace(get_tensor_info=lambda: info)
+        self.dataset_info = SimpleNamespace(features=features)
+
+
+def test_python_numbers_get_the_types_of_their_features() -> None:
+    import torch
+
+    types = {"f": np.float32, "u": np.uint8, "s": np.int32, "t": np.object_}
+    examples = [{"f": 0.1, "u": 3, "s": [i, 2], "t": [b"a", b"bc"]} for i in range(2)]
+    collate = pickle.loads(pickle.dumps(collate_as_tf_data(Source(types, examples))))
+    batch = collate(examples)
+    assert (batch["f"].dtype, batch["u"].dtype) == (torch.float32, torch.uint8)
+    assert (batch["s"].dtype, batch["s"].tolist()) == (torch.int32, [[0, 2], [1, 2]])
+    assert batch["t"] == [[b"a", b"bc"]] * 2
+    ragged = [{"s": [1]}, {"s": [1, 2]}]
+    with pytest.raises(ValueError, match="same shape"):
+        collate_as_tf_data(Source({"s": np.int32}, ragged))(ragged)
+    with pytest.raises(UsageError, match=r"source: what tfds\.data_source returned"):
+        collate_as_tf_data([1, 2])

@@ -1,7 +1,8 @@
-"""The sampler by itself, without PyTorch: order, places, epochs, and what it refuses."""
+"""The sampler for PyTorch, without PyTorch: places, epochs, states, and what it refuses."""
 
 from __future__ import annotations
 
+import json
 import pickle
 import random
 from dataclasses import replace
@@ -11,9 +12,9 @@ from typing import Any
 import pytest
 
 import shardctl
-from shardctl import ReadSettings
+from shardctl import Host, ReadSettings
 from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
-from shardctl.torch import Sampler
+from shardctl.torch import Sampler, consumed
 from tests.cases import counted
 from tests.grain.toys import raises_in_one_line, random_settings, toy
 
@@ -123,57 +124,20 @@ def test_an_iteration_that_was_left_behind_counts_no_more() -> None:
     assert sampler.state_dict()["consumed"] == 2
 
 
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ({"consumed": 81}, ("--consumed 81", "80 examples")),
-        ({"consumed": -1}, ("--consumed -1",)),
-        ({"consumed": 4, "states": [b"{}"]}, ("--consumed 4", "one of them")),
-        ({"states": [3]}, ("states",)),
-        ({"settings": {"loader": "torch"}}, ("--loader tfds",)),
-        ({"settings": {"batch": 4, "epochs": -1}}, ("epochs",)),
-    ],
-)
-def test_wrong_arguments_are_refused(wrong: dict[str, Any], words: tuple[str, ...]) -> None:
-    given = {"settings": SETTINGS, **wrong}
-    raises_in_one_line(lambda: Sampler(DATA, "train", **given), UsageError, *words)
-
-
-def test_states_of_others_are_refused() -> None:
+def test_states_are_of_one_order_and_files_without_end_have_no_next_pass() -> None:
     state = Sampler(DATA, "train", SETTINGS, consumed=8).state_dict()
     sampler = Sampler(DATA, "train", replace(SETTINGS, shuffle_seed=4))
     raises_in_one_line(lambda: sampler.load_state_dict(state), UsageError, "shuffle_seed was 3")
-    sampler = Sampler(toy(11, 13, 17), "train", SETTINGS)
-    raises_in_one_line(lambda: sampler.load_state_dict(state), DatasetError, "position")
-    sampler = Sampler(DATA, "train[1:]", SETTINGS)
-    raises_in_one_line(lambda: sampler.load_state_dict(state), UsageError, "spec was train")
-    assert len([*sampler]) == 78
-    one = Sampler(DATA, "train", replace(SETTINGS, host=shardctl.Host(index=0, count=2)))
-    two = Sampler(DATA, "train", replace(SETTINGS, host=shardctl.Host(index=0, count=3)))
+    assert len([*sampler]) == 80
+    one, two = (Sampler(DATA, "train", replace(SETTINGS, host=f"0/{n}")) for n in (2, 3))  # type: ignore[arg-type]
     raises_in_one_line(
         lambda: two.load_state_dict(one.state_dict()), UsageError, "states of 1 of 2 hosts"
     )
     one.load_state_dict(state)  # of a process alone, which is all of them
     assert len([*one]) == 36
-
-
-def test_an_open_order_is_refused_and_files_without_end_have_no_next_pass() -> None:
+    endless = Sampler(DATA, "train", {"shuffle_seed": 3, "repeat_files": True, "epochs": 2})
     with pytest.raises(UnpredictableOrderError):
-        Sampler(DATA, "train", {"shuffle_files": True})
-    sampler = Sampler(DATA, "train", {"shuffle_seed": 3, "repeat_files": True, "epochs": 2})
-    with pytest.raises(UnpredictableOrderError):
-        sampler.set_epoch(1)
-
-
-def test_what_surprises_is_said_where_it_is_asked_for() -> None:
-    with pytest.warns(UserWarning, match="takes its seed from --global-seed") as caught:
-        Sampler(DATA, "train", {"buffer": 4, "global_seed": 3})
-    assert caught[0].filename == __file__
-
-
-def test_it_outlives_a_process() -> None:
-    sampler = Sampler(DATA, "train", SETTINGS, consumed=8)
-    assert [*pickle.loads(pickle.dumps(sampler))] == order_of(SETTINGS)[8:]
+        endless.set_epoch(1)
 
 
 def test_it_is_a_sampler_of_torch_where_that_is_imported() -> None:
@@ -184,3 +148,68 @@ def test_it_is_a_sampler_of_torch_where_that_is_imported() -> None:
     copied = pickle.loads(pickle.dumps(sampler))
     assert isinstance(copied, torch_data.Sampler)
     assert [*copied] == order_of(SETTINGS)
+
+
+# States: as text, and of StatefulDataLoaders.
+
+
+def state() -> dict[str, Any]:
+    return Sampler(DATA, "train", SETTINGS, consumed=24).state_dict()
+
+
+def without_workers(inner: object) -> dict[str, Any]:
+    """Return a state as torchdata 0.11 writes it with num_workers=0."""
+    of_batches = {"samples_yielded": 24, "sampler_state": inner}
+    return {"_index_sampler_state": None, "_sampler_iter_state": of_batches, "_num_yielded": 3}
+
+
+def with_workers(inner: object, steps: int = 0) -> dict[str, Any]:
+    """Return a state as torchdata 0.11 writes it with workers."""
+    snapshot = {"_snapshot_step": 3, "_main_snapshot": without_workers(inner)}
+    return {"_snapshot": snapshot, "_steps_since_snapshot": steps}
+
+
+def test_a_state_is_a_number_and_whose_it_is_in_plain_values() -> None:
+    found = state()
+    assert found["consumed"] == 24
+    assert json.loads(json.dumps(found)) == found
+    forms = (found, json.dumps(found), json.dumps(found).encode())
+    of_loaders = (without_workers(found), with_workers(found))
+    of_examples = {"_index_sampler_state": found, "_sampler_iter_state": None}
+    for given in (*forms, *of_loaders, of_examples):
+        assert consumed(given) == 24
+        assert len(Sampler(DATA, "train", SETTINGS, states=[given])) == 56
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "no Sampler of shardctl.torch"),
+        (without_workers(None), "no Sampler of shardctl.torch"),
+        (without_workers({"yielded": 3}), "no Sampler of shardctl.torch"),
+        (with_workers(state(), steps=2), "2 batches older"),
+        ({**state(), "consumed": 32}, "does not match its digest"),
+        ({**state(), "more": object()}, "values that no state"),
+        ({"_snapshot": 3, "_steps_since_snapshot": 0}, "_snapshot"),
+        (b"[3]", "the state"),
+    ],
+)
+def test_what_is_no_state_is_refused(given: Any, words: str) -> None:
+    raises_in_one_line(lambda: consumed(given), DatasetError, words)
+
+
+@pytest.mark.parametrize("given", [None, 3, ["x"]])
+def test_what_cannot_be_one_is_refused(given: Any) -> None:
+    raises_in_one_line(lambda: consumed(given), UsageError, "state_dict()")
+
+
+def test_the_next_epoch_of_a_shared_one_is_that_of_the_new_ranks() -> None:
+    given: dict[str, Any] = {"shuffle_seed": 3, "batch": 4}
+    hosts = [Host(index=i, count=3) for i in range(3)]
+    states = [Sampler(DATA, "train", {**given, "host": h}).state_after(1) for h in hosts]
+    for host in ("0/2", "1/2"):
+        sampler = Sampler(DATA, "train", {**given, "host": host}, states=states)
+        assert len([*sampler]) == 14
+        sampler.set_epoch(1)
+        whole = Sampler(DATA, "train", {**given, "pass": 1, "host": sampler.settings.host})
+        assert [*sampler] == [*whole]

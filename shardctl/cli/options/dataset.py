@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol
 
 from shardctl.base.phrase import option_name
-from shardctl.base.text import printable, public_url
-from shardctl.cli.output import say, warn
+from shardctl.base.text import choices, printable, public_url
+from shardctl.cli import completion
+from shardctl.cli.options.shared import Flag, Text, option
+from shardctl.cli.output import DATASET, say, warn
 from shardctl.errors import (
     DatasetError,
     NotASplitError,
@@ -20,12 +22,70 @@ from shardctl.errors import (
 )
 
 if TYPE_CHECKING:
-    from shardctl.cli.options.shared import DatasetOptions
     from shardctl.dataset.dataset import Dataset
     from shardctl.metadata.project_file import Project
     from shardctl.metadata.reference import ChosenDataset, Fallback
     from shardctl.saved.resume_plan import ResumePlan
     from shardctl.settings.read_settings import ReadSettings
+
+
+_Refs = Annotated[list[str] | None, option("--dataset", "-d", offered=completion.datasets)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetOptions:
+    """Which dataset.
+
+    Options:
+      --dataset, -d REF: A folder with dataset_info.json, name[/config][:version], a layout.yaml, or
+        record files (a folder, a glob, prefix@1024); several are read as one.
+      --data-dir DIR: Where names are looked up, a folder or a URL [default: $TFDS_DATA_DIR,
+        ~/tensorflow_datasets].
+      --no-cache: Count record files without metadata anew, and keep no counts for next time.
+    """
+
+    panel: ClassVar[str] = DATASET
+
+    dataset: _Refs = None
+    data_dir: Text = None
+    no_cache: Flag = False
+    # No option: whether the built-in dataset is no answer, see `_keeps`.
+    must_be_named: bool = field(default=False, compare=False)
+
+    @property
+    def is_given(self) -> bool:
+        """Whether any of the options is given."""
+        return any((self.dataset, self.data_dir, self.no_cache))
+
+    def taken(self, project: Project) -> Iterator[str]:
+        """Yield what is left to a project, in words; see `project_here`."""
+        from shardctl.metadata.reference import named_dataset
+        from shardctl.stores.paths import working_folder
+
+        cwd = working_folder()
+        named = named_dataset(self.dataset or (), project=project, env=os.environ, cwd=cwd)
+        if named.source == "file":
+            yield setting_in_words("dataset", " and ".join(named.refs))
+        if self.data_dir is None and project.data_dir is not None:
+            yield setting_in_words("data_dir", project.data_dir)
+
+
+def setting_in_words(name: str, value: object) -> str:
+    """Return a setting of a file of settings in a line that lists some.
+
+    >>> [setting_in_words("shuffle_seed", 42), setting_in_words("reverse", False)]
+    ['shuffle seed 42', 'no reverse']
+    """
+    words = printable(name.replace("_", " ").replace("-", " "))
+    if isinstance(value, bool):
+        return words if value else f"no {words}"
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return f"{words} {choices(value, 4)}"
+    if isinstance(value, list):
+        from shardctl.files.documents import yaml_line
+
+        return f"{words} {printable(yaml_line(value))}"
+    return f"{words} {printable(str(value))}"
 
 
 class Taker(Protocol):
@@ -41,7 +101,7 @@ def project_here(*takers: Taker) -> Project:
     What is taken from a file in a folder above is said, since nothing in this folder shows it.
     """
     from shardctl.metadata.project_file import find_project
-    from shardctl.stores.file_text import working_folder
+    from shardctl.stores.paths import working_folder
 
     project = find_project(working_folder())
     if project.path is not None and not os.path.samefile(project.path.parent, working_folder()):
@@ -86,7 +146,7 @@ def dataset_and_refs(
     """
     from shardctl.metadata.index.bare import Counting
     from shardctl.metadata.reference import choose_dataset
-    from shardctl.stores.file_text import working_folder
+    from shardctl.stores.paths import working_folder
 
     chosen = choose_dataset(
         options.dataset or (),
@@ -145,7 +205,7 @@ def refs_to_keep(
     What goes to stdout keeps it as from the working folder.
     """
     from shardctl.metadata.reference import refs_found_again
-    from shardctl.stores.file_text import working_folder
+    from shardctl.stores.paths import working_folder
 
     folder = os.path.dirname(output) if output not in (None, "-") else ""
     return refs_found_again(
@@ -169,7 +229,7 @@ def options_of_snapshot(source: DatasetOptions, project: Project) -> list[str]:
     None where the snapshot itself says which it was, and nothing else would choose one here.
     """
     from shardctl.metadata.reference import is_fixed, named_dataset
-    from shardctl.stores.file_text import working_folder
+    from shardctl.stores.paths import working_folder
 
     others = named_dataset((), project=project, env=os.environ, cwd=working_folder())
     refs = source.dataset or ()
@@ -183,8 +243,8 @@ def text_on_stdin() -> bytes:
     Raises:
         DatasetError: it is closed, or has more than a plan file may have.
     """
-    from shardctl.files.stream import read_stdin
-    from shardctl.stores.file_text import MAX_FILE_BYTES
+    from shardctl.files.streams import read_stdin
+    from shardctl.stores.stores import MAX_FILE_BYTES
 
     return read_stdin(max_num_bytes=MAX_FILE_BYTES)
 

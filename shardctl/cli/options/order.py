@@ -4,19 +4,15 @@
 import contextlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from shardctl.cli.completion import values as completion
-from shardctl.cli.options.shared import (
-    setting_in_words,
-    typer_parameter,
-    whole_number,
-)
-from shardctl.cli.panels import HOSTS, LOADER, ORDER
+from shardctl.cli import completion
+from shardctl.cli.options.dataset import setting_in_words
+from shardctl.cli.options.shared import whole_number
+from shardctl.cli.output import HOSTS, LOADER, ORDER
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.settings.table import (
     OF_EPOCHS,
@@ -39,11 +35,13 @@ if TYPE_CHECKING:
 Error = TypeVar("Error", bound=ShardctlError)
 
 
+# A parameter of a command: its name, annotation, default and panel.
+Declared = tuple[str, Any, None, str]
 _PANELS = {"order": ORDER, "hosts": HOSTS, "loader": LOADER}
 
 
-def _parameter(setting: Setting) -> Parameter:
-    """Return the parameter of a command that is the option of a setting."""
+def _parameter(setting: Setting) -> Declared:
+    """Return the option of a setting."""
     kind, name = setting.kind, setting.option.removeprefix("--")
     text = f"{setting.help.rstrip('.')} ({setting.stands_for})"
     text += f" [default: {setting.default}]" if setting.default else ""
@@ -59,7 +57,7 @@ def _parameter(setting: Setting) -> Parameter:
             autocompletion=completion.stages if isinstance(kind, StageList) else None,
         )
         info = Annotated[str | None if parse is None else Any, made]
-    return typer_parameter(setting.field, info, None, _PANELS[setting.about])
+    return setting.field, info, None, _PANELS[setting.about]
 
 
 def _parser(kind: SettingKind) -> Any:
@@ -86,7 +84,7 @@ class OrderOptions:
         self._project: Project | None = None  # that the settings were taken from
 
     @staticmethod
-    def parameters() -> list[Parameter]:
+    def parameters() -> list[Declared]:
         """Return the parameters of a command that has these options, one a setting."""
         return [_parameter(setting) for setting in SETTINGS]
 
@@ -181,7 +179,7 @@ class SharingOptions(OrderOptions):
         yield from super().taken(project)
 
     @staticmethod
-    def parameters() -> list[Parameter]:
+    def parameters() -> list[Declared]:
         """Return the parameters of a command that has these options, one a setting."""
         fields = ("host_by", *_OF_LOADERS, *_OF_EVALUATION)
         return [_parameter(SETTING_BY_FIELD[field]) for field in fields]

@@ -13,13 +13,12 @@ from shardctl.base.text import counted, in_short, quoted
 from shardctl.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.documents import Document
-from shardctl.files.shard_files import files_field
+from shardctl.files.fields import files_field
 from shardctl.metadata.index.names import NameProblem
 from shardctl.metadata.layouts import BrokenFile
 from shardctl.records.contents import Compression
 from shardctl.saved.head import head
-from shardctl.stores.file_text import absolute
-from shardctl.stores.stores import is_remote
+from shardctl.stores.paths import absolute, is_remote
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,6 @@ import contextlib
 import io
 import json
 import re
-import shutil
 import tempfile
 import threading
 import time
@@ -25,11 +24,11 @@ from shardctl.base.progress import Progress, Watch
 from shardctl.base.text import choices, in_short, nearest_first, printable, quoted
 from shardctl.base.text import counted as number_of
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
-from shardctl.files.silence import silent_libraries
+from shardctl.files.streams import silent_libraries
 from shardctl.metadata.index.workers import CountedFile, FileToCount, count_one
 from shardctl.records.contents import Damage, FileContents
+from shardctl.stores.paths import is_remote
 from shardctl.stores.store import StoredFile
-from shardctl.stores.stores import is_remote
 
 _POLL = 1.0  # seconds between two questions how far a pipeline is
 _ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Refused|Denied)\b.*")
@@ -87,7 +86,7 @@ class BeamRunner:
         first = next(lines, None)
         if first is None:
             return
-        folder = _WorkFolder(self._options)
+        folder = _WorkFolder(self._options.temp_location)
         try:
             with silent_libraries():
                 number = folder.write("files", chain([first], lines))
@@ -108,13 +107,22 @@ class BeamRunner:
 
     def _run(self, folder: _WorkFolder, progress: Progress) -> None:
         import apache_beam as beam
+        from apache_beam.runners.runner import PipelineState
 
         result: Any = None
         try:
             pipeline = beam.Pipeline(runner=self._options.runner, options=self._options.pipeline)
             add_counting(pipeline, folder.path("files"), folder.path("counts"))
             result = pipeline.run()
-            self._wait(result, progress)
+            known = 0
+            while not PipelineState.is_terminal(result.state):
+                time.sleep(_POLL)
+                found = _num_counted(result)
+                progress.advance(max(found - known, 0))
+                known = max(found, known)
+            state = result.wait_until_finish() or result.state  # raises what a worker said
+            if state != PipelineState.DONE:
+                raise DatasetError(f"Beam's {self.name} ended with {state}")
         except KeyboardInterrupt:
             if result is not None:
                 with contextlib.suppress(Exception):
@@ -126,32 +134,19 @@ class BeamRunner:
         except (Exception, SystemExit) as error:
             raise DatasetError(f"Beam's {self.name} failed: {_reason(error)}") from error
 
-    def _wait(self, result: Any, progress: Progress) -> None:
-        from apache_beam.runners.runner import PipelineState
-
-        known = 0
-        while not PipelineState.is_terminal(result.state):
-            time.sleep(_POLL)
-            found = _num_counted(result)
-            progress.advance(max(found - known, 0))
-            known = max(found, known)
-        state = result.wait_until_finish()  # raises what a worker said
-        if (state or result.state) != PipelineState.DONE:
-            raise DatasetError(f"Beam's {self.name} ended with {state or result.state}")
-
 
 class _WorkFolder:
     """A folder of one run, where the pipeline's temporary files are, or of this machine."""
 
-    def __init__(self, options: BeamOptions) -> None:
+    def __init__(self, temp_location: str | None) -> None:
         from apache_beam.io.filesystems import FileSystems
 
         self._files: Any = FileSystems
         self._local = None
-        if options.temp_location is None:
+        if temp_location is None:
             self._local = self._folder = tempfile.mkdtemp(prefix="shardctl-beam-")
         else:
-            self._folder = f"{options.temp_location.rstrip('/')}/shardctl-{uuid.uuid4().hex}"
+            self._folder = f"{temp_location.rstrip('/')}/shardctl-{uuid.uuid4().hex}"
 
     def path(self, name: str) -> str:
         return f"{self._folder}/{name}"
@@ -193,10 +188,7 @@ class _WorkFolder:
     def remove(self) -> None:
         """Remove the folder, as far as that is possible."""
         with contextlib.suppress(Exception):
-            if self._local is not None:
-                shutil.rmtree(self._local)
-            else:
-                self._files.delete([self._folder])
+            self._files.delete([self._folder])
 
 
 def _answers(folder: _WorkFolder, number: int) -> Iterator[CountedFile]:
@@ -352,13 +344,15 @@ def beam_options(words: Sequence[str]) -> BeamOptions:
     """
     try:
         import apache_beam  # noqa: F401
+        from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
     except ImportError as error:
         raise MissingDependencyError(
             f"Apache Beam is needed for this and cannot be imported ({error}); "
             "install it with: pip install 'shardctl[beam]'"
         ) from error
-    from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
-
+    if words and not words[0].startswith("-"):
+        word = quoted(words[0], 200)
+        raise UsageError(f"options of Beam: {word} belongs to no option; they begin with --")
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
@@ -369,26 +363,18 @@ def beam_options(words: Sequence[str]) -> BeamOptions:
         last = said.getvalue().strip().splitlines()[-1:] or ["they cannot be read"]
         why = printable(last[0].partition("error: ")[2] or last[0], 300)
         raise UsageError(f"options of Beam: {why}") from None
-    name = (given["runner"] or "").rpartition(".")[2]
     runner = _runner(given["runner"] or _DEFAULT)
-    kind = type(runner).__name__
-    if words and not words[0].startswith("-"):
-        said_word = quoted(words[0], 200)
-        raise UsageError(f"options of Beam: {said_word} belongs to no option; they begin with --")
+    kind, temp_location = type(runner).__name__, given["temp_location"]
     if unknown and kind not in _WITH_JOB_SERVER:
         raise UsageError(f"Beam knows no option {quoted(f'--{min(unknown)}', 200)}")
     local = not given["runner"] or kind in (*StandardOptions.LOCAL_RUNNERS, "FnApiRunner")
-    if not local and not given["temp_location"]:
+    if not local and not temp_location:
         raise UsageError(
             f"{kind} has its workers elsewhere: give --temp_location after --, a folder that they "
             "and this machine can write to, where the counts come back"
         )
-    return BeamOptions(
-        pipeline=pipeline,
-        runner=runner,
-        name=name or "FnApiRunner",
-        temp_location=given["temp_location"],
-    )
+    name = (given["runner"] or "FnApiRunner").rpartition(".")[2]
+    return BeamOptions(pipeline=pipeline, runner=runner, name=name, temp_location=temp_location)
 
 
 def _runner(name: str) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 
 from shardctl.base.arguments import checked
 from shardctl.base.phrase import option, refused
@@ -16,7 +16,7 @@ from shardctl.dataset.dataset import Split
 from shardctl.dataset.shard_files import PackedInts, ShardFiles
 from shardctl.errors import DatasetError, UsageError
 from shardctl.metadata.index.answer import Index, IndexedSplit
-from shardctl.metadata.index.count import Counts, count_files, known_counts
+from shardctl.metadata.index.count import Counts, count_files
 from shardctl.metadata.index.listing import list_files
 from shardctl.metadata.index.names import Arrangement, NameProblem, arrange
 from shardctl.metadata.index.sidecars import Sidecars
@@ -39,7 +39,6 @@ def index(
     keep_going: bool = False,
     jobs: int | None = None,
     cache: bool = True,
-    earlier: str | os.PathLike[str] | None = None,
     runner: RunnerLike | None = None,
     watch: Watch | None = None,
 ) -> Index:
@@ -55,7 +54,6 @@ def index(
         jobs: how many processes count, without `runner`; else as many as there are processors.
         cache: take counts that are known, of files of the same size and time of change, from the
             user's cache folder, and keep new ones there.
-        earlier: a layout that `index` wrote; counts of files that did not change are taken from it.
         runner: what counts the files instead of processes of this machine.
         watch: is called as the work proceeds, with what is counted, how much is done, of how much.
 
@@ -77,26 +75,26 @@ def index(
     by_hand = None if split is None else {name: os.fspath(glob) for name, glob in split.items()}
     begin = time.monotonic()
     wanted = tuple(public_url(os.fspath(path)) for path in paths)
-    listing = list_files(wanted, watch=_listed(watch))
+    note_listed = None if watch is None else lambda found: watch("files found", found, 0)
+    listing = list_files(wanted, watch=note_listed)
     arranged = arrange(listing, splits=by_hand, name=name)
     files = ArrangedFiles(arranged, _format_of(arranged, file_format))
     counts = Counts(contents=[None] * len(files.all))
     problems, warnings, sidecars = arranged.problems, arranged.notes, Sidecars(())
     if keep_going or not arranged.problems:
         sidecars = Sidecars(arranged.sidecars)
-        with known_counts(cache=cache, earlier=earlier) as known:
-            counts = count_files(
-                files.all,
-                files.file_format,
-                known,
-                checksums=checksums,
-                runner=runner,
-                jobs=jobs,
-                keep_going=keep_going,
-                watch=watch,
-            )
-        problems += files.compare(counts, sidecars, checksums=checksums)
-        warnings += (*known.warnings, *sidecars.problems)
+        counts = count_files(
+            files.all,
+            files.file_format,
+            cache=cache,
+            checksums=checksums,
+            runner=runner,
+            jobs=jobs,
+            keep_going=keep_going,
+            watch=watch,
+        )
+        problems += files.compare(counts, sidecars)
+        warnings += (*counts.warnings, *sidecars.problems)
     found = files.index(counts, keep_going=keep_going, seconds=time.monotonic() - begin)
     return replace(
         found,
@@ -109,11 +107,6 @@ def index(
     )
 
 
-def _listed(watch: Watch | None) -> Callable[[int], None] | None:
-    """Return what is told how many files were found, of nobody knows how many."""
-    return None if watch is None else lambda found: watch("files found", found, 0)
-
-
 def _format_of(arranged: Arrangement, given: str | None) -> str:
     """Return the format of files: as it is given, by their names, or by how some begin."""
     if given is not None:
@@ -124,15 +117,14 @@ def _format_of(arranged: Arrangement, given: str | None) -> str:
         return given
     if arranged.file_format is not None:
         return arranged.file_format
-    files = chain.from_iterable(split.files for split in arranged.splits)
-    if ".riegeli" in (path := next(files).path):  # which begins as array_record does
-        raise DatasetError(f"{quoted(path, 200)}: {why_not_read('riegeli')}")
-    files = chain.from_iterable(split.files for split in arranged.splits)
+    files = [file for split in arranged.splits for file in split.files]
+    if ".riegeli" in files[0].path:  # which begins as array_record does
+        raise DatasetError(f"{quoted(files[0].path, 200)}: {why_not_read('riegeli')}")
     # A compressed file that holds nothing does not tell.
     first = list(islice((file for file in files if file.num_bytes), _LOOKED_AT))
     found = next(filter(None, map(format_of, first)), None)
     if found is None:
-        path = quoted((first or arranged.splits[0].files)[0].path, 200)
+        path = quoted((first or files)[0].path, 200)
         unknown = "neither the name nor the first bytes tell its format"
         raise DatasetError(f"{path}: {unknown}; give {option('file_format')}")
     return found
@@ -175,35 +167,26 @@ class ArrangedFiles:
             seconds=seconds,
         )
 
-    def compare(
-        self, counts: Counts, sidecars: Sidecars, *, checksums: bool = False
-    ) -> tuple[NameProblem, ...]:
-        """Return where whole files are not as files beside them say, and which are not there.
-
-        With `checksums` whole files are read once more where a sidecar states their hashes.
-        """
+    def compare(self, counts: Counts, sidecars: Sidecars) -> tuple[NameProblem, ...]:
+        """Return where whole files are not as files beside them say, and which are not there."""
         if not sidecars:
             return ()
-        found, alike = [], []
-        for place, (file, contents) in enumerate(zip(self.all, counts.contents, strict=True)):
-            if contents is not None:
-                text = sidecars.disagreement(file, contents.num_records or 0)
-                if text is None:
-                    alike.append(file)
-                else:
-                    found.append(self._problem(place, f"{self._shown(file.path)}: {text}"))
-        if checksums:
-            for file, text in sidecars.hash_problems(alike):
-                found.append(self._problem(0, f"{self._shown(file.path)}: {text}"))
+        found = [
+            (split, file.path, f": {text}")
+            for split, file, contents in zip(self._split_of, self.all, counts.contents, strict=True)
+            if contents is not None
+            and (text := sidecars.disagreement(file, contents.num_records or 0)) is not None
+        ]
         absent = sidecars.absent([file.path for file in self.all])
-        found += [self._problem(0, f"{self._shown(path)} is not there") for path in absent]
-        return tuple(found)
-
-    def _problem(self, place: int, text: str) -> NameProblem:
-        return NameProblem(kind="sidecar", split=self._split_of[place], text=text)
-
-    def _shown(self, path: str) -> str:
-        return quoted(path.removeprefix(self._root), 200)
+        found += [(self._split_of[0], path, " is not there") for path in absent]
+        return tuple(
+            NameProblem(
+                kind="sidecar",
+                split=split,
+                text=f"{quoted(path.removeprefix(self._root), 200)}{text}",
+            )
+            for split, path, text in found
+        )
 
     def _compression(self, counts: Counts) -> Compression | None:
         """Return how the files are compressed; those that are unlike the first are broken.

@@ -25,10 +25,10 @@ from shardctl.base.arguments import made_kind
 from shardctl.base.phrase import refused
 from shardctl.base.text import quoted
 from shardctl.errors import DatasetError
-from shardctl.records.contents import FileContents, Told, untold
+from shardctl.records.contents import FileContents, Report, no_report
 from shardctl.stores.concurrently import as_answered
+from shardctl.stores.paths import is_remote
 from shardctl.stores.store import StoredFile
-from shardctl.stores.stores import is_remote
 
 _ALONE = 0.2  # seconds of work for which no other processes are started
 _BATCH_FILES, _BATCH_BYTES = 256, 1 << 25
@@ -40,13 +40,13 @@ _WAIT = 0.1  # seconds between two reports, and in which an interrupt is noticed
 class LocalRunner:
     """Counts files by up to `jobs` processes; see `Runner`.
 
-    `told` is called in the thread that asks for answers, with the bytes read since the last call.
+    `report` is called in the thread that asks for answers, with the bytes read since the last call.
     """
 
-    def __init__(self, *, jobs: int | None = None, told: Told = untold) -> None:
+    def __init__(self, *, jobs: int | None = None, report: Report = no_report) -> None:
         cpus = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
         self._jobs = jobs or len(cpus) or os.cpu_count() or 1
-        self._told = told
+        self._report_bytes = report
 
     def count(self, files: Iterable[FileToCount]) -> Iterator[CountedFile]:
         """Yield what each file holds, in the order in which they are done."""
@@ -64,7 +64,7 @@ class LocalRunner:
                 finally:
                     children.end()
             else:
-                yield count_one(task, self._told)
+                yield count_one(task, self._report_bytes)
 
     def _pays(self, task: FileToCount, seconds: float) -> bool:
         """Return whether processes pay: where the caller has worked for a while, or is about to."""
@@ -74,7 +74,7 @@ class LocalRunner:
 
     def _at_once(
         self,
-        count: Callable[[Told, list[FileToCount]], list[CountedFile]],
+        count: Callable[[Report, list[FileToCount]], list[CountedFile]],
         batches: Iterator[list[FileToCount]],
         at_once: int,
     ) -> Iterator[CountedFile]:
@@ -89,7 +89,7 @@ class LocalRunner:
 
         try:
             for answer in as_answered(partial(count, note), batches, at_once=at_once, wait=_WAIT):
-                self._told(sum(read.get() for _ in range(read.qsize())))
+                self._report_bytes(sum(read.get() for _ in range(read.qsize())))
                 yield from answer or ()
         finally:
             ended = True
@@ -111,8 +111,8 @@ def checked_jobs(jobs: int | None, runner: object = None) -> int | None:
     return jobs
 
 
-def _count_here(told: Told, batch: list[FileToCount]) -> list[CountedFile]:
-    return [count_one(task, told) for task in batch]
+def _count_here(report: Report, batch: list[FileToCount]) -> list[CountedFile]:
+    return [count_one(task, report) for task in batch]
 
 
 class _Children:
@@ -124,7 +124,7 @@ class _Children:
         self._starting = threading.Lock()
         self._ended = False
 
-    def count(self, told: Told, batch: list[FileToCount]) -> list[CountedFile]:
+    def count(self, report: Report, batch: list[FileToCount]) -> list[CountedFile]:
         """Return what the files of a batch hold.
 
         Raises:
@@ -134,13 +134,13 @@ class _Children:
         is_new = child is None
         child = child or self._started()
         if child is None:
-            return _count_here(told, batch)
+            return _count_here(report, batch)
         try:
             if is_new:
                 begin(child)
             send(child.stdin, batch)
             while isinstance(answer := receive(child.stdout), int):
-                told(answer)
+                report(answer)
         except (EOFError, OSError) as error:
             raise _lost(child, batch) from error
         if isinstance(answer, Exception):
@@ -202,7 +202,7 @@ def main() -> None:
     batches, target = connected(lambda: os._exit(0))
     num_read, reported = 0, time.monotonic()
 
-    def told(num_bytes: int) -> None:
+    def report(num_bytes: int) -> None:
         nonlocal num_read, reported
         num_read += num_bytes
         if time.monotonic() - reported > _WAIT:
@@ -211,7 +211,7 @@ def main() -> None:
 
     try:
         while True:
-            counted = _count_here(told, batches.get())
+            counted = _count_here(report, batches.get())
             send(target, num_read)
             send(target, counted)
             num_read = 0
@@ -361,7 +361,7 @@ class CountedFile:
     contents: FileContents
 
 
-def count_one(task: FileToCount, told: Told = untold) -> CountedFile:
+def count_one(task: FileToCount, report: Report = no_report) -> CountedFile:
     """Return what one file holds; the one way in which every runner counts.
 
     Raises:
@@ -370,10 +370,10 @@ def count_one(task: FileToCount, told: Told = untold) -> CountedFile:
     from shardctl.records.read_file import count_file, read_record_file
 
     if task.listed:
-        contents = count_file(task.file, task.file_format, checksums=task.checksums, told=told)
+        contents = count_file(task.file, task.file_format, checksums=task.checksums, report=report)
     else:
         path, checksums = task.file.path, task.checksums
-        contents = read_record_file(path, task.file_format, checksums=checksums, told=told)
+        contents = read_record_file(path, task.file_format, checksums=checksums, report=report)
     return CountedFile(index=task.index, contents=contents)
 
 

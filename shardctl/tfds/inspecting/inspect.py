@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import contextlib
+import itertools
+import linecache
+import os
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import FrameType
 from typing import Annotated, Any
 
 from shardctl.base.arguments import Kind, checked
@@ -13,29 +21,18 @@ from shardctl.iteration.iteration import UNKNOWN
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import short_form, stages_of
 from shardctl.settings.table import SETTINGS
+from shardctl.stages import stages as call
 from shardctl.stages.part import KernelPair, Source
 from shardctl.stages.pipelines import open_stages, with_changed
 from shardctl.stages.pipelines import options_of as options_in_stages
-from shardctl.stages.stages import (
-    ChooseFromDatasets,
-    Concatenate,
-    Opaque,
-    Pipeline,
-    Read,
-    SampleFromDatasets,
-    Shared,
-    Shuffle,
-    WithOptions,
-    Zip,
-)
+from shardctl.stages.stages import Pipeline, Read
 from shardctl.stages.text import text_of
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.tfdata.shuffle_seeds import Loop
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.inspecting.watching import Lines
-from shardctl.tfds.recognizing.graph import Operation, constant, operation_of, options_in_force
-from shardctl.tfds.recognizing.reader import FoundReader
-from shardctl.tfds.recognizing.stage_of import global_seed_of, stated_seed
-from shardctl.tfds.recognizing.walk import FoundPipeline, walked
+from shardctl.tfds.inspecting.graph import Operation, constant, operation_of, options_in_force
+from shardctl.tfds.inspecting.reader import FoundReader
+from shardctl.tfds.inspecting.stage_of import global_seed_of, stated_seed
+from shardctl.tfds.inspecting.walk import FoundPipeline, walked
 from shardctl.verbs.inspect.answer import InspectedStage, Inspection, OpenStage, SourceLine
 
 NO_SEED: KernelPair = (0, 0)  # tells a kernel to take its seeds from the machine
@@ -78,7 +75,7 @@ def _in_order(part: Part) -> Part:
 
     Of a reader as settings say it that would leave the order open, since TFDS decodes in parallel.
     """
-    is_loose = isinstance(part, WithOptions) and part.deterministic is False
+    is_loose = isinstance(part, call.WithOptions) and part.deterministic is False
     return replace(part, deterministic=None) if is_loose else part
 
 
@@ -156,11 +153,11 @@ class _Parts:
         """Return a stage or source as it is stated."""
         if isinstance(part, Read):
             return self._read(part)
-        if isinstance(part, Shuffle):
+        if isinstance(part, call.Shuffle):
             # Of one element any seed makes the same choice, and commands ask for some seed.
             seed = self._seed(part.seed)
             return replace(part, seed=0 if seed is None and part.buffer == 1 else seed)
-        if isinstance(part, SampleFromDatasets):
+        if isinstance(part, call.SampleFromDatasets):
             part = replace(part, seed=self._seed(part.seed))
         return part.mapped(self.pipeline)
 
@@ -178,7 +175,7 @@ class _Parts:
 
 
 def _pair_of(part: Part) -> KernelPair | None:
-    seed = part.seed if isinstance(part, Shuffle | SampleFromDatasets) else None
+    seed = part.seed if isinstance(part, call.Shuffle | call.SampleFromDatasets) else None
     return seed if isinstance(seed, tuple) else None
 
 
@@ -228,8 +225,8 @@ def _shown(
     return tuple(shown)
 
 
-def _reason(part: Part, options: WithOptions, global_seed: int | None) -> str | None:
-    if isinstance(part, ChooseFromDatasets):
+def _reason(part: Part, options: call.WithOptions, global_seed: int | None) -> str | None:
+    if isinstance(part, call.ChooseFromDatasets):
         for found in open_stages(part.choices, global_seed=global_seed):
             return found.reason
     reason: str | None = part.why_open(options.deterministic, global_seed)
@@ -267,27 +264,27 @@ def _own_settings(values: Mapping[str, Any]) -> tuple[tuple[str, object], ...]:
 
 
 def _call(part: Part) -> str:
-    if isinstance(part, Opaque):
+    if isinstance(part, call.Opaque):
         return part.call
-    if isinstance(part, Shuffle) and part.seed == NO_SEED:
+    if isinstance(part, call.Shuffle) and part.seed == NO_SEED:
         part = replace(part, seed=None)
-    if isinstance(part, Zip | SampleFromDatasets | ChooseFromDatasets):
+    if isinstance(part, call.Zip | call.SampleFromDatasets | call.ChooseFromDatasets):
         return _combination(part)
-    if isinstance(part, Concatenate):
+    if isinstance(part, call.Concatenate):
         return "concatenate(..)"
-    if isinstance(part, Shared):
+    if isinstance(part, call.Shared):
         return f"shared({part.label}, ..)"
     is_source = isinstance(part, Source)
     pipeline = Pipeline(source=part) if is_source else Pipeline(stages=(part,))
     return text_of(pipeline)
 
 
-def _combination(part: Zip | SampleFromDatasets | ChooseFromDatasets) -> str:
+def _combination(part: call.Zip | call.SampleFromDatasets | call.ChooseFromDatasets) -> str:
     said = [f"{len(part.inputs)} inputs"]
-    if isinstance(part, SampleFromDatasets):
+    if isinstance(part, call.SampleFromDatasets):
         said += [] if part.weights is None else [f"weights={[*part.weights]}"]
         said += [] if part.seed in (None, NO_SEED) else [f"seed={part.seed}"]
-    if not isinstance(part, Zip):
+    if not isinstance(part, call.Zip):
         said.append(f"stop_on_empty_dataset={part.stop_on_empty}")
     return f"{part.name}({', '.join(said)})"
 
@@ -422,3 +419,153 @@ def inspected(dataset: Any, *, lines: Lines, loop: Loop, name: str = "") -> Insp
             loop = "python"
         found = walked(root, options_in_force(dataset))
         return assembled(found, line_of=lines.of, loop=loop, name=name)
+
+
+# Which line of a script makes each dataset: watched while the script runs, and then undone.
+#
+# A `tf.data.Dataset` keeps no trace of who made it. While a script is watched, each dataset is
+# made under a name of its own (the name that `ds.map(f, name=..)` gives), which TensorFlow keeps
+# in the graph; nothing that reads depends on it.
+
+_PREFIX = "shardctl:"
+_TOKEN = "_shardctl_token"  # noqa: S105 - the attribute of a dataset that has its name
+# Packages whose code makes datasets because a script asked them to.
+_LIBRARIES = ("tensorflow", "tensorflow_datasets", "keras", "tf_keras", "tree", "etils", "wrapt")
+
+Key = str | tuple[Any, ...]
+
+
+class Lines:
+    """The lines that made the datasets of a script."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[Key, SourceLine] = {}
+        self._made: list[Any] = []  # kept, so that no two have one name
+
+    def of(self, operation: Operation) -> SourceLine | None:
+        """Return the line that made an operation, None where nobody watched."""
+        return self._by_key.get(_key_of_operation(operation))
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """Note who makes datasets while the block runs, in this thread."""
+        watching = _watching_here()
+        with _patched():
+            watching.append(self)
+            try:
+                yield
+            finally:
+                watching.remove(self)
+
+    def note(self, dataset: Any, line: SourceLine | None) -> None:
+        """Note the line that made a dataset."""
+        self._made.append(dataset)
+        if line is not None:
+            with contextlib.suppress(NotImplementedError, AttributeError):
+                self._by_key.setdefault(_key_of_dataset(dataset), line)
+
+
+@contextlib.contextmanager
+def _patched() -> Iterator[None]:
+    """Let datasets tell those who watch their thread; undone when the last thread is through."""
+    from tensorflow.python.data.ops import dataset_ops  # no public name
+
+    kind = dataset_ops.DatasetV2
+    with _lock:
+        plain = _plain_watching[0] if _plain_watching else (kind.__init__, kind._metadata)
+        if not _plain_watching:
+            kind.__init__, kind._metadata = _watched_class(*plain)
+        _plain_watching.append(plain)
+    try:
+        yield
+    finally:
+        with _lock:
+            _plain_watching.pop()
+            if not _plain_watching:
+                kind.__init__, kind._metadata = plain
+
+
+def _watched_class(plain_init: Any, plain_metadata: Any) -> tuple[Any, Any]:
+    """Return `__init__` and `_metadata` of datasets, which tell those who watch this thread."""
+
+    def init(dataset: Any, *args: Any, **kwargs: Any) -> None:
+        plain_init(dataset, *args, **kwargs)
+        for lines in _watching_here():
+            lines.note(dataset, _line_of_script(sys._getframe(1)))
+
+    def metadata(dataset: Any) -> Any:
+        found = plain_metadata.fget(dataset)
+        if _watching_here():
+            found.name = _token(dataset).encode()
+        return found
+
+    return init, property(metadata)
+
+
+_lock = threading.Lock()
+_plain_watching: list[
+    tuple[Any, Any]
+] = []  # what datasets are without it, once for each that watches
+_numbers = itertools.count(1)  # over all scripts, since a dataset of one may be used in another
+_threads = threading.local()
+
+
+def _watching_here() -> list[Lines]:
+    """Return who watches this thread."""
+    found: list[Lines] = _threads.__dict__.setdefault("watching", [])
+    return found
+
+
+def _token(dataset: Any) -> str:
+    """Return the name under which a dataset is made, which no other has."""
+    if _TOKEN not in dataset.__dict__:
+        dataset.__dict__[_TOKEN] = f"{_PREFIX}{next(_numbers)}"
+    token: str = dataset.__dict__[_TOKEN]
+    return token
+
+
+def _key_of_dataset(dataset: Any) -> Key:
+    """Return the name of a dataset; of one that takes none the names of what it reads."""
+    token: str | None = dataset.__dict__.get(_TOKEN)
+    if token is not None:
+        return token
+    return tuple(_key_of_dataset(each) for each in dataset._inputs())
+
+
+def _key_of_operation(operation: Operation) -> Key:
+    name = operation.object_name
+    if name is not None and name.startswith(_PREFIX):
+        return name
+    return tuple(_key_of_operation(each) for each in operation.inputs)
+
+
+def _line_of_script(frame: FrameType | None) -> SourceLine | None:
+    """Return the innermost line that is no library's that makes datasets for others."""
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if is_of_script(path):
+            text = linecache.getline(path, frame.f_lineno).strip()
+            return SourceLine(file=shown_path(path), line=frame.f_lineno, text=text)
+        frame = frame.f_back
+    return None
+
+
+def shown_path(path: str) -> str:
+    """Return a path from here where the file lies below, else as it is."""
+    shown = os.path.relpath(path)
+    return path if shown.startswith(os.pardir) else shown
+
+
+def is_of_script(path: str) -> bool:
+    """Return whether a file is no part of Python, TensorFlow or a library that makes datasets."""
+    library = sysconfig.get_paths()["stdlib"] + os.sep
+    of_python = path.startswith(library) and "-packages" + os.sep not in path
+    return not (path.startswith(("<", *_roots())) or of_python)
+
+
+def _roots() -> Iterator[str]:
+    tensorflow()
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in _LIBRARIES]
+    for file in (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *files):
+        if file is not None:
+            yield os.path.dirname(file) + os.sep

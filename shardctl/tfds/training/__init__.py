@@ -1,1 +1,0 @@
-"""The bridge for training: pipelines that resume, on TFDS's own reader."""

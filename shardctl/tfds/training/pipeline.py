@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
+
+import numpy as np
 
 from shardctl.base.arguments import checked
 from shardctl.base.text import counted, quoted
@@ -17,16 +20,22 @@ from shardctl.order.sources import spec_of_reader
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings, refuse_loader
 from shardctl.settings.short_form import settings_of_read, stages_of
+from shardctl.spec.host import Host, HostBy
+from shardctl.stages import stages as call
+from shardctl.stages.part import KernelPair, OfTensorflow, Source, Stage
 from shardctl.stages.stages import Read
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.tfdata.shuffle_seeds import Loop
 from shardctl.tfds.builder_layout import Builder, builder_of, dataset_of
-from shardctl.tfds.graphs.dataset_graph import NotRebuildable
-from shardctl.tfds.graphs.own_elements import OwnElements
-from shardctl.tfds.imports import tensorflow, tensorflow_datasets
+from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
 from shardctl.tfds.inspecting.inspect import Inspected, inspect, is_dataset
-from shardctl.tfds.stage_calls import StageCalls, input_context_of_host, split_of_host
-from shardctl.tfds.training.global_seed import check_global_seed, global_seed_of
-from shardctl.tfds.training.read_config import dataset_for
+from shardctl.tfds.training.edited_graph import NotRebuildable
+from shardctl.tfds.training.own_elements import (
+    OwnElements,
+    element_after,
+    num_examples_before,
+    num_examples_of,
+)
+from shardctl.tfds.training.read_config import check_global_seed, dataset_for, global_seed_of
 from shardctl.verbs.resume.apply_plan import check_same_dataset
 
 Transform = Callable[[Any], Any]
@@ -175,8 +184,8 @@ def rest_of_plan(
         check_global_seed(plan.settings, lambda: 2, of_plan=True)
     settings = plan.settings
     made = real_dataset(builder, spec, settings, **how) if real is None else real()
-    own = OwnElements.of_order(made, planned.order)
-    steps = own.elements.element_after(plan.consumed)
+    own = OwnElements(dataset=made, elements=planned.order)
+    steps = element_after(planned.order, plan.consumed)
     try:
         return own.made(start=steps)
     except NotRebuildable as why:
@@ -212,7 +221,8 @@ def read_again(
             "ahead in earlier epochs cannot be repeated"
         )
     elements = own.elements
-    num_examples = elements.num_examples_before(steps) + pass_index * (elements.num_examples or 0)
+    num_examples = num_examples_before(elements, steps)
+    num_examples += pass_index * (num_examples_of(elements) or 0)
     warnings.warn(
         f"{why}: the pipeline is read again from its start, {counted(num_examples, 'example')} "
         "that were handed out; iterate the rest once",
@@ -222,7 +232,7 @@ def read_again(
         for _ in own.dataset:
             pass
     rest = own.dataset.skip(steps)
-    total = own.elements.num_elements
+    total = elements.num_steps
     if total is not None:
         rest = rest.apply(tensorflow().data.experimental.assert_cardinality(total - steps))
     return rest
@@ -282,8 +292,9 @@ def resume_like(
     inspection.check_predictable()
     own = OwnElements.of(dataset, inspection, pass_index)
     if steps is None:
-        steps = own.elements.element_after(consumed or 0)
-    own.elements.check_steps(steps)
+        steps = element_after(own.elements, consumed or 0)
+    if steps < 0 or own.elements.steps_up_to(steps) < steps:
+        raise UsageError(f"steps={steps}: the pipeline has {own.elements.num_steps} steps")
     try:
         rest = own.made(start=steps)
     except NotRebuildable as why:
@@ -291,3 +302,239 @@ def resume_like(
     for warning in own.state_warnings():
         warnings.warn(warning, stacklevel=3)  # past @checked
     return rest
+
+
+# What each stage and source is in tf.data: the calls by which a script makes it.
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageCalls:
+    """Pipelines as real datasets. `reader` makes what TFDS's reader hands out, for each `Read`.
+
+    A map changes nothing, but is one that TensorFlow does not remove. A shared pipeline is one
+    dataset object wherever its label stands.
+    """
+
+    reader: Callable[[Read], Any]
+    _shared: dict[str, Any] = field(init=False, default_factory=dict)
+
+    def dataset(self, pipeline: call.Pipeline) -> Any:
+        """Return the `tf.data.Dataset` of a pipeline, made in the order of a script.
+
+        Raises:
+            UsageError: a stage is code that stages do not tell, as a filter is.
+        """
+        made = self._source(pipeline.source)
+        for stage in pipeline.stages:
+            made = self._stage(stage, made)
+        return made
+
+    def _source(self, source: Source) -> Any:
+        sets = tensorflow().data.Dataset
+        match source:
+            case Read():
+                return self.reader(source)
+            case call.Shared():
+                if source.label not in self._shared:
+                    self._shared[source.label] = self.dataset(source.pipeline)
+                return self._shared[source.label]
+            case call.Range():
+                return sets.range(source.stop)
+            case call.Values():
+                return sets.from_tensor_slices(np.array(source.values, np.int64))
+            case call.Zip():
+                return sets.zip(tuple(map(self.dataset, source.inputs)))
+            case call.SampleFromDatasets():
+                return _sampled(source, list(map(self.dataset, source.inputs)))
+            case call.ChooseFromDatasets():
+                inputs, choices = list(map(self.dataset, source.inputs)), source.choices
+                return sets.choose_from_datasets(
+                    inputs, self.dataset(choices), stop_on_empty_dataset=source.stop_on_empty
+                )
+        raise _unknown(source.called)
+
+    def _stage(self, stage: Stage, made: Any) -> Any:
+        tf = tensorflow()
+        match stage:
+            case call.Shuffle(seed=tuple(pair)):
+                return _shuffled_by_pair(made, stage.buffer, pair, stage.reshuffle)
+            case call.AssertCardinality():
+                return made.apply(tf.data.experimental.assert_cardinality(stage.count))
+            case call.Concatenate():
+                return made.concatenate(self.dataset(stage.other))
+            case call.WithOptions():
+                return made.with_options(_options(stage))
+        found = stage.in_tf()
+        if found is None:
+            raise _unknown(stage.called)
+        function = [_passed_on(made.element_spec)] if found.takes_function else []
+        named = {name: _real(value) for name, value in found.by_name.items()}
+        return getattr(made, found.method)(*function, *map(_real, found.by_place), **named)
+
+
+def _real(value: Any) -> Any:
+    """Return an argument, a constant of TensorFlow as what it is."""
+    return attrgetter(value)(tensorflow()) if isinstance(value, OfTensorflow) else value
+
+
+def _options(stage: call.WithOptions) -> Any:
+    options = tensorflow().data.Options()
+    for name, attribute in stage.attributes.items():
+        within, _, last = attribute.rpartition(".")
+        if (value := getattr(stage, name)) is not None:
+            setattr(getattr(options, within) if within else options, last, value)
+    return options
+
+
+def _unknown(name: str) -> UsageError:
+    return UsageError(
+        f"--stages: what {name} does is code of the script, so that no real pipeline can be "
+        "made of it here; give the dataset object itself, to shardctl.tfds.verify or "
+        "resume_like"
+    )
+
+
+def _passed_on(spec: Any) -> Callable[..., Any]:
+    """Return a function of an element that gives it back, by an op that stays in the graph.
+
+    TensorFlow removes maps that return their arguments (noop_elimination.cc).
+    """
+    tf = tensorflow()
+
+    def again(part: Any) -> Any:
+        return tf.nest.map_structure(tf.stop_gradient, part, expand_composites=True)
+
+    if type(spec) is tuple:
+        return without_autograph(lambda *parts: again(parts))
+    return without_autograph(again)
+
+
+def _shuffled_by_pair(made: Any, buffer: int, pair: KernelPair, reshuffle: bool | None) -> Any:
+    """Return `made.shuffle(buffer)` with the two seeds of the kernel, whatever is in force."""
+    seeds = tensorflow().constant(pair, tensorflow().int64)
+    dataset = kernel_shuffle(made, buffer, seeds, reshuffles=reshuffle is not False)
+    # Its functions go with `made`, and a graph made of this dataset later has but their names.
+    dataset._shuffled = made
+    return dataset
+
+
+def kernel_shuffle(
+    dataset: Any, buffer_size: int, seeds: Any, *, reshuffles: bool | None = None
+) -> Any:
+    """Return `dataset.shuffle(buffer_size)` with the two seeds of the kernel given as they are.
+
+    `seeds` is an int64[2] tensor. `Dataset.shuffle` takes one seed and draws those of each
+    iterator by itself, most of which no argument of it can reach; the op behind it takes any.
+    Every iterator has the same order, but by `reshuffles` what the iterators of a script have.
+    """
+    tf = tensorflow()
+    components = tf.nest.flatten(as_tensors(dataset).element_spec)
+    op, more = tf.raw_ops.ShuffleDataset, {}
+    if reshuffles is not None:
+        op = tf.raw_ops.ShuffleDatasetV3
+        more = {"seed_generator": tf.raw_ops.DummySeedGenerator()}
+    shuffled = op(
+        input_dataset=tf.data.experimental.to_variant(dataset),
+        buffer_size=tf.constant(buffer_size, tf.int64),
+        seed=seeds[0],
+        seed2=seeds[1],
+        output_types=[component.dtype for component in components],
+        output_shapes=[component.shape for component in components],
+        reshuffle_each_iteration=bool(reshuffles),
+        **more,
+    )
+    return tf.data.experimental.from_variant(shuffled, dataset.element_spec)
+
+
+def as_tensors(dataset: Any) -> Any:
+    """Return a dataset with each element a tuple of tensors, as its kernel has them.
+
+    A ragged or sparse tensor and a dataset is one tensor of variants there; what it consists of has
+    no public name. `_flat_structure` is what every dataset of TensorFlow gives its own kernel.
+    """
+    tf = tensorflow()
+    flat = dataset._flat_structure
+    parts = zip(flat["output_shapes"], flat["output_types"], strict=True)
+    specs = tuple(tf.TensorSpec(shape, dtype) for shape, dtype in parts)
+    return tf.data.experimental.from_variant(tf.data.experimental.to_variant(dataset), specs)
+
+
+def _sampled(source: call.SampleFromDatasets, inputs: list[Any]) -> Any:
+    """Return a mixture; of seeds of the kernel its choices are made here."""
+    sets, stop, weights = tensorflow().data.Dataset, source.stop_on_empty, source.weights
+
+    def given(numbers: Sequence[float]) -> Any:
+        """Return weights as a script gives them: numbers, or an array of 64 bits each."""
+        return np.array(numbers) if source.weights_dtype == "float64" else list(numbers)
+
+    if not isinstance(source.seed, tuple):
+        return sets.sample_from_datasets(
+            inputs,
+            weights=None if weights is None else given(weights),
+            seed=source.seed,
+            stop_on_empty_dataset=stop,
+            rerandomize_each_iteration=source.rerandomize,
+        )
+    pairs = zip(inputs, weights or (1.0,) * len(inputs), strict=True)
+    kept = [(one, weight) for one, weight in pairs if weight > 0]
+    if len(kept) < 2:
+        return kept[0][0] if kept else inputs[0].take(0)
+    inputs, own = [one for one, _ in kept], given([weight for _, weight in kept])
+    logits = None if weights is None else own
+    selector = _selector(logits, len(kept), source.seed, rerandomize=source.rerandomize)
+    return sets.choose_from_datasets(inputs, selector, stop_on_empty_dataset=stop)
+
+
+def _selector(weights: Any, num_inputs: int, pair: KernelPair, *, rerandomize: bool | None) -> Any:
+    """Return what `sample_from_datasets` makes of weights and a seed, with the seeds of the kernel.
+
+    Source: tensorflow/python/data/ops/sample_from_datasets_op.py.
+    """
+    tf = tensorflow()
+    seeds = {"seed": tf.constant(pair[0], tf.int64), "seed2": tf.constant(pair[1], tf.int64)}
+    kinds = {"output_types": [tf.int64], "output_shapes": [[]]}
+    op, more = tf.raw_ops.RandomDataset, {}
+    if rerandomize:
+        op = tf.raw_ops.RandomDatasetV2
+        generator = tf.raw_ops.DummySeedGenerator()
+        more = {"seed_generator": generator, "rerandomize_each_iteration": True}
+    numbers = op(**seeds, **kinds, **more)
+    drawn = tf.data.experimental.from_variant(numbers, tf.TensorSpec([], tf.int64)).batch(2)
+    logits = [[1.0] * num_inputs] if weights is None else [tf.math.log(tf.constant(weights))]
+
+    def chosen(seed: Any) -> Any:
+        return tf.squeeze(
+            tf.raw_ops.StatelessMultinomial(logits=logits, num_samples=1, seed=seed), axis=[0, 1]
+        )
+
+    return drawn.map(without_autograph(chosen))
+
+
+# What each host mode is in TFDS and tf.data: the calls by which a host gets its examples.
+
+
+def _host_by(settings: ReadSettings, mode: HostBy) -> Host | None:
+    return settings.host if settings.host_by == mode else None
+
+
+def split_of_host(spec: str, settings: ReadSettings) -> Any:
+    """Return what `as_dataset` is asked for on the settings' host, in place of a spec."""
+    host = _host_by(settings, "even")
+    if host is None:
+        return spec
+    return tensorflow_datasets().even_splits(spec, host.count, drop_remainder=False)[host.index]
+
+
+def input_context_of_host(settings: ReadSettings) -> Any:
+    """Return the `ReadConfig.input_context` of the settings' host, None without one."""
+    host = _host_by(settings, "files")
+    if host is None:
+        return None
+    context = tensorflow().distribute.InputContext
+    return context(num_input_pipelines=host.count, input_pipeline_id=host.index)
+
+
+def shard_of_host(elements: Any, settings: ReadSettings, mode: HostBy) -> Any:
+    """Return what the settings' host keeps of file instructions, or of what its reader yields."""
+    host = _host_by(settings, mode)
+    return elements if host is None else elements.shard(host.count, host.index)

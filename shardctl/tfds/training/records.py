@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.base.tfds_rules import TFDS_ID_SEPARATOR
-from shardctl.dataset.dataset import Dataset
+from shardctl.dataset.dataset import Dataset, Split
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.spec.reads import Reads
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
@@ -21,6 +20,30 @@ from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autog
 _PIECE_BYTES = 1 << 22
 _MOST_IN_PIECE, _FEWEST_IN_PIECE = 1024, 64
 _FILES_AT_ONCE = 4
+
+
+def file_adapter(file_format: Any) -> Any:
+    """Return what TFDS reads files of a format by, given as TFDS's own or as a text.
+
+    Raises:
+        KeyError, ValueError: TFDS knows no such format.
+    """
+    adapters = tensorflow_datasets("core.file_adapters")
+    return adapters.ADAPTER_FOR_FORMAT[adapters.FileFormat.from_value(file_format)]
+
+
+def path_of_shard(split: Split, shard: int) -> str:
+    """Return where the file of a shard lies, its name alone where nobody knows the folder."""
+    folder, name = split.location(shard)
+    return name if folder is None else os.path.join(folder, name)
+
+
+def paths_of(reads: Reads) -> list[str]:
+    """Return the path of the file of each row."""
+    splits = reads.dataset.splits
+    files = list(zip(reads.split.tolist(), reads.shard.tolist(), strict=True))
+    paths = {file: path_of_shard(splits[file[0]], file[1]) for file in set(files)}
+    return [paths[file] for file in files]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,24 +177,18 @@ class RecordReader:
         return records.map(example, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
 
     def _columns(self, reads: Reads) -> tuple[Any, ...]:
-        splits = reads.dataset.splits
-        places = list(zip(reads.split.tolist(), reads.shard.tolist(), strict=True))
-        located = {place: splits[place[0]].location(place[1]) for place in set(places)}
-        paths = {
-            place: name if folder is None else os.path.join(folder, name)
-            for place, (folder, name) in located.items()
-        }
-        prefixes = [""] * len(places)
-        if self.with_ids and places:
+        tf = tensorflow()
+        prefixes = [""] * len(reads)
+        if self.with_ids and len(reads):
             tfds_ids = self.codes.tfds_ids(self.codes.first_codes(reads) - reads.skip)
             prefixes = [name.rpartition(TFDS_ID_SEPARATOR)[0] for name in tfds_ids]
         # An explicit type: an empty list would be one of floats.
-        texts = (np.array(list(text), object) for text in ((paths[p] for p in places), prefixes))
-        tf = tensorflow()
+        texts = (np.array(column, object) for column in (paths_of(reads), prefixes))
         return (*(tf.constant(text, tf.string) for text in texts), reads.skip, reads.take)
 
     def _records(self, path: Any, skip: Any, take: Any) -> Any:
-        return self._adapter.make_tf_data(path).skip(skip).take(take)
+        adapter = file_adapter(self.builder.info.file_format)
+        return adapter.make_tf_data(path).skip(skip).take(take)
 
     def _of_file(self, path: Any, prefix: Any, skip: Any, take: Any) -> Any:
         tf = tensorflow()
@@ -186,11 +203,6 @@ class RecordReader:
     def _tfds_ids(self, prefix: Any, indices: Any) -> Any:
         tf = tensorflow()
         return tf.strings.join([prefix, tf.strings.as_string(indices)], separator=TFDS_ID_SEPARATOR)
-
-    @cached_property
-    def _adapter(self) -> Any:
-        adapters = tensorflow_datasets("core.file_adapters")
-        return adapters.ADAPTER_FOR_FORMAT[self.builder.info.file_format]
 
 
 @dataclass(frozen=True, kw_only=True)

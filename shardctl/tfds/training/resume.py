@@ -14,15 +14,8 @@ from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
 from shardctl.order.plan_order import plan_order
 from shardctl.order.sources import reads_spec
-from shardctl.saved.resume_plan import (
-    BatchCall,
-    ConcatenateCall,
-    PlanOrPath,
-    ResumePlan,
-    ShuffleCall,
-    ShuffleState,
-    plan_of_tfds,
-)
+from shardctl.saved import resume_plan
+from shardctl.saved.resume_plan import PlanOrPath, ResumePlan, ShuffleState
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import HostLike
 from shardctl.spec.reads import Reads
@@ -30,8 +23,14 @@ from shardctl.tfdata.shuffle_buffer import ShuffleReplay
 from shardctl.tfdata.shuffle_seeds import KernelSeeds
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, without_autograph
-from shardctl.tfds.stage_calls import as_tensors, examples_of_host, kernel_shuffle
-from shardctl.tfds.training.pipeline import MakeReal, Transform, rest_of_plan
+from shardctl.tfds.training.pipeline import (
+    MakeReal,
+    Transform,
+    as_tensors,
+    kernel_shuffle,
+    rest_of_plan,
+    shard_of_host,
+)
 from shardctl.tfds.training.read_config import (
     FittedPlan,
     check_host_of_plan,
@@ -86,7 +85,9 @@ def resume(
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
     how = {"transform": transform, "decoders": decoders, "add_tfds_id": add_tfds_id}
-    return dataset_to_resume(builder, plan_of_tfds(plan), host, allow_version=allow_version, **how)
+    return dataset_to_resume(
+        builder, resume_plan.plan_of_tfds(plan), host, allow_version=allow_version, **how
+    )
 
 
 def dataset_to_resume(
@@ -134,13 +135,13 @@ def _of_listed(builder: Any, resumed: _Resumed, how: dict[str, Any]) -> Any:
         )
     examples = resumed.transformed(resumed.rest(), here.num_examples, how["transform"])
     for call in plan.after_read:
-        if isinstance(call, ShuffleCall):
+        if isinstance(call, resume_plan.ShuffleCall):
             size = call.buffer_size
             size = max(1, here.num_examples) if size == WHOLE_DATASET else size
             examples = examples.shuffle(size, seed=call.seed, reshuffle_each_iteration=False)
-        elif isinstance(call, BatchCall):
+        elif isinstance(call, resume_plan.BatchCall):
             examples = examples.batch(call.batch_size, drop_remainder=call.drop_remainder)
-        elif isinstance(call, ConcatenateCall) and here.settings.host is not None:
+        elif isinstance(call, resume_plan.ConcatenateCall) and here.settings.host is not None:
             host, old = here.settings.host, len(plan.from_consumed)
             own = as_host(plan.settings, host.index, host.count, of=old)
             spec = plan.spec if reads_spec(own) else None
@@ -192,7 +193,7 @@ def resume_epochs(
 
     Arguments and errors are those of `resume`.
     """
-    plan = plan_of_tfds(plan)
+    plan = resume_plan.plan_of_tfds(plan)
     if plan.sources:
         raise UsageError(
             "resume_epochs goes epoch by epoch, and stages run over epochs as they say; "
@@ -262,7 +263,7 @@ class _Resumed:
             emitted = plan.shared.size - plan.remaining
             rest = self.reader.in_files(*plan.shared.files_left(emitted))
         else:
-            rest = examples_of_host(self.reader.read(self.here.reads), self.here.settings)
+            rest = shard_of_host(self.reader.read(self.here.reads), self.here.settings, "examples")
         if plan.shuffle is None or not plan.remaining:
             return self._decoded(rest)
         codes = self.reader.codes.of_ids(plan.pending or ())
@@ -290,7 +291,7 @@ class _Resumed:
 
         def epoch_of(pairs: Any) -> Any:
             opened = kernel_shuffle(rows, num_rows, pairs[0]) if shuffles else rows
-            records = examples_of_host(self.reader.interleaved(opened), self.here.settings)
+            records = shard_of_host(self.reader.interleaved(opened), self.here.settings, "examples")
             read = self._decoded(records)
             return read if buffer_size is None else kernel_shuffle(read, buffer_size, pairs[1])
 
@@ -316,7 +317,7 @@ class _Resumed:
         reads = self.here.reads
         rest = self._in_runs(reads.select(slice(num_held, None)))
         if not (plan.hosts or plan.from_seen):
-            rest = examples_of_host(rest, self.here.settings)
+            rest = shard_of_host(rest, self.here.settings, "examples")
         if num_held:
             rest = self._in_runs(reads.select(slice(0, num_held))).concatenate(rest)
         if plan.unseeded is not None and self.here.plan.is_one_stream:

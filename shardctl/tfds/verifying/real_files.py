@@ -18,35 +18,26 @@ from shardctl.base.tfds_rules import OTHER_FORMATS
 from shardctl.dataset.dataset import Dataset
 from shardctl.dataset.folders import folders_of
 from shardctl.errors import DatasetError, ShardctlError
+from shardctl.order.epoch_reading import sorted_reads
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.plan_order import order_of
-from shardctl.order.epoch_reading import sorted_reads
 from shardctl.order.sources import ResolvedSources, sources
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import settings_of_read, stages_of
 from shardctl.spec.reads import Reads
 from shardctl.spec.subsplit import Resolved, SplitRange
-from shardctl.stages.stages import (
-    Batch,
-    ChooseFromDatasets,
-    Pipeline,
-    Read,
-    SampleFromDatasets,
-    Shared,
-    Unbatch,
-    Zip,
-)
-from shardctl.stores.remote_path import RemotePath, path_of
+from shardctl.stages import stages as call
+from shardctl.stages.stages import Pipeline, Read
+from shardctl.stores.paths import RemotePath, path_of
 from shardctl.tfds.builder_layout import builder_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
-from shardctl.tfds.stage_calls import StageCalls, instructions_of_host
-from shardctl.tfds.training.pipeline import pipeline
+from shardctl.tfds.training.pipeline import StageCalls, pipeline, shard_of_host
 from shardctl.tfds.training.read_config import fitted
-from shardctl.tfds.training.records import RangeReader
+from shardctl.tfds.training.records import RangeReader, file_adapter
 from shardctl.tfds.training.resume import dataset_of_plan, resume
 from shardctl.verbs.verify.answer import FoundNames
-from shardctl.verbs.verify.file_checks import first_file_here
+from shardctl.verbs.verify.verify_files import first_file_here
 
 BATCH_SIZE = 1024
 
@@ -65,16 +56,16 @@ def shape_of(pipeline: Pipeline) -> Shape:
     """
     source = pipeline.source
     shape = EXAMPLE
-    if isinstance(source, Zip):
+    if isinstance(source, call.Zip):
         shape = ("tuple", tuple(map(shape_of, source.inputs)))
-    elif isinstance(source, SampleFromDatasets | ChooseFromDatasets):
+    elif isinstance(source, call.SampleFromDatasets | call.ChooseFromDatasets):
         shape = shape_of(source.inputs[0])
-    elif isinstance(source, Shared):
+    elif isinstance(source, call.Shared):
         shape = shape_of(source.pipeline)
     for stage in pipeline.stages:
-        if isinstance(stage, Batch):
+        if isinstance(stage, call.Batch):
             shape = ("batch", (shape,))
-        elif isinstance(stage, Unbatch):
+        elif isinstance(stage, call.Unbatch):
             shape = shape[1][0]
     return shape
 
@@ -285,10 +276,8 @@ def _why_unreadable(dataset: Dataset) -> str | None:
         return f"TFDS reads TFRecord files as they are, and these are {dataset.compression}"
     if dataset.is_counted and file_format == "parquet":
         return "TFDS reads Parquet files that it wrote itself, one column of examples"
-    adapters = tensorflow_datasets("core.file_adapters")
     try:
-        adapter = adapters.ADAPTER_FOR_FORMAT[adapters.FileFormat.from_value(file_format)]
-        adapter.make_tf_data(os.devnull)
+        file_adapter(file_format).make_tf_data(os.devnull)
     except NotImplementedError:
         return f"TFDS reads {file_format} files through as_data_source alone, not through tf.data"
     except (ImportError, KeyError, ValueError):
@@ -429,7 +418,7 @@ class IndexRanges:
         tf = tensorflow()
         reads = sorted_reads(dataset, ranges, settings)
         reader = self._reader(settings, ordered=dataset.ordered)
-        rows = instructions_of_host(reader.rows(reads), settings)
+        rows = shard_of_host(reader.rows(reads), settings, "files")
         if settings.shuffles_files:
             rows = rows.shuffle(
                 len(reads), seed=settings.shuffle_seed, reshuffle_each_iteration=settings.reshuffle

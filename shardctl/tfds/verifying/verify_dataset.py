@@ -15,13 +15,12 @@ from shardctl.base.text import choices, counted
 from shardctl.errors import UsageError
 from shardctl.order.order import Order
 from shardctl.settings.read_settings import settings_in_force
-from shardctl.tfdata.shuffle_passes import Loop
-from shardctl.tfds.graphs.dataset_graph import NotRebuildable
-from shardctl.tfds.graphs.own_elements import OwnElements
+from shardctl.tfdata.shuffle_seeds import Loop
 from shardctl.tfds.imports import tensorflow, versions
-from shardctl.tfds.inspecting.inspect import Inspected, inspect, inspected, is_dataset
+from shardctl.tfds.inspecting.inspect import Inspected, Lines, inspect, inspected, is_dataset
 from shardctl.tfds.inspecting.script import ScriptFunction, datasets_of
-from shardctl.tfds.inspecting.watching import Lines
+from shardctl.tfds.training.edited_graph import NotRebuildable
+from shardctl.tfds.training.own_elements import OwnElements
 from shardctl.tfds.verifying.real_files import fitted_epoch, reason_of
 from shardctl.verbs.inspect.answer import Inspection
 from shardctl.verbs.verify.answer import (
@@ -32,7 +31,7 @@ from shardctl.verbs.verify.answer import (
     Window,
     check_take,
 )
-from shardctl.verbs.verify.file_checks import check_files_read
+from shardctl.verbs.verify.verify_files import check_files_read
 
 _TRIED = 64  # elements that are made twice, where maps draw random numbers
 
@@ -111,12 +110,12 @@ def verify_inspected(
         raise UsageError("the pipeline reads no files of a dataset, so no example has a name")
     planned = inspection.order(pass_index)
     order, settings = planned.order, inspection.settings
-    own = OwnElements.of_order(dataset, order)
-    total = own.elements.num_examples
+    own = OwnElements(dataset=dataset, elements=order)
+    total = None if order.is_endless else order.num_examples
     wanted = BUDGETS["files"] if take is None or (take == "all" and total is None) else take
-    stop = own.elements.num_elements
+    stop = order.num_steps
     if isinstance(wanted, int) and (total is None or wanted < total):
-        stop = own.elements.place_of(wanted - 1)[0] + 1
+        stop = int(order.steps_of([wanted - 1])[0][0]) + 1
     assert stop is not None
     if not stop:
         raise UsageError("nothing to verify: the pipeline hands out nothing")
@@ -127,7 +126,7 @@ def verify_inspected(
         dataset=order.dataset,
         spec=planned.spec,
         pipeline=settings_in_force(order.settings, ordered=order.dataset.ordered),
-        num_examples=None if order.is_endless else order.num_examples,
+        num_examples=total,
         read="files",
         windows=(Window(start=0, stop=comparison.num_done, read="files"),),
         first_difference=comparison.difference,
@@ -165,7 +164,7 @@ class _Comparison:
         progress = Progress(None, "elements", self.stop * (pass_index + 1), per_second=10_000)
         distinct: set[int] = set()
         reason: list[str] = []
-        stop = None if self.stop == self.own.elements.num_elements else self.stop
+        stop = None if self.stop == self.order.num_steps else self.stop
         found = _found(self.own.dataset, pass_index, loop, stop, reason)
         for step, (real, predicted) in enumerate(zip_longest(found, expected)):
             progress.advance(1)
@@ -184,7 +183,7 @@ class _Comparison:
         )
 
     def _codes(self, step: int) -> list[int]:
-        codes: list[int] = self.own.elements.examples(step, step + 1)[1].tolist()
+        codes: list[int] = self.order.examples_in_steps(step, step + 1)[1].tolist()
         return codes
 
     def _keep_steady(self, expected: Any) -> None:

@@ -10,8 +10,7 @@ from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings, settings_in_force
 from shardctl.settings.table import SETTINGS, Setting
-from shardctl.verbs.lint.answer import default_specs
-from shardctl.verbs.lint.config_section import LINT_KEYS
+from shardctl.verbs.lint.answer import LINT_KEYS, default_specs
 from shardctl.verbs.lint.context import LintContext, Usage
 from shardctl.verbs.lint.rule import DEFAULT_FAIL_ON
 

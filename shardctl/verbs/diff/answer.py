@@ -51,18 +51,14 @@ class PinnedOrder:
         if self.live is not None:
             return self.live
         dataset = self.snapshot.dataset
-        if dataset is None:
-            return None
         try:
             settings = self.snapshot.settings()
-            if settings is None:
+            if dataset is None or settings is None:
                 return None
             live = order_again(self.snapshot, dataset, _of_pinned_files(settings, dataset))
         except ShardctlError:
             return None
-        if live.order.num_examples != self.snapshot.num_examples:
-            return None
-        return live
+        return live if live.order.num_examples == self.snapshot.num_examples else None
 
     @checked
     def holds(self, cells: Sequence[bytes], *, size: int, block: int) -> bool:
@@ -118,16 +114,6 @@ def settings_to_fall_back_on(pinned: Snapshot, dataset: Dataset) -> dict[str, An
         return settings_from_document(document)
     except UsageError as error:
         raise UsageError(f"the snapshot's pipeline: {error}") from None
-
-
-def redigested(pinned: PinnedOrder, version: int) -> PinnedOrder | None:
-    """Return it with digests of a version; None where its order cannot be made as pinned."""
-    tree, live = pinned.snapshot.tree, pinned.rebuilt
-    if tree.version == version:
-        return pinned
-    if live is None or (pinned.live is None and tree_in(tree.version, live) != tree):
-        return None
-    return replace(pinned, snapshot=replace(pinned.snapshot, tree=tree_in(version, live)))
 
 
 EXACT_LIMIT = 5_000_000  # positions in blocks that differ up to which every one is compared
@@ -206,15 +192,12 @@ class Diff:
         return self.changes or (Cause(kind="unknown", name="shardctl"),)
 
     def __repr__(self) -> str:
-        sides = f"{self.expected.label}, {self.actual.label}"
-        if self.first is None:
+        sides, first = f"{self.expected.label}, {self.actual.label}", self.first
+        if first is None:
             return in_short(self, sides, "equal" if self.equal else "folders differ")
-        return in_short(
-            self,
-            sides,
-            f"first at {self.first.position:,}: {self.first.expected} and {self.first.actual}",
-            f"causes {choices((cause.name for cause in self.causes), 6)}",
-        )
+        where = f"first at {first.position:,}: {first.expected} and {first.actual}"
+        causes = f"causes {choices((cause.name for cause in self.causes), 6)}"
+        return in_short(self, sides, where, causes)
 
 
 @checked
@@ -258,11 +241,14 @@ def _in_one_version(one: PinnedOrder, other: PinnedOrder) -> tuple[PinnedOrder, 
     versions = one.snapshot.tree.version, other.snapshot.tree.version
     if versions[0] == versions[1]:
         return one, other
+    sides = [(other, versions[0]), (one, versions[1])]
     # What is known needs no proof, and the order of a file may be too long to be made again.
-    if one.live is None and (made := redigested(other, versions[0])) is not None:
-        return one, made
-    if (made := redigested(one, versions[1])) is not None:
-        return made, other
+    for side, version in sorted(sides, key=lambda pair: pair[0].live is None):
+        tree, live = side.snapshot.tree, side.rebuilt
+        if live is None or (side.live is None and tree_in(tree.version, live) != tree):
+            continue
+        made = replace(side, snapshot=replace(side.snapshot, tree=tree_in(version, live)))
+        return (made, other) if side is one else (one, made)
     old, new = (one, other) if versions[0] < versions[1] else (other, one)
     raise UsageError(
         f"{old.label} has digests of version {min(versions)} and {new.label} of version "

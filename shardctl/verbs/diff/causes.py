@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Any, Literal, TypeVar
 
@@ -19,37 +20,19 @@ from shardctl.settings.short_form import stages_of
 from shardctl.settings.table import SETTINGS
 from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES
 from shardctl.stages.part import Part, Source, Stage
-from shardctl.stages.stages import (
-    Pipeline,
-    Read,
-    Shared,
-    Shuffle,
-)
+from shardctl.stages.stages import Pipeline, Shared, Shuffle
 from shardctl.stages.text import place_of, text_of, text_of_part
 
+# fmt: off
 CauseKind = Literal[
-    "rules",
-    "spec",
-    "setting",
-    "stage",
-    "dataset",
-    "folders",
-    "split",
-    "shards",
-    "state",
-    "plan",
+    "rules", "spec", "setting", "stage", "dataset", "folders", "split", "shards", "state", "plan",
     "unknown",
 ]
 # Names of settings for which there is a stage.
 IN_STAGES = (
-    "stages",
-    "buffer",
-    "buffer_seed",
-    "buffer_reshuffle",
-    "epochs",
-    "batch",
-    "drop_remainder",
+    "stages", "buffer", "buffer_seed", "buffer_reshuffle", "epochs", "batch", "drop_remainder",
 )
+# fmt: on
 ShardChange = Literal["appeared", "vanished", "length", "renamed", "hashed"]
 
 
@@ -169,9 +152,9 @@ def setting_causes(expected: Mapping[str, object], actual: Mapping[str, object])
     for name in names:
         old, new = expected.get(name), actual.get(name)
         if old != new:
-            words, loader = "", LOADERS.get(loaders[1]) if name == "loader_version" else None
-            if loader is not None and old is not None and new is not None:
-                words = loader.changed_between(str(old), str(new), actual)
+            words = ""
+            if name == "loader_version" and loaders[1] in LOADERS and None not in (old, new):
+                words = LOADERS[loaders[1]].changed_between(str(old), str(new), actual)
             yield _changed("setting", name, old, new, words=words)
 
 
@@ -233,20 +216,20 @@ def _changed_shards(old: Split, new: Split) -> Iterator[Cause]:
             yield _changed("shards", old.name, *firsts, change="renamed")
         before = dict(enumerate(old.shard_lengths))
         after = dict(enumerate(new.shard_lengths))
-    changes: dict[ShardChange, list[ChangedShard]] = {"vanished": [], "appeared": [], "length": []}
-    for key in dict.fromkeys((*before, *after)):
-        length, now = before.get(key), after.get(key)
-        if length == now:
-            continue
-        change: ShardChange = (
-            "vanished" if now is None else "appeared" if length is None else "length"
-        )
-        name = _shown(key, old, new)
-        changes[change].append(ChangedShard(filename=name, expected=length, actual=now))
-    for kind, shards in changes.items():
-        if shards:
-            counts = (None, None) if kind == "length" else (old.num_shards, new.num_shards)
-            yield _changed("shards", old.name, *counts, change=kind, shards=tuple(shards))
+    shards = [
+        ChangedShard(filename=_shown(key, old, new), expected=length, actual=now)
+        for key in dict.fromkeys((*before, *after))
+        if (length := before.get(key)) != (now := after.get(key))
+    ]
+    counts = old.num_shards, new.num_shards
+    for change, found in (
+        ("vanished", [one for one in shards if one.actual is None]),
+        ("appeared", [one for one in shards if one.expected is None]),
+        ("length", [one for one in shards if None not in (one.expected, one.actual)]),
+    ):
+        if found:
+            sizes = (None, None) if change == "length" else counts
+            yield _changed("shards", old.name, *sizes, change=change, shards=tuple(found))
     if before == after and list(before) != list(after):
         yield _changed("shards", old.name, *map(_first_name, (old, new)), change="renamed")
 
@@ -306,10 +289,10 @@ def changed_stages(expected: Pipeline, actual: Pipeline) -> tuple[ChangedStage, 
 
     >>> from shardctl.stages.text import parse_stages
     >>> before = parse_stages("cache | shuffle(10, seed=7) | batch(4)")
-    >>> after = parse_stages("shuffle(10, seed=8) | cache | batch(4)")
+    >>> after = parse_stages("shuffle(10, seed=8) | batch(4) | cache")
     >>> for found in changed_stages(before, after):
     ...     print(found.place, found.name, found.words, sep=": ")
-    stage 1: cache: moved from before shuffle to behind it
+    stage 1: cache: moved from before batch to behind it
     stage 2: shuffle: seed 7 became 8
     """
     return tuple(dict.fromkeys(_pipelines(expected, actual, "", "")))  # what is shared comes often
@@ -330,14 +313,15 @@ def _sources(old: Source, new: Source, where: str, now: str) -> Iterator[Changed
     alike = type(old) is type(new)
     words = _arguments(old, new) if alike else ""
     if words or not (alike and old.fed_by):
+        actual = text_of_part(new, is_source=True)
         yield ChangedStage(
             change="source",
             name=old.called,
             expected=text_of_part(old, is_source=True),
-            actual=text_of_part(new, is_source=True),
-            place=f"source of {where}" if where else "source",
-            place_now=f"source of {now}" if now else "source",
-            words=words or f"became {text_of_part(new, is_source=True)}",
+            actual=actual,
+            place=_in("source", where),
+            place_now=_in("source", now),
+            words=words or f"became {actual}",
         )
     if alike and old.fed_by:
         yield from _inputs(old.fed_by, new.fed_by, where, now)
@@ -350,32 +334,27 @@ def _inputs(
     old: Sequence[Pipeline], new: Sequence[Pipeline], where: str, now: str
 ) -> Iterator[ChangedStage]:
     """Compare the inputs of a mixture, those most alike with each other."""
-    for before, after in aligned(old, new, likeness_of_inputs)[1]:
-        at = None if before is None else _in(f"input {before}", where)
-        at_now = None if after is None else _in(f"input {after}", now)
-        if before is not None and after is not None:
-            yield from _pipelines(old[before], new[after], at or "", at_now or "")
+    sources = [text_of, lambda one: text_of_part(one.source, is_source=True), lambda one: ""]
+    for before, after in _pairs(old, new, sources):
+        at, at_now = _in(f"input {before}", where), _in(f"input {after}", now)
+        if before is None:
+            yield _one_sided("input", None, text_of(new[after or 0]), at_now)
+        elif after is None:
+            yield _one_sided("input", text_of(old[before]), None, at)
         else:
-            expected = None if before is None else text_of(old[before])
-            actual = None if after is None else text_of(new[after])
-            yield _one_sided("input", expected, actual, at, at_now)
+            yield from _pipelines(old[before], new[after], at, at_now)
 
 
 def _one_sided(
-    name: str,
-    expected: str | None,
-    actual: str | None,
-    at: str | None,
-    at_now: str | None,
-    behind: str = "",
+    name: str, expected: str | None, actual: str | None, at: str, behind: str = ""
 ) -> ChangedStage:
     return ChangedStage(
         change="left out" if actual is None else "added",
         name=name,
         expected=expected,
         actual=actual,
-        place=at,
-        place_now=at_now,
+        place=at if actual is None else None,
+        place_now=None if actual is None else at,
         words="was left out" if actual is None else f"was added{behind}",
     )
 
@@ -383,27 +362,23 @@ def _one_sided(
 def _stages(
     old: Sequence[Stage], new: Sequence[Stage], where: str, now: str
 ) -> Iterator[ChangedStage]:
-    for before, after, moved in with_moved(aligned(old, new, likeness)[1], old, new):
-        at = None if before is None else place_of(before, where)
-        at_now = None if after is None else place_of(after, now)
+    for before, after, is_moved in _with_moved(old, new):
         if after is None:
             one = old[before or 0]
-            yield _one_sided(one.called, text_of_part(one), None, at, None)
+            yield _one_sided(one.called, text_of_part(one), None, place_of(before or 0, where))
             continue
-        other = new[after]
+        other, at_now = new[after], place_of(after, now)
         if before is None:
             behind = f" behind {text_of_part(new[after - 1])}" if after else ", the first stage"
-            yield _one_sided(other.called, None, text_of_part(other), None, at_now, behind)
+            yield _one_sided(other.called, None, text_of_part(other), at_now, behind)
             continue
-        one = old[before]
+        one, at = old[before], place_of(before, where)
+        moved = _moved(old, new, before, after) if is_moved else ""
         if one.fed_by and type(one) is type(other) and not moved:
-            inner = _in(one.name, at or ""), _in(one.name, at_now or "")
-            for before_it, now_it in zip(one.fed_by, other.fed_by, strict=True):
-                yield from _pipelines(before_it, now_it, *inner)
+            for pair in zip(one.fed_by, other.fed_by, strict=True):
+                yield from _pipelines(*pair, _in(one.name, at), _in(one.name, at_now))
             continue
-        words = [*([_moved(old, new, before, after)] if moved else []), _arguments(one, other)]
-        words = list(filter(None, words))
-        if words:
+        if words := list(filter(None, [moved, _arguments(one, other)])):
             change: StageChange = "moved" if moved else "changed"
             yield ChangedStage(
                 change="moved and changed" if len(words) > 1 else change,
@@ -463,75 +438,48 @@ def _in(part: str, where: str) -> str:
     return f"{part} of {where}" if where else part
 
 
-# Which stage of one list is which of another: the pairs that are most alike together.
-
-Item = TypeVar("Item")
-Pair = tuple[int | None, int | None]
+_Item = TypeVar("_Item")
+_Pair = tuple[int | None, int | None]
 
 
-def aligned(
-    old: Sequence[Item], new: Sequence[Item], likeness: Callable[[Item, Item], float]
-) -> tuple[float, list[Pair]]:
-    """Return how alike two lists are at most, and which item of one is which of the other.
+def _pairs(
+    old: Sequence[_Item], new: Sequence[_Item], keys: Sequence[Callable[[_Item], str]]
+) -> Iterator[_Pair]:
+    """Yield which item of one list is which of another, in order; None where it has no counterpart.
 
-    Pairs are in order, and those alone are made that are alike at all, which is above 0.
+    Items are paired by the first key, what lies between such pairs by the next.
 
-    >>> aligned("abc", "bcd", lambda one, other: float(one == other))
-    (2.0, [(0, None), (1, 0), (2, 1), (None, 2)])
+    >>> list(_pairs(["a1", "b1", "c1"], ["b2", "c1", "d1"], [str, lambda text: text[0]]))
+    [(0, None), (1, 0), (2, 1), (None, 2)]
     """
-    best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
-    for i, one in enumerate(old):
-        for j, other in enumerate(new):
-            paired = best[i][j] + max(likeness(one, other), 0.0)
-            best[i + 1][j + 1] = max(paired, best[i][j + 1], best[i + 1][j])
-    pairs: list[Pair] = []
-    i, j = len(old), len(new)
-    while i or j:
-        if j and best[i][j] == best[i][j - 1]:
-            j -= 1
-            pairs.append((None, j))
-        elif i and best[i][j] == best[i - 1][j]:
-            i -= 1
-            pairs.append((i, None))
-        else:
-            i, j = i - 1, j - 1
-            pairs.append((i, j))
-    return best[-1][-1], pairs[::-1]
+    if not keys:
+        yield from ((i, None) for i in range(len(old)))
+        yield from ((None, j) for j in range(len(new)))
+        return
+    was, now = (list(map(keys[0], side)) for side in (old, new))
+    for tag, i, i_stop, j, j_stop in SequenceMatcher(None, was, now, False).get_opcodes():
+        if tag == "equal":
+            yield from zip(range(i, i_stop), range(j, j_stop), strict=True)
+            continue
+        for one, other in _pairs(old[i:i_stop], new[j:j_stop], keys[1:]):
+            yield None if one is None else i + one, None if other is None else j + other
 
 
-def with_moved(
-    pairs: Sequence[Pair], old: Sequence[Stage], new: Sequence[Stage]
+def _with_moved(
+    old: Sequence[Stage], new: Sequence[Stage]
 ) -> Iterator[tuple[int | None, int | None, bool]]:
-    """Yield the pairs, those of one kind that left here and came there joined as moved."""
-    left = [before for before, after in pairs if after is None and before is not None]
+    """Yield the pairs of stages, those of one kind that left here and came there as moved."""
+    pairs = list(_pairs(old, new, [text_of_part, lambda stage: stage.called]))
     came = [after for before, after in pairs if before is None and after is not None]
-    alike = sorted((-likeness(old[i], new[j]), i, j) for i in left for j in came)
-    moved: dict[int | None, int] = {}
-    for unlike, before, after in alike:
-        if unlike and before not in moved and after not in moved.values():
-            moved[before] = after
-    for was, now in pairs:
-        if was in moved:
-            yield was, moved[was], True
-        elif was is not None or now not in moved.values():
-            yield was, now, False
-
-
-def likeness(old: Stage, new: Stage) -> float:
-    """Return how alike two stages are: most where they are equal, 0 for two kinds."""
-    if old.called != new.called:
-        return 0.0
-    differ = [getattr(old, one.name) != getattr(new, one.name) for one in fields(old)]
-    unlike = 0.2 + 0.3 * sum(differ) / max(len(differ), 1) if any(differ) else 0.0
-    return old.weight + new.weight - unlike
-
-
-def likeness_of_inputs(old: Pipeline, new: Pipeline) -> float:
-    """Return how alike two inputs are, by their sources and what is behind these."""
-    unlike = 0.0
-    if old.source != new.source:
-        unlike = 1.0 if type(old.source) is type(new.source) else 3.0
-        if isinstance(old.source, Read) and isinstance(new.source, Read):
-            of_both = [(read.spec, read.data) for read in (old.source, new.source)]
-            unlike = 0.5 if of_both[0] == of_both[1] else 1.5
-    return 4.0 - unlike + aligned(old.stages, new.stages, likeness)[0]
+    moved: dict[int, int] = {}
+    for before, after in pairs:
+        if before is not None and after is None:
+            alike = [j for j in came if new[j].called == old[before].called]
+            if alike:
+                moved[before] = alike[0]
+                came.remove(alike[0])
+    for before, after in pairs:
+        if before is not None and before in moved:
+            yield before, moved[before], True
+        elif before is not None or after in came:
+            yield before, after, False

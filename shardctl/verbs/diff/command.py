@@ -2,7 +2,7 @@
 """`shardctl diff`: where and why two orders, or two plans, differ."""
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,17 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.base.text import printable, quoted
-from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import (
-    AllOption,
-    Formats,
-    OutputOptions,
-    as_code,
-    as_json,
-    as_table,
-    as_yaml,
-)
+from shardctl.cli import completion
 from shardctl.cli.options.dataset import (
+    DatasetOptions,
     dataset_and_refs,
     project_here,
     refs_to_keep,
@@ -28,15 +20,26 @@ from shardctl.cli.options.dataset import (
 )
 from shardctl.cli.options.names import path_from_repository, setting_origins, typed_again
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, Flag, argument, option
-from shardctl.cli.output import fail, say, warn, write
+from shardctl.cli.options.shared import Flag, argument, option
+from shardctl.cli.output import (
+    AllOption,
+    Formats,
+    OutputOptions,
+    as_code,
+    as_json,
+    as_table,
+    as_yaml,
+    fail,
+    say,
+    warn,
+    write,
+)
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.settings.table import SETTING_BY_FIELD
-from shardctl.stores.file_text import working_folder
+from shardctl.stores.paths import working_folder
 
 if TYPE_CHECKING:
     from shardctl.metadata.reference import ChosenDataset
-    from shardctl.order.plan_order import PlannedOrder
     from shardctl.saved.resume_plan import PlanListing
     from shardctl.saved.snapshot import Snapshot
     from shardctl.verbs.diff.answer import Diff
@@ -57,7 +60,7 @@ def _formats(what: str) -> Formats:
 FORMATS = _formats("diff")
 _PLANS = _formats("plans")
 _SEVERAL = _formats("several")
-_ABOUT_THIS_RUN = ("--format", "--output", "--update", "--each", "--all", "--color")
+_OF_THIS_RUN = ("--format", "--output", "--update", "--each", "--all", "--color")
 
 
 def _label_of(path: str) -> str:
@@ -72,7 +75,6 @@ class Beside:
     path: str
     pinned: "Snapshot"
     current: "Snapshot"
-    live: "PlannedOrder"
     diff: "Diff"
     hints: "Hints"
     warnings: tuple[str, ...]
@@ -80,28 +82,19 @@ class Beside:
     def update(self) -> None:
         """Write the order of today to the file, which is left alone where it says that already.
 
-        An older file that says it in digests of another version is written anew.
-
         Raises:
             UsageError: the file cannot be written; what it held is still there.
         """
-        from shardctl.files.json_text import is_json
-        from shardctl.order.order_tree import NEWEST
+        from shardctl.files.parse import is_json
         from shardctl.saved.snapshot_file import snapshot_json, snapshot_yaml
-        from shardctl.verbs.snapshot.answer import tree_in
 
         rules = self.pinned.rules
         if rules.version != self.current.rules.version:
             rules = self.current.rules  # else more versions may have been compared: no other order
-        same = replace(self.current, rules=rules) == self.pinned
-        if same and self.pinned.tree.version == NEWEST:
-            return
-        render = snapshot_json if is_json(Path(self.path).read_bytes()) else snapshot_yaml
-        current = self.current
-        if current.tree.version != NEWEST:  # as an older file has it
-            current = replace(current, tree=tree_in(NEWEST, self.live))
-        write(render(current), self.path)
-        say(f"{self.path} now holds the current order")
+        if replace(self.current, rules=rules) != self.pinned:
+            render = snapshot_json if is_json(Path(self.path).read_bytes()) else snapshot_yaml
+            write(render(self.current), self.path)
+            say(f"{self.path} now holds the current order")
 
 
 class Today:
@@ -131,17 +124,16 @@ class Today:
         Raises:
             ShardctlError: the dataset is not found, or settings or the spec do not fit it.
         """
-        from shardctl.saved.pinned_sources import spec_as_pinned
+        from shardctl.saved.snapshot import spec_as_pinned
         from shardctl.verbs.diff.answer import PinnedOrder, diff, settings_to_fall_back_on
-        from shardctl.verbs.snapshot.answer import snapshot_in
+        from shardctl.verbs.snapshot.answer import snapshot
 
         chosen = self._dataset(pinned, path)
         fallback = settings_to_fall_back_on(pinned, chosen.dataset)
         resolved = self._reading.resolved(self._project, fallback)
         kept = spec_as_pinned(pinned, resolved.settings)
         spec = kept if self._spec is None else self._spec
-        version = pinned.tree.version
-        current = snapshot_in(chosen.dataset, spec, resolved.settings, version=version)
+        current = snapshot(chosen.dataset, spec, resolved.settings)
         refs = pinned.refs if chosen.by == "fallback" else refs_to_keep(chosen, path)
         stated = {SETTING_BY_FIELD[f].name for f, by in resolved.sources.items() if by == "file"}
         if chosen.by == "file":
@@ -150,7 +142,6 @@ class Today:
             path=path,
             pinned=pinned,
             current=replace(current.snapshot, refs=refs),
-            live=current.live,
             diff=diff(
                 PinnedOrder(snapshot=pinned, label=_label_of(path)),
                 PinnedOrder(snapshot=current.snapshot, label="today", live=current.live),
@@ -200,7 +191,7 @@ class Today:
     def _dataset(self, pinned: "Snapshot", path: str) -> "ChosenDataset":
         """Return the dataset of today: the one that is chosen for all, else that of the file."""
         from shardctl.metadata.reference import Fallback
-        from shardctl.saved.pinned_sources import ref_as_pinned
+        from shardctl.saved.snapshot import ref_as_pinned
 
         refs, folder = pinned.refs or (ref_as_pinned(pinned),), os.path.dirname(path)
         for key in ("all", (refs, folder)):
@@ -249,16 +240,24 @@ def diff(
     if update and "-" in files:
         raise UsageError("--update writes the current order to A, which is stdin; name a file")
     if len(files) == 2 and not each:
-        _refuse_options(source, reading, spec, update=update)
+        if update:
+            raise UsageError(
+                "--update writes the current order to A; leave out B, or check both with --each"
+            )
+        if reading.given() or source.is_given or spec is not None:
+            raise UsageError(
+                "options of datasets and settings are about the current order; leave them out, or "
+                "B, or check both with --each"
+            )
         equal = _with_file((files[0], files[1]), out, every_row=every_row)
     else:
-        today = Today(
-            source,
-            reading,
-            spec,
-            command=lambda path: None if update else _update_of(ctx, path),
-            from_here=out.format != "github",
-        )
+
+        def accepting(path: str) -> str | None:
+            typed = typed_again(ctx, [path], "--update", leaving_out=_OF_THIS_RUN)
+            return None if update else typed
+
+        here = out.format != "github"
+        today = Today(source, reading, spec, command=accepting, from_here=here)
         if len(files) == 1 and not each:
             equal = _with_current(files[0], today, out, update=update)
         else:
@@ -267,30 +266,12 @@ def diff(
         raise typer.Exit(1)
 
 
-def _update_of(ctx: typer.Context, path: str) -> str:
-    return typed_again(ctx, [path], "--update", leaving_out=_ABOUT_THIS_RUN)
-
-
 def _read(path: str) -> "Snapshot | PlanListing":
     from shardctl.saved.snapshot_file import parse_comparable, read_comparable
 
     if path == "-":
         return parse_comparable(text_on_stdin(), source="stdin")
     return read_comparable(Path(path))
-
-
-def _refuse_options(
-    source: DatasetOptions, reading: OrderOptions, spec: str | None, *, update: bool
-) -> None:
-    if update:
-        raise UsageError(
-            "--update writes the current order to A; leave out B, or check both with --each"
-        )
-    if reading.given() or source.is_given or spec is not None:
-        raise UsageError(
-            "options of datasets and settings are about the current order; leave them out, or B, "
-            "or check both with --each"
-        )
 
 
 def _with_file(paths: tuple[str, str], out: OutputOptions, *, every_row: bool) -> bool:
@@ -351,50 +332,46 @@ def _each_with_current(
     from shardctl.verbs.diff.view import CheckedFile
 
     checked: dict[str, Beside] = {}
-    failed: dict[str, ShardctlError] = {}
-    for path in dict.fromkeys(paths):
-        try:
-            checked[path] = today.beside(_snapshot_in(path), path)
-        except ShardctlError as error:
-            failed[path] = reading.located(error)
+
+    def check(path: str) -> None:
+        checked[path] = today.beside(_snapshot_in(path), path)
+
+    unchecked = _failures(dict.fromkeys(paths), check, reading)
     warn(warning for one in checked.values() for warning in one.warnings)
-    said = _said(failed)
     if checked:
         files = []
         for path in dict.fromkeys(paths):
-            one = checked.get(path)
-            files.append(
-                CheckedFile(label=_label_of(path), hints=today.hints(path), error=said[path])
-                if one is None
-                else CheckedFile(label=_label_of(path), hints=one.hints, diff=one.diff)
-            )
+            one, error = checked.get(path), unchecked.get(path, "")
+            hints, found = (today.hints(path), None) if one is None else (one.hints, one.diff)
+            files.append(CheckedFile(label=_label_of(path), hints=hints, diff=found, error=error))
         _SEVERAL.write(out, files)
+    unwritten = {}
     if update:
-        unwritten = {}
-        for path, one in checked.items():
-            try:
-                one.update()
-            except ShardctlError as error:
-                unwritten[path] = error
-        said |= _said(unwritten)
-    if said:
-        for line in dict.fromkeys(said.values()):
+        unwritten = _failures(checked, lambda path: checked[path].update(), reading)
+    if failed := {**unchecked, **unwritten}:
+        for line in dict.fromkeys(failed.values()):
             fail(line)
         raise typer.Exit(2)
     return update or all(one.diff.equal for one in checked.values())
 
 
-def _said(failed: dict[str, ShardctlError]) -> dict[str, str]:
+def _failures(
+    paths: Iterable[str], attempt: Callable[[str], None], reading: OrderOptions
+) -> dict[str, str]:
     """Return in words why each file failed, with its name where the reason has none.
 
     What is wrong with all of them, an option as a rule, is said without names.
     """
-    said = {path: str(error) for path, error in failed.items()}
+    said = {}
+    for path in paths:
+        try:
+            attempt(path)
+        except ShardctlError as error:
+            said[path] = str(reading.located(error))
     if len(said) > 1 and len(set(said.values())) == 1:
         return said
+    names = {path: printable(_label_of(path)) for path in said}
     return {
-        path: text
-        if printable(_label_of(path)) in text
-        else f"{printable(_label_of(path))}: {text}"
+        path: text if names[path] in text else f"{names[path]}: {text}"
         for path, text in said.items()
     }

@@ -5,7 +5,7 @@ Source of the questions, and of "infinite padding": Flax, "Processing the entire
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from shardctl.base.arguments import checked
-from shardctl.base.arrays import EqualByItems, Int64s, distinct
+from shardctl.base.arrays import EqualByItems, Int64s
 from shardctl.base.columns import Tabular
 from shardctl.base.phrase import option, refused
 from shardctl.base.text import counted, in_short
@@ -25,8 +25,7 @@ from shardctl.spec.reads import Reads
 from shardctl.spec.subsplit import Resolved, default_spec
 from shardctl.stages.pipelines import readers_of
 from shardctl.verbs.hosts.answer import MAX_NUM_HOSTS
-from shardctl.verbs.hosts.readers import sharing_of
-from shardctl.verbs.hosts.sharing import Sharing
+from shardctl.verbs.hosts.sharing import Sharing, sharing_of
 
 Remainder = Literal["ragged", "drop", "pad"]
 
@@ -188,94 +187,6 @@ class Evaluation(EqualByItems, Tabular):
             f"{self.num_lost:,} of {counted(self.total, 'example')} lost",
             "" if hang is None else f"hangs at step {hang.step:,}",
         )
-
-
-# Hosts of an evaluation that do the same, together: few enough for a picture.
-
-Span = tuple[int, int]  # the least and the most
-
-
-@dataclass(frozen=True, kw_only=True)
-class HostGroup:
-    """Hosts that are alike, and the least and the most of what each of them has.
-
-    first, last: the first and the last of them; `count` is smaller than the stretch between where
-        other hosts are among them.
-    full, partial: batches without a place left, and those that hold fewer examples.
-    steps: by what is done with the remainder.
-    """
-
-    first: int
-    last: int
-    count: int
-    num_examples: Span
-    full: Span
-    partial: Span
-    remainder: Span
-    padding: Span
-    padding_batches: Span
-    steps: Mapping[Remainder, Span]
-
-    @property
-    def are_neighbours(self) -> bool:
-        """Whether no other host is among them."""
-        return self.last - self.first + 1 == self.count
-
-
-def host_groups(evaluation: Evaluation, most: int) -> tuple[HostGroup, ...]:
-    """Return the hosts in at most so many groups, by the first of each; few hosts are alone.
-
-    Many hosts are together that have as many examples in as many batches; if these groups are too
-    many, those that make as many steps; if they still are, those that make about as many, where the
-    hosts with the fewest, for which others wait, are a group of their own.
-
-    >>> from shardctl.dataset.dataset import Dataset, Split
-    >>> from shardctl.verbs.eval.answer import evaluate
-    >>> odd = Dataset(name="d", splits=(Split(name="test", shard_lengths=(4097,)),))
-    >>> groups = host_groups(evaluate(odd, batch=64, devices=8, hosts=8), 4)
-    >>> [(group.first, group.last, group.num_examples) for group in groups]
-    [(0, 0, (513, 513)), (1, 7, (512, 512))]
-    """
-    columns: dict[str, Int64s] = {
-        "num_examples": evaluation.num_examples,
-        "full": evaluation.num_steps("drop"),
-        "partial": evaluation.num_batches - evaluation.num_steps("drop"),
-        "remainder": evaluation.remainders,
-        "padding": evaluation.padding,
-        "padding_batches": evaluation.padding_batches,
-    }
-    for way in REMAINDERS:
-        columns[way] = evaluation.num_steps(way)
-    labels, groups = _labels(evaluation, columns, most), []
-    for label in distinct(labels).tolist():
-        hosts = np.flatnonzero(labels == label)
-        own = {name: column[hosts] for name, column in columns.items()}
-        spans = {name: (int(column.min()), int(column.max())) for name, column in own.items()}
-        steps = {way: spans.pop(way) for way in REMAINDERS}
-        first, last = int(hosts[0]), int(hosts[-1])
-        groups.append(HostGroup(first=first, last=last, count=len(hosts), steps=steps, **spans))
-    return tuple(sorted(groups, key=lambda group: group.first))
-
-
-def _labels(evaluation: Evaluation, columns: Mapping[str, Int64s], most: int) -> Int64s:
-    """Return the group of each host, int64[num_hosts], counted from 0."""
-    if evaluation.num_hosts <= most:
-        return np.arange(evaluation.num_hosts)
-    # Padding makes all alike: how many batches they have is what tells them apart.
-    steps = columns["drop" if evaluation.remainder == "drop" else "ragged"]
-    for alike in (
-        [columns["num_examples"], columns["full"], columns["partial"]],
-        [columns["full"], columns["partial"]],
-        [steps],
-    ):
-        rows = np.stack(alike, axis=1)
-        labels = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-        if int(labels.max()) < most:
-            return labels
-    # These are the ranks of steps.
-    others = int(labels.max())
-    ranges: Int64s = np.where(labels == 0, 0, 1 + (labels - 1) * (most - 1) // others)
-    return ranges
 
 
 EVAL_SPLITS = ("test", "validation")

@@ -5,12 +5,24 @@ from typing import Annotated, Any
 
 import typer
 
-from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import AllOption, Formats, OutputOptions, PictureOption, verb_formats
-from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
+from shardctl.cli import completion
+from shardctl.cli.options.dataset import (
+    DatasetOptions,
+    chosen_dataset,
+    project_here,
+    refuse_no_spec,
+)
 from shardctl.cli.options.order import SharingOptions
-from shardctl.cli.options.shared import DatasetOptions, Flag, Number, argument, number
-from shardctl.cli.output import say, warn
+from shardctl.cli.options.shared import Flag, Number, argument, number
+from shardctl.cli.output import (
+    AllOption,
+    Formats,
+    OutputOptions,
+    PictureOption,
+    say,
+    verb_formats,
+    warn,
+)
 from shardctl.errors import UsageError
 
 FORMATS = Formats(renderers=verb_formats("verbs.eval.view", "eval", pictures=True))
@@ -59,8 +71,8 @@ def eval(
       # In CI: fail if they would hang or lose examples
       shardctl eval test --hosts 8 --devices 8 --batch 64 --pad --check -d mnist
     """
-    from shardctl.verbs.eval.advice import problems
     from shardctl.verbs.eval.answer import Remainder, evaluate, of_training
+    from shardctl.verbs.eval.view import problems
 
     given = reading.given()
     if batch is None and "stages" not in given:
@@ -83,7 +95,7 @@ def eval(
     warn((*evaluation.warnings, *said))
     FORMATS.write(out, evaluation, every_row=every_row, picture=picture)
     if check:
-        found = problems(evaluation)
+        found = list(problems(evaluation))
         for problem in found:
             say(f"check: {problem}")
         if found:

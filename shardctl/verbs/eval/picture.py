@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal, NamedTuple, get_args
 
+import numpy as np
+
+from shardctl.base.arrays import Int64s
 from shardctl.base.text import counted, printable
 from shardctl.draw.picture import (
     FULL,
@@ -20,162 +23,61 @@ from shardctl.draw.picture import (
 )
 from shardctl.draw.quantities import counts_between, short_count
 from shardctl.draw.tables import Look, Screen, paragraph
-from shardctl.verbs.eval.answer import Evaluation, HostGroup, host_groups
-
-Kind = Literal["full", "partial", "padding", "lost"]
-
-_CALLED = ("full batch", "not full", "padding", "lost")
-KINDS: dict[Kind, str] = dict(zip(get_args(Kind), _CALLED, strict=True))
-_BEFORE_THE_END = 4  # steps before the first host is done that are not folded
-_FOLD = 2.0  # steps as wide as those that are folded, at least
-
-
-class Piece(NamedTuple):
-    """A part of a row, from one step to another, counted with fractions."""
-
-    kind: Kind
-    start: float
-    stop: float
-
-
-class StepWindow(NamedTuple):
-    """Which steps are shown: those before `start` narrower, since all hosts have full batches."""
-
-    start: int
-    stop: int
-
-    @property
-    def fold(self) -> float:
-        """How wide the steps before `start` are together, in steps."""
-        return max(_FOLD, (self.stop - self.start) / 10) if self.start else 0.0
-
-    @property
-    def extent(self) -> float:
-        """How wide all of it is, in steps."""
-        return self.place(self.stop)
-
-    def place(self, step: float) -> float:
-        """Return how far from the left a step begins, in steps.
-
-        >>> window = StepWindow(start=100, stop=103)
-        >>> window.place(0), window.place(50), window.place(100), window.place(103)
-        (0.0, 1.0, 2.0, 5.0)
-        """
-        if not self.start:
-            return float(step)
-        return min(step, self.start) / self.start * self.fold + max(step - self.start, 0.0)
-
-
-def step_window(groups: Sequence[HostGroup], evaluation: Evaluation, room: int) -> StepWindow:
-    """Return which steps are shown where there is room to tell so many of them apart.
-
-    Of more steps the first are folded, as far as every host has full batches, so that one sees
-    where hosts end.
-    """
-    way = evaluation.remainder
-    stop = max(max(one.steps[way][1], one.full[1] + one.partial[1]) for one in groups)
-    least = min(group.full[0] for group in groups)
-    start = 0
-    if stop > room:
-        start = max(0, min(stop - room + int(_FOLD), least - _BEFORE_THE_END))
-    return StepWindow(start=start if 2 * start >= stop else 0, stop=max(stop, 1))
-
-
-def step_pieces(group: HostGroup, evaluation: Evaluation) -> Iterator[Piece]:
-    """Yield what a row is made of, by what is done with remainders; what is empty is left out.
-
-    A batch that is not full takes as much of its step as it has examples, where hosts are alike;
-    where they are not, the steps that only some of them make with a full batch are not full either.
-    """
-    way, (full, most_full) = evaluation.remainder, group.full
-    if full:
-        yield Piece(kind="full", start=0, stop=full)
-    filled: float = most_full + (group.partial[1] if way != "drop" else 0)
-    if way != "drop" and group.remainder[0] == group.remainder[1] and group.partial == (1, 1):
-        filled = full + group.remainder[0] / evaluation.host_batch
-    if filled > full:
-        yield Piece(kind="partial", start=full, stop=filled)
-    if way == "drop" and group.partial[1]:
-        share = group.remainder[1] / evaluation.host_batch
-        yield Piece(kind="lost", start=filled, stop=filled + share)
-    steps = group.steps[way][1]
-    if way == "pad" and steps > filled:
-        yield Piece(kind="padding", start=filled, stop=steps)
-
-
-def keys_of(rows: Iterable[Iterable[Piece]], groups: Iterable[HostGroup]) -> list[tuple[Kind, str]]:
-    """Return what the kinds of pieces that occur are called.
-
-    Hosts of a group need not have as many full batches: what only some of them have is not full.
-    """
-    found = {piece.kind for row in rows for piece in row}
-    texts = dict(KINDS)
-    if any(group.full[0] < group.full[1] for group in groups):
-        texts["partial"] += ", or of some of them"
-    return [(kind, texts[kind]) for kind in KINDS if kind in found]
-
-
-def hosts_of(group: HostGroup) -> str:
-    """Return which hosts a group has, in short; of hosts with others among them how many.
-
-    >>> from shardctl.dataset.dataset import Dataset, Split
-    >>> from shardctl.verbs.eval.answer import evaluate
-    >>> from shardctl.verbs.eval.answer import host_groups
-    >>> odd = Dataset(name="d", splits=(Split(name="test", shard_lengths=(4097,)),))
-    >>> [hosts_of(group) for group in host_groups(evaluate(odd, batch=64, hosts=8), 4)]
-    ['0', '1–7']
-    """
-    named = counts_between(group.first, group.last)
-    return named if group.are_neighbours else f"{group.count:,} hosts"
-
-
-def state_of(group: HostGroup, evaluation: Evaluation) -> str:
-    """Return what becomes of hosts at a step that hangs, in a word; empty where none does."""
-    hang = evaluation.hang(evaluation.remainder)
-    if hang is None:
-        return ""
-    return "waits" if group.steps[evaluation.remainder][0] > hang.step else "done"
-
+from shardctl.verbs.eval.answer import Evaluation
 
 _ROWS = 12  # hosts, or groups of them
+_BEFORE_THE_END = 4  # steps before the first host is done that are not folded
+_FOLD = 2.0  # steps as wide as those that are folded, at least
 _WIDEST_STEP = 5  # columns
 _LEAST_WITH_GAP = 3
 _SPARE = 3  # columns for pieces that are narrower than one
 _LEAST_ROOM = 10  # columns of a row, for which words are shorter and lines too long at last
 _GAP = "  "
 _FOLDED = "…"
-_MARKS: dict[Kind, str] = {"full": FULL, "partial": PARTIAL, "padding": SHADE, "lost": "x"}
+_LOST = "x"
+# What each mark of a row stands for.
+_KEYS = {FULL: "full batch", PARTIAL: "not full", SHADE: "padding", _LOST: "lost"}
+_LOOKS: dict[str, Look] = {SHADE: "quiet", _LOST: "warning"}
+
+_Range = tuple[int, int]  # the least and the most of some hosts
+_Row = list[tuple[str, float]]  # marks, and the step up to which each goes on
 
 
 def eval_pictures(evaluation: Evaluation, paper: Paper) -> tuple[Picture, ...]:
     """Return a row for each host or group of them, and where a collective hangs."""
-    groups = host_groups(evaluation, _ROWS)
-    names = ["host", *map(hosts_of, groups)]
+    groups = _groups(evaluation)
+    hang = evaluation.hang(evaluation.remainder)
+    names = ["host", *(group.name for group in groups)]
     lead = max(map(len, names)) + len(_GAP)
     room = paper.width - lead - len(_GAP)
-    states = [_word(group, evaluation) for group in groups]
-    if room - max(map(len, states)) < _LEAST_ROOM:
-        states = [_short_word(group, evaluation) for group in groups]
+    states = [f"{counts_between(*group.steps)} {group.state}".rstrip() for group in groups]
+    if room - max(map(len, states)) < _LEAST_ROOM:  # who waits, else about how many steps
+        states = [g.state or "–".join(map(short_count, sorted(set(g.steps)))) for g in groups]
     room = max(room - max(map(len, states)), _LEAST_ROOM)
-    columns = _Columns(step_window(groups, evaluation, room), room)
-    rows = [tuple(step_pieces(group, evaluation)) for group in groups]
-    cells = [_cells(row, columns) for row in rows]
-    width = max(columns.at(columns.window.stop), *map(len, cells))
-    keys = ", ".join(f"{_MARKS[kind]} {text}" for kind, text in keys_of(rows, groups))
-    lines = [words(line) for line in paragraph(keys, Screen(width=paper.width)).splitlines()]
+    columns = _Columns(groups, room)
+    rows = [group.row() for group in groups]
+    cells = [columns.cells(row) for row in rows]
+    width = max(columns.at(columns.stop), *map(len, cells))
+    found = {mark for row in rows for mark, _ in row}
+    keys = {mark: text for mark, text in _KEYS.items() if mark in found}
+    if PARTIAL in keys and any(group.full[0] < group.full[1] for group in groups):
+        keys[PARTIAL] += ", or of some of them"
+    legend = ", ".join(f"{mark} {text}" for mark, text in keys.items())
+    lines = [words(line) for line in paragraph(legend, Screen(width=paper.width)).splitlines()]
     for name, row, word, group in zip(names[1:], cells, states, groups, strict=True):
-        look: Look = "error" if state_of(group, evaluation) == "waits" else ""
-        lines.append((Span(f"{name:>{lead - len(_GAP)}}{_GAP}"), *_spans(row)))
-        lines[-1] += (Span(" " * (width - len(row)) + _GAP), Span(word, look))
-    step = f"{'step':>{lead - len(_GAP)}}{_GAP}"
-    lines.append(words(step, tick_line(_ticks(columns), room)))
-    hang = evaluation.hang(evaluation.remainder)
+        marks = (Span("".join(run), _LOOKS.get(mark, "")) for mark, run in groupby(row))
+        look: Look = "error" if group.state == "waits" else ""
+        gap = Span(" " * (width - len(row)) + _GAP)
+        lines.append((Span(f"{name:>{lead - len(_GAP)}}{_GAP}"), *marks, gap, Span(word, look)))
+    ticks = [(0, "0"), (columns.at(columns.stop), f"{columns.stop:,}")]
+    if columns.start:
+        ticks.insert(1, (columns.at(columns.start), f"{columns.start:,}"))
+    lines.append(words(f"{'step':>{lead - len(_GAP)}}{_GAP}", tick_line(ticks, room)))
     if hang is not None:
         text, before = f"hangs at step {hang.step:,}", lead + columns.at(hang.step)
         line = f"{' ' * before}^ {text}"
-        lines.append(
-            words(line if len(line) <= paper.width else f"{text} ^".rjust(before + 1), look="error")
-        )
+        line = line if len(line) <= paper.width else f"{text} ^".rjust(before + 1)
+        lines.append(words(line, look="error"))
     spec = printable(evaluation.spec, 200)
     caption = "the steps of each host: all rows must end together."
     return (
@@ -188,61 +90,135 @@ def eval_pictures(evaluation: Evaluation, paper: Paper) -> tuple[Picture, ...]:
     )
 
 
-class _Columns:
-    """Which column each step begins at: some columns a step, or some steps a column."""
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Hosts that are alike, by their numbers (int64[n], ascending), as the least and the most."""
 
-    def __init__(self, window: StepWindow, room: int) -> None:
-        self.window = window
-        self.each = min(_WIDEST_STEP, int(room / window.extent))
-        self._scale = self.each or (room - _SPARE) / window.extent
+    evaluation: Evaluation
+    hosts: Int64s
+
+    def _range(self, column: Int64s) -> _Range:
+        own = column[self.hosts]
+        return int(own.min()), int(own.max())
+
+    @property
+    def steps(self) -> _Range:
+        """How many steps they make."""
+        return self._range(self.evaluation.num_steps(self.evaluation.remainder))
+
+    @property
+    def full(self) -> _Range:
+        """How many batches they have without a place left."""
+        return self._range(self.evaluation.full_steps)
+
+    @property
+    def partial(self) -> _Range:
+        """How many they have that hold fewer examples."""
+        return self._range(self.evaluation.num_batches - self.evaluation.full_steps)
+
+    @property
+    def name(self) -> str:
+        """Which hosts these are, in short; with others among them how many."""
+        first, last, count = int(self.hosts[0]), int(self.hosts[-1]), len(self.hosts)
+        is_run = last - first + 1 == count
+        return counts_between(first, last) if is_run else f"{count:,} hosts"
+
+    @property
+    def state(self) -> str:
+        """What becomes of them where a collective hangs, in a word; "" where none does."""
+        hang = self.evaluation.hang(self.evaluation.remainder)
+        if hang is None:
+            return ""
+        return "waits" if self.steps[0] > hang.step else "done"
+
+    def row(self) -> _Row:
+        """Return the marks of their steps, each with the step at which it ends.
+
+        A batch that is not full takes as much of its step as it has examples, where hosts are
+        alike; where they are not, the steps that only some make with a full one are not full.
+        """
+        way, (full, most_full), most = self.evaluation.remainder, self.full, self.partial[1]
+        least_left, left = self._range(self.evaluation.remainders)
+        share = left / self.evaluation.host_batch
+        drops, steps = way == "drop", self.steps[1]
+        filled: float = most_full + (0 if drops else most)
+        if not drops and least_left == left and self.partial == (1, 1):
+            filled = full + share
+        pieces = [
+            (FULL, full, full > 0),
+            (PARTIAL, filled, filled > full),
+            (_LOST, filled + share, drops and most > 0),
+            (SHADE, steps, way == "pad" and steps > filled),
+        ]
+        return [(mark, stop) for mark, stop, is_there in pieces if is_there]
+
+
+def _groups(evaluation: Evaluation) -> list[_Group]:
+    """Return the hosts in few groups, by the first of each; few hosts are alone.
+
+    Many hosts are together that have as many examples in as many batches; if these groups are too
+    many, those that make about as many steps, where the hosts with the fewest, for which others
+    wait, are a group of their own.
+    """
+    labels = np.arange(evaluation.num_hosts)
+    if evaluation.num_hosts > _ROWS:
+        figures = (evaluation.num_examples, evaluation.full_steps, evaluation.num_batches)
+        rows = np.stack(figures, axis=1)
+        labels = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+        if int(labels.max()) >= _ROWS:
+            # Padding makes all alike: how many batches they have is what tells them apart.
+            way = "drop" if evaluation.remainder == "drop" else "ragged"
+            ranks = np.unique(evaluation.num_steps(way), return_inverse=True)[1].reshape(-1)
+            labels = ranks
+            if (others := int(ranks.max())) >= _ROWS:
+                labels = np.where(ranks == 0, 0, 1 + (ranks - 1) * (_ROWS - 1) // others)
+    found = [_Group(evaluation, np.flatnonzero(labels == label)) for label in np.unique(labels)]
+    return sorted(found, key=lambda group: int(group.hosts[0]))
+
+
+class _Columns:
+    """Which column each step begins at: some columns a step, or some steps a column.
+
+    Of more steps than columns the first are folded, as far as every host has full batches, so that
+    one sees where hosts end.
+    """
+
+    def __init__(self, groups: Sequence[_Group], room: int) -> None:
+        stop = max(max(group.steps[1], group.full[1] + group.partial[1]) for group in groups)
+        least, start = min(group.full[0] for group in groups), 0
+        if stop > room:
+            start = max(0, min(stop - room + int(_FOLD), least - _BEFORE_THE_END))
+        self.start, self.stop = start if 2 * start >= stop else 0, max(stop, 1)
+        self._fold = max(_FOLD, (self.stop - self.start) / 10)
+        extent = self._place(self.stop)
+        self.each = min(_WIDEST_STEP, int(room / extent))
+        self._scale = self.each or (room - _SPARE) / extent
+
+    def _place(self, step: float) -> float:
+        """Return how far from the left a step begins, in steps."""
+        if not self.start:
+            return float(step)
+        return min(step, self.start) / self.start * self._fold + max(step - self.start, 0.0)
 
     def at(self, step: float) -> int:
         """Return the column at which a step begins."""
-        return int(self.window.place(step) * self._scale + 1e-9)
+        return int(self._place(step) * self._scale + 1e-9)
 
-
-def _cells(row: Sequence[Piece], columns: _Columns) -> str:
-    """Return the marks of a row, at least one of each piece; wide steps have gaps between them."""
-    cells: list[str] = []
-    for piece in row:
-        stop = len(cells) + 1
-        if piece.kind != "lost":  # these make no step
-            stop = max(stop, columns.at(math.ceil(piece.stop) if columns.each else piece.stop))
-        if columns.each and piece.kind == "padding":
-            stop = columns.at(piece.stop)
-        cells += _MARKS[piece.kind] * (stop - len(cells))
-    window = columns.window
-    if window.start and cells:
-        cells[max(columns.at(window.start) - 1, 0)] = _FOLDED
-    if columns.each >= _LEAST_WITH_GAP:
-        for step in range(window.start + 1, window.stop + 1):
-            end = columns.at(step) - 1
-            if end < len(cells) and cells[end] != _MARKS["lost"]:
-                cells[end] = " "
-    return "".join(cells).rstrip()
-
-
-def _spans(cells: str) -> Iterator[Span]:
-    looks: dict[str, Look] = {SHADE: "quiet", _MARKS["lost"]: "warning"}
-    for mark, run in groupby(cells):
-        yield Span("".join(run), looks.get(mark, ""))
-
-
-def _word(group: HostGroup, evaluation: Evaluation) -> str:
-    steps = counts_between(*group.steps[evaluation.remainder])
-    return f"{steps} {state_of(group, evaluation)}".rstrip()
-
-
-def _short_word(group: HostGroup, evaluation: Evaluation) -> str:
-    """Return who waits, else about how many steps there are, where there is no room for more."""
-    state = state_of(group, evaluation)
-    return state or "–".join(map(short_count, sorted(set(group.steps[evaluation.remainder]))))
-
-
-def _ticks(columns: _Columns) -> Iterator[tuple[int, str]]:
-    """Yield the first step, those that are shown one by one from, and the end of all."""
-    window = columns.window
-    yield 0, "0"
-    if window.start:
-        yield columns.at(window.start), f"{window.start:,}"
-    yield columns.at(window.stop), f"{window.stop:,}"
+    def cells(self, row: _Row) -> str:
+        """Return a row, with at least one mark of each piece; wide steps have gaps between them."""
+        cells: list[str] = []
+        for mark, end in row:
+            stop = len(cells) + 1
+            if mark != _LOST:  # these make no step
+                stop = max(stop, self.at(math.ceil(end) if self.each else end))
+            if self.each and mark == SHADE:
+                stop = self.at(end)
+            cells += mark * (stop - len(cells))
+        if self.start and cells:
+            cells[max(self.at(self.start) - 1, 0)] = _FOLDED
+        if self.each >= _LEAST_WITH_GAP:
+            for step in range(self.start + 1, self.stop + 1):
+                end = self.at(step) - 1
+                if end < len(cells) and cells[end] != _LOST:
+                    cells[end] = " "
+        return "".join(cells).rstrip()

@@ -5,19 +5,15 @@ from typing import Annotated, Any
 
 import typer
 
-from shardctl.cli.formats import Formats, OutputOptions, PictureOption, verb_formats
-from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
-from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import (
+from shardctl.cli.options.dataset import (
     DatasetOptions,
-    Flag,
-    SpecArgument,
-    flag,
-    option,
-    real_number,
-    whole_number,
+    chosen_dataset,
+    project_here,
+    refuse_no_spec,
 )
-from shardctl.cli.output import say, warn
+from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.shared import Flag, SpecArgument, flag, option, real_number, whole_number
+from shardctl.cli.output import Formats, OutputOptions, PictureOption, say, verb_formats, warn
 from shardctl.errors import UsageError
 
 FORMATS = Formats(renderers=verb_formats("verbs.hosts.view", "hosts", pictures=True))
@@ -82,8 +78,7 @@ def hosts(
       shardctl hosts --hosts 16 --host-by files --check -d imagenet2012
     """
     from shardctl.metadata.files_on_disk import check_files, not_listed, with_disk_bytes
-    from shardctl.verbs.hosts.advice import problems
-    from shardctl.verbs.hosts.answer import MAX_AMPLIFICATION
+    from shardctl.verbs.hosts.answer import MAX_AMPLIFICATION, problems
     from shardctl.verbs.hosts.answer import hosts as compare_hosts
 
     if num_hosts is None:

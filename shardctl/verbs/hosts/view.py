@@ -22,8 +22,7 @@ from shardctl.draw.tables import (
 from shardctl.files.documents import Document
 from shardctl.saved.head import head
 from shardctl.spec.host import HOST_MODES
-from shardctl.verbs.hosts.advice import advice, reason
-from shardctl.verbs.hosts.answer import Comparison, HostsPlan
+from shardctl.verbs.hosts.answer import Comparison, HostsPlan, advice, reason
 from shardctl.verbs.hosts.sharing import OUTSTANDING, Load, Strategy
 
 _ROWS = 8  # hosts of one strategy on a terminal
@@ -54,7 +53,7 @@ def hosts_table(plan: HostsPlan, screen: Screen, *, every_strategy: bool = False
         yield "\n"
         yield from _host_table(strategy, screen)
     if screen.pictures:
-        from shardctl.draw.drawers import picture_lines
+        from shardctl.draw.picture import picture_lines
 
         yield "\n"
         yield from picture_lines(plan, screen)
@@ -226,7 +225,7 @@ def sweep_table(plan: HostsPlan, screen: Screen) -> Iterator[str]:
     yield table(headings, [[text for _, text in row] for row in rows], screen)
     yield paragraph(_legend(plan, headings[-1].heading), screen)
     if screen.pictures:
-        from shardctl.draw.drawers import picture_lines
+        from shardctl.draw.picture import picture_lines
 
         yield "\n"
         yield from picture_lines(plan, screen)

@@ -2,12 +2,12 @@
 """`shardctl index`: record files without metadata, counted and written as a layout."""
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from shardctl.base.text import quoted
-from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
 from shardctl.cli.options.shared import (
     Flag,
     Number,
@@ -17,17 +17,87 @@ from shardctl.cli.options.shared import (
     argument,
     chosen_runner,
 )
-from shardctl.cli.options.tfds import TfdsOptions
-from shardctl.cli.output import ProgressBars, fail, say, warn
+from shardctl.cli.output import (
+    TFDS,
+    AllOption,
+    Formats,
+    OutputOptions,
+    ProgressBars,
+    fail,
+    say,
+    verb_formats,
+    warn,
+)
 from shardctl.errors import UsageError
+from shardctl.stores.paths import is_remote
 
 if TYPE_CHECKING:
+    from shardctl.dataset.dataset import Dataset
     from shardctl.metadata.index.answer import Index
 
 _MOST_FAULTS = 20  # that are named on stderr; the answer has all
 
 FORMATS = Formats(renderers=verb_formats("verbs.index.view", "index"))
 _OF_CHECK = Formats(renderers=verb_formats("verbs.index.view", "check"))
+_OF_TFDS = Formats(renderers=verb_formats("verbs.index.view", "tfds_metadata"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TfdsOptions:
+    """The folder of the metadata, the features, and whether others may be replaced.
+
+    Options:
+      --tfds FOLDER: Write dataset_info.json and features.json into the files' folder, or one above.
+      --features FEATURES: What examples hold: a features.json, module:function, module:Builder, or
+        a dataset of TFDS with the same.
+      --force: Replace metadata that is there already.
+    """
+
+    panel: ClassVar[str] = TFDS
+
+    tfds: Text = None
+    features: Text = None
+    force: Flag = False
+
+    @property
+    def wanted(self) -> bool:
+        """Whether metadata is to be written.
+
+        Raises:
+            UsageError: one of the options without another that it needs, or a folder that TFDS
+                would not read.
+        """
+        if self.tfds is None and (self.features is not None or self.force):
+            given = "--force" if self.features is None else "--features"
+            raise UsageError(f"{given} without --tfds FOLDER, where the metadata goes")
+        if self.tfds is not None and self.features is None:
+            raise UsageError(
+                "--tfds without --features: TFDS decodes examples by their features, which no file "
+                "tells; give a features.json, module:function, or a dataset of TFDS with the same"
+            )
+        if self.tfds is not None and is_remote(self.tfds):
+            from shardctl.tfds.imports import quiet_tensorflow
+
+            with quiet_tensorflow(warn):
+                from shardctl.tfds.metadata import check_folder
+
+                check_folder(self.tfds)  # before a million files are counted
+        return self.tfds is not None
+
+    def write(self, dataset: "Dataset", out: OutputOptions, *, every_row: bool) -> bool:
+        """Write the metadata and say so, or in which way files are to be renamed first.
+
+        Returns whether TFDS reads the files now.
+        """
+        from shardctl.tfds.imports import quiet_tensorflow
+
+        with quiet_tensorflow(warn):
+            from shardctl.tfds.metadata import write_metadata
+
+            done = write_metadata(dataset, self.tfds or "", self.features, force=self.force)
+        warn(done.warnings)
+        _OF_TFDS.write(out, done, every_row=every_row)
+        return done.readable
 
 
 def index(
@@ -106,7 +176,6 @@ def index(
             keep_going=keep_going,
             jobs=jobs,
             cache=not no_cache,
-            earlier=None if no_cache else out.output,
             runner=counting,
             watch=bars.show,
         )
@@ -126,12 +195,7 @@ def index(
 
 
 def _check(
-    layout: str,
-    out: OutputOptions,
-    paths: list[str],
-    how: dict[str, Any],
-    *,
-    every_row: bool,
+    layout: str, out: OutputOptions, paths: list[str], how: dict[str, Any], *, every_row: bool
 ) -> None:
     from shardctl.verbs.index.check import check_index
 

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from shardctl.base.columns import Records, RecordStream, picked, records_of, stream_of
-from shardctl.base.text import choices, counted, public_url
+from shardctl.base.text import choices, counted, dataset_title, public_url
 from shardctl.base.tfds_rules import DEFAULT_TEMPLATE
-from shardctl.dataset.dataset import dataset_title
 from shardctl.draw.quantities import human_bytes
 from shardctl.draw.tables import Screen, cells_of, columns, paragraph, paragraphs, table
 from shardctl.files.documents import Document
@@ -22,7 +21,7 @@ from shardctl.metadata.index.answer import (
 )
 from shardctl.metadata.index.tfds_metadata import Rename, TfdsMetadata
 from shardctl.saved.head import head, kind_head
-from shardctl.stores.stores import is_remote
+from shardctl.stores.paths import is_remote
 from shardctl.verbs.index.check import IndexCheck
 
 # Metadata that TFDS reads record files by: what was written, or how files have to be renamed.

@@ -1,16 +1,20 @@
-"""A shardctl.yaml as text: what is stated, and every default as a comment that can become so."""
+"""What a new shardctl.yaml states, and the defaults that it shows."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from shardctl.base.text import printable
-from shardctl.files.documents import yaml_line
-
-_LINE = 100  # characters
-_COLUMN = 32  # where the meaning of a setting begins
+from shardctl.base.text import public_url
+from shardctl.dataset.dataset import Dataset
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.table import SETTINGS
+from shardctl.stages.pipelines import with_changed
+from shardctl.stages.stages import Read
+from shardctl.stores.paths import is_remote
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,52 +48,43 @@ class ProjectDraft:
         return ((name, one.value) for name, one in named if one.stated)
 
 
-_HEAD = """\
-What the commands of shardctl read in this folder and in those below it; their options go over it.
-A "#name: value" is a default that is in force: to change it, remove the # and change the value.
-`shardctl config` shows every setting in force and who says so.
-"""
-_READ = "In which order examples are read; each is an option of the commands too."
-_LINT = "What `shardctl lint` looks at besides."
+def path_as_stated(path: str, folder: Path) -> str:
+    """Return a path as the file states it: one that is relative here, relative to the file."""
+    if is_remote(path) or os.path.isabs(path) or path.startswith("~"):
+        return public_url(path)
+    return Path(os.path.relpath(path, folder)).as_posix()
 
 
-def project_text(draft: ProjectDraft) -> Iterator[str]:
-    """Yield the file.
+def read_settings(
+    settings: ReadSettings,
+    given: Mapping[str, Any],
+    dataset: Dataset,
+    folder: Path,
+    ref_from: Callable[[str], str],
+) -> Iterator[DraftSetting]:
+    """Yield the settings of an order; `ref_from` names a dataset as seen from the file."""
 
-    >>> setting = DraftSetting(name="cycle", value=16, meaning="Files at a time.", takes="N|auto")
-    >>> print(*_lines(setting, "  "))
-      #cycle: 16                  # N|auto: Files at a time.
-    """
-    yield from _remark(_HEAD)
-    for setting in (draft.dataset, draft.data_dir):
-        yield "\n"
-        yield from _remark(setting.meaning)
-        yield f"{_stated(setting)}\n"
-    for key, remark, settings in (("read", _READ, draft.read), ("lint", _LINT, draft.lint)):
-        yield "\n"
-        yield from _remark(remark)
-        yield f"{key}:\n"
-        for setting in settings:
-            for line in _lines(setting, "  "):
-                yield f"{line}\n"
+    def read(read: Read) -> Read:
+        return read if read.data is None else replace(read, data=ref_from(read.data))
 
-
-def _remark(text: str) -> Iterator[str]:
-    for line in textwrap.wrap(printable(" ".join(text.split()), 2000), _LINE - 2):
-        yield f"# {line}\n"
-
-
-def _stated(setting: DraftSetting) -> str:
-    return f"{'' if setting.stated else '#'}{setting.name}: {yaml_line(setting.value)}"
-
-
-def _lines(setting: DraftSetting, indent: str) -> Iterator[str]:
-    """Yield a setting with its meaning behind it, or before it where there is no room."""
-    text = f"{indent}{_stated(setting)}"
-    meaning = printable(": ".join(part for part in (setting.takes, setting.meaning) if part), 500)
-    if len(text) < _COLUMN - 1 and _COLUMN + 2 + len(meaning) <= _LINE:
-        yield f"{text:<{_COLUMN - 2}}# {meaning}"
-        return
-    for line in textwrap.wrap(meaning, _LINE - len(indent) - 2):
-        yield f"{indent}# {line}"
-    yield text
+    for setting in SETTINGS:
+        value = setting.value_in_force(settings, ordered=dataset.ordered)
+        if setting.field == "file_order" and given.get("file_order", "-") != "-":
+            value = path_as_stated(given[setting.field], folder)
+        elif setting.field == "stages" and settings.stages is not None:
+            stages = with_changed(
+                settings.stages, read=read, kept=lambda path: path_as_stated(path, folder)
+            )
+            value = setting.kind.to_document(stages)
+        elif setting.field in given:
+            value = setting.kind.to_document(getattr(settings, setting.field))
+        meaning = setting.help
+        if setting.stands_for.lower() not in meaning.lower():
+            meaning = f"{meaning.rstrip('.')} ({setting.stands_for})."
+        yield DraftSetting(
+            name=setting.name,
+            value=value,
+            meaning=meaning,
+            takes=setting.kind.metavar or "true|false",
+            stated=setting.field in given,
+        )

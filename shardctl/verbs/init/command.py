@@ -3,33 +3,25 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shardctl.base.text import public_url, quoted
-from shardctl.cli.formats import Formats, OutputOptions, as_text
-from shardctl.cli.options.dataset import chosen_dataset
+from shardctl.base.text import quoted
+from shardctl.cli.app import options_of
+from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, setting_in_words
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, Flag, Splits, options_of, setting_in_words
-from shardctl.cli.output import say, warn
-from shardctl.cli.panels import OUTPUT
+from shardctl.cli.options.shared import Flag, Splits
+from shardctl.cli.output import OUTPUT, Formats, OutputOptions, as_text, say, warn
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.metadata.project_file import PROJECT_FILENAME, Project
-from shardctl.settings.table import SETTINGS
-from shardctl.stores.stores import is_remote
-from shardctl.verbs.lint.options import LintOptions, usage_of
+from shardctl.verbs.lint.command import LintOptions, usage_of
 
 if TYPE_CHECKING:
-    from shardctl.dataset.dataset import Dataset
-    from shardctl.settings.read_settings import ReadSettings
-    from shardctl.stages.stages import Read
-    from shardctl.verbs.init.answer import DraftSetting, ProjectDraft
+    from shardctl.verbs.init.answer import ProjectDraft
 
-FORMATS = Formats(renderers={"yaml": as_text("verbs.init.answer:project_text")})
+FORMATS = Formats(renderers={"yaml": as_text("verbs.init.view:project_text")})
 
 
 def init(
@@ -98,11 +90,15 @@ def _draft(
     """
     from shardctl.metadata.reference import named_dataset, ref_from
     from shardctl.spec.subsplit import resolve_subsplit
-    from shardctl.stores.file_text import working_folder
+    from shardctl.stores.paths import working_folder
     from shardctl.verbs.config.answer import lint_in_force
-    from shardctl.verbs.init.answer import DraftSetting, ProjectDraft
+    from shardctl.verbs.init.answer import DraftSetting, ProjectDraft, path_as_stated, read_settings
 
     here = working_folder()
+
+    def from_file(ref: str) -> str:
+        return ref_from(ref, cwd=here, folder=folder)
+
     dataset = chosen_dataset(source, Project())
     settings = reading.settings(Project())
     linted = using.arguments(Project()) | ({"specs": tuple(specs)} if specs else {})
@@ -113,7 +109,7 @@ def _draft(
     except ShardctlError as error:  # a file may state what only some commands refuse
         warn([str(error)])
     named = named_dataset(source.dataset or (), project=Project(), env=os.environ, cwd=here)
-    refs = [ref_from(ref, cwd=here, folder=folder) for ref in named.refs]
+    refs = [*map(from_file, named.refs)]
     in_force = lint_in_force(linted, usage_of(dict(linted)), settings, dataset)
     if "open_files" not in linted:
         in_force["open_files"] = None  # another number on the next machine
@@ -126,57 +122,16 @@ def _draft(
         ),
         data_dir=DraftSetting(
             name="data_dir",
-            value=None if source.data_dir is None else _path(source.data_dir, folder),
+            value=None if source.data_dir is None else path_as_stated(source.data_dir, folder),
             meaning=_help("data_dir"),
             stated=source.data_dir is not None,
         ),
-        read=tuple(_read_settings(settings, reading.given(), dataset, folder)),
+        read=tuple(read_settings(settings, reading.given(), dataset, folder, from_file)),
         lint=tuple(
             DraftSetting(name=name, value=value, meaning=_help(name), stated=name in linted)
             for name, value in in_force.items()
         ),
     )
-
-
-def _path(path: str, folder: Path) -> str:
-    """Return a path as the file states it: one that is relative here, relative to the file."""
-    if is_remote(path) or os.path.isabs(path) or path.startswith("~"):
-        return public_url(path)
-    return Path(os.path.relpath(path, folder)).as_posix()
-
-
-def _read_settings(
-    settings: "ReadSettings", given: Mapping[str, Any], dataset: "Dataset", folder: Path
-) -> "Iterator[DraftSetting]":
-    from shardctl.metadata.reference import ref_from
-    from shardctl.stages.pipelines import with_changed
-    from shardctl.stores.file_text import working_folder
-    from shardctl.verbs.init.answer import DraftSetting
-
-    def read(read: "Read") -> "Read":
-        if read.data is None:
-            return read
-        return replace(read, data=ref_from(read.data, cwd=working_folder(), folder=folder))
-
-    for setting in SETTINGS:
-        value = setting.value_in_force(settings, ordered=dataset.ordered)
-        if setting.field == "file_order" and given.get("file_order", "-") != "-":
-            value = _path(given[setting.field], folder)
-        elif setting.field == "stages" and settings.stages is not None:
-            stages = with_changed(settings.stages, read=read, kept=lambda path: _path(path, folder))
-            value = setting.kind.to_document(stages)
-        elif setting.field in given:
-            value = setting.kind.to_document(getattr(settings, setting.field))
-        meaning = setting.help
-        if setting.stands_for.lower() not in meaning.lower():
-            meaning = f"{meaning.rstrip('.')} ({setting.stands_for})."
-        yield DraftSetting(
-            name=setting.name,
-            value=value,
-            meaning=meaning,
-            takes=setting.kind.metavar or "true|false",
-            stated=setting.field in given,
-        )
 
 
 def _help(name: str) -> str:

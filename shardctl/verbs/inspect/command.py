@@ -6,10 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import Formats, OutputOptions, as_csv, as_json, as_table, as_text
+from shardctl.cli import completion
 from shardctl.cli.options.shared import Text, Word, argument
-from shardctl.cli.output import say, warn
+from shardctl.cli.output import (
+    Formats,
+    OutputOptions,
+    as_csv,
+    as_json,
+    as_table,
+    as_text,
+    say,
+    warn,
+)
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:

@@ -51,15 +51,8 @@ def _title(inspection: Inspection, function: str) -> str:
 
 
 def _row(number: int, stage: InspectedStage) -> Sequence[str]:
-    effect = _effect(stage)
-    shown = effect if stage.reason is None else Cell(effect, "error")
+    shown = stage.effect if stage.reason is None else Cell(stage.effect, "error")
     return str(number), _INDENT * stage.level + stage.call, shown, str(stage.line or "-")
-
-
-def _effect(stage: InspectedStage) -> str:
-    if stage.reason is None:
-        return stage.effect
-    return f"leaves the order open: {stage.reason}"
 
 
 def _verdict(inspection: Inspection, screen: Screen) -> Iterator[str]:
@@ -110,8 +103,7 @@ def _pipeline_record(inspection: Inspection) -> Document:
 
 def _stage_record(stage: InspectedStage) -> Document:
     return {
-        **picked(stage, "call operation level"),
-        "effect": _effect(stage),
+        **picked(stage, "call operation level effect"),
         "open": stage.reason,
         **_place(stage),
         "arguments": dict(stage.arguments),
@@ -128,8 +120,7 @@ def inspect_rows(inspections: Sequence[Inspection], function: str = "") -> Recor
         (
             inspection.name,
             number,
-            *picked(stage, "level call operation").values(),
-            _effect(stage),
+            *picked(stage, "level call operation effect").values(),
             stage.reason or "",
             _place(stage)["file"] or "",
             _place(stage)["line"] or "",

@@ -1,10 +1,9 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl layout`: the shards of a dataset's splits."""
 
-from shardctl.cli.formats import AllOption, Formats, OutputOptions, PictureOption, verb_formats
-from shardctl.cli.options.dataset import chosen_dataset, project_here
-from shardctl.cli.options.shared import DatasetOptions, Splits
-from shardctl.cli.output import warn
+from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
+from shardctl.cli.options.shared import Splits
+from shardctl.cli.output import AllOption, Formats, OutputOptions, PictureOption, verb_formats, warn
 
 FORMATS = Formats(renderers=verb_formats("verbs.layout.view", "layout", pictures=True))
 

@@ -23,7 +23,7 @@ from shardctl.draw.tables import (
 from shardctl.files.documents import Document
 from shardctl.metadata.layouts import dataset_fields, split_fields
 from shardctl.saved.head import head
-from shardctl.stores.stores import is_remote
+from shardctl.stores.paths import is_remote
 from shardctl.verbs.layout.answer import Layout, SplitLayout
 
 _SHARDS = 6  # shards of one split on a terminal
@@ -53,7 +53,7 @@ def layout_table(layout: Layout, screen: Screen) -> Iterator[str]:
         yield "\n"
         yield from _shard_table(split, screen)
     if screen.pictures:  # else NumPy is not loaded
-        from shardctl.draw.drawers import picture_lines
+        from shardctl.draw.picture import picture_lines
 
         yield "\n"
         yield from picture_lines(layout, screen)

@@ -3,33 +3,150 @@
 
 import contextlib
 import os
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import (
-    Formats,
-    OutputOptions,
-    as_csv,
-    as_json,
-    as_table,
-    as_text,
-    as_yaml,
-    verb_formats,
+from shardctl.cli import completion
+from shardctl.cli.options.dataset import (
+    DatasetOptions,
+    chosen_dataset,
+    project_here,
+    setting_in_words,
 )
-from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.names import setting_origins
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, Splits, flag, option
+from shardctl.cli.options.shared import Number, Splits, Switch, Word, flag, number, option
+from shardctl.cli.output import (
+    Formats,
+    OutputOptions,
+    as_table,
+    as_text,
+    verb_formats,
+)
 from shardctl.errors import UsageError
 from shardctl.settings.table import SETTING_BY_FIELD
-from shardctl.verbs.lint.options import LintOptions, usage_of
 
 if TYPE_CHECKING:
     from shardctl.draw.setting_origins import SettingOrigins
     from shardctl.metadata.project_file import Project
+    from shardctl.verbs.lint.context import Usage
+
+
+# The options that lint looks at, and how they combine with `lint:` in shardctl.yaml.
+
+
+def _seeds(text: Any) -> Any:
+    from shardctl.verbs.lint.answer import parse_seeds
+
+    return parse_seeds(text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsageOptions:
+    """What a project does besides its order, and which rules count; None where not given.
+
+    Options:
+      --eval SPEC: What is evaluated on; splits named test.. or val.. always are; repeatable.
+      --hosts N: Number of hosts [default: 1].
+      --take N: Examples taken of those read (ds.take).
+      --as-data-source: Read with as_data_source, not as_dataset [default: of array_record files].
+      --assert-cardinality: Check how many examples there are (ReadConfig.assert_cardinality)
+        [default: yes, as TFDS].
+      --autocache: Keep a small dataset in memory (ReadConfig.try_autocache) [default: yes, as
+        TFDS].
+      --seeds A,B: Seeds of several runs, meant to differ.
+      --open-files N: Files a process may open [default: as on this machine].
+      --select CODES: Only these findings: codes or beginnings, as SC001,SC03; repeatable.
+      --ignore CODES: Not these; the longer beginning decides; repeatable.
+    """
+
+    NOT_TAKEN: ClassVar[tuple[str, ...]] = ("specs", "fail_on")  # of the file, see `taken`
+
+    evaluated: Annotated[list[str] | None, option("--eval", offered=completion.splits)] = None
+    num_hosts: Annotated[Any, number("--hosts")] = None
+    take: Number = None
+    as_data_source: Switch = None
+    assert_cardinality: Switch = None
+    autocache: Switch = None
+    seeds: Annotated[Any, option(parse=_seeds)] = None
+    open_files: Number = None
+    select: Annotated[list[str] | None, option(offered=completion.code_lists)] = None
+    ignore: Annotated[list[str] | None, option(offered=completion.code_lists)] = None
+
+    def arguments(self, project: "Project") -> dict[str, Any]:
+        """Return what is given here, over `lint:` of the project, each by its name there.
+
+        Raises:
+            UsageError: a value of another kind, or a name that lint does not know.
+        """
+        from shardctl.draw.setting_origins import located
+        from shardctl.verbs.lint.answer import chosen_rules, lint_arguments
+
+        try:
+            stated = lint_arguments(project.lint)
+        except UsageError as error:
+            raise located(error, project, "lint") from None
+        given = self.given()
+        arguments = {**stated, **given}
+        try:
+            chosen_rules(arguments.get("select", ()), arguments.get("ignore", ()))
+        except UsageError as error:
+            raise located(error, project, "lint", given) from None
+        return arguments
+
+    def taken(self, project: "Project") -> Iterator[str]:
+        """Yield what is left to `lint:` of a project, in words; see `project_here`."""
+        given = {*self.given(), *(("specs",) if self.evaluated else ())}
+        for key, value in project.lint.items():
+            name = key.replace("-", "_")
+            if name not in given and name not in self.NOT_TAKEN and value is not None:
+                yield setting_in_words(f"lint {key}", value)
+
+    def given(self) -> dict[str, Any]:
+        """Return what is given here, each by its name under `lint:`."""
+        from shardctl.verbs.lint.answer import comma_separated
+
+        names = {"evaluated": "eval", "num_hosts": "hosts"}
+        given = {names.get(k, k): value for k, value in vars(self).items() if value is not None}
+        for name in {"select", "ignore"} & given.keys():
+            given[name] = [code for text in given[name] for code in comma_separated(text)]
+        return given
+
+
+@dataclass(frozen=True, kw_only=True)
+class LintOptions(UsageOptions):
+    """The same, and which findings make lint exit with 1.
+
+    Options:
+      --fail-on error|warning|notice: The least that makes lint exit with 1
+        [default: notice, which is any finding].
+    """
+
+    NOT_TAKEN: ClassVar[tuple[str, ...]] = ()
+
+    fail_on: Word = None
+
+
+def usage_of(arguments: dict[str, Any]) -> "Usage":
+    """Return what the arguments say besides the specs and the rules."""
+    from shardctl.verbs.lint.context import USAGE_NAMES, Usage
+
+    said = {field: arguments[name] for field, name in USAGE_NAMES.items() if name in arguments}
+    return Usage(**{"max_open_files": _open_file_limit(), **said})
+
+
+def _open_file_limit() -> int | None:
+    """Return how many files a process may open on this machine, None where it does not say."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return None if limit == resource.RLIM_INFINITY else max(limit, 1)
+
 
 FORMATS = Formats(
     renderers={
@@ -39,10 +156,7 @@ FORMATS = Formats(
 )
 _RULES = Formats(
     renderers={
-        "table": as_table("verbs.lint.view:rules_table"),
-        "json": as_json("verbs.lint.view:rules_document"),
-        "yaml": as_yaml("verbs.lint.view:rules_document"),
-        "csv": as_csv("verbs.lint.view:rules_rows"),
+        **verb_formats("verbs.lint.view", "rules"),
         "github": as_table("verbs.lint.view:rules_table"),  # rules are not at a line of a file
     }
 )

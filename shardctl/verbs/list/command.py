@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
-from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import Formats, OutputOptions, verb_formats
-from shardctl.cli.options.dataset import project_here
-from shardctl.cli.options.shared import DatasetOptions, Text, argument, flag
-from shardctl.cli.output import warn
+from shardctl.cli import completion
+from shardctl.cli.options.dataset import DatasetOptions, project_here
+from shardctl.cli.options.shared import Text, argument, flag
+from shardctl.cli.output import Formats, OutputOptions, verb_formats, warn
 
 FORMATS = Formats(renderers=verb_formats("verbs.list.view", "list"))
 

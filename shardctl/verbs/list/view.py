@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardctl.base.columns import RecordStream, picked, stream_of
-from shardctl.draw.tables import (
-    Cell,
-    Screen,
-    cells_of,
-    columns,
-    paragraph,
-    paragraphs,
-    table,
-)
+from shardctl.draw.tables import Cell, Screen, cells_of, columns, paragraph, paragraphs, table
 from shardctl.files.documents import Document
 from shardctl.saved.head import kind_head
 from shardctl.verbs.list.answer import DatasetList, ListedDataset

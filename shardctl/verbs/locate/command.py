@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from shardctl.cli.formats import Formats, OutputOptions, verb_formats
-from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
+from shardctl.cli.options.dataset import (
+    DatasetOptions,
+    chosen_dataset,
+    project_here,
+    refuse_no_spec,
+)
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, SpecArgument, Texts
-from shardctl.cli.output import warn
+from shardctl.cli.options.shared import SpecArgument, Texts
+from shardctl.cli.output import Formats, OutputOptions, verb_formats, warn
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:

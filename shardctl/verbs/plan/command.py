@@ -1,10 +1,9 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl plan`: the file instructions of a subsplit."""
 
-from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
-from shardctl.cli.options.dataset import chosen_dataset, project_here
-from shardctl.cli.options.shared import DatasetOptions, Flag, Number, Splits, Text
-from shardctl.cli.output import warn
+from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
+from shardctl.cli.options.shared import Flag, Number, Splits, Text
+from shardctl.cli.output import AllOption, Formats, OutputOptions, verb_formats, warn
 
 FORMATS = Formats(renderers=verb_formats("verbs.plan.view", "plan"))
 

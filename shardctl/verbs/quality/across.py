@@ -30,7 +30,6 @@ from shardctl.verbs.quality.what_if import Question
 
 _MAX_HOSTS = 8
 _NUM_WINDOWS = 64
-_TIMES_LONGER = 8  # than an epoch a table of all codes may be
 _LONGEST_BATCH = 4096  # examples of a batch of each host that are compared
 
 
@@ -49,6 +48,7 @@ class AcrossEpochs:
     same_order: bool
     correlation: float
     spread: float
+    expected: float = 0.0
     neighbours_kept: float | None
     expected_kept: float
 
@@ -67,6 +67,7 @@ class AcrossHosts:
     hosts: tuple[int, ...]
     correlation: float
     spread: float
+    expected: float = 0.0
     coverage: Metric
     shared: float
 
@@ -97,7 +98,7 @@ def across_epochs(question: Question, order: Order, sample: OrderSample) -> Acro
             _centred(first, sample.num_ranks), _centred(other, again.num_ranks)
         ),
         spread=1 / math.sqrt(max(1, first.size - 1)),
-        neighbours_kept=_neighbours_kept(second, epoch, sample, again),
+        neighbours_kept=_neighbours_kept(sample, again),
         expected_kept=1 / sample.num_positions,
     )
 
@@ -114,40 +115,22 @@ def _correlation(first: Floats, second: Floats) -> float:
     return max(-1.0, min(1.0, float((first * second).mean())))
 
 
-def _neighbours_kept(
-    second: Order, epoch: int, sample: OrderSample, again: OrderSample
-) -> float | None:
-    if sample.complete:
-        places = _places(sample.codes[0], again.codes[0])
-    elif second.has_blocks:
-        places = np.full(sample.codes.size, -1)
-        first, last = epoch * second.epoch_size, (epoch + 1) * second.epoch_size
-        for query, positions in second.positions_in_pieces(sample.codes.ravel()):
-            here = np.flatnonzero((positions >= first) & (positions < last))
-            places[query[here]] = positions[here]
-            if positions.min(initial=last) >= last:
-                break
-        places = places.reshape(sample.codes.shape)
-    else:
+def _neighbours_kept(sample: OrderSample, again: OrderSample) -> float | None:
+    if not sample.complete:
         return None
-    follows = (places[..., 1:] == places[..., :-1] + 1) & (places[..., :-1] >= 0)
-    return float(follows.mean())
+    places = first_positions(sample.codes[0], again.codes[0])
+    return float(((places[1:] == places[:-1] + 1) & (places[:-1] >= 0)).mean())
 
 
-def _places(codes: Int64s, others: Int64s) -> Int64s:
-    """Return where each of `codes` is first among `others`, int64[n], -1 where it is not."""
-    least = min(int(codes.min()), int(others.min()))
-    span = max(int(codes.max()), int(others.max())) - least + 1
-    if span > _TIMES_LONGER * len(others):
-        by_code = np.argsort(others, kind="stable")
-        found = np.minimum(np.searchsorted(others, codes, sorter=by_code), len(others) - 1)
-        found = by_code[found]
-        return np.where(others[found] == codes, found, -1)
-    # A table of all codes: millions in no order, each found by halving, take a second.
-    places = np.full(span, -1)
-    # Of an example that comes twice the last one that is written stays, which is its first place.
-    places[others[::-1] - least] = np.arange(len(others))[::-1]
-    return places[codes - least]
+def first_positions(codes: Int64s, others: Int64s) -> Int64s:
+    """Return where each of `codes` is first among `others`, int64[n], -1 where it is not.
+
+    >>> first_positions(np.array([5, 7, 6]), np.array([6, 5, 5])).tolist()
+    [1, -1, 0]
+    """
+    by_code = np.argsort(others, kind="stable")
+    found = np.minimum(np.searchsorted(others, codes, sorter=by_code), len(others) - 1)
+    return np.where(others[by_code[found]] == codes, by_code[found], -1)
 
 
 def across_hosts(question: Question) -> AcrossHosts | None:

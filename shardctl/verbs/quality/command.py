@@ -7,19 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli.formats import Formats, OutputOptions, PictureOption, verb_formats
-from shardctl.cli.options.dataset import chosen_dataset, project_here
+from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import (
-    DatasetOptions,
-    Flag,
-    SpecArgument,
-    Text,
-    number,
-    option,
-    real_number,
-)
-from shardctl.cli.output import say, warn
+from shardctl.cli.options.shared import Flag, SpecArgument, Text, number, option, real_number
+from shardctl.cli.output import Formats, OutputOptions, PictureOption, say, verb_formats, warn
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,12 +14,14 @@ from shardctl.base.phrase import refused
 from shardctl.base.text import in_short
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import ShardctlError, UsageError
+from shardctl.loaders.loader import LOADERS, READERS, library_of
 from shardctl.order.file_formats import refuse_open_splits, resolved_spec
 from shardctl.order.loader_order import with_version
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, as_warnings, order_of
 from shardctl.order.sample import COMPLETE_LIMIT, epoch_length, sample_epoch, storage_order
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.settings.table import OF_EPOCHS, SETTING_BY_FIELD
 from shardctl.spec.host import Host
 from shardctl.spec.subsplit import Resolved
 from shardctl.verbs.quality.metrics import (
@@ -28,7 +31,113 @@ from shardctl.verbs.quality.metrics import (
     shards_in_batch,
 )
 from shardctl.verbs.quality.score import Verdict, score_of, verdict_of
-from shardctl.verbs.quality.ways import DEFAULT_BATCH, Way, ways_to_read
+
+# The ways in which people read a dataset, a row each, and the settings in force in each.
+
+Access = Literal["in a row", "by index"]
+Continued = Literal["exactly", "not by itself", "loses examples"]
+
+DEFAULT_BATCH = 256
+_BUFFERS = (1_000, 10_000)  # of tf.data, as tutorials and the guides of TFDS have them
+OTHER_BUFFER = 1_000  # the default of `IterableDataset.shuffle`
+_SEED, _BUFFER_SEED = 1, 2
+# What the rows say themselves, or what would make one row another question than the next.
+_OF_THE_ROWS = frozenset(
+    {*OF_EPOCHS, "buffer", "buffer_seed", "loader", "loader_version"}
+    | {"streaming", "shuffle", "shuffle_files", "shuffle_seed", "global_seed", "host_by"}
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """A way to read: who reads, with which settings, and what can be said before it is measured.
+
+    reader: who, in the words of the library. access: whether files are read in a row or by index.
+    continued: what the library's own state is worth where a job stopped; by: what does it; of
+        TFDS's reader that is our Position.
+    held: examples that a shuffle buffer holds, which such a state may lose.
+    shares: False where it knows no hosts, so that each of several reads everything.
+    """
+
+    reader: str
+    settings: ReadSettings
+    access: Access
+    continued: Continued
+    by: str | None = None
+    held: int | None = None
+    shares: bool = True
+
+
+def ways_to_read(settings: ReadSettings, file_format: str = "parquet") -> tuple[Way, ...]:
+    """Return the ways that are compared; a setting is left out where a loader does not take it.
+
+    The buffer that is given stands for the usual ones, the seed for the stand-ins; Hugging Face
+    reads tables in place of a format that it has no reader of.
+
+    >>> [way.reader for way in ways_to_read(ReadSettings())][:3]
+    ['TFDS: files, shuffle(1,000)', 'TFDS: files, shuffle(10,000)', 'HF 4.8.5: \
+shuffle(1,000)']
+    """
+    ways = [*_of_tfds(settings)]
+    # Those that stream come first, as TFDS's reader does.
+    for loader in sorted(LOADERS.values(), key=lambda loader: "streaming" not in loader.takes):
+        seed = {"shuffle_seed": seed_of(settings)} if "shuffle_seed" in loader.takes else {}
+        found = [*library_of(loader).ways(settings, file_format)]
+        ways += found or [way(settings, loader.name, loader.title, **seed)]
+    return tuple(ways)
+
+
+def way(settings: ReadSettings, loader: str, reader: str, **more: Any) -> Way:
+    """Return a way to read with a loader: by index, and not continued, unless `more` says so.
+
+    Fields of a `Way` are taken as such; the others are settings of the row.
+    """
+    own = {name: more.pop(name) for name in [*more] if name in SETTING_BY_FIELD}
+    return Way(
+        reader=reader,
+        settings=settings_for(settings, loader, **own),
+        **{"access": "by index", "continued": "not by itself", **more},
+    )
+
+
+def settings_for(settings: ReadSettings, loader: str, **own: Any) -> ReadSettings:
+    """Return the settings that a loader takes, with those of the row in their place."""
+    same = settings.reader is READERS[loader]
+    kept = {
+        name: getattr(settings, name)
+        for name in SETTING_BY_FIELD
+        if name not in _OF_THE_ROWS and SETTING_BY_FIELD[name].is_read_by(loader)
+    }
+    kept["batch"] = DEFAULT_BATCH if settings.batch is None else settings.batch
+    if same:
+        kept["loader_version"] = settings.loader_version
+    if same and settings.reader.shares_in_modes:
+        kept["host_by"] = settings.host_by
+    return ReadSettings(**{**kept, "loader": loader, **own})
+
+
+def seed_of(settings: ReadSettings) -> int:
+    """Return the seed of the files or of the examples, as given or the stand-in."""
+    return _SEED if settings.shuffle_seed is None else settings.shuffle_seed
+
+
+def buffer_seed_of(settings: ReadSettings) -> int:
+    """Return the seed of a buffer, as given or the stand-in."""
+    return _BUFFER_SEED if settings.buffer_seed is None else settings.buffer_seed
+
+
+def _of_tfds(settings: ReadSettings) -> Iterator[Way]:
+    files = not settings.reader.has_blocks or settings.shuffle_files is not False
+    for buffer in _BUFFERS if settings.buffer is None else (settings.buffer,):
+        own: dict[str, Any] = {"buffer": buffer, "buffer_seed": buffer_seed_of(settings)}
+        if files:
+            own["shuffle_seed"] = seed_of(settings)
+        if settings.deterministic is False:
+            own["deterministic"] = True
+        size = "whole epoch" if buffer < 0 else f"{buffer:,}"
+        reader = f"TFDS: {'files, ' if files else ''}shuffle({size})"
+        own |= {"access": "in a row", "continued": "exactly", "by": "Position", "held": buffer}
+        yield way(settings, "tfds", reader, **own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,7 +373,7 @@ MAX_HOSTS = 1024
 class Ending:
     """How an epoch of `num_hosts` hosts ends.
 
-    steps: the fewest and the most batches of a host; a step that not all make hangs a collective.
+    fewest_steps, most_steps: batches of a host; a step that not all make hangs a collective.
     num_repeated: examples that are handed out again so that hosts are even.
     num_left_out: examples that no host gets.
     num_dropped: examples of batches that are not full and dropped, as the settings ask.
@@ -272,7 +381,8 @@ class Ending:
     """
 
     num_hosts: int
-    steps: tuple[int, int]
+    fewest_steps: int
+    most_steps: int
     num_repeated: int
     num_left_out: int
     num_dropped: int
@@ -281,7 +391,7 @@ class Ending:
     @property
     def hangs(self) -> bool:
         """Whether a host makes more steps than another."""
-        return self.steps[0] != self.steps[1]
+        return self.fewest_steps != self.most_steps
 
 
 def ending_of(
@@ -291,8 +401,7 @@ def ending_of(
 
     A loader either repeats examples or leaves some out, and those that it repeats come last, where
     they are dropped first: their numbers follow from how many the hosts have together. Grain's
-    shuffles do both besides, see `LoaderSequence.num_again`; of these
-    batches are dropped afterwards.
+    shuffles do both besides, see `LoaderSequence.num_again`, before batches are dropped.
 
     Raises:
         UsageError: the loader refuses one of the hosts.
@@ -316,7 +425,8 @@ def ending_of(
     again = of_loader[0].num_again(of_loader) if of_loader else 0
     return Ending(
         num_hosts=count,
-        steps=(min(steps), max(steps)),
+        fewest_steps=min(steps),
+        most_steps=max(steps),
         num_repeated=max(0, kept - num_examples) + again,
         num_left_out=left_out + again,
         num_dropped=max(0, num_examples - kept) - left_out,

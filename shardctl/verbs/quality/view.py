@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -19,7 +19,7 @@ from shardctl.settings.read_settings import settings_in_force
 from shardctl.verbs.quality.answer import Part, Quality
 from shardctl.verbs.quality.loaders import Ending, LoaderComparison, WayToRead
 from shardctl.verbs.quality.score import meaning
-from shardctl.verbs.quality.what_if import Alternative, Measured, MemoryBudget
+from shardctl.verbs.quality.what_if import Measured, MemoryBudget
 
 
 def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
@@ -34,7 +34,7 @@ def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
     yield from paragraphs(screen, uniform, weakest, measured_line(plan))
     yield "\n"
     if screen.pictures:
-        from shardctl.draw.drawers import picture_lines
+        from shardctl.draw.picture import picture_lines
 
         yield from picture_lines(plan, screen, most=2)
         yield "\n"
@@ -79,9 +79,9 @@ def quality_document(plan: Quality) -> Document:
         "metrics": records_of(METRIC, plan.metrics),
         "by_position": [part_record(part) for part in plan.by_position],
         "tail": None if plan.tail is None else part_record(plan.tail),
-        "across_epochs": epochs_record(plan),
-        "across_hosts": hosts_record(plan),
-        "what_if": [alternative_record(choice) for choice in plan.alternatives],
+        "across_epochs": record_of(plan.across_epochs, _EPOCHS),
+        "across_hosts": record_of(plan.across_hosts, _HOSTS),
+        "what_if": records_of(_CHANGE, plan.alternatives),
         "buffer_for_target": None if target is None else asdict(target),
         **memory_record(plan),
         "sampled": record_of(
@@ -137,60 +137,35 @@ def hosts_line(plan: Quality) -> str:
     )
 
 
-def epochs_record(plan: Quality) -> dict[str, Any] | None:
-    """Return how the next pass differs, None where its order is open."""
-    across = plan.across_epochs
-    if across is None:
-        return None
-    found = picked(across, "unit same_order correlation")
-    return {**found, "expected": 0.0, **picked(across, "spread neighbours_kept expected_kept")}
-
-
-def hosts_record(plan: Quality) -> dict[str, Any] | None:
-    """Return how the orders of the hosts differ, None where they are not compared."""
-    across = plan.across_hosts
-    if across is None:
-        return None
-    coverage = "coverage=value expected_coverage=expected coverage_spread=spread"
-    return {
-        **picked(across, "num_hosts hosts correlation"),
-        "expected": 0.0,
-        "spread": across.spread,
-        **picked(across.coverage, coverage),
-        "shared": across.shared,
-    }
+_EPOCHS = "unit same_order correlation expected spread neighbours_kept expected_kept"
+_HOSTS = (
+    "num_hosts hosts correlation expected spread coverage=coverage.value "
+    "expected_coverage=coverage.expected coverage_spread=coverage.spread shared"
+)
 
 
 def what_if_table(plan: Quality, screen: Screen) -> Iterator[str]:
     """Yield what other settings would score, and which of them do most."""
-    shown = columns("<what_if score error buffer")
-    rows = [
-        [
-            choice.change,
-            number(choice.score.value, 4),
-            number(choice.score.sampling_error, 4),
-            "" if choice.num_bytes is None else human_bytes(choice.num_bytes),
-        ]
-        for choice in plan.alternatives
-    ]
-    yield table(shown, rows, screen)
+    shown = columns("<change=what_if 4score.value=score 4score.sampling_error=error")
+    sizes = (choice.num_bytes for choice in plan.alternatives)
+    buffers = (["" if size is None else human_bytes(size)] for size in sizes)
+    rows = map(list.__add__, cells_of(shown, plan.alternatives), buffers)
+    yield table([*shown, *columns("buffer")], list(rows), screen)
     yield paragraph(best_line(plan), screen)
 
 
 def best_line(plan: Quality) -> str:
     """Return which of the other settings do most, with a larger buffer and without."""
-    as_it_is, best = plan.alternatives[0], _best(plan.alternatives)
+    as_it_is, *_ = ranked = list(plan.alternatives)
+    ranked.sort(key=lambda choice: -choice.score.value)
+    best = ranked[0]
     if best is as_it_is:
         return "none of these does more than the settings as they are"
-    free = _best([choice for choice in plan.alternatives if choice.num_bytes is None])
+    free = next(choice for choice in ranked if choice.num_bytes is None)
     text = f"does most: {best.change}"
     if free is not best and free is not as_it_is:
         text += f"; without a larger buffer: {free.change}"
     return text
-
-
-def _best(choices: Sequence[Alternative]) -> Alternative:
-    return max(choices, key=lambda choice: choice.score.value)
 
 
 def target_line(plan: Quality) -> str:
@@ -209,14 +184,11 @@ def target_line(plan: Quality) -> str:
     return f"{title}: {found.buffer:,} examples, {size}; it scores {found.score:.4f}"
 
 
-def alternative_record(choice: Alternative) -> dict[str, Any]:
-    """Return what one change would score."""
-    fields = "change score=score.value verdict sampling_error=score.sampling_error"
-    return picked(choice, f"{fields} buffer_bytes=num_bytes")
-
-
 # The metrics of an order, of the whole epoch and of its parts: tables, records and rows.
 
+_CHANGE = (
+    "change score=score.value verdict sampling_error=score.sampling_error buffer_bytes=num_bytes"
+)
 METRIC = "name value score expected spread sampling_error counts=scale"
 
 _NAMES = (
@@ -242,22 +214,19 @@ def metric_table(plan: Quality, screen: Screen) -> Iterator[str]:
 
 def metric_cells(plan: Quality) -> tuple[list[Column], list[list[str]]]:
     """Return the metrics beside what a uniform permutation shows, as columns and rows."""
-    error = "error" if plan.sampled is not None else ""
-    shown = columns(f"<metric measured uniform spread score {error}")
-    rows = []
-    for metric in plan.metrics:
-        star = "*" if metric.scale == "shown" else ""
-        row = [
-            f"{LABELS[metric.name]}{star}",
+    sampled = plan.sampled is not None
+    rows = [
+        [
+            f"{LABELS[metric.name]}{'*' * (metric.scale == 'shown')}",
             _number(metric.value),
             _number(metric.expected),
             f"{metric.spread:.5f}",
             f"{metric.score:.4f}",
+            *([number(metric.sampling_error, 5)] if sampled else []),
         ]
-        if plan.sampled is not None:
-            row.append(number(metric.sampling_error, 5))
-        rows.append(row)
-    return shown, rows
+        for metric in plan.metrics
+    ]
+    return columns(f"<metric measured uniform spread score {'error' * sampled}"), rows
 
 
 def _number(value: float) -> str:
@@ -270,11 +239,14 @@ def part_table(plan: Quality, screen: Screen) -> Iterator[str]:
     first = parts[0]
     names = [metric.name for metric in first.metrics]
     short = (Column(heading=_SHORT[name]) for name in names)
-    shown = [*columns("from near_by"), *short, *columns("place")]
-    rows = [_part_row(part, names) for part in parts]
-    uniform = [f"{metric.expected:.4f}" for metric in first.metrics]
-    rows.append(["uniform", f"{first.score.expected:.4f}", *uniform, "0.5000"])
-    yield table(shown, rows, screen)
+    rows = []
+    for part in parts:
+        values = {metric.name: metric.value for metric in part.metrics}
+        cells = [part.score.value, *map(values.get, names), part.mean_storage]
+        rows.append([f"{part.start:,}", *(number(value, 4) for value in cells)])
+    uniform = [first.score.expected, *(metric.expected for metric in first.metrics), 0.5]
+    rows.append(["uniform", *(number(value, 4) for value in uniform)])
+    yield table([*columns("from near_by"), *short, *columns("place")], rows, screen)
     note = (
         "from: position in the epoch; near by: the score without displacement and correlation; "
         "place: where in storage the examples lie on average, from 0 to 1"
@@ -283,16 +255,6 @@ def part_table(plan: Quality, screen: Screen) -> Iterator[str]:
         tail = counted(plan.tail.stop - plan.tail.start, "example")
         note += f"; before uniform: the last {tail} again"
     yield paragraph(note, screen)
-
-
-def _part_row(part: Part, names: list[str]) -> list[str]:
-    values = {metric.name: metric.value for metric in part.metrics}
-    return [
-        f"{part.start:,}",
-        f"{part.score.value:.4f}",
-        *(number(values.get(name), 4) for name in names),
-        f"{part.mean_storage:.4f}",
-    ]
 
 
 def part_record(part: Part) -> dict[str, Any]:
@@ -370,19 +332,11 @@ def _budget(plan: Quality, memory: MemoryBudget, size: ElementSize) -> Iterator[
     if not size.certain:
         held += " of that size"
     yield (
-        f"{amount} holds {held}: --buffer {memory.buffer} scores {f'{memory.score:.4f}'} "
-        f"({memory.verdict}); without a buffer {_scored(memory.without)}"
+        f"{amount} holds {held}: --buffer {memory.buffer} scores {_scored(memory)}; without a "
+        f"buffer {_scored(memory.without)}"
     )
-    if memory.files is not None:
-        yield (
-            "with --shuffle-files besides: "
-            f"{'refused by TFDS' if memory.both is None else _scored(memory.both)}; files shuffled "
-            f"alone: {_scored(memory.files)}"
-        )
-    if not memory.gains:
-        yield "the buffer gains next to nothing"
-    if memory.files_do_as_well:
-        yield "shuffling files does as well alone, and takes no memory"
+    if memory.both is not None:
+        yield f"with --shuffle-files besides: {_scored(memory.both)}"
 
 
 def _scored(measured: Measured) -> str:
@@ -392,17 +346,16 @@ def _scored(measured: Measured) -> str:
 def memory_record(plan: Quality) -> dict[str, Any]:
     """Return what buffers take and what the memory buys, with the names of the document."""
     size, memory = plan.element_size, plan.memory
+    each = size and {"num_bytes": math.ceil(size.num_bytes)}
+    bought = record_of(memory, f"num_bytes fits buffer whole_epoch {_MEASURED}")
+    if memory and bought:
+        bought["without_buffer"] = record_of(memory.without, _MEASURED)
+        bought["files_shuffled_too"] = record_of(memory.both, _MEASURED)
+    each = size and {"num_bytes": math.ceil(size.num_bytes)}
     return {
-        "example_bytes": size
-        and {"num_bytes": math.ceil(size.num_bytes), **picked(size, "basis unknown overhead")},
+        "example_bytes": each and {**each, **picked(size, "basis unknown overhead")},
         "buffer_bytes": plan.buffer_bytes,
-        "memory": memory
-        and {
-            **picked(memory, "num_bytes fits buffer whole_epoch score verdict"),
-            "without_buffer": record_of(memory.without, _MEASURED),
-            "files_shuffled": record_of(memory.files, _MEASURED),
-            "files_shuffled_too": record_of(memory.both, _MEASURED),
-        },
+        "memory": bought,
     }
 
 
@@ -412,7 +365,7 @@ _MIXING = (
     "shards_in_batch=shards shards_at_end=at_end uniform_shards "
     "sampling_error_of_shards=shards_error score sampling_error=score_error verdict"
 )
-_ENDING = "repeated=num_repeated left_out=num_left_out dropped=num_dropped"
+_ENDING = "fewest_steps most_steps repeated=num_repeated left_out=num_left_out dropped=num_dropped"
 _GOING_ON = "continued continued_by=by num_lost access num_files refused"
 _LOADER = "reader loader=settings.loader"
 
@@ -429,7 +382,7 @@ def loaders_table(plan: LoaderComparison, screen: Screen) -> Iterator[str]:
     if read:
         yield "\n"
         if screen.pictures:
-            from shardctl.draw.drawers import picture_lines
+            from shardctl.draw.picture import picture_lines
 
             yield from picture_lines(plan, screen)
             yield "\n"
@@ -460,7 +413,7 @@ def mixing_cells(plan: LoaderComparison) -> tuple[list[Column], list[list[str]]]
     """Return how each way mixes and ends, as columns and rows."""
     read = [way for way in _read(plan) if way.mixing is not None and way.ending is not None]
     shown = columns("<reader 1mixing.shards=shards 1mixing.at_end=end 3mixing.score=score")
-    more = [[f"{way.ending.steps[1]:,}", ends(way.ending)] for way in read if way.ending]
+    more = [[f"{way.ending.most_steps:,}", ends(way.ending)] for way in read if way.ending]
     rows = map(list.__add__, cells_of(shown, read), more)
     return [*shown, *columns("steps <ends")], list(rows)
 
@@ -497,7 +450,7 @@ def ends(ending: Ending) -> str:
     """Return how an epoch ends, as a phrase."""
     counts = (ending.num_repeated, ending.num_left_out, ending.num_dropped)
     named = zip(counts, ("repeated", "lost", "dropped"), strict=True)
-    said = [f"hangs after {ending.steps[0]:,}"] if ending.hangs else []
+    said = [f"hangs after {ending.fewest_steps:,}"] if ending.hangs else []
     said += [f"{count:,} {word}" for count, word in named if count]
     said += [] if ending.last_batch is None else [f"last {ending.last_batch:,}"]
     return ", ".join(said) or "even"
@@ -524,25 +477,13 @@ def loaders_document(plan: LoaderComparison) -> Document:
 
 
 def _record(plan: LoaderComparison, way: WayToRead) -> Document:
-    ending = None
-    if way.ending is not None:
-        ending = {
-            "hangs": way.ending.hangs,
-            **_steps(way.ending),
-            **picked(way.ending, f"{_ENDING} last_batch"),
-        }
     return {
         **picked(way, _LOADER),
         "pipeline": settings_in_force(way.settings, ordered=plan.dataset.ordered),
         **picked(way.mixing, f"num_measured {_MIXING}"),
-        "ending": ending,
+        "ending": record_of(way.ending, f"hangs {_ENDING} last_batch"),
         **picked(way, _GOING_ON),
     }
-
-
-def _steps(ending: Ending | None) -> Document:
-    fewest, most = (None, None) if ending is None else ending.steps
-    return {"fewest_steps": fewest, "most_steps": most}
 
 
 def loaders_rows(plan: LoaderComparison) -> RecordStream:
@@ -554,7 +495,6 @@ def loaders_rows(plan: LoaderComparison) -> RecordStream:
             **picked(way, f"{_LOADER} version=settings.loader_version"),
             **{name: value for name, value in mixing.items() if not name.startswith("sampling")},
             "ends": None if way.ending is None else ends(way.ending),
-            **_steps(way.ending),
             **picked(way.ending, _ENDING),
             **picked(way, _GOING_ON),
         }

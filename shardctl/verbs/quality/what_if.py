@@ -285,45 +285,23 @@ def _rounded_up(number: int) -> int:
 
 # What shuffle buffer does an amount of memory buy, and how well does it shuffle?
 
-# Scores that differ by less are alike: twice the sampling error of an alternative, and more.
-_ALIKE = 0.01
-
 
 @dataclass(frozen=True, kw_only=True)
-class MemoryBudget:
-    """What an amount of memory buys.
+class MemoryBudget(Measured):
+    """What an amount of memory buys: the score with a buffer that it holds, in place of any other.
 
     num_bytes: the memory. fits: examples that fit into it. buffer: the buffer to use, which is not
         larger than the epoch; None where not even two examples fit.
-    settings: what to change, by the names of the settings.
-    score, verdict: with that buffer in place of any there is; with the present settings but without
-        a buffer (`without`); and where files are not shuffled yet, with shuffled files, alone
-        (`files`) and besides the buffer (`both`); None where TFDS refuses that.
+    without: the present settings without a buffer. both: where files are not shuffled yet, with
+        shuffled files besides the buffer; None where TFDS refuses that.
     """
 
     num_bytes: int
     fits: int
     buffer: int | None
     whole_epoch: bool
-    score: float
-    verdict: Verdict
     without: Measured
-    files: Measured | None
     both: Measured | None
-
-    @property
-    def gains(self) -> bool:
-        """Whether the buffer mixes better than no buffer does."""
-        return self.score > self.without.score.value + _ALIKE
-
-    @property
-    def files_do_as_well(self) -> bool:
-        """Whether shuffling files, which takes no memory, mixes as well as the buffer.
-
-        Not where neither does anything.
-        """
-        least = max(self.without.score.value + _ALIKE, self.score - _ALIKE)
-        return self.files is not None and self.files.score.value >= least
 
 
 def memory_budget(question: Question, num_bytes: int) -> MemoryBudget:
@@ -332,34 +310,29 @@ def memory_budget(question: Question, num_bytes: int) -> MemoryBudget:
     Raises:
         UsageError: nothing is known of the size of an example.
     """
-    size = question.element_size
+    size, settings = question.element_size, question.settings
     if size is None:
         raise refused(
             "how many bytes has a decoded example? this metadata says neither shapes nor "
             "sizes; give {example_bytes=N}"
         )
-    settings = question.settings
     refuse_fixed_buffer(settings, "memory")
     bare = _without_buffer(settings)
     without = question.measured(bare)
-    num_examples = epoch_length(question.order(bare))
-    fits = size.fits(num_bytes)
+    num_examples, fits = epoch_length(question.order(bare)), size.fits(num_bytes)
     buffer = min(fits, num_examples)
-    bought, files, both = without, None, None
-    if not settings.shuffles_files:
-        files = question.measured_if_allowed(with_shuffled_files(bare))
+    bought, both = without, None
     if buffer > 1:
-        bought = question.measured(with_buffer(settings, buffer))
-    if buffer > 1 and files is not None:
-        both = question.measured_if_allowed(with_shuffled_files(with_buffer(settings, buffer)))
+        buffered = with_buffer(settings, buffer)
+        bought = question.measured(buffered)
+        if not settings.shuffles_files:
+            both = question.measured_if_allowed(with_shuffled_files(buffered))
     return MemoryBudget(
+        **vars(bought),
         num_bytes=num_bytes,
         fits=fits,
         buffer=buffer if buffer > 1 else None,
         whole_epoch=fits >= num_examples,
-        score=bought.score.value,
-        verdict=bought.verdict,
         without=without,
-        files=files,
         both=both,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from shardctl.base.arguments import checked
@@ -13,12 +13,12 @@ from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.order.file_formats import as_read_by, resolved_spec
 from shardctl.order.order import Order
 from shardctl.order.plan_order import plan_order
-from shardctl.order.shard_map import ShardMap, Strips, shard_map, strips
+from shardctl.order.shard_map import Strips, strips
 from shardctl.order.sources import refuse_unread_spec, resolved_reading
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.spec.subsplit import Resolved
 from shardctl.verbs.config.answer import SettingInForce
-from shardctl.verbs.eval.answer import EVAL_SPLITS, Evaluation, evaluate, of_training
+from shardctl.verbs.eval.answer import EVAL_SPLITS, Evaluation, Remainder, evaluate, of_training
 from shardctl.verbs.hosts.answer import HostsPlan
 from shardctl.verbs.hosts.answer import hosts as hosts_side_by_side
 from shardctl.verbs.layout.answer import Layout
@@ -29,8 +29,14 @@ from shardctl.verbs.lint.context import Usage
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.answer import quality as measured_quality
 from shardctl.verbs.quality.loaders import LoaderComparison, compare_loaders
-from shardctl.verbs.report.question import ReportQuestion, question_in_python
-from shardctl.verbs.report.shown import NotShown, Shown, shown, shown_of
+from shardctl.verbs.report.question import (
+    NotShown,
+    ReportQuestion,
+    Shown,
+    question_in_python,
+    shown,
+    shown_of,
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,7 +65,6 @@ class Report:
     is_open: str | None
     order: Shown[Order]
     layout: Shown[Layout]
-    shard_map: Shown[ShardMap]
     strips: Shown[Strips]
     before_buffer: Order | None
     opened: Strips | None
@@ -75,7 +80,7 @@ class Report:
     @property
     def parts(self) -> dict[str, object]:
         """The parts by name, in the order in which they are shown; none that nobody asked for."""
-        names = ("layout", "shard_map", "strips", "quality", "hosts", "evaluation", "lint")
+        names = ("layout", "strips", "quality", "hosts", "evaluation", "lint")
         found = {name: getattr(self, name) for name in names}
         return found if self.loaders is None else {**found, "loaders": self.loaders}
 
@@ -140,10 +145,12 @@ def report(
         spec,
         as_settings(settings),
         hosts=hosts,
+        devices=devices,
         evaluated=(evaluated,) if isinstance(evaluated, str) else tuple(evaluated),
         usage=Usage() if usage is None else usage,
+        loaders=loaders,
     )
-    return report_of(replace(question, devices=devices, loaders=loaders))
+    return report_of(question)
 
 
 def report_of(question: ReportQuestion) -> Report:
@@ -154,7 +161,8 @@ def report_of(question: ReportQuestion) -> Report:
             spec that is said to be evaluated on is bad.
     """
     dataset, spec, settings = question.dataset, question.spec, question.settings
-    resolved = _resolved(question)
+    refuse_unread_spec(spec, settings)
+    resolved = as_read_by(resolved_reading(dataset, spec, settings), settings)
     if resolved.num_selected == 0:
         raise UsageError(
             f"{quoted(resolved.spec)} has no examples: there is nothing to report; choose another"
@@ -169,15 +177,17 @@ def report_of(question: ReportQuestion) -> Report:
     sized = dataset if question.sized is None else question.sized
     hosts = shown(lambda: hosts_side_by_side(sized, spec, settings, hosts=question.num_hosts))
     evaluation = shown(lambda: _evaluation(question, known))
-    if is_open is None:
-        _refuse_where_nothing_is_read(order, hosts, evaluation)
+    parts = (order, hosts, evaluation)
+    if is_open is None and all(isinstance(part, NotShown) for part in parts):
+        # A version that nobody knows, a seed out of range: there is nothing to show.
+        raise UsageError(getattr(order, "reason", ""))
     loaders = None
     if question.loaders:
         loaders = shown_of(reading, lambda reading: compare_loaders(dataset, spec, reading))
-    read = shown_of(order, _not_empty)
     answers: list[object] = [resolved, quality, loaders]
     if question.hosts_said is not None:  # what stand-ins come to is no surprise
         answers += [hosts, evaluation]
+    warnings = (text for answer in answers for text in getattr(answer, "warnings", ()))
     return Report(
         dataset=resolved.dataset,
         spec=resolved.spec,
@@ -189,26 +199,18 @@ def report_of(question: ReportQuestion) -> Report:
         is_open=is_open,
         order=order,
         layout=shown(lambda: _layout(resolved, question)),
-        shard_map=shown_of(read, lambda order: _shard_map(order, quality)),
-        strips=shown_of(read, first_visits),
+        strips=shown_of(order, first_visits),
         before_buffer=before_buffer,
-        opened=None if before_buffer is None else first_visits(before_buffer),
+        opened=first_visits(before_buffer) if before_buffer and len(before_buffer.reads) else None,
         quality=quality,
         hosts=hosts,
         evaluation=evaluation,
         lint=shown(lambda: _lint(question)),
         loaders=loaders,
         notes=tuple(question.notes(known)),
-        warnings=tuple(dict.fromkeys(_warnings(answers))),
+        warnings=tuple(dict.fromkeys(warnings)),
         question=question,
     )
-
-
-def _resolved(question: ReportQuestion) -> Resolved:
-    """Return what is read; the readers of stages, with whatever surprises about them."""
-    dataset, spec, settings = question.dataset, question.spec, question.settings
-    refuse_unread_spec(spec, settings)
-    return as_read_by(resolved_reading(dataset, spec, settings), settings)
 
 
 def _order(
@@ -227,19 +229,6 @@ def _order(
     return planned.order, None
 
 
-def _refuse_where_nothing_is_read(
-    order: Shown[Order], hosts: Shown[HostsPlan], evaluation: Shown[Evaluation]
-) -> None:
-    """Refuse settings that leave nothing to show: a version that nobody knows, a seed out of range.
-
-    Raises:
-        UsageError: what is wrong with the order.
-    """
-    others = (hosts, evaluation)
-    if isinstance(order, NotShown) and all(isinstance(part, NotShown) for part in others):
-        raise UsageError(order.reason)
-
-
 def _layout(resolved: Resolved, question: ReportQuestion) -> Layout:
     names = dict.fromkeys(piece.split.name for piece in resolved.ranges)
     is_own = resolved.dataset == question.dataset  # and not that of readers in stages
@@ -247,37 +236,32 @@ def _layout(resolved: Resolved, question: ReportQuestion) -> Layout:
     return layout_of(resolved.dataset if sized is None else sized, *names)
 
 
-def _not_empty(order: Order) -> Order:
-    if not order.num_examples:
-        raise UsageError("nothing is read, so there is nothing to draw")
-    return order
-
-
-def _shard_map(order: Order, quality: Shown[Quality]) -> ShardMap:
-    return shard_map(order, quality.sample if isinstance(quality, Quality) else None)
-
-
 def _evaluation(question: ReportQuestion, order: Order | None) -> Evaluation:
-    spec = next(iter(question.evaluated), None)
     names = [split.name for split in question.dataset.splits]
+    known = [name for name in EVAL_SPLITS if name in names]
+    spec = next(iter(question.evaluated or known), None)
     if spec is None:
-        spec = next((name for name in EVAL_SPLITS if name in names), None)
-    if spec is None:
-        splits = " or ".join(EVAL_SPLITS)
         raise UsageError(
-            f"{question.dataset.title} has no split {splits}; say what is evaluated on with "
-            "--eval SPEC"
+            f"{question.dataset.title} has no split {' or '.join(EVAL_SPLITS)}; say what is "
+            "evaluated on with --eval SPEC"
         )
-    settings, said = of_training(question.settings)
-    found = evaluate(
+    return evaluation_beside(
         question.dataset,
         spec,
-        settings,
+        question.settings,
         batch=question.device_batch(order),
         hosts=question.num_hosts,
         devices=question.devices,
-        remainder="drop" if question.settings.drop_remainder else "ragged",
     )
+
+
+def evaluation_beside(
+    dataset: Dataset, spec: str | None, settings: ReadSettings, *, batch: int, **machines: int
+) -> Evaluation:
+    """Return an evaluation beside a training with settings, in batches of a device."""
+    own, said = of_training(settings)
+    remainder: Remainder = "drop" if settings.drop_remainder else "ragged"
+    found = evaluate(dataset, spec, own, batch=batch, remainder=remainder, **machines)
     return replace(found, warnings=(*found.warnings, *said))
 
 
@@ -293,11 +277,6 @@ def _lint(question: ReportQuestion) -> Lint:
     )
 
 
-def _warnings(answers: Iterable[object]) -> Iterator[str]:
-    for answer in answers:
-        yield from getattr(answer, "warnings", ())
-
-
 # Which files a report shows as open: the first visits of an order, and those before its buffer.
 
 _ROUNDS = 4  # of the interleave, whose visits are shown one by one
@@ -307,6 +286,8 @@ _OTHERWISE = 256  # positions, where there is no interleave to follow
 
 def first_visits(order: Order) -> Strips:
     """Return the first visits: of some rounds of the interleave, where it alone decides."""
+    if not order.num_examples:
+        raise UsageError("nothing is read, so there is nothing to draw")
     stop = _OTHERWISE
     if order.has_blocks:
         cycle = order.settings.cycle_length(ordered=order.dataset.ordered)

@@ -2,25 +2,29 @@
 """`shardctl report`: pictures and figures of one pipeline, in one file that needs nothing else."""
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import Formats, OutputOptions, as_json, as_text, as_yaml
-from shardctl.cli.options.dataset import chosen_dataset, project_here
-from shardctl.cli.options.names import typed_again
+from shardctl.base.phrase import option_name
+from shardctl.base.text import quoted
+from shardctl.cli import completion
+from shardctl.cli.options.dataset import (
+    DatasetOptions,
+    chosen_dataset,
+    dataset_and_refs,
+    project_here,
+)
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.places import all_in_force
-from shardctl.cli.options.shared import DatasetOptions, SpecArgument, Switch, number, option
-from shardctl.cli.output import warn
+from shardctl.cli.options.shared import SpecArgument, Switch, number, option
+from shardctl.cli.output import Formats, OutputOptions, as_json, as_text, as_yaml, warn
 from shardctl.errors import UsageError
-from shardctl.verbs.lint.options import UsageOptions, usage_of
+from shardctl.verbs.config.command import all_in_force
+from shardctl.verbs.lint.command import UsageOptions, usage_of
 
 if TYPE_CHECKING:
+    from shardctl.dataset.dataset import Dataset
     from shardctl.metadata.project_file import Project
+    from shardctl.metadata.reference import Fallback
 
 FORMATS = Formats(
     renderers={
@@ -45,8 +49,6 @@ class ReportUsage(UsageOptions):
     num_hosts: Annotated[Any, number("--hosts")] = None
 
 
-_NAMING_FILES = ("--compare", "--dataset", "--data-dir", "--file-order")
-_LEFT_OUT = ("--format", "--output", "--color", *_NAMING_FILES)
 _COMPARED = Formats(
     renderers={
         "html": as_text("verbs.report.compared:comparison_page"),
@@ -57,7 +59,6 @@ _COMPARED = Formats(
 
 
 def report(
-    ctx: typer.Context,
     source: DatasetOptions,
     reading: OrderOptions,
     using: ReportUsage,
@@ -95,7 +96,7 @@ def report(
     if compare is not None:
         if loaders:
             raise UsageError("--loaders is about one pipeline; leave it out, or --compare")
-        _compare(ctx, compare, source, reading, using, out, spec=spec, devices=num_devices or 1)
+        _compare(compare, source, reading, using, out, spec=spec, devices=num_devices or 1)
         return
     project = project_here(source, reading, using)
     resolved = reading.resolved(project)
@@ -123,7 +124,6 @@ def report(
 
 
 def _compare(
-    ctx: typer.Context,
     files: tuple[str, str],
     source: DatasetOptions,
     reading: OrderOptions,
@@ -133,38 +133,36 @@ def _compare(
     spec: str | None,
     devices: int,
 ) -> None:
+    """Write two pipelines side by side; options of datasets and settings go over settings files."""
+    from shardctl.api.diff import opened_report, refuse_one_file, sides_of
     from shardctl.verbs.report.compare import compare_sides
-    from shardctl.verbs.report.options import compared_sides, refuse_lint_options
 
-    refuse_lint_options(using)
+    for name, value in vars(using).items():
+        if value not in (None, []) and name not in ("evaluated", "num_hosts"):
+            raise UsageError(
+                f"{option_name(name)} is about the findings of one pipeline; leave it out, or "
+                "--compare"
+            )
+    refuse_one_file(*files)
+    given = [opened_report(path, path) for path in files]
+    is_told = source.is_given or spec is not None or reading.given()
+    if is_told and not any(one.project for one in given):
+        raise UsageError(
+            f"{quoted(files[0], 200)} and {quoted(files[1], 200)} are snapshots, which are as they "
+            "were pinned; leave out SPEC and the options of datasets and settings"
+        )
+
+    def dataset_of(project: "Project", fallback: "Fallback | None") -> "Dataset":
+        return dataset_and_refs(source, project, fallback=fallback).dataset
+
     made = compare_sides(
-        *compared_sides(files, source, reading, spec),
+        *sides_of(given, spec=spec, dataset_of=dataset_of, settings_of=reading.settings),
         hosts=using.num_hosts,
         devices=devices,
         evaluated=using.evaluated[0] if using.evaluated else None,
     )
     warn(made.warnings)
-    spec_typed = [] if spec is None else [spec]
-    named = [*_from_anywhere(files, source, reading), "-o", "report.html"]
-    again = typed_again(ctx, spec_typed, *named, leaving_out=_LEFT_OUT)
-    _COMPARED.write(out, replace(made, again=again))
-
-
-def _from_anywhere(
-    files: tuple[str, str], source: DatasetOptions, reading: OrderOptions
-) -> Iterator[str]:
-    """Yield the options that name files, by whole paths; a page goes to others, so no secrets."""
-    from shardctl.metadata.reference import ref_from_anywhere
-
-    yield "--compare"
-    yield from (ref_from_anywhere(file, is_path=True) for file in files)
-    for ref in source.dataset or ():
-        yield from ("-d", ref_from_anywhere(ref))
-    if source.data_dir is not None:
-        yield from ("--data-dir", ref_from_anywhere(source.data_dir, is_path=True))
-    listed = reading.given().get("file_order")
-    if listed is not None:
-        yield from ("--file-order", listed if listed == "-" else os.path.abspath(listed))
+    _COMPARED.write(out, made)
 
 
 def _file_order_list(project: "Project", reading: OrderOptions) -> str | None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
-from typing import Literal
 
 from shardctl.base.hooks import provided
 from shardctl.base.progress import Progress, Watch
@@ -14,20 +12,27 @@ from shardctl.base.text import in_short
 from shardctl.base.tfds_rules import ORDER_RULES, RuleSet
 from shardctl.dataset.dataset import Dataset
 from shardctl.dataset.identity import DatasetHead
-from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
-from shardctl.order.order_tree import differing_blocks, digests_of
+from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.order.order_tree import digests_of
 from shardctl.order.plan_order import PlannedOrder, as_warnings, plan_order
-from shardctl.order.shard_map import ShardMap, shard_map
 from shardctl.saved.snapshot import Snapshot
 from shardctl.settings.read_settings import ReadSettings, SettingsDocument, settings_in_force
-from shardctl.verbs.diff.answer import Diff, Id, PinnedOrder, TwoOrders, diff
+from shardctl.verbs.diff.answer import Diff, PinnedOrder, diff
 from shardctl.verbs.diff.causes import Cause, dataset_causes
-from shardctl.verbs.eval.answer import Evaluation, evaluate, of_training
+from shardctl.verbs.eval.answer import Evaluation
 from shardctl.verbs.hosts.answer import HostsPlan
 from shardctl.verbs.hosts.answer import hosts as plan_hosts
 from shardctl.verbs.quality.answer import DEFAULT_WINDOW, Quality, quality, quality_of
-from shardctl.verbs.report.question import STAND_IN_HOSTS, nobody_said_hosts, refuse_counts
-from shardctl.verbs.report.shown import NotShown, Shown, shown, shown_of
+from shardctl.verbs.report.answer import evaluation_beside
+from shardctl.verbs.report.question import (
+    STAND_IN_HOSTS,
+    NotShown,
+    Shown,
+    nobody_said_hosts,
+    refuse_counts,
+    shown,
+    shown_of,
+)
 from shardctl.verbs.snapshot.answer import snapshot
 
 
@@ -53,7 +58,7 @@ class ComparedSide:
     is_snapshot: whether it is as it was pinned, and not as its dataset and settings are now.
     settings: every setting in force, by name. rules: of TensorFlow and TFDS, behind the order.
     order: what is compared of it. quality, hosts, evaluation: the answers of these verbs, quality
-        with stand-ins for seeds that nobody gave. shard_map: of the order that quality measures.
+        with stand-ins for seeds that nobody gave.
     """
 
     label: str
@@ -64,7 +69,6 @@ class ComparedSide:
     rules: RuleSet
     order: Shown[PinnedOrder]
     quality: Shown[Quality]
-    shard_map: Shown[ShardMap]
     hosts: Shown[HostsPlan]
     evaluation: Shown[Evaluation]
     warnings: tuple[str, ...] = ()
@@ -92,7 +96,6 @@ class ReportComparison:
         equal ids need not be equal examples.
     num_hosts, num_devices: of `hosts` and `evaluation` on both sides.
     hosts_said: whether somebody said how many hosts there are; else it is a stand-in.
-    again: the command that makes the page again, "" where nobody knows.
     """
 
     a: ComparedSide
@@ -103,7 +106,6 @@ class ReportComparison:
     hosts_said: bool
     num_devices: int
     notes: tuple[str, ...] = ()
-    again: str = ""
 
     @property
     def sides(self) -> tuple[ComparedSide, ComparedSide]:
@@ -128,16 +130,6 @@ class ReportComparison:
             ComparedSetting(name=name, a=self.a.settings.get(name), b=self.b.settings.get(name))
             for name in names
         )
-
-    @cached_property
-    def blocks(self) -> tuple[BlockRun, ...]:
-        """Where the two orders are the same and where not, by the blocks of their hash trees."""
-        return () if isinstance(self.diff, NotShown) else block_runs(self.diff)
-
-    @cached_property
-    def neighbours(self) -> tuple[NamedPosition, ...]:
-        """What both hand out around the first difference; none where there is none."""
-        return () if isinstance(self.diff, NotShown) else neighbours(self.diff)
 
     def to_html(self) -> str:
         """Return the two side by side as one page that needs nothing else."""
@@ -183,9 +175,7 @@ def compare_sides(
         compared(side, hosts=num_hosts, devices=devices, evaluated=evaluated, watch=watch)
         for side in (a, b)
     )
-    notes = list(_meant_batches(one, other))
-    if said_hosts is None:
-        notes.insert(0, nobody_said_hosts())
+    notes = [nobody_said_hosts()] if said_hosts is None else []
     found = _difference(one, other)
     return ReportComparison(
         a=one,
@@ -195,7 +185,7 @@ def compare_sides(
         num_hosts=num_hosts,
         hosts_said=said_hosts is not None,
         num_devices=devices,
-        notes=tuple(notes),
+        notes=(*notes, *_meant_batches(one, other)),
     )
 
 
@@ -282,8 +272,17 @@ def compared(
         order = shown_of(live, taken)
         measured = shown(lambda: quality(dataset, spec, settings))
     if evaluation is None:
+        made = None if isinstance(live, NotShown) else live.order.batch_size
         evaluation = shown_of(
-            read, lambda given: _evaluated(given, live, evaluated, hosts=hosts, devices=devices)
+            read,
+            lambda given: evaluation_beside(
+                given[0],
+                evaluated,
+                given[2],
+                batch=-(-(given[2].batch or made or DEFAULT_WINDOW) // devices),
+                hosts=hosts,
+                devices=devices,
+            ),
         )
     warned = measured if isinstance(live, NotShown) else live
     warnings = () if isinstance(warned, NotShown) else warned.warnings
@@ -304,7 +303,6 @@ def compared(
         rules=rules,
         order=order,
         quality=measured,
-        shard_map=shown_of(measured, lambda found: shard_map(found.order, found.sample)),
         hosts=shown_of(read, lambda given: plan_hosts(*given, hosts=hosts)),
         evaluation=evaluation,
         warnings=tuple(warnings),
@@ -319,22 +317,6 @@ def _pinned_reading(kept: Snapshot) -> _Reading:
     if dataset is None or settings is None:
         raise UsageError("its layout or its file order is pinned as hashes")
     return dataset, kept.spec, settings
-
-
-def _evaluated(
-    given: _Reading, live: Shown[PlannedOrder], evaluated: str | None, *, hosts: int, devices: int
-) -> Evaluation:
-    dataset, _, settings = given
-    made = None if isinstance(live, NotShown) else live.order.batch_size
-    batch = settings.batch or made or DEFAULT_WINDOW
-    return evaluate(
-        dataset,
-        evaluated,
-        of_training(settings)[0],
-        batch=-(-batch // devices),
-        hosts=hosts,
-        devices=devices,
-    )
 
 
 # Whether the order that is made again from a snapshot is the one that was pinned.
@@ -379,116 +361,3 @@ def proven(pinned: PinnedOrder) -> Shown[PlannedOrder]:
             )
         progress.advance(stop - start)
     return live
-
-
-# Where two orders part, to be seen: block by block, and by name around the first difference.
-
-BlockState = Literal["same", "moved", "one has ended"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class BlockRun:
-    """Blocks [start, stop) of positions that follow each other and are in one state.
-
-    In a block that is "moved" at least one position has another example; where "one has ended"
-    only the longer order has positions.
-    """
-
-    start: int
-    stop: int
-    state: BlockState
-
-
-@dataclass(frozen=True, kw_only=True)
-class NamedPosition:
-    """What two orders hand out at a position, as ids and as TFDS names it.
-
-    None where an order has ended; a tfds_id also where nothing says what a file is called.
-    """
-
-    position: int
-    a: Id | None
-    b: Id | None
-    a_tfds_id: str | None
-    b_tfds_id: str | None
-
-    @property
-    def differs(self) -> bool:
-        """Whether the two hand out another example."""
-        return self.a != self.b
-
-
-def block_runs(found: Diff) -> tuple[BlockRun, ...]:
-    """Return the runs of blocks of one state that two orders have.
-
-    The end of the shorter order is an edge of its own, wherever it lies in its block. A block with
-    it that differs is moved if it does so before the end; where that cannot be told, since an order
-    cannot be made again, it counts as if it did.
-    """
-    trees = found.expected.snapshot.tree, found.actual.snapshot.tree
-    size, differing = differing_blocks(*trees)
-    shorter, longer = sorted(tree.num_examples for tree in trees)
-    moved = set(differing)
-    if shorter % size and shorter < longer and shorter // size in moved:
-        last, stop = shorter // size, min((shorter // size + 1) * size, longer)
-        orders = TwoOrders(
-            expected=found.expected, actual=found.actual, size=size, positions=longer
-        )
-        scan = orders.scan(last)
-        if scan is not None and scan.num_positions <= stop - shorter:
-            moved.discard(last)
-    edges: list[tuple[int, int, BlockState]] = [
-        (start, min(start + size, shorter), "moved" if start // size in moved else "same")
-        for start in range(0, shorter, size)
-    ]
-    if shorter < longer:
-        edges.append((shorter, longer, "one has ended"))
-    runs = (list(group) for _, group in groupby(edges, key=lambda edge: edge[2]))
-    return tuple(
-        BlockRun(start=parts[0][0], stop=parts[-1][1], state=parts[0][2]) for parts in runs
-    )
-
-
-def neighbours(found: Diff) -> tuple[NamedPosition, ...]:
-    """Return what two orders hand out from a little before their first difference on.
-
-    Where only the first ids of two orders are known it is the difference alone; where not even
-    those are, nothing.
-    """
-    near, first = found.neighbours, found.first
-    if first is None or not first.exact:
-        return ()
-    if near is None:
-        a, b = first.expected, first.actual
-        return (NamedPosition(position=first.position, a=a, b=b, a_tfds_id=None, b_tfds_id=None),)
-    stop = near.start + len(near.expected)
-    names = [_tfds_ids(side, near.start, stop) for side in (found.expected, found.actual)]
-    rows = zip(near.expected, near.actual, *names, strict=True)
-    return tuple(
-        NamedPosition(position=position, a=a, b=b, a_tfds_id=one, b_tfds_id=other)
-        for position, (a, b, one, other) in enumerate(rows, near.start)
-    )
-
-
-def _tfds_ids(side: PinnedOrder, start: int, stop: int) -> Sequence[str | None]:
-    """Return TFDS's names at positions, as many as there are; None past the end, or unknown.
-
-    Of files in several folders a name has a part of the path, which a snapshot does not keep.
-    """
-    nothing: list[str | None] = [None] * (stop - start)
-    live = side.rebuilt
-    if live is None or _folders_are_open(side):
-        return nothing
-    end = min(stop, live.order.num_examples)
-    try:
-        found = live.order.codes.tfds_ids(live.order.read(min(start, end), end))
-    except ShardctlError:  # nothing says how the files are named
-        return nothing
-    return [*found, *nothing[len(found) :]]
-
-
-def _folders_are_open(side: PinnedOrder) -> bool:
-    """Whether files lie in several folders, or may, and only a snapshot says in which."""
-    kept = side.snapshot
-    several = any(pinned.split and len(pinned.split.files) > 1 for pinned in kept.splits)
-    return side.live is None and (bool(kept.head.folders) or several)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
+from itertools import chain
 from typing import Any
 
 from shardctl.base.phrase import option_name
@@ -13,7 +14,7 @@ from shardctl.dataset.dataset import Dataset, as_dataset
 from shardctl.draw.setting_origins import NOWHERE, SettingOrigins
 from shardctl.files.documents import Document
 from shardctl.metadata.reference import ref_from_anywhere
-from shardctl.order.shard_map import ShardMap, Strips
+from shardctl.order.shard_map import Strips
 from shardctl.saved.head import head
 from shardctl.settings.read_settings import ReadSettings, settings_in_force
 from shardctl.settings.table import SETTINGS
@@ -23,13 +24,12 @@ from shardctl.verbs.eval.view import eval_document
 from shardctl.verbs.hosts.view import hosts_document
 from shardctl.verbs.layout.answer import Layout
 from shardctl.verbs.layout.view import size_record
-from shardctl.verbs.lint.config_section import LINT_KEYS
+from shardctl.verbs.lint.answer import LINT_KEYS
 from shardctl.verbs.lint.view import lint_document
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.view import loaders_document, quality_document
 from shardctl.verbs.report.answer import Report
-from shardctl.verbs.report.question import ReportQuestion
-from shardctl.verbs.report.shown import NotShown, shown
+from shardctl.verbs.report.question import NotShown, ReportQuestion, shown
 
 
 def report_document(report: Report) -> Document:
@@ -37,15 +37,17 @@ def report_document(report: Report) -> Document:
 
     Shards are not listed one by one, which `layout` does.
     """
-    quality = report.quality
+    quality, order = report.quality, report.order
+    assumptions = () if isinstance(order, NotShown) else order.assumptions
+    has_no_order = report.is_open is None and isinstance(order, NotShown)
     return {
-        **head("report", report.dataset.identity, assumptions=_assumptions(report)),
+        **head("report", report.dataset.identity, assumptions=assumptions),
         "spec": report.spec,
         "pipeline": settings_in_force(report.settings, ordered=report.dataset.ordered),
         "num_examples": report.num_examples,
         "num_hosts": report.num_hosts,
         "num_devices": report.num_devices,
-        "predictable": _is_predictable(report),
+        "predictable": None if has_no_order else report.is_open is None,
         "open": report.is_open,
         "assumed": dict(quality.assumed) if isinstance(quality, Quality) else {},
         "settings": [setting_record(item) for item in report.in_force],
@@ -53,7 +55,6 @@ def report_document(report: Report) -> Document:
         "notes": list(report.notes),
         "warnings": list(report.warnings),
         "layout": part_document(report.layout, _layout),
-        "shard_map": part_document(report.shard_map, shard_map_document),
         "strips": part_document(report.strips, _strips),
         "opened": None if report.opened is None else _strips(report.opened),
         "quality": part_document(quality, quality_document),
@@ -64,17 +65,6 @@ def report_document(report: Report) -> Document:
         if report.loaders is None
         else part_document(report.loaders, loaders_document),
     }
-
-
-def _assumptions(report: Report) -> Iterable[str]:
-    return () if isinstance(report.order, NotShown) else report.order.assumptions
-
-
-def _is_predictable(report: Report) -> bool | None:
-    """Return whether the order is known, None where the pipeline has none."""
-    if report.is_open is not None:
-        return False
-    return None if isinstance(report.order, NotShown) else True
 
 
 def origins_of(report: Report) -> SettingOrigins:
@@ -101,25 +91,6 @@ def _layout(layout: Layout) -> Document:
     return {"splits": splits}
 
 
-def shard_map_document(found: ShardMap) -> Document:
-    """Return the map: the counts of each row under what the row and the columns stand for."""
-    return {
-        "num_shards": found.num_shards,
-        "num_positions": found.num_positions,
-        "rows": [
-            {"shards": label, "expected": float(expected), "counts": counts}
-            for label, expected, counts in zip(
-                found.labels, found.expected, found.counts.tolist(), strict=True
-            )
-        ],
-        "columns": [
-            {"start": start, "stop": stop, "measured": measured}
-            for (start, stop), measured in zip(found.columns, found.measured.tolist(), strict=True)
-        ],
-        "sampled": None if found.sampled is None else asdict(found.sampled),
-    }
-
-
 def _strips(found: Strips) -> Document:
     return {
         "start": found.start,
@@ -131,9 +102,6 @@ def _strips(found: Strips) -> Document:
 
 # The command line that makes a report again, true in any folder of this machine.
 
-_TEXTS = ("eval", "select", "ignore")  # options that are given once for each of their values
-_NOT_OPTIONS = ("specs", "fail_on")  # of `lint:`, which a report does not take
-
 
 def again(question: ReportQuestion) -> str:
     """Return the command line that makes a report again, for a POSIX shell.
@@ -141,21 +109,15 @@ def again(question: ReportQuestion) -> str:
     It says every setting itself, also those that a shardctl.yaml says here, and no secret of a URL.
     FILE stands for a list of files that is in no file.
     """
-    words = ["shardctl", "report"]
-    if question.spec is not None:
-        words.append(question.spec)
-    words += _dataset(question.dataset)
-    words += _settings(question)
-    words += _usage(question)
-    if question.devices != 1:
-        words += _option("--devices", question.devices)
-    if question.loaders:
-        words.append("--loaders")
+    words = ["shardctl", "report", *([] if question.spec is None else [question.spec])]
+    options = chain(_dataset(question.dataset), _settings(question), _usage(question))
+    for option, value in options:
+        words += _words(option, value)
     return shlex.join([*words, "-o", "report.html"])
 
 
-def _dataset(dataset: Dataset) -> Iterator[str]:
-    """Yield the options that find a dataset again: where it lies, else its name with its version.
+def _dataset(dataset: Dataset) -> Iterator[tuple[str, object]]:
+    """Yield what finds a dataset again: where it lies, else its name with its version.
 
     REF stands for what no reference leads to, as it was made in Python.
     """
@@ -165,24 +127,23 @@ def _dataset(dataset: Dataset) -> Iterator[str]:
             ref = ref_from_anywhere(ref, is_path=True)
         elif shown(lambda title=folder.title: as_dataset(title)) == folder:  # type: ignore[misc]
             ref = folder.title
-        yield from _option("-d", ref or "REF")
+        yield "-d", ref or "REF"
 
 
-def _settings(question: ReportQuestion) -> Iterator[str]:
-    """Yield the options of the settings that are not as they are by default."""
-    settings, bare = question.settings, ReadSettings()
+def _settings(question: ReportQuestion) -> Iterator[tuple[str, object]]:
+    """Yield the settings that are not as they are by default."""
     for setting in SETTINGS:
-        value = getattr(settings, setting.field)
-        if value == getattr(bare, setting.field):
+        value = getattr(question.settings, setting.field)
+        if value == getattr(ReadSettings(), setting.field):
             continue
         if setting.field == "file_order":
-            yield from _option(setting.option, question.file_order_list or "FILE")
+            yield setting.option, question.file_order_list or "FILE"
         elif setting.field == "stages":
             from shardctl.stages.text import text_of
 
-            yield from _option(setting.option, text_of(_from_anywhere(value)))
+            yield setting.option, text_of(_from_anywhere(value))
         else:
-            yield from _option(setting.option, setting.kind.to_document(value))
+            yield setting.option, setting.kind.to_document(value)
 
 
 def _from_anywhere(stages: Pipeline) -> Pipeline:
@@ -195,23 +156,25 @@ def _from_anywhere(stages: Pipeline) -> Pipeline:
     return with_changed(stages, read=read, kept=lambda path: ref_from_anywhere(path, is_path=True))
 
 
-def _usage(question: ReportQuestion) -> Iterator[str]:
-    said = {name: question.lint[name] for name in LINT_KEYS if name in question.lint}
-    for name, value in said.items():
-        option = option_name(name)
-        if name in _TEXTS:
-            for text in value:
-                yield from _option(option, text)
-        elif name == "seeds":
-            yield from _option(option, ",".join(map(str, value)))
-        elif name not in _NOT_OPTIONS:
-            yield from _option(option, value)
+def _usage(question: ReportQuestion) -> Iterator[tuple[str, object]]:
+    for name in LINT_KEYS:
+        value = question.lint.get(name, ())
+        if name == "seeds" and value:
+            value = (",".join(map(str, value)),)
+        if name not in ("specs", "fail_on"):  # which a report does not take
+            # Texts are given once for each of them.
+            for one in value if isinstance(value, tuple | list) else (value,):
+                yield option_name(name), one
+    if question.devices != 1:
+        yield "--devices", question.devices
+    if question.loaders:
+        yield "--loaders", True
 
 
-def _option(option: str, value: object) -> list[str]:
+def _words(option: str, value: object) -> list[str]:
     """Return an option with its value; one that looks like another option is joined to it.
 
-    >>> _option("--batch", 64), _option("--seeds", "-1,2"), _option("--autocache", False)
+    >>> _words("--batch", 64), _words("--seeds", "-1,2"), _words("--autocache", False)
     (['--batch', '64'], ['--seeds=-1,2'], ['--no-autocache'])
     """
     if isinstance(value, bool):

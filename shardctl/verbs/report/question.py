@@ -1,16 +1,16 @@
-"""What a report is about, and what stands in for what nobody said."""
+"""What a report is about, what stands in for what nobody said, and parts that cannot be shown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from shardctl.base.phrase import option
 from shardctl.base.text import quoted
 from shardctl.dataset.dataset import Dataset
-from shardctl.errors import UsageError
+from shardctl.errors import ShardctlError, UsageError
 from shardctl.order.order import Order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import stages_of
@@ -19,7 +19,7 @@ from shardctl.stages.pipelines import parts_of
 from shardctl.stages.stages import Batch, Read, Shard
 from shardctl.verbs.config.answer import Origin, SettingInForce, lint_in_force, read_in_force
 from shardctl.verbs.hosts.answer import MAX_NUM_HOSTS
-from shardctl.verbs.lint.context import Usage
+from shardctl.verbs.lint.context import USAGE_NAMES, Usage
 from shardctl.verbs.quality.answer import DEFAULT_WINDOW
 
 STAND_IN_HOSTS = 8
@@ -108,25 +108,16 @@ class ReportQuestion:
             for part in parts_of(stages_of(self.settings))
         )
 
-    @property
-    def _batch_of_stages(self) -> int | None:
-        """The size of the last batch among the stages, None where there is none."""
-        batches = [part for part in stages_of(self.settings).stages if isinstance(part, Batch)]
-        return batches[-1].size if batches else None
-
     def said_batch(self, order: Order | None) -> int | None:
         """Return the examples in the batch of a host, None where nobody said how many."""
         if order is not None and order.num_steps != 0:
             return order.batch_size
-        return self._batch_of_stages
-
-    def host_batch(self, order: Order | None) -> int:
-        """Return the examples in the batch of a host, or a stand-in."""
-        return self.said_batch(order) or DEFAULT_WINDOW
+        batches = [part.size for part in stages_of(self.settings).stages if isinstance(part, Batch)]
+        return batches[-1] if batches else None
 
     def device_batch(self, order: Order | None) -> int:
-        """Return the examples of that batch that one device gets, the largest share."""
-        return -(-self.host_batch(order) // self.devices)
+        """Return the examples of a batch, or of its stand-in, that one device gets at most."""
+        return -(-(self.said_batch(order) or DEFAULT_WINDOW) // self.devices)
 
     def notes(self, order: Order | None) -> Iterator[str]:
         """Yield what stands in for something that nobody said."""
@@ -138,8 +129,9 @@ class ReportQuestion:
             yield nobody_said_hosts(alone)
         elif self.settings.host is None and hosts > 1 and not self._stages_share:
             yield f"the order is that of the first of {hosts:,} hosts; --host I/N chooses another"
-        batch = self.host_batch(order)
-        if self.said_batch(order) is None:
+        said = self.said_batch(order)
+        batch = said or DEFAULT_WINDOW
+        if said is None:
             meant = f"{batch} examples are meant; say it with --batch N"
             yield f"nobody said how large a batch is: {meant}"
         if batch % self.devices:
@@ -171,34 +163,32 @@ def refuse_counts(**counts: int | None) -> None:
             raise UsageError(f"{said}: a number from 1 to {MAX_NUM_HOSTS} is needed")
 
 
-# Fields of `Usage` whose names under `lint:` are others.
-_LINT_NAMES = {"max_open_files": "open_files", "try_autocache": "autocache"}
-
-
 def question_in_python(
     dataset: Dataset,
     spec: str | None,
     settings: ReadSettings,
     *,
     hosts: int | None,
+    devices: int,
     evaluated: tuple[str, ...],
     usage: Usage,
+    loaders: bool,
 ) -> ReportQuestion:
     """Return the question of a caller in Python: what is not as by default was an argument."""
+    said: dict[str, Any] = {}
+    arguments: dict[str, str] = {}
+    for field_name, value in _given(usage, Usage()).items():
+        name = USAGE_NAMES[field_name]
+        said[name], arguments[name] = value, f"usage.{field_name}"
     if hosts is not None:
         usage = replace(usage, hosts=hosts)
-    bare = Usage()
-    said = {
-        _LINT_NAMES.get(field.name, field.name): getattr(usage, field.name)
-        for field in fields(Usage)
-        if getattr(usage, field.name) != getattr(bare, field.name)
-    }
+        said["hosts"], arguments["hosts"] = hosts, "hosts"
     if evaluated:
-        said["eval"] = evaluated
-    arguments = {"hosts": "hosts" if hosts is not None else "usage.hosts", "eval": "evaluated"}
-    names = {value: key for key, value in _LINT_NAMES.items()}
-    for name in said:
-        arguments.setdefault(name, f"usage.{names.get(name, name)}")
+        said["eval"], arguments["eval"] = evaluated, "evaluated"
+    origins = {
+        name: Origin(source="argument", by=name) for name in _given(settings, ReadSettings())
+    }
+    linted = lint_in_force(said, usage, settings, dataset)
     return ReportQuestion(
         dataset=dataset,
         spec=spec,
@@ -207,27 +197,67 @@ def question_in_python(
         usage=usage,
         in_force=(
             _of_argument("dataset", dataset.title, "dataset"),
-            *read_in_force(settings, _origins(settings), ordered=dataset.ordered),
+            *read_in_force(settings, origins, ordered=dataset.ordered),
             *(
-                _of_argument(f"lint.{name}", value, arguments[name])
-                if name in said
-                else SettingInForce(name=f"lint.{name}", value=value)
-                for name, value in lint_in_force(said, usage, settings, dataset).items()
+                _of_argument(f"lint.{name}", value, arguments.get(name))
+                for name, value in linted.items()
             ),
         ),
+        devices=devices,
+        loaders=loaders,
     )
 
 
-def _origins(settings: ReadSettings) -> dict[str, Origin]:
-    bare = ReadSettings()
-    return {
-        field.name: Origin(source="argument", by=field.name)
-        for field in fields(ReadSettings)
-        if getattr(settings, field.name) != getattr(bare, field.name)
-    }
+def _given(values: Any, bare: Any) -> dict[str, Any]:
+    """Return the fields of a value that are not as by default."""
+    found = {one.name: getattr(values, one.name) for one in fields(values)}
+    return {name: value for name, value in found.items() if value != getattr(bare, name)}
 
 
-def _of_argument(name: str, value: object, argument: str) -> SettingInForce:
-    return SettingInForce(
-        name=name, value=value, given=value, origin=Origin(source="argument", by=argument)
-    )
+def _of_argument(name: str, value: object, argument: str | None) -> SettingInForce:
+    if argument is None:
+        return SettingInForce(name=name, value=value)
+    origin = Origin(source="argument", by=argument)
+    return SettingInForce(name=name, value=value, given=value, origin=origin)
+
+
+# Parts of a report, or why one of them is not shown.
+
+Answer = TypeVar("Answer")
+Earlier = TypeVar("Earlier")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotShown:
+    """A part that cannot be had, and why, in one line."""
+
+    reason: str
+
+
+Shown: TypeAlias = Answer | NotShown
+
+
+def shown(ask: Callable[[], Answer]) -> Answer | NotShown:
+    """Return an answer, or why there is none.
+
+    >>> from shardctl.errors import ShardctlError, UsageError
+    >>> def refused():
+    ...     raise UsageError("no such split")
+    >>> shown(refused), shown(lambda: 3)
+    (NotShown(reason='no such split'), 3)
+    """
+    try:
+        return ask()
+    except ShardctlError as error:
+        return NotShown(reason=str(error))
+
+
+def shown_of(earlier: Earlier | NotShown, ask: Callable[[Earlier], Answer]) -> Answer | NotShown:
+    """Return what is made of another part; where that is not there, why it is not.
+
+    >>> shown_of(NotShown(reason="no such split"), lambda quality: quality.score)
+    NotShown(reason='no such split')
+    """
+    if isinstance(earlier, NotShown):
+        return earlier
+    return shown(lambda: ask(earlier))

@@ -6,17 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli.formats import (
-    AllOption,
-    Formats,
-    OutputOptions,
-    as_code,
-    as_csv,
-    as_json,
-    as_table,
-    as_yaml,
-)
 from shardctl.cli.options.dataset import (
+    DatasetOptions,
     dataset_and_refs,
     dataset_options,
     plan_of_file,
@@ -28,7 +19,6 @@ from shardctl.cli.options.dataset import (
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import (
     AllowVersionOption,
-    DatasetOptions,
     Flag,
     Number,
     SpecArgument,
@@ -38,7 +28,18 @@ from shardctl.cli.options.shared import (
     real_number,
     whole_number,
 )
-from shardctl.cli.output import say, warn
+from shardctl.cli.output import (
+    AllOption,
+    Formats,
+    OutputOptions,
+    as_code,
+    as_csv,
+    as_json,
+    as_table,
+    as_yaml,
+    say,
+    warn,
+)
 from shardctl.errors import UnpredictableOrderError, UsageError
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ FORMATS = Formats(
     }
 )
 # What --for asks for in place of them.
-SCRIPTS = Formats(renderers={"python": as_code("verbs.resume.training_script:training_script")})
+SCRIPTS = Formats(renderers={"python": as_code("verbs.resume.code:training_script")})
 
 
 def resume(
@@ -236,7 +237,7 @@ def _from_options(
     if stopped.seen is None:
         return dataset, replace(_continued(dataset, spec, settings, stopped), refs=refs), None
     from shardctl.order.sources import resolved_reading
-    from shardctl.verbs.resume.seen import resume_unseen_of
+    from shardctl.verbs.resume.answer import resume_unseen_of
 
     resolved = resolved_reading(dataset, spec, settings)
     log = _log(resolved, stopped.seen)
@@ -251,38 +252,27 @@ def _continued(
     from shardctl.verbs.resume.answer import resume as plan_resume
     from shardctl.verbs.resume.hosts import resume_on_hosts
 
-    consumed, steps = stopped.consumed, stopped.steps
+    consumed = stopped.consumed
     # A script keeps its position in the exact order.
     mode: Any = "exactly-once" if stopped.framework is None else "exact-order"
     if stopped.mode is not None or stopped.hosts is not None:
         mode = stopped.mode or "exactly-once"
     if (stopped.hosts is None) != (stopped.to_hosts is None):
         raise UsageError("--hosts N stopped and --to-hosts M continue: give both, or neither")
+    how: dict[str, Any] = {"steps": stopped.steps, "mode": mode, "risk": stopped.risk}
     try:
         if stopped.hosts is not None:
-            return resume_on_hosts(
-                dataset,
-                spec,
-                settings,
-                hosts=stopped.hosts,
-                to_hosts=stopped.to_hosts,
-                consumed=consumed,
-                steps=steps,
-                mode=mode,
-                risk=stopped.risk,
-            )
+            how |= {"hosts": stopped.hosts, "to_hosts": stopped.to_hosts}
+            return resume_on_hosts(dataset, spec, settings, consumed=consumed, **how)
         if consumed is not None and len(consumed) > 1:
             raise UsageError(
                 f"--consumed names {len(consumed)} counts: one a host is for --hosts N --to-hosts M"
             )
         only = None if consumed is None else consumed[0]
-        return plan_resume(
-            dataset, spec, settings, consumed=only, steps=steps, mode=mode, risk=stopped.risk
-        )
+        return plan_resume(dataset, spec, settings, consumed=only, **how)
     except UnpredictableOrderError as error:
-        raise UnpredictableOrderError(
-            f"{error}; or plan from what was logged, with --seen FILE"
-        ) from error
+        text = f"{error}; or plan from what was logged, with --seen FILE"
+        raise UnpredictableOrderError(text) from error
 
 
 def _from_file(
@@ -309,7 +299,7 @@ def _from_file(
 
 def _log(resolved: "Resolved", path: str) -> "Int64s":
     from shardctl.metadata.seen_file import read_seen
-    from shardctl.verbs.resume.seen import codes_of
+    from shardctl.verbs.resume.answer import codes_of
 
     log = read_seen(path, codes_of(resolved))
     warn(log.warnings)
@@ -318,7 +308,7 @@ def _log(resolved: "Resolved", path: str) -> "Int64s":
 
 def _refuse_too_long(count: int, form: str) -> None:
     """Refuse a plan file that would not be read back."""
-    from shardctl.stores.file_text import MAX_VALUES
+    from shardctl.files.parse import MAX_VALUES
 
     most = MAX_VALUES // (12 if form == "yaml" else 7)  # YAML's keys are values too
     if count > most:

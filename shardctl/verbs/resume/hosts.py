@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from itertools import takewhile
+from itertools import dropwhile
 from typing import Any, Literal
 
 import numpy as np
@@ -32,87 +32,29 @@ from shardctl.saved.resume_plan import (
     ResumePlan,
     ShuffleCall,
 )
-from shardctl.saved.shared_rest import SharedRest
-from shardctl.saved.unseeded_buffer import (
-    DEFAULT_RISK,
-    UnseededBuffer,
-    check_risk,
-    of_all_hosts,
-)
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.settings.short_form import stages_of
 from shardctl.settings.table import ENDLESS
-from shardctl.spec.host import Host, even_range
+from shardctl.spec.host import Host
 from shardctl.spec.host_reads import SharedReads
 from shardctl.spec.reads import Reads, joined, reads_of
 from shardctl.stages import stages as tf_stages
-from shardctl.stages.part import Part, Stage
+from shardctl.stages.part import Part
 from shardctl.stages.pipelines import parts_of, with_changed
 from shardctl.stages.stages import Batch, Shuffle, Unbatch
 from shardctl.stages.text import text_of_part
-from shardctl.verbs.resume.answer import (
-    calls_after_read,
-    further_epochs,
-    ids_at,
-)
 from shardctl.verbs.resume.rest_of_epoch import (
-    ResumePoint,
+    calls_after_read,
     consumed_examples,
-    inputs_read,
+    even_shares,
+    further_epochs,
     order_to_resume,
-    pending_inputs,
     plan_of,
-    reads_at,
     reads_of_codes,
-    rest_of_reading,
-    resume_point,
-    without_seed,
 )
+from shardctl.verbs.resume.stopped_hosts import LeftOver, left_of_readings
 
 Int32s = npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True, kw_only=True)
-class OldHost:
-    """One of the hosts that stopped, and where; `buffer` is one whose seed is not known.
-
-    rest: of a run that was shared anew before, its part of what was left then; its epoch comes
-        before those of `order`.
-    """
-
-    order: ReaderOrder
-    point: ResumePoint
-    buffer: UnseededBuffer | None = None
-    rest: SharedRest | None = None
-
-    @property
-    def has_examples(self) -> bool:
-        """Whether it reads anything of the epoch it is in."""
-        return bool(self.order.epoch_size or self.point.remaining)
-
-    def size_of(self, epoch: int) -> int:
-        """Return how many examples of an epoch it reads."""
-        if self.rest is not None and self.rest.epoch == epoch:
-            return self.rest.size
-        return self.order.epoch_size
-
-
-@dataclass(frozen=True, kw_only=True)
-class LeftOver:
-    """What stopped hosts have left of `epochs`, as runs in the order of the files.
-
-    num_further_epochs: how many whole epochs follow these.
-    num_again: examples that hosts were to hand out once more than they are read, as padding.
-    unseeded: where the seeds of buffers are not known, what is sure of them; pending: else what
-        they held, as ids.
-    """
-
-    reads: Reads
-    epochs: range
-    num_further_epochs: int
-    num_again: int = 0
-    unseeded: UnseededBuffer | None = None
-    pending: tuple[int | str, ...] = ()
 
 
 def old_orders(
@@ -134,162 +76,6 @@ def old_orders(
     known = replace(first.order.settings, host=settings.host, stages=settings.stages)
     others = (as_host(known, index, hosts, of=hosts) for index in range(1, hosts))
     return [first, *map(first.with_settings, others)]
-
-
-def stopped_hosts(
-    orders: Sequence[ReaderOrder], counts: Sequence[int], *, mode: str, risk: float | None
-) -> tuple[list[OldHost], UnseededBuffer | None]:
-    """Return where hosts stopped; in a mode without a seed also what is sure of all their buffers.
-
-    Raises:
-        UsageError: a risk outside its range.
-    """
-    points = [resume_point(order, count) for order, count in zip(orders, counts, strict=True)]
-    smallest, of_each = min(order.num_buffered or 1 for order in orders), None
-    if mode == "at-least-once":
-        risk = min(DEFAULT_RISK, smallest) if risk is None else risk
-        check_risk(risk, smallest)
-        # A host that had handed out nothing loses nothing.
-        of_each = risk / max(sum(bool(point.emitted) for point in points), 1)
-    found, buffers = [], []
-    for order, point in zip(orders, points, strict=True):
-        place = without_seed(order, point, mode, of_each)
-        buffers += [] if place is None else [place.buffer]
-        found.append(
-            OldHost(order=order, point=point, buffer=None if place is None else buffers[-1])
-        )
-    return found, of_all_hosts(buffers, risk) if buffers else None
-
-
-def left_of_readings(
-    orders: Sequence[ReaderOrder], counts: Sequence[int], *, mode: str, risk: float | None
-) -> LeftOver:
-    """Return what is left where an epoch is a reading of files, of which no example is looked at.
-
-    Raises:
-        UsageError: a risk outside its range.
-    """
-    old, unseeded = stopped_hosts(orders, counts, mode=mode, risk=risk)
-    found = left_of_hosts(old)
-    if unseeded and not len(found.reads) and found.num_further_epochs:
-        # What the buffers held was the rest of the epoch.
-        epoch = found.epochs.stop
-        old = [at_start_of(host, epoch) for host in old]
-        found = left_of_hosts(old)
-    pending: list[int | str] = []
-    for host in [] if unseeded else old:
-        epoch = host.point.epoch
-        pending += ids_at(host.order, host.order.reading(epoch), pending_of(host, epoch))
-        host.order.forget_readings()
-    return replace(found, unseeded=unseeded, pending=tuple(pending))
-
-
-def left_of_hosts(old: Sequence[OldHost]) -> LeftOver:
-    """Return what hosts have left of the epochs that they are in."""
-    epochs = epochs_of(old)
-    left = left_of_epochs(old, epochs)
-    check_left(left, old, epochs[-1])
-    unfinished = any(host.point.remaining for host in old)
-    follow = old[0].order.settings.epochs - epochs.stop if unfinished else 0
-    return LeftOver(reads=left, epochs=epochs, num_further_epochs=follow)
-
-
-def at_start_of(host: OldHost, epoch: int) -> OldHost:
-    """Return a host that is to read an epoch from its start."""
-    size = host.order.epoch_size
-    point = ResumePoint(epoch=epoch, stream=epoch, emitted=0, remaining=size)
-    return replace(host, point=point, buffer=None)
-
-
-def num_read_of(host: OldHost, epoch: int) -> int:
-    """Return how many examples of an epoch a host has got from the reader."""
-    if host.point.epoch > epoch or not host.point.remaining:
-        return host.order.epoch_size
-    if host.point.epoch < epoch:
-        return 0
-    if host.buffer is not None:
-        return host.buffer.first_read
-    return inputs_read(host.order, host.point)
-
-
-def pending_of(host: OldHost, epoch: int) -> Int64s:
-    """Return the inputs of an epoch (int64[p]) that a host's buffer held."""
-    if not _is_in(host, epoch) or host.buffer is not None:
-        return np.empty(0, np.int64)
-    return pending_inputs(host.order, host.point)
-
-
-def epochs_of(old: Sequence[OldHost]) -> range:
-    """Return the epochs that hosts are in; a host that has no examples is in none."""
-    begun = [host.point.epoch for host in old if host.has_examples]
-    if not begun:
-        begun = [0 if old[0].rest is None else old[0].rest.epoch]
-    return range(min(begun), max(begun) + 1)
-
-
-def left_of_epochs(old: Sequence[OldHost], epochs: range) -> Reads:
-    """Return what hosts have left of epochs, as runs in the order of the files, epoch by epoch.
-
-    `epochs` are those that they are in, and end with that of the foremost.
-    """
-    return joined([_left_of_epoch(old, epoch).runs() for epoch in epochs])
-
-
-def _left_of_epoch(old: Sequence[OldHost], epoch: int) -> Reads:
-    rests = [host.rest for host in old if host.rest is not None and host.rest.epoch == epoch]
-    if rests:
-        emitted = [host.point.emitted if _is_in(host, epoch) else None for host in old]
-        return joined([one.left(at).runs() for one, at in zip(rests, emitted, strict=True)])
-    reads_all = old[0].order.settings.host_mode.reads_all
-    return (_left_of_all if reads_all else _left)(old, epoch)
-
-
-def _left(old: Sequence[OldHost], epoch: int) -> Reads:
-    """Return what the hosts have left of one epoch, each of them reading its own rows."""
-    several = []
-    for host in old:
-        reads, reading = host.order.reads, host.order.reading(epoch)
-        own = [rest_of_reading(reads, reading, num_read_of(host, epoch))]
-        if len(pending := pending_of(host, epoch)):
-            own.append(reads_at(reads, reading, pending))
-        # A host's own runs first: in the order of the files the rows of all need no sort.
-        several.append(joined(own).runs())
-        del reading
-        host.order.forget_readings()
-    return joined(several)
-
-
-def _left_of_all(old: Sequence[OldHost], epoch: int) -> Reads:
-    """Return what the hosts have left of one epoch, all of them reading the same rows.
-
-    Host i of n has examples i, i + n, ... of the reading. From where the foremost host is on
-    all are left; before that, and in the buffers, they are left one by one.
-    """
-    num_hosts, reads = len(old), old[0].order.reads
-    reading = replace(old[0].order.reading(epoch), stride=1, phase=0)
-    num_read = [num_read_of(host, epoch) for host in old]
-    foremost, single = max(num_read), []
-    for index, host in enumerate(old):
-        between = np.arange(num_read[index], min(foremost, host.order.epoch_size))
-        own = np.concatenate([between, pending_of(host, epoch)])
-        single.append(own * num_hosts + index)
-    rest = rest_of_reading(reads, reading, foremost * num_hosts)
-    return joined([reads_at(reads, reading, np.concatenate(single)), rest])
-
-
-def _is_in(host: OldHost, epoch: int) -> bool:
-    return host.point.epoch == epoch and bool(host.point.remaining)
-
-
-def check_left(left: Reads, old: Sequence[OldHost], epoch: int) -> None:
-    """Check that what is left and what was handed out, or is passed by, add up to whole epochs."""
-    expected = 0
-    for host in old:
-        if host.point.remaining:
-            gone = host.point.emitted if host.buffer is None else host.buffer.first_read
-            expected += sum(map(host.size_of, range(host.point.epoch, epoch + 1))) - gone
-    if left.num_examples != expected:
-        raise AssertionError(f"{left.num_examples} examples left, {expected} by count")
 
 
 # What is left where an epoch is no reading of files that could be continued: stages and mixtures,
@@ -332,18 +118,16 @@ def left_by_example(
     if not first.has_epochs:
         epochs = range(epochs.start, first.num_epochs)
     _check_countable(first, len(epochs))
-    shape = (len(epochs), first.codes.num_codes)
-    done, left = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+    done = np.zeros((len(epochs), first.codes.num_codes), np.int32)
+    left = np.zeros_like(done)
     for order, undropped, count, stop in zip(orders, whole, counts, stops, strict=True):
-        own = np.zeros(shape, np.int32)
-        _count(order, count, epochs, own, progress)
+        own = _times_read(order, count, epochs, progress)
         done += own
-        if stop is None or count == order.num_examples:
-            continue
-        of_host = np.zeros(shape, np.int32)
-        _count(undropped, undropped.num_examples, epochs, of_host, progress)
-        begins = stop.start - epochs.start
-        left[begins:] += np.maximum(of_host[begins:] - own[begins:], 0)
+        if stop is not None and count < order.num_examples:
+            of_host = _times_read(undropped, undropped.num_examples, epochs, progress)
+            begins = stop.start - epochs.start
+            left[begins:] += np.maximum(of_host[begins:] - own[begins:], 0)
+    # How often each example is in what the spec reads, which overlapping ranges read again.
     times = np.zeros(first.codes.num_codes + 1, np.int32)
     rows = reads_of(first.dataset, first.ranges)
     starts = first.codes.first_codes(rows)
@@ -397,14 +181,16 @@ def _epochs_at(order: Order, count: int, progress: Progress) -> range | None:
     return range(first, max(first, last) + 1)
 
 
-def _count(order: Order, stop: int, epochs: range, counts: Int32s, progress: Progress) -> None:
-    """Add up how often an order hands out each example of `epochs` before a position."""
+def _times_read(order: Order, stop: int, epochs: range, progress: Progress) -> Int32s:
+    """Return how often each example of `epochs` comes before a position, int32[epochs, codes]."""
+    counts = np.zeros((len(epochs), order.codes.num_codes), np.int32)
     for start, found in _in_pieces(order, stop):
         progress.advance(len(found))
         here = (found >= epochs.start) & (found < epochs.stop)
         if here.any():
             codes = order.read(start, start + len(found))
             np.add.at(counts, (found[here] - epochs.start, codes[here]), 1)
+    return counts
 
 
 def _reads_of_counts(order: Order, counts: Int32s) -> Reads:
@@ -485,21 +271,13 @@ def _hosts_of(part: Part) -> int | None:
 
 def _unshared(pipeline: tf_stages.Pipeline, hosts: int) -> list[tf_stages.Read]:
     """Return the readers of which each host gets everything."""
-    source = pipeline.source
     found: list[tf_stages.Read] = []
-    if isinstance(source, tf_stages.Read):
-        found = [] if _hosts_of(source) == hosts else [source]
-    elif isinstance(source, tf_stages.Shared):
-        found = _unshared(source.pipeline, hosts)
-    elif isinstance(
-        source, tf_stages.Zip | tf_stages.SampleFromDatasets | tf_stages.ChooseFromDatasets
-    ):
-        found = [read for one in source.inputs for read in _unshared(one, hosts)]
-    for stage in pipeline.stages:
-        if isinstance(stage, tf_stages.Concatenate):
-            found += _unshared(stage.other, hosts)
-        elif _hosts_of(stage) == hosts:
+    for part in (pipeline.source, *pipeline.stages):
+        found += [read for one in part.fed_by for read in _unshared(one, hosts)]
+        if _hosts_of(part) == hosts:
             found = []
+        elif isinstance(part, tf_stages.Read):
+            found.append(part)
     return found
 
 
@@ -511,19 +289,17 @@ def undropped(settings: ReadSettings) -> ReadSettings:
     if settings.drop_remainder:
         return replace(settings, drop_remainder=False)
     pipeline = stages_of(settings)
-    behind = list(takewhile(_hands_on, reversed(pipeline.stages)))
-    before = pipeline.stages[: len(pipeline.stages) - len(behind)]
-    if not before or not isinstance(before[-1], tf_stages.Batch) or not before[-1].drop_remainder:
+    stages = list(pipeline.stages)
+    kept = dropwhile(lambda at: isinstance(stages[at], _HANDS_ON), reversed(range(len(stages))))
+    last = next(kept, None)
+    stage = None if last is None else stages[last]
+    if last is None or not isinstance(stage, Batch) or not stage.drop_remainder:
         return settings
-    last = replace(before[-1], drop_remainder=False)
-    stages = (*before[:-1], last, *reversed(behind))
-    return replace(settings, stages=replace(pipeline, stages=stages))
+    stages[last] = replace(stage, drop_remainder=False)
+    return replace(settings, stages=replace(pipeline, stages=tuple(stages)))
 
 
-def _hands_on(stage: Stage) -> bool:
-    return isinstance(stage, tf_stages.Map | tf_stages.Prefetch | tf_stages.WithOptions)
-
-
+_HANDS_ON = (tf_stages.Map, tf_stages.Prefetch, tf_stages.WithOptions)
 HostsMode = Literal["exactly-once", "at-most-once", "at-least-once"]
 
 
@@ -601,27 +377,23 @@ def resume_on_hosts(
         found = left_by_example([one.order for one in planned], full, counts)
         settings = replace(first.settings, host=None, stages=settings.stages)
     last, follow = found.epochs[-1], found.num_further_epochs
-    fields: dict[str, Any] = {"mode": "exactly-once"}
     if first.has_readings:
-        # Epochs to follow come before the batches, which may run from one into the next.
         shares = even_shares(found.reads, to_hosts)
         fields, sizes = _of_reader(planned[0], settings, found, to_hosts, mode)
-        whole = np.array([share.num_examples for share in shares]) + sizes
-        dropped = whole - _kept(whole, fields["after_read"])
+        calls = fields["after_read"]
     else:
         # What the hosts have left is a list without an order of its own; epochs that nobody has
         # begun are read as the pipeline of a new host has them.
         shares = _shares_of_sources(found.reads, to_hosts)
-        whole = np.array([share.num_examples for share in shares])
-        fields["after_read"] = _calls_behind(settings)
-        dropped, sizes = whole - _kept(whole, fields["after_read"]), np.zeros_like(whole)
+        calls, sizes = _calls_behind(settings), np.zeros(to_hosts, np.int64)
+        follows = [ConcatenateCall(first_epoch=last + 1, last_epoch=last + follow)] * bool(follow)
+        fields = {"mode": "exactly-once", "after_read": (*calls, *follows)}
         for index in range(to_hosts if follow else 0):
             one = planned[0].with_settings(as_host(settings, index, to_hosts, of=hosts))
             sizes[index] = num_after(one.order, last)
-        whole = whole + sizes
-        if follow:
-            call = ConcatenateCall(first_epoch=last + 1, last_epoch=last + follow)
-            fields["after_read"] = (*fields["after_read"], call)
+    own = np.array([share.num_examples for share in shares])
+    # Epochs of the reader come before the batches, which may run from one into the next.
+    dropped = _dropped(own + sizes if first.has_readings else own, calls)
     if not settings.reader.on_tf_data:
         advice = _of_library(settings, last, follow, to_hosts)
         fields |= {"after_read": (), "continued_by": "loader", "advice": advice}
@@ -632,7 +404,7 @@ def resume_on_hosts(
         consumed=sum(counts),
         epoch=last,
         remaining=found.reads.num_examples,
-        remaining_total=int((whole - dropped).sum()),
+        remaining_total=int((own + sizes - dropped).sum()),
         num_further_epochs=follow,
         from_consumed=tuple(counts),
         hosts=shares,
@@ -676,11 +448,11 @@ def _of_library(settings: ReadSettings, last: int, follow: int, to_hosts: int) -
         return (rest,)
     first, end = settings.pass_index + last + 1, settings.pass_index + last + follow
     which = f"epoch {first}" if follow == 1 else f"epochs {first} to {end}"
-    return (
-        rest,
+    then = (
         f"then {which}, whole: the loader as it was, on {to_hosts} hosts; where its epoch counts "
-        f"in the order (set_epoch, num_epochs) it begins with {first}",
+        f"in the order (set_epoch, num_epochs) it begins with {first}"
     )
+    return (rest, then)
 
 
 def _warnings(
@@ -722,8 +494,7 @@ def _calls_behind(settings: ReadSettings) -> tuple[AfterRead, ...]:
             seed = stage.seed if isinstance(stage.seed, int) else None
             calls.append(ShuffleCall(buffer_size=stage.buffer, seed=seed))
         elif isinstance(stage, Batch):
-            call = BatchCall(batch_size=stage.size, drop_remainder=stage.drop_remainder)
-            calls.append(call)
+            calls.append(BatchCall(batch_size=stage.size, drop_remainder=stage.drop_remainder))
         elif isinstance(stage, Unbatch):
             calls = [call for call in calls if not isinstance(call, BatchCall)]
     return tuple(calls)
@@ -738,18 +509,12 @@ def _shares_of_sources(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
     if len(of_splits) < 2:
         return even_shares(reads, num_hosts)
     # The first hosts take what does not divide, so that every other source begins with the last.
+    shares = [each if place % 2 == 0 else each[::-1] for place, each in enumerate(of_splits)]
     return tuple(
         HostShare(
-            index=index,
-            count=num_hosts,
-            instructions=_spread(
-                [
-                    shares[index if place % 2 == 0 else num_hosts - 1 - index].instructions
-                    for place, shares in enumerate(of_splits)
-                ]
-            ),
+            index=index, count=num_hosts, instructions=_spread([one.instructions for one in each])
         )
-        for index in range(num_hosts)
+        for index, each in enumerate(zip(*shares, strict=True))
     )
 
 
@@ -776,10 +541,11 @@ def _refuse_epochs(order: ReaderOrder, follow: int, to_hosts: int) -> None:
     )
 
 
-def _kept(each: Int64s, calls: Sequence[AfterRead]) -> Int64s:
-    """Return how many of its examples (int64[hosts]) each host hands out in whole batches."""
+def _dropped(each: Int64s, calls: Sequence[AfterRead]) -> Int64s:
+    """Return how many of its examples (int64[hosts]) each host drops, in no whole batch."""
     batch = next((one for one in reversed(calls) if isinstance(one, BatchCall)), None)
-    return each - each % batch.batch_size if batch is not None and batch.drop_remainder else each
+    drops = batch is not None and batch.drop_remainder
+    return each % batch.batch_size if batch is not None and drops else np.zeros_like(each)
 
 
 def _counts(
@@ -801,22 +567,3 @@ def _counts(
         except UsageError as error:
             raise UsageError(f"host {index} of {len(orders)}: {error}") from None
     return counts
-
-
-def even_shares(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
-    """Return each host's share of the examples: one after the other, as many each, or one more.
-
-    The first hosts take what does not divide, as in `tfds.even_splits`.
-
-    Raises:
-        UsageError: less than one host.
-    """
-    if not 1 <= num_hosts <= MAX_HOSTS:
-        raise refused("{to_hosts=}: a number from 1 to {} is needed", MAX_HOSTS, to_hosts=num_hosts)
-    total = reads.num_examples
-    shares = []
-    for index in range(num_hosts):
-        part = even_range(0, total, index, num_hosts, drop_remainder=False)
-        share = reads.between(part.start, part.stop)
-        shares.append(HostShare(index=index, count=num_hosts, instructions=share))
-    return tuple(shares)

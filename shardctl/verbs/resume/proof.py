@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -25,28 +26,24 @@ from shardctl.errors import UsageError
 from shardctl.loaders.loader import LoaderCall
 from shardctl.order.epoch_reading import EpochReading
 from shardctl.order.order import Order
-from shardctl.order.plan_order import PlannedOrder, order_of
+from shardctl.order.plan_order import order_of
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.sources import resolved_reading
-from shardctl.saved.resume_plan import PlanOrPath, ResumePlan, TakeCall, as_plan
+from shardctl.saved.resume_plan import UNSEEDED_MODES, PlanOrPath, ResumePlan, TakeCall, as_plan
 from shardctl.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.spec.reads import Reads
 from shardctl.spec.subsplit import Resolved
 from shardctl.tfdata.interleave import Interleave
-from shardctl.verbs.resume.answer import BufferMode, resume_order
+from shardctl.verbs.resume.answer import resume_order, resume_unseen_of
 from shardctl.verbs.resume.apply_plan import applied
 from shardctl.verbs.resume.hosts import (
-    HostsMode,
-    OldHost,
     left_by_example,
-    num_read_of,
     old_orders,
     resume_on_hosts,
-    stopped_hosts,
     undropped,
 )
-from shardctl.verbs.resume.rest_of_epoch import order_to_resume
-from shardctl.verbs.resume.seen import resume_unseen_of
+from shardctl.verbs.resume.rest_of_epoch import order_to_resume, without_dropping
+from shardctl.verbs.resume.stopped_hosts import OldHost, num_read_of, stopped_hosts
 
 _PIECE = 1 << 20
 MAX_COUNTED = 1 << 30  # examples of the splits, which are counted one by one in 4 bytes each
@@ -81,9 +78,8 @@ class Proof:
     def holds(self) -> bool:
         """Whether the plan keeps its promises; one that is exactly-once may move examples."""
         lost, repeated = self.allowed or (0, 0)
-        if self.lost > lost or self.repeated > repeated:
-            return False
-        return not (self.broken or (self.exact and self.moved))
+        as_allowed = self.lost <= lost and self.repeated <= repeated
+        return as_allowed and not self.broken and not (self.exact and self.moved)
 
 
 @checked
@@ -267,21 +263,18 @@ def _as_called(resolved: Resolved, plan: ResumePlan) -> Iterator[Int64s]:
 
 def _prove_other_hosts(dataset: Dataset, plan: ResumePlan) -> Proof:
     """Compare what the new hosts read with what the old ones, or their buffers, were to read."""
-    consumed, risk = plan.from_consumed, None if plan.unseeded is None else plan.unseeded.risk
-
-    def orders(settings: ReadSettings) -> list[PlannedOrder]:
-        mode = "exactly-once" if plan.unseeded is None else plan.mode
-        return old_orders(dataset, plan.spec, settings, len(consumed), mode=mode, risk=risk)
-
-    expected: Codes
-    if plan.unseeded is not None:
-        readers = [one.of_reader for one in orders(plan.settings)]
-        first: Order = readers[0]
-        old, _ = stopped_hosts(readers, consumed, mode=plan.mode, risk=risk)
-        expected = chain.from_iterable(_to_read(host, plan.epoch) for host in old)
+    consumed, unseeded = plan.from_consumed, plan.unseeded
+    risk, mode = (None, "exactly-once") if unseeded is None else (unseeded.risk, plan.mode)
+    old = partial(old_orders, dataset, plan.spec, hosts=len(consumed), mode=mode, risk=risk)
+    planned, expected = old(settings=plan.settings), iter(())
+    stopped = [one.order for one in planned]
+    first = stopped[0]
+    if unseeded is not None:
+        readers = [one.of_reader for one in planned]
+        hosts, _ = stopped_hosts(readers, consumed, mode=mode, risk=risk)
+        expected = chain.from_iterable(_to_read(host, plan.epoch) for host in hosts)
     else:
-        whole = [one.order for one in orders(undropped(plan.settings))]
-        stopped = [one.order for one in orders(plan.settings)]
+        whole = [one.order for one in old(settings=undropped(plan.settings))]
         first = whole[0]
         if first.has_readings:
             # Of a host that was done only what a dropped batch would have held was left.
@@ -470,6 +463,7 @@ def planned_anew(
         )
     resolved = resolved_reading(dataset, plan.spec, plan.settings)
     risk = None if plan.unseeded is None else plan.unseeded.risk
+    mode: Any = "exactly-once" if plan.mode == "exact" else plan.mode
     if plan.from_seen:
         to_hosts = len(plan.hosts) or None
         log = np.asarray(left_out(dataset, plan) if seen is None else seen, np.int64)
@@ -482,20 +476,12 @@ def planned_anew(
             hosts=len(plan.from_consumed),
             to_hosts=max(len(plan.hosts), 1),
             consumed=plan.from_consumed,
-            mode=mode_on_hosts(plan),
+            mode=mode if mode in UNSEEDED_MODES else "exactly-once",
             risk=risk,
         )
     # Under other rules than the plan's it may be a mode of another kind of order.
-    mode: BufferMode = "exactly-once" if plan.mode == "exact" else plan.mode
     planned = order_to_resume(partial(order_of, resolved), plan.settings, mode, risk)
     return resume_order(planned, consumed=plan.consumed, mode=mode, risk=risk)
-
-
-def mode_on_hosts(plan: ResumePlan) -> HostsMode:
-    """Return the mode with which a plan for other hosts is made; of no other there is such one."""
-    if plan.mode == "at-most-once" or plan.mode == "at-least-once":
-        return plan.mode
-    return "exactly-once"
 
 
 def broken_promises(plan: ResumePlan, anew: ResumePlan) -> tuple[BrokenPromise, ...]:
@@ -509,34 +495,24 @@ def broken_promises(plan: ResumePlan, anew: ResumePlan) -> tuple[BrokenPromise, 
     >>> print(*broken_promises(replace(plan, remaining=6), plan))
     remaining: the plan says 6, the pipeline comes to 5
     """
-    broken = tuple(
+    broken = [
         found
         for one in fields(plan)
         if one.name not in _NOT_COMPARED
         for found in _differing(
-            getattr(plan, one.name), getattr(anew, one.name), _NAMES.get(one.name, one.name)
+            _NAMES.get(one.name, one.name), getattr(plan, one.name), getattr(anew, one.name)
         )
-    )
-    if anew.hosts and len(plan.instructions):
-        broken += (_broken("file_instructions", len(plan.instructions), 0),)  # nobody's own
+    ]
+    if anew.hosts and len(plan.instructions):  # nobody's own
+        broken.append(_broken("file_instructions", len(plan.instructions), 0))
     if plan.lists_rest < anew.lists_rest and anew.read_config is None:
-        broken += (_broken("file_instructions", "too many", len(anew.instructions)),)
-    return broken
+        broken.append(_broken("file_instructions", "too many", len(anew.instructions)))
+    return tuple(broken)
 
 
 def with_reads_of(plan: ResumePlan, anew: ResumePlan) -> ResumePlan:
     """Return what a plan reads among the fields of the plan made anew."""
     return replace(anew, instructions=plan.instructions, hosts=plan.hosts)
-
-
-def without_dropping(settings: ReadSettings) -> ReadSettings:
-    """Return settings whose order has all examples, those of a last batch that is dropped too.
-
-    The batches of either pipeline drop it. Other batches stay: for Keras they decide the seeds.
-    """
-    if not settings.drop_remainder:
-        return settings
-    return replace(settings, batch=None, drop_remainder=False)
 
 
 def share_of(dataset: Dataset, plan: ResumePlan) -> ReaderOrder:
@@ -555,33 +531,30 @@ def share_of(dataset: Dataset, plan: ResumePlan) -> ReaderOrder:
 def left_out(dataset: Dataset, plan: ResumePlan) -> Int64s:
     """Return the codes of the share that no instruction of a plan of the unseen reads."""
     order = share_of(dataset, plan)
-    read = [
-        np.arange(first, first + take)
-        for reads in (plan.instructions, *(host.instructions for host in plan.hosts))
-        for first, take in zip(
-            order.codes.first_codes(reads).tolist(), reads.take.tolist(), strict=True
-        )
-    ]
-    share = order.read(0, order.num_examples)
-    return np.setdiff1d(share, np.concatenate([np.empty(0, np.int64), *read]))
+    read = np.concatenate([np.empty(0, np.int64), *_all_lists(plan, order)])
+    return np.setdiff1d(order.read(0, order.num_examples), read)
 
 
-def _differing(said: object, found: object, name: str) -> Iterator[BrokenPromise]:
+def _differing(name: str, said: object, found: object) -> Iterator[BrokenPromise]:
     """Yield the innermost parts of two values that differ; `name` is what they are parts of."""
-    pairs: dict[str, tuple[object, object]] = {}
     if isinstance(said, Reads) and isinstance(found, Reads):
         # Of a share only the size; all shares together are read.
-        said, found, name = said.num_examples, found.num_examples, f"{name[:-12]}num_examples"
-    elif type(said) is type(found) and is_dataclass(said) and is_dataclass(found):
-        names = [field.name for field in fields(said)]
-        pairs = {f"{name}.{one}": (getattr(said, one), getattr(found, one)) for one in names}
-    elif isinstance(said, tuple) and isinstance(found, tuple) and len(said) == len(found):
-        both = enumerate(zip(said, found, strict=True))
-        pairs = {f"{name}[{index}]": pair for index, pair in both}
-    for part, (one, other) in pairs.items():
-        yield from _differing(one, other, part)
-    if not pairs and (said != found or type(said) is not type(found)):
+        name = name.replace("instructions", "num_examples")
+        said, found = said.num_examples, found.num_examples
+    parts, others = _parts(said), _parts(found)
+    if type(said) is type(found) and parts and parts.keys() == others.keys():
+        for part, value in parts.items():
+            yield from _differing(f"{name}{part}", value, others[part])
+    elif said != found or type(said) is not type(found):
         yield _broken(name, said, found)
+
+
+def _parts(value: object) -> dict[str, object]:
+    if isinstance(value, tuple):
+        return {f"[{index}]": one for index, one in enumerate(value)}
+    if not is_dataclass(value):
+        return {}
+    return {f".{field.name}": getattr(value, field.name) for field in fields(value)}
 
 
 def _broken(name: str, said: object, found: object) -> BrokenPromise:

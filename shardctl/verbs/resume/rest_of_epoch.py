@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,15 +17,34 @@ from shardctl.order.plan_order import PlannedOrder
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.sources import spec_as_given
 from shardctl.saved.resume_plan import (
+    MAX_FURTHER_EPOCHS,
+    MAX_HOSTS,
     UNSEEDED_MODES,
+    AfterRead,
+    BatchCall,
+    ConcatenateCall,
+    FurtherEpoch,
+    HostShare,
+    Mode,
     ReaderState,
     ResumePlan,
+    ShardCall,
+    ShuffleCall,
     ShuffleState,
+    TakeCall,
     settings_as_planned,
 )
-from shardctl.saved.unseeded_buffer import DEFAULT_RISK, UnseededBuffer, behind_buffer
-from shardctl.settings.read_settings import ReadSettings, with_any_buffer_seed
+from shardctl.saved.unseeded_buffer import (
+    DEFAULT_RISK,
+    UnseededBuffer,
+    behind_buffer,
+)
+from shardctl.settings.read_settings import (
+    ReadSettings,
+    with_any_buffer_seed,
+)
 from shardctl.settings.table import SETTING_BY_FIELD
+from shardctl.spec.host import even_range
 from shardctl.spec.reads import Reads
 from shardctl.tfdata.shuffle_buffer import ShuffleReplay
 
@@ -73,26 +92,38 @@ def plan_of(planned: PlannedOrder, settings: ReadSettings, **what: Any) -> Resum
 
 def within_a_batch(order: Order, consumed: int, by: ContinuedBy) -> tuple[str, ...]:
     """Return what becomes of batches where a pipeline stopped within one, as warnings."""
-    if not order.has_steps or consumed == order.num_examples:
+    step, within = steps_before(order, consumed)
+    if step is None or not within:
         return ()
-    (step,), (within,) = (array.tolist() for array in order.steps_of([consumed]))
-    if not within:
-        return ()
-    if by == "shardctl.tfds":
-        whole = order.positions_in_step(step)
-        return (
-            f"{consumed} examples end {within} into the batch of step {step}: shardctl.tfds goes "
-            f"on at whole steps, {whole.start} or {whole.stop}",
-        )
-    follow = {
-        "loader": "the first batch that follows holds what is left of it, the others are those of "
-        "the uninterrupted loader",
-        "file_instructions": "the batches that follow begin in other places than those of the "
-        "uninterrupted pipeline",
-    }
-    size = order.settings.batch if by == "file_instructions" else None
-    of = "" if size is None else f" of {size}"
-    return (f"{consumed} examples end {within} into a batch{of}: {follow[by]}",)
+    size, whole = order.settings.batch, order.positions_in_step(step)
+    of = f" of {size}" if size is not None and by == "file_instructions" else ""
+    which, follow = {
+        "shardctl.tfds": (
+            f"the batch of step {step}",
+            f"shardctl.tfds goes on at whole steps, {whole.start} or {whole.stop}",
+        ),
+        "loader": (
+            "a batch",
+            "the first batch that follows holds what is left of it, the others are those of the "
+            "uninterrupted loader",
+        ),
+        "file_instructions": (
+            f"a batch{of}",
+            "the batches that follow begin in other places than those of the uninterrupted "
+            "pipeline",
+        ),
+    }[by]
+    return (f"{consumed} examples end {within} into {which}: {follow}",)
+
+
+def steps_before(order: Order, position: int) -> tuple[int | None, int]:
+    """Return (whole batches before a position, examples of the next one before it)."""
+    if not order.has_steps:
+        return None, 0
+    if position == order.num_examples:
+        return order.num_steps, 0
+    step, within = order.steps_of([position])
+    return int(step[0]), int(within[0])
 
 
 def epoch_at(order: Order, consumed: int) -> int:
@@ -353,3 +384,93 @@ def without_seed(
         num_read=first,
         buffer=buffer,
     )
+
+
+def further_epochs(
+    order: ReaderOrder, epoch: int, *, seeded: bool = True
+) -> tuple[FurtherEpoch, ...]:
+    """Return the epochs that follow one, as many as a plan lists; `seeded` with buffers' seeds."""
+    stop = epoch + 1 + min(num_further_epochs(order, epoch), MAX_FURTHER_EPOCHS)
+    shuffles, buffers = order.settings.shuffles_files, seeded and order.num_buffered is not None
+    return tuple(
+        FurtherEpoch(
+            epoch=index,
+            consumed=index * order.epoch_size,
+            num_examples=order.epoch_size,
+            file_seeds=order.seeds.of_files(index) if shuffles else None,
+            buffer_seeds=order.seeds.of_buffer(index) if buffers else None,
+        )
+        for index in range(epoch + 1, stop)
+    )
+
+
+def num_further_epochs(order: ReaderOrder, epoch: int) -> int:
+    """Return how many epochs follow one; where the files repeat, its stream holds them all."""
+    return order.num_streams - 1 - order.stream_of(epoch)[0]
+
+
+def ids_at(order: ReaderOrder, reading: EpochReading, inputs: Int64s) -> tuple[int | str, ...]:
+    """Return the ids at positions (int64[q]) of a reading of the files."""
+    return tuple(order.codes.ids(reading.codes_at(inputs)) if len(inputs) else [])
+
+
+def calls_after_read(
+    settings: ReadSettings,
+    mode: Mode,
+    epoch: int,
+    *,
+    take: int | None = None,
+    num_own: int = 0,
+    num_shared: int = 1,
+) -> tuple[AfterRead, ...]:
+    """Return the calls behind the reader, in their order; `take` is what is left of the stream.
+
+    Of the instructions the first `num_own` hold examples of this host alone, which `ds.shard` must
+    not split again; the `num_shared` after them hold those of all hosts.
+    """
+    calls: list[AfterRead] = []
+    host = settings.host
+    if host is not None and settings.host_mode.reads_all and num_shared:
+        calls.append(ShardCall(num_shards=host.count, index=host.index, skip_instructions=num_own))
+    unseeded = mode in UNSEEDED_MODES
+    if unseeded and settings.is_endless and take is not None:
+        calls.append(TakeCall(count=take))  # before a buffer, which must not choose what is left
+    if (unseeded or mode == "exactly-once") and settings.buffer is not None:
+        calls.append(ShuffleCall(buffer_size=settings.buffer, seed=settings.buffer_seed))
+    if settings.is_endless:
+        if settings.buffer is not None and take is not None and not unseeded:
+            calls.append(TakeCall(count=take))  # the buffer reads beyond the end of the order
+    elif epoch + 1 < settings.epochs:
+        calls.append(ConcatenateCall(first_epoch=epoch + 1, last_epoch=settings.epochs - 1))
+    if settings.batch is not None:
+        calls.append(BatchCall(batch_size=settings.batch, drop_remainder=settings.drop_remainder))
+    return tuple(calls)
+
+
+def even_shares(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
+    """Return each host's share of the examples: one after the other, as many each, or one more.
+
+    The first hosts take what does not divide, as in `tfds.even_splits`.
+
+    Raises:
+        UsageError: less than one host.
+    """
+    if not 1 <= num_hosts <= MAX_HOSTS:
+        raise refused("{to_hosts=}: a number from 1 to {} is needed", MAX_HOSTS, to_hosts=num_hosts)
+    total = reads.num_examples
+    shares = []
+    for index in range(num_hosts):
+        part = even_range(0, total, index, num_hosts, drop_remainder=False)
+        share = reads.between(part.start, part.stop)
+        shares.append(HostShare(index=index, count=num_hosts, instructions=share))
+    return tuple(shares)
+
+
+def without_dropping(settings: ReadSettings) -> ReadSettings:
+    """Return settings whose order has all examples, those of a last batch that is dropped too.
+
+    The batches of either pipeline drop it. Other batches stay: for Keras they decide the seeds.
+    """
+    if not settings.drop_remainder:
+        return settings
+    return replace(settings, batch=None, drop_remainder=False)

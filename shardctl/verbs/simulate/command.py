@@ -3,7 +3,11 @@
 
 from typing import Annotated, Any
 
-from shardctl.cli.formats import (
+from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
+from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.shared import SpecArgument, number
+from shardctl.cli.output import (
+    Chunk,
     Formats,
     OutputOptions,
     PictureOption,
@@ -14,11 +18,10 @@ from shardctl.cli.formats import (
     as_table,
     as_text,
     as_yaml,
+    exact_lines,
+    warn,
+    write,
 )
-from shardctl.cli.options.dataset import chosen_dataset, project_here
-from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number
-from shardctl.cli.output import Chunk, exact_lines, warn, write
 
 _LINES = ("ids", "tfds-ids")
 _IN_PIECES = ("csv", "ids", "tfds-ids", "jsonl", "npy")  # 8 bytes or a line an example

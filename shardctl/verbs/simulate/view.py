@@ -32,7 +32,7 @@ def simulate_table(simulation: Simulation, screen: Screen) -> Iterator[str]:
     last = simulation.skip + simulation.take - 1
     yield paragraph(f"positions {simulation.skip:,} to {last:,} of {total}", screen)
     if screen.pictures:
-        from shardctl.draw.drawers import picture_lines
+        from shardctl.draw.picture import picture_lines
 
         yield from picture_lines(simulation, screen)
         yield "\n"

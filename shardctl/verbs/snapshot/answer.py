@@ -9,8 +9,7 @@ from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress, Watch
 from shardctl.base.text import counted, in_short
 from shardctl.base.tfds_rules import ORDER_RULES
-from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
-from shardctl.order.order import Order
+from shardctl.dataset.dataset import DatasetLike, as_dataset
 from shardctl.order.order_tree import NEWEST, HashTree, tree_of
 from shardctl.order.plan_order import PlannedOrder, plan_order
 from shardctl.order.sources import spec_as_given
@@ -21,12 +20,7 @@ from shardctl.saved.snapshot import (
     pinned_sources,
     shortened,
 )
-from shardctl.settings.read_settings import (
-    ReadSettings,
-    SettingsLike,
-    as_settings,
-    settings_in_force,
-)
+from shardctl.settings.read_settings import SettingsLike, as_settings, settings_in_force
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,27 +74,16 @@ def snapshot(
     >>> shardctl.diff(taken, shardctl.snapshot("mnist", "test")).equal
     True
     """
-    return snapshot_in(as_dataset(dataset), spec, as_settings(settings), watch=watch)
-
-
-def snapshot_in(
-    dataset: Dataset,
-    spec: str | None,
-    settings: ReadSettings,
-    *,
-    version: int = NEWEST,
-    watch: Watch | None = None,
-) -> TakenSnapshot:
-    """Return a snapshot whose digests are of a version, as of one that it is compared with.
-
-    Raises:
-        UsageError, UnpredictableOrderError: as for `snapshot`.
-    """
+    dataset, settings = as_dataset(dataset), as_settings(settings)
     live = plan_order(dataset, spec, settings)
     order = live.order
     # As they were written, also where settings without stages say the same.
     written = replace(settings, loader_version=order.settings.loader_version)
-    refuse_endless(order)
+    if order.is_endless:
+        raise refused(
+            "{stages} have no end, and a snapshot is of a whole order; pin its beginning by "
+            "a last stage, as in '.. | take(10000)'"
+        )
     dataset = order.dataset
     first = order.read(0, min(NUM_FIRST_IDS, order.num_examples))
     pinned = Snapshot(
@@ -111,24 +94,11 @@ def snapshot_in(
         pipeline=shortened(settings_in_force(written, ordered=dataset.ordered)),
         first_ids=tuple(order.codes.ids(first)),
         rules=ORDER_RULES,
-        tree=tree_in(version, live, watch),
+        tree=tree_in(NEWEST, live, watch),
         sources=pinned_sources(live, written),
         assumptions=live.assumptions,
     )
     return TakenSnapshot(snapshot=pinned, live=live)
-
-
-def refuse_endless(order: Order) -> None:
-    """Refuse an order without end, of which nothing can be a whole.
-
-    Raises:
-        UsageError: it has none; the text says how to cut it.
-    """
-    if order.is_endless:
-        raise refused(
-            "{stages} have no end, and a snapshot is of a whole order; pin its beginning by "
-            "a last stage, as in '.. | take(10000)'"
-        )
 
 
 def tree_in(version: int, live: PlannedOrder, watch: Watch | None = None) -> HashTree:

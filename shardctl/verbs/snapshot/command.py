@@ -3,16 +3,16 @@
 
 from dataclasses import replace
 
-from shardctl.cli.formats import Formats, OutputOptions, as_text
 from shardctl.cli.options.dataset import (
+    DatasetOptions,
     dataset_and_refs,
     options_of_snapshot,
     project_here,
     refs_to_keep,
 )
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, SpecArgument
-from shardctl.cli.output import say, warn
+from shardctl.cli.options.shared import SpecArgument
+from shardctl.cli.output import Formats, OutputOptions, as_text, say, warn
 
 FORMATS = Formats(
     renderers={

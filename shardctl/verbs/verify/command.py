@@ -10,8 +10,8 @@ import typer
 from shardctl.base.phrase import option_name
 from shardctl.base.progress import WATCHING
 from shardctl.base.text import quoted
-from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import (
+    DatasetOptions,
     chosen_dataset,
     plan_of_file,
     project_here,
@@ -20,7 +20,6 @@ from shardctl.cli.options.dataset import (
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import (
     AllowVersionOption,
-    DatasetOptions,
     Flag,
     Number,
     RunnerOption,
@@ -29,7 +28,7 @@ from shardctl.cli.options.shared import (
     chosen_runner,
     number,
 )
-from shardctl.cli.output import ProgressBars, warn
+from shardctl.cli.output import AllOption, Formats, OutputOptions, ProgressBars, verb_formats, warn
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -197,7 +196,7 @@ def _order(
     settings = reading.settings(project)
     dataset = chosen_dataset(source, project, settings=settings)
     if settings.reader.calls:  # which a process of its own runs
-        from shardctl.files.silence import silent_libraries
+        from shardctl.files.streams import silent_libraries
 
         with silent_libraries():
             from shardctl.live.verify import verify_loader
@@ -212,7 +211,7 @@ def _order(
 
 def _plan(dataset: "Dataset", plan: "ResumePlan", take: "Take") -> "Verification":
     if plan.continued_by == "loader":
-        from shardctl.files.silence import silent_libraries
+        from shardctl.files.streams import silent_libraries
 
         with silent_libraries():
             from shardctl.live.verify import verify_loader_plan

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.cli.completion.shell import SHELLS, completion_script
+from shardctl.cli.completion import SHELLS, completion_script
 from tests.children import write_shardctl
 from tests.cli.conftest import Shardctl
 

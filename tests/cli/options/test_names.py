@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import shardctl as api
 from shardctl.cli.app import application
 from shardctl.cli.main import COMMANDS
 from shardctl.cli.options.names import long_names, main_name
-from shardctl.errors import UsageError
+from shardctl.errors import ShardctlError, UsageError
 from shardctl.settings.table import SETTINGS
 from tests.children import write_shardctl
 from tests.cli.conftest import Shardctl
@@ -130,36 +132,6 @@ def test_grouped_digits_in_every_form_of_an_id(shardctl: Shardctl) -> None:
         assert (ran.exit_code, ran.stdout) == (2, "")
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (
-            "simulate --seed 3",
-            "--seed: it could be --shuffle-seed, --buffer-seed or --global-seed; say which",
-        ),
-        ("simulate --no-shuffle", "--no-shuffle: it could be --shuffle-files or --buffer; say"),
-        ("resume --experimental_interleave_sort_fn x", "--experimental_interleave_sort_fn: it "),
-        ("simulate --cycle_length 0", "--cycle '0': a whole number, at least 1, is needed"),
-        ("simulate --take 1 --data_dir", "option --data-dir needs a value"),
-        ("simulate --batch_siz 3", "no option '--batch_siz'; close options: --batch"),
-        ("simulate --shufle-buffer 3", "no option '--shufle-buffer'; close options: --shuffle-fi"),
-        ("simulate --suffle-seed 3", "no option '--suffle-seed'; close options: --shuffle-seed, "),
-        ("simulate --split train", "--split: the spec is written without an option, as in shardctl "
-         "simulate train"),
-        ("layout --split train", "--split: the spec is written without an option, as in shardctl "
-         "layout train"),
-        ("list --split train", "--split is an option of index, not of list; "),
-        ("plan --hots 3", "no option '--hots'; close options: --hosts, --host; "),
-    ],
-)  # fmt: skip
-def test_what_is_refused_names_the_options(line: str, message: str, shardctl: Shardctl) -> None:
-    command, *words = line.split()
-    dataset = [] if command == "list" else ["-d", "mnist"]
-    ran = shardctl(command, *dataset, *words)
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert ran.stderr.startswith(f"error: {message}")
-
-
 def test_keys_of_a_project_have_the_same_names(shardctl: Shardctl) -> None:
     settings = "dataset: mnist\nread:\n  {}\n  shuffle_seed: 3\n"
     Path("shardctl.yaml").write_text(settings.format("interleave_block_length: 4"))
@@ -167,22 +139,6 @@ def test_keys_of_a_project_have_the_same_names(shardctl: Shardctl) -> None:
     Path("shardctl.yaml").write_text(settings.format("block: 4"))
     assert shardctl("simulate", "-f", "json") == by_alias
     assert json.loads(by_alias.stdout)["pipeline"]["block"] == 4
-
-
-@pytest.mark.parametrize(
-    ("read", "message"),
-    [
-        ("cycle: 3\n  cycle_length: 4", "4: cycle_length: the same setting as cycle"),
-        ("seed: 3", "3: seed: it could be --shuffle-seed, --buffer-seed or --global"),
-        ("buffer_size: 0", "3: buffer=0: a number of examples"),
-        ("interleave_cycle_length: null", "3: --cycle auto needs --cpus N"),
-    ],
-)
-def test_a_fault_of_a_key_has_its_line(read: str, message: str, shardctl: Shardctl) -> None:
-    Path("shardctl.yaml").write_text(f"dataset: mnist\nread:\n  {read}\n")
-    ran = shardctl("simulate")
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert f"shardctl.yaml:{message}" in ran.stderr
 
 
 def test_lint_takes_the_cpus_of_this_machine_under_any_name(shardctl: Shardctl) -> None:
@@ -233,22 +189,20 @@ def test_in_a_shell(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "diff - -",
-        "locate --id - --file-order -",
-        "locate --id - --id -",
-        "resume --plan - --seen -",
-    ],
-)
-def test_stdin_is_read_once(line: str, shardctl: Shardctl) -> None:
-    ran = shardctl(*line.split(), "-d", "mnist")
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert ran.stderr == "error: - is stdin, which can be read only once; name a file\n"
+LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [4, 0, 5]}}\n"
 
 
-def test_what_is_on_stdin_cannot_be_updated(shardctl: Shardctl) -> None:
-    ran = shardctl("diff", "-", "--update")
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert "--update writes the current order to A, which is stdin" in ran.stderr
+def test_every_least_value_is_enforced_alike(shardctl: Shardctl) -> None:
+    Path("toy.yaml").write_text(LAYOUT)
+    bounded = [(s, s.kind.least) for s in SETTINGS if s.kind.least is not None]
+    assert len(bounded) > 5
+    for setting, least in bounded:
+        low = least - 1
+        with pytest.raises(ShardctlError, match=f"^{setting.field}={low}: a number "):
+            api.ReadSettings(**dict[str, Any]({setting.field: low}))
+        ran = shardctl("simulate", "-d", "toy.yaml", setting.option, low)
+        assert ran.stderr.startswith(f"error: {setting.option} '{low}': a ")
+        Path("shardctl.yaml").write_text(f"read:\n\n  {setting.name}: {low}\n")
+        ran = shardctl("simulate", "-d", "toy.yaml")
+        assert f"shardctl.yaml:3: {setting.field}={low}: a number " in ran.stderr
+        Path("shardctl.yaml").unlink()

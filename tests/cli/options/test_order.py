@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Annotated, get_args, get_origin
 
 import pytest
 
+from shardctl.cli.app import typer_parameter
 from shardctl.cli.options.order import OrderOptions
 from shardctl.errors import UsageError
 from shardctl.metadata.project_file import Project, find_project
@@ -22,7 +24,7 @@ def project(tmp_path: Path, read: str) -> Project:
 
 
 def test_each_setting_is_an_option_with_its_metavar_and_help() -> None:
-    for parameter in OrderOptions.parameters():
+    for parameter in itertools.starmap(typer_parameter, OrderOptions.parameters()):
         setting = SETTING_BY_FIELD[parameter.name]
         assert get_origin(parameter.annotation) is Annotated
         option = get_args(parameter.annotation)[1]
@@ -37,7 +39,10 @@ def test_each_setting_is_an_option_with_its_metavar_and_help() -> None:
 
 
 def test_a_number_may_be_a_word_where_the_table_says_so() -> None:
-    options = {p.name: get_args(p.annotation)[1] for p in OrderOptions.parameters()}
+    options = {
+        p.name: get_args(p.annotation)[1]
+        for p in itertools.starmap(typer_parameter, OrderOptions.parameters())
+    }
     assert options["cycle"].parser("auto") == "auto"
     assert options["cycle"].parser("1_000") == 1000
     assert options["shuffle_seed"].parser("-5") == -5

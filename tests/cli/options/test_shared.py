@@ -8,8 +8,10 @@ from typing import Annotated, Any
 import pytest
 import typer
 
-from shardctl.cli.formats import Formats, OutputOptions
-from shardctl.cli.options.shared import DatasetOptions, spelled_out, whole_number
+from shardctl.cli.app import spelled_out
+from shardctl.cli.options.dataset import DatasetOptions
+from shardctl.cli.options.shared import whole_number
+from shardctl.cli.output import Formats, OutputOptions
 from shardctl.errors import UsageError
 
 FORMATS = Formats(renderers={"yaml": lambda *_: [], "json": lambda *_: []})
@@ -50,22 +52,6 @@ def test_the_command_receives_the_groups_and_the_format_to_write() -> None:
             True,
         )
     ]
-
-
-def test_a_format_that_the_command_lacks_is_refused_before_it_begins() -> None:
-    run = spelled_out(command, FORMATS)
-    taken.clear()
-    given: dict[str, Any] = {"dataset": None, "data_dir": None, "no_cache": False}
-    with pytest.raises(UsageError, match="no format 'csv' here; choose from yaml, json"):
-        run(spec="s", **given, format="csv", output=None, every_row=False)
-    assert taken == []
-
-
-def test_the_option_has_the_help_of_the_formats() -> None:
-    annotation = spelled_out(command, FORMATS).__annotations__["format"]
-    (option,) = annotation.__metadata__
-    assert option.help == "How to write the answer: yaml or json [default: yaml]"
-    assert option.autocompletion("j") == ["json"]
 
 
 @pytest.mark.parametrize(("text", "number"), [("0", 0), ("1_000", 1000), (" 7 ", 7), ("-1", -1)])

@@ -12,12 +12,10 @@ from typing import Any
 
 import pytest
 
-import shardctl
-from shardctl.errors import DatasetError, MissingDependencyError, UsageError
-from shardctl.files.documents import to_yaml
-from shardctl.metadata.index.answer import Index, index_document
+from shardctl.errors import DatasetError, UsageError
+from shardctl.metadata.index.answer import Index
 from shardctl.metadata.index.index import index
-from shardctl.metadata.index.workers import CountedFile, FileToCount, LocalRunner, count_one
+from shardctl.metadata.index.workers import CountedFile, FileToCount, count_one
 from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.stores.stores import LocalStore
 from tests.record_files import framed
@@ -28,7 +26,6 @@ LENGTHS = (3, 0, 5, 1)
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often each file is opened."""
     found: Counter[str] = Counter()
     real = LocalStore.open
 
@@ -41,7 +38,6 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def written(folder: Path, lengths: tuple[int, ...] = LENGTHS, split: str = "train") -> list[Path]:
-    """Write a split of TFRecord files whose time of change is long ago."""
     folder.mkdir(exist_ok=True)
     files = []
     for shard, length in enumerate(lengths):
@@ -182,16 +178,6 @@ def test_a_gap_is_refused_before_anything_is_read(tmp_path: Path, opened: Counte
     assert lengths(going) == {"train": (3, 5, 1)}
 
 
-def test_files_beside_them_are_compared(tmp_path: Path) -> None:
-    folder = build_dataset(tmp_path, splits={"train": [3, 2]})
-    (file,) = folder.glob("*train*-00001-*")
-    file.write_bytes(framed(b"one"))
-    found = index(folder)
-    text = "'toy-train.tfrecord-00001-of-00002': holds 1 example, and dataset_info.json says 2"
-    assert [problem.text for problem in found.problems] == [text]
-    assert lengths(index(folder, keep_going=True)) == {"train": (3, 1)}
-
-
 def test_compressed_files_are_of_one_kind(tmp_path: Path) -> None:
     files = written(tmp_path / "data")
     for file in files:
@@ -210,7 +196,6 @@ def test_compressed_files_are_of_one_kind(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", [0, 2])
 def test_a_file_without_bytes_is_of_any_compression(tmp_path: Path, place: int) -> None:
     files = written(tmp_path / "toy", (1, 2, 3))
-    plain = [file.read_bytes() for file in files]
     for file in files:
         aged(file).write_bytes(gzip.compress(file.read_bytes()))
     files[place].write_bytes(b"")
@@ -219,26 +204,6 @@ def test_a_file_without_bytes_is_of_any_compression(tmp_path: Path, place: int) 
     lengths = tuple(0 if shard == place else shard + 1 for shard in range(3))
     assert found.dataset.splits[0].shard_lengths == lengths
     assert found.compression == "GZIP"
-    layout = tmp_path / "layout.yaml"
-    layout.write_text("".join(to_yaml(index_document(found, str(tmp_path)))))
-    for file, data in zip(files, plain, strict=True):
-        if file != files[place]:
-            file.write_bytes(data)
-    again = index(tmp_path / "toy", cache=False, earlier=layout)
-    assert (again.num_known, again.compression) == (1, None)
-    assert again.dataset.splits[0].shard_lengths == lengths
-
-
-def test_a_broken_compressed_file_is_named_by_what_is_inside(tmp_path: Path) -> None:
-    files = written(tmp_path / "data")
-    for file in files:
-        file.write_bytes(gzip.compress(file.read_bytes()))
-    files[0].write_bytes(files[0].read_bytes()[:-9])
-    (broken,) = index(tmp_path / "data").broken
-    assert broken.finding.kind == "cut"
-    assert "of what is inside GZIP: the file ends before its GZIP data do" in str(
-        broken.finding.reason
-    )
 
 
 def test_contents_are_read_where_they_are_asked_for(tmp_path: Path) -> None:
@@ -250,32 +215,6 @@ def test_contents_are_read_where_they_are_asked_for(tmp_path: Path) -> None:
     assert index(tmp_path / "data").whole
     (broken,) = index(tmp_path / "data", checksums=True).broken
     assert (broken.finding.kind, broken.finding.byte) == ("data", 0)
-
-
-def test_a_layout_that_is_there_is_a_source_of_counts(tmp_path: Path, opened: Counter[str]) -> None:
-    files = written(tmp_path / "data")
-    first = index(tmp_path / "data", cache=False)
-    layout = tmp_path / "layout.yaml"
-    layout.write_text("".join(to_yaml(index_document(first, str(tmp_path)))))
-    opened.clear()
-    again = index(tmp_path / "data", cache=False, earlier=layout)
-    assert (again.num_known, not opened) == (4, True)
-    assert lengths(again) == lengths(first)
-    files[0].write_bytes(framed())
-    aged(files[0])
-    assert index(tmp_path / "data", cache=False, earlier=layout).num_known == 3
-    # Who wants contents checked is not served with counts.
-    checked = index(tmp_path / "data", cache=False, earlier=layout, checksums=True)
-    assert checked.num_known == 0
-    layout.write_text("something else")
-    assert index(tmp_path / "data", cache=False, earlier=layout).num_known == 0
-
-
-def test_what_happens_is_told(tmp_path: Path) -> None:
-    written(tmp_path / "data")
-    told: list[tuple[str, int, int]] = []
-    index(tmp_path / "data", watch=lambda *report: told.append(report))
-    assert told[-2:] == [("files", 4, 4), ("bytes", 9 * 22, 9 * 22)]
 
 
 def test_no_cache_folder_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,21 +236,6 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
         index(tmp_path / "nowhere")
 
 
-def test_a_missing_package_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a.parquet").write_bytes(b"PAR1")
-    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(MissingDependencyError, match="pip install"):
-        index(tmp_path)
-
-
-def test_the_answer_is_a_dataset_for_every_verb(tmp_path: Path) -> None:
-    written(tmp_path / "data")
-    found = shardctl.index(tmp_path / "data")
-    assert repr(found) == "<Index toy: 9 examples, 4 files>"
-    assert shardctl.plan_order(found.dataset, "train").order.num_examples == 9
-    assert found.to_pandas()["num_examples"].tolist() == list(LENGTHS)
-
-
 def test_a_compressed_file_without_examples_leaves_the_format_to_the_next(tmp_path: Path) -> None:
     for shard, records in enumerate([[], [], [b"a", b"b"]]):
         path = tmp_path / f"train-{shard:05}-of-00003"
@@ -320,25 +244,3 @@ def test_a_compressed_file_without_examples_leaves_the_format_to_the_next(tmp_pa
     found = index(tmp_path)
     assert (found.dataset.file_format, found.compression) == ("tfrecord", "GZIP")
     assert found.dataset.splits[0].shard_lengths == (0, 0, 2)
-
-
-def test_a_glob_of_a_split_may_be_a_path(tmp_path: Path) -> None:
-    written(tmp_path / "data")
-    found = index(tmp_path / "data", split={"some": Path("toy-*")}, cache=False)
-    assert [split.split.name for split in found.splits] == ["some"]
-    with pytest.raises(UsageError, match=r"^split=.*: a text or a path is needed at 'some'$"):
-        index(tmp_path / "data", split={"some": ["toy-*"]})  # type: ignore[dict-item]
-
-
-def test_what_has_a_dataset_is_none(tmp_path: Path) -> None:
-    written(tmp_path / "data")
-    found = index(tmp_path / "data", cache=False)
-    with pytest.raises(UsageError, match=r"^dataset=Index: a Dataset is needed, which this has"):
-        shardctl.plan(found)  # type: ignore[arg-type]
-
-
-def test_a_runner_knows_how_many_workers_it_has(tmp_path: Path) -> None:
-    written(tmp_path / "data")
-    said = "^--jobs '2' with --runner: it knows itself how many workers"
-    with pytest.raises(UsageError, match=said):
-        index(tmp_path / "data", jobs=2, runner=LocalRunner(jobs=1))

@@ -1,5 +1,5 @@
-"""Plants a mutant when Python starts in a process that a test of the mutant starts."""
+"""Plants a mutant when Python starts in an environment that has one."""
 
-from tests.mutants.planted import plant_as_the_parent_did
+from tests.mutants.planted import plant
 
-plant_as_the_parent_did()
+plant()

@@ -173,18 +173,11 @@ def test_what_trains_and_does_not_evaluate_is_refused(toys: Toys) -> None:
         refused("", deterministic=False)
 
 
-def test_an_open_order_of_the_splits_is_refused(toys: Toys) -> None:
-    with pytest.raises(UnpredictableOrderError, match="name them in the order"):
-        shardctl.tfds.evaluation(toys["several"].builder, "all", batch=2)
-
-
 def test_the_split_is_that_of_the_command(toys: Toys) -> None:
     assert len(shardctl.tfds.evaluation(toys["plain"].builder, batch=13)) == 1  # test, not train
 
 
-def test_examples_as_x_and_y(tmp_path: Path, toys: Toys) -> None:
-    import tensorflow_datasets as tfds
-
+def test_examples_as_x_and_y(tfds: Any, tmp_path: Path, toys: Toys) -> None:
     folder = build_dataset(
         tmp_path,
         splits={"test": [3]},

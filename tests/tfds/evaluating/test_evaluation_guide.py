@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import shardctl
-from shardctl.verbs.eval.advice import call_of
-from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
+from shardctl.verbs.eval.view import call_of
+from tests.cases import add_cases
 from tests.forked_scripts import Ran, forking_python
 from tests.tfds_datasets import build_dataset
 
@@ -68,21 +68,6 @@ say("single device", correct, total)
 assert predict._cache_size() == 1
 
 copies = replicate(weights)
-predict = jax.pmap(predictions)
-correct = total = 0
-for batch, mask in of_devices(device_axis=True):
-    correct += ((predict(copies, batch["image"]) == batch["label"]) & mask).sum()
-    total += mask.sum()
-say("predictions by pmap", correct, total)
-
-predict = pad_shard_unpad(jax.pmap(predictions))
-correct = total = 0
-for batch, mask in of_devices():
-    right = predict(copies, batch["image"], min_device_batch=64) == batch["label"]
-    correct += (right & mask).sum()
-    total += mask.sum()
-say("pad_shard_unpad", correct, total)
-
 traced = []
 
 
@@ -107,16 +92,6 @@ for name, step, arguments in (
         metrics = step(metrics, copies, batch, mask)
     say(name, metrics["correct"][0], metrics["total"][0])
 assert set(traced) == {(64, 28, 28, 1)}, traced
-
-count = jax.pmap(lambda mask: jax.lax.psum(mask.sum(), "batch"), axis_name="batch")
-step = jax.pmap(counts, axis_name="batch")
-correct = total = 0
-for batch, mask in of_devices(device_axis=True):
-    if not int(count(mask)[0]):
-        break
-    right, seen = step(copies, batch, mask)
-    correct, total = correct + int(right[0]), total + int(seen[0])
-say("infinite padding", correct, total)
 
 step = jax.jit(
     jax.shard_map(
@@ -357,36 +332,10 @@ def test_evaluations_on_devices_and_processes_count_what_numpy_counts(
     assert flax.code == 0, flax.errors[-2000:]
     names = (
         "single device",
-        "predictions by pmap",
-        "pad_shard_unpad",
         "psum by pmap",
         "metrics in pad_shard_unpad",
-        "infinite padding",
         "psum in shard_map",
     )
     total = sum(SPLITS["test"])
     assert lines_of(flax) == [f"{name} {right['test']} {total}" for name in names]
     add_cases(len(names))
-
-
-@pytest.mark.fuzz
-def test_processes_without_padding_wait_where_the_plan_says_fuzzed(
-    tmp_path: Path, scripts: dict[str, Path]
-) -> None:
-    dataset, _ = write_world(tmp_path)
-    remainder: Literal["ragged", "drop"]
-    random = random_of_a_fuzz_run()
-    for _ in range(max(2, FUZZ // 500)):
-        devices = random.choice([1, 2])
-        steps = random.randint(1, 3 if devices == 1 else 1)
-        full = NUM_HOSTS * BATCH * devices * steps
-        # With two devices the example more of a ragged host divides among none.
-        remainder = random.choice(["ragged", "drop"]) if devices == 1 else "drop"
-        more = random.choice([1, 2])
-        number = full + more if remainder == "ragged" else full - more
-        if remainder == "drop" and steps == 1:
-            number += full
-        split = f"test[:{number}]"
-        plan = planned(dataset, split, hosts=NUM_HOSTS, devices=devices)
-        commands = as_processes(scripts[remainder], dataset, split)
-        check_hang(run(commands, tmp_path, devices), plan, remainder)

@@ -72,36 +72,9 @@ def test_files_that_hold_another_number_of_examples_fail(folder: Path, tf: Any) 
 
 
 @pytest.mark.slow
-def test_ids_are_those_of_all_folders(tmp_path: Path) -> None:
-    """A host whose files lie in one of several folders names examples as the others do."""
-    import tensorflow_datasets as tfds
-
-    folders = [build_dataset(tmp_path / day, splits={"test": [2]}) for day in ("mon", "tue")]
-    builder = tfds.builder_from_directories(folders)
-    found = []
-    for index in range(3):
-        batches = shardctl.tfds.evaluation(
-            builder,
-            "test",
-            {"host_by": "files"},
-            batch=2,
-            hosts=3,
-            host=index,
-            add_tfds_id=True,
-        )
-        found += [
-            name.decode() for e, mask in batches.as_numpy_iterator() for name in e["tfds_id"][mask]
-        ]
-    config = tfds.ReadConfig(add_tfds_id=True)
-    read = builder.as_dataset(split="test", read_config=config).as_numpy_iterator()
-    assert sorted(found) == sorted(example["tfds_id"].decode() for example in read)
-
-
-@pytest.mark.slow
-def test_an_order_let_go_behind_it_loses_no_example(tmp_path: Path, tf: Any) -> None:
+def test_an_order_let_go_behind_it_loses_no_example(tfds: Any, tmp_path: Path, tf: Any) -> None:
     """Hosts of `ds.shard` share examples by the order of all, which decoding might not keep."""
     import numpy as np
-    import tensorflow_datasets as tfds
 
     features = tfds.features.FeaturesDict(
         {"id": np.int64, "image": tfds.features.Image(shape=(None, None, 1))}

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +11,8 @@ import pytest
 import shardctl
 import shardctl.tfds
 from tests.cases import add_cases
-from tests.forked_scripts import forking_python
-from tests.sessions import TOY
 from tests.tfds_datasets import build_dataset
 
-GUIDE = Path(shardctl.__file__).parent / "guide" / "keras-evaluation.md"
 LENGTHS = [100, 0, 81, 20]  # batches of 64 leave 9
 NUM_EXAMPLES = sum(LENGTHS)
 
@@ -29,10 +23,8 @@ def example(i: int) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a dataset like MNIST."""
-    import tensorflow_datasets as tfds
-
     root = tmp_path_factory.mktemp("data")
     features = tfds.features.FeaturesDict(
         {
@@ -71,11 +63,8 @@ def compiled_model(**arguments: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def padded(folder: Path) -> Any:
+def padded(tf: Any, tfds: Any, folder: Path) -> Any:
     """A function that makes padded batches."""
-    import tensorflow as tf
-    import tensorflow_datasets as tfds
-
     builder = tfds.builder_from_directory(folder / "mnist" / "1.0.0")
 
     def prepare(one: Any) -> Any:
@@ -145,29 +134,3 @@ def test_every_host_runs_one_shape_and_their_counts_add_up(
     assert right == int((model.predict(images, verbose=0).argmax(-1) == labels).sum())
     noted.evaluate(images, labels, batch_size=64, verbose=0)  # without padding
     assert traced == [64, None]
-
-
-@pytest.mark.fuzz
-def test_the_loop_of_the_guide_on_two_workers(tmp_path: Path) -> None:
-    (script,) = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text("utf-8"), re.M | re.S)
-    counted = re.findall(r"^\d+ of 400 correct$", GUIDE.read_text("utf-8"), re.M)
-    script = re.sub(r"^cpu = .*\n.*LogicalDevice.*\n", "", script, flags=re.M)
-    script = re.sub(r"^padded = .*?(?=^def of_worker)", "", script, flags=re.M | re.S)
-    script = script.replace(".MirroredStrategy(", ".MultiWorkerMirroredStrategy(")
-    (tmp_path / "evaluate.py").write_text(script)
-    build_dataset(tmp_path, splits=TOY)
-    ports = []
-    for _ in range(2):
-        with socket.socket() as found:
-            found.bind(("localhost", 0))
-            ports.append(found.getsockname()[1])
-    cluster = {"worker": [f"localhost:{port}" for port in ports]}
-    environments = [
-        {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})}
-        for index in range(2)
-    ]
-    for ran in forking_python().run(
-        [[tmp_path / "evaluate.py"]] * 2, tmp_path, seconds=200, environments=environments
-    ):
-        assert ran.out.splitlines()[-1:] == counted, ran.errors[-2000:]
-        add_cases()

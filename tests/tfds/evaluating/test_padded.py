@@ -20,9 +20,7 @@ NUM_EXAMPLES = 7
 
 
 @pytest.fixture(scope="module")
-def builder(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    import tensorflow_datasets as tfds
-
+def builder(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     features = tfds.features.FeaturesDict(
         {
             "id": np.int64,
@@ -95,20 +93,6 @@ def test_every_type_of_component_comes_through(builder: Any) -> None:
         add_cases()
 
 
-@pytest.mark.slow
-def test_types_of_training_have_zeros_too(builder: Any, tf: Any) -> None:
-    def cast(one: Any) -> Any:
-        dtypes = (tf.bfloat16, tf.half, tf.complex64, tf.int8)
-        return {dtype.name: tf.cast(one["id"], dtype) for dtype in dtypes}
-
-    for padding in ("repeat", "zeros"):
-        batch, mask = batches(builder, cast, batch=8, padding=padding)[0]
-        assert [value.dtype.name for value in batch.values()] == [*batch]
-        assert [complex(value[6]) for value in batch.values()] == [6] * 4
-        assert [complex(value[7]) for value in batch.values()] == [0] * 4
-        assert mask.sum() == 7
-
-
 def test_the_mask_stands_behind_a_tuple_and_beside_all_else(builder: Any) -> None:
     forms: list[tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = [
         (lambda e: (e["id"], e["text"]), lambda e, mask: (e["id"], e["text"], mask)),
@@ -153,9 +137,8 @@ def test_what_makes_no_batch_of_one_shape_is_refused_by_name(builder: Any, tf: A
         add_cases()
 
 
-def test_a_repeated_example_is_as_finite_as_the_others(builder: Any) -> None:
+def test_a_repeated_example_is_as_finite_as_the_others(tf: Any, builder: Any) -> None:
     """Zeros are not: a mean over none of them is NaN, and NaN times a mask of 0 is NaN."""
-    import tensorflow as tf
 
     def image(e: Any) -> Any:
         return tf.cast(e["image"], tf.float32) + 1

@@ -132,14 +132,6 @@ def test_steps_per_epoch_cut_the_one_order_of_all_epochs(builder: Any, tmp_path:
 
 
 @pytest.mark.slow
-def test_initial_epoch_goes_on_with_that_epoch(builder: Any, tmp_path: Path) -> None:
-    script = Script(builder=builder, backup=tmp_path / "backup")
-    whole, _ = whole_run(script)
-    script.run(initial_epoch=2)
-    assert [ids for _, ids in script.log] == list(whole.values())[8:]
-
-
-@pytest.mark.slow
 def test_a_second_fit_goes_on_or_is_refused(builder: Any, tmp_path: Path) -> None:
     import keras
 

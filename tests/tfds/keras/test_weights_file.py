@@ -10,11 +10,7 @@ import numpy as np
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.tfds.keras_fit import (
-    PlaceInWeights,
-    drop_torn_metadata,
-    save_weights_whole,
-)
+from shardctl.tfds.keras_fit import PlaceInWeights, drop_torn_metadata, save_weights_whole
 from tests.fit_runs import SETTINGS, Script, Stop, check_stopped, recording, stopping, whole_run
 from tests.order.order_cases import changed
 

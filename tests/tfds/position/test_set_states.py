@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import shardctl.tfds
-from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
+from shardctl.errors import DatasetError, UsageError
 from shardctl.saved.plan_file import plan_json
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host, HostBy
@@ -30,9 +30,7 @@ SETTINGS = ReadSettings(
 
 
 @pytest.fixture(scope="module")
-def builder(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    import tensorflow_datasets as tfds
-
+def builder(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     splits = {"train": LENGTHS, "test": [4, 5]}
     return tfds.builder_from_directory(
         build_dataset(tmp_path_factory.mktemp("elastic"), splits=splits)
@@ -118,13 +116,6 @@ def test_eight_hosts_become_six_and_hand_out_every_example_once_an_epoch(builder
     assert len(done) == sum(LENGTHS)
 
 
-@pytest.mark.slow
-def test_a_history_of_hosts_of_any_number(builder: Any) -> None:
-    rng = random.Random(7)
-    for _ in counted(range(1)):
-        check_history(builder, rng, max_hosts=3)
-
-
 @pytest.mark.fuzz
 def test_a_history_of_hosts_of_any_number_fuzzed(builder: Any) -> None:
     rng = random_of_a_fuzz_run()
@@ -191,20 +182,6 @@ def random_settings(rng: random.Random) -> ReadSettings:
     )
 
 
-@pytest.mark.slow
-def test_as_many_hosts_take_their_own_and_go_on_with_the_very_batches(builder: Any) -> None:
-    whole = batches(position(builder, 1, 2))
-    states = []
-    for index in (1, 0):
-        place = position(builder, index, 2)
-        trained(place, 3 + index)
-        states.append(place.get_state())
-    place = position(builder, 1, 2)
-    place.set_states(states)
-    assert place.get_state() == states[0]
-    assert batches(place) == whole[4:]
-
-
 def test_a_process_alone_becomes_two_and_they_become_one(builder: Any) -> None:
     settings = replace(SETTINGS, epochs=1)
     alone = position(builder, 0, 0, settings)
@@ -224,9 +201,7 @@ def test_a_process_alone_becomes_two_and_they_become_one(builder: Any) -> None:
 
 
 @pytest.mark.slow
-def test_its_plan_is_read_epoch_by_epoch(builder: Any) -> None:
-    import tensorflow_datasets as tfds
-
+def test_its_plan_is_read_epoch_by_epoch(tfds: Any, builder: Any) -> None:
     states = []
     for index in range(2):
         place = position(builder, index, 2)
@@ -257,9 +232,9 @@ def test_its_plan_is_read_epoch_by_epoch(builder: Any) -> None:
         shardctl.tfds.verify_plan(place._dataset, plan)
 
 
-def test_it_is_kept_in_checkpoints_and_files_as_any_other(builder: Any, tmp_path: Path) -> None:
-    import tensorflow as tf
-
+def test_it_is_kept_in_checkpoints_and_files_as_any_other(
+    tf: Any, builder: Any, tmp_path: Path
+) -> None:
     place = position(builder, 1, 2)
     place.set_states(states_of(builder, 3))
     place.advance(6)
@@ -315,9 +290,7 @@ def test_states_in_another_order_are_not_sent_back_to_set_states(builder: Any) -
         place.set_state(states[0])
 
 
-def test_states_of_another_dataset_are_refused(builder: Any, tmp_path: Path) -> None:
-    import tensorflow_datasets as tfds
-
+def test_states_of_another_dataset_are_refused(tfds: Any, builder: Any, tmp_path: Path) -> None:
     grown = build_dataset(tmp_path, splits={"train": [*LENGTHS, 1], "test": [4, 5]})
     states = states_of(tfds.builder_from_directory(grown), 3)
     with pytest.raises(DatasetError, match="train had 81 examples in 10 shards, now 80 in 9"):
@@ -325,11 +298,6 @@ def test_states_of_another_dataset_are_refused(builder: Any, tmp_path: Path) -> 
     mixed = [*states_of(builder, 3)[:2], states[2]]
     with pytest.raises(DatasetError, match="train had 81 examples"):
         position(builder, 0, 2).set_states(mixed)
-
-
-def test_a_buffer_without_a_seed_has_no_position_to_share(builder: Any) -> None:
-    with pytest.raises(UnpredictableOrderError):
-        position(builder, 0, 2, changed(SETTINGS, buffer_seed=None))
 
 
 def test_fit_has_no_epochs_of_a_run_that_was_shared(builder: Any) -> None:

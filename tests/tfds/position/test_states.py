@@ -11,7 +11,7 @@ from shardctl.saved.position_file import PositionRecord, position_text
 from shardctl.saved.resume_plan import RunSegment
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
-from shardctl.tfds.position.counting import records_of, stretch_of
+from shardctl.tfds.position_counting import records_of, stretch_of
 from tests.spec.tfds_splits import toy_dataset
 
 DATASET = toy_dataset({"train": (9, 4)}).identity

@@ -14,7 +14,7 @@ from shardctl.tfdata.shuffle_buffer import ShuffleReplay
 from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
 from shardctl.tfds.training.resume import replayed
 from tests.cases import FUZZ, check_cases
-from tests.tfdata.shuffle.shuffle_oracles import tf_order
+from tests.tfdata.shuffle_oracles import tf_order
 
 SEED = 7
 
@@ -95,11 +95,6 @@ PLACES = st.integers(1, 700).flatmap(
 )
 
 
-@pytest.mark.slow
-def test_random_places_of_a_shuffle(tf: Any) -> None:
-    check_cases(PLACES, lambda place: check_rest(tf, *place), 3)
-
-
 @pytest.mark.fuzz
 def test_random_places_of_a_shuffle_fuzzed(tf: Any) -> None:
     check_cases(PLACES, lambda place: check_rest(tf, *place), FUZZ // 40, fuzz=True)
@@ -124,16 +119,6 @@ def test_outputs_are_handed_out_up_to_the_stop(tf: Any) -> None:
     )
     expected = [f"record {i}".encode() for i in tf_order(40, 7, SEED)[20:25]]
     assert list(found.as_numpy_iterator()) == expected
-
-
-def test_records_with_ids_stay_together(tf: Any) -> None:
-    state, inside = stopped(10, 3, 0)
-    assert inside == []
-    pairs = tf.data.Dataset.zip((records(tf, range(10)), records(tf, range(100, 110))))
-    found = replayed(pairs, None, np.empty(0, np.int64), state, 10, as_it_is)
-    assert list(found.as_numpy_iterator()) == [
-        (f"record {i}".encode(), f"record {100 + i}".encode()) for i in tf_order(10, 3, SEED)
-    ]
 
 
 def test_an_example_that_the_buffer_held_twice_comes_twice(tf: Any) -> None:

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 import shardctl.tfds
-from shardctl.errors import DatasetError, UsageError
+from shardctl.errors import UsageError
 from shardctl.metadata.tfds_metadata import read_tfds_folder
-from shardctl.saved.plan_file import plan_yaml
-from shardctl.saved.resume_plan import ResumePlan, as_plan
+from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.tfds.training.read_config import epochs_that_follow, fitted, reads_of_epoch
+from shardctl.tfds.training.read_config import fitted, reads_of_epoch
 from shardctl.tfds.training.records import RangeReader
 from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.resume.hosts import resume_on_hosts
@@ -31,9 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def builder(folder: Path) -> Any:
-    import tensorflow_datasets as tfds
-
+def builder(tfds: Any, folder: Path) -> Any:
     return tfds.builder_from_directory(str(folder))
 
 
@@ -66,15 +63,6 @@ def test_a_plan_for_hosts_is_read_as_one_of_them(
     assert found.order.epoch_size == epoch_size
 
 
-def test_a_plan_may_be_the_path_of_its_file(builder: Any, folder: Path, tmp_path: Path) -> None:
-    plan = planned(folder)
-    path = tmp_path / "plan.yaml"
-    path.write_text("".join(plan_yaml(plan)))
-    assert as_plan(plan) is plan
-    assert as_plan(path) == as_plan(str(path)) == plan
-    assert fitted(builder, path, host=None).num_examples == 7
-
-
 @pytest.mark.parametrize(
     ("for_hosts", "host", "said"),
     [
@@ -90,17 +78,6 @@ def test_a_host_is_chosen_where_there_are_several_and_only_there(
     plan = among(folder) if for_hosts else planned(folder)
     with pytest.raises(UsageError, match=said):
         fitted(builder, plan, host=host)
-
-
-def test_another_dataset_is_refused(builder: Any, tmp_path: Path) -> None:
-    other = build_dataset(tmp_path, splits={"train": [3, 5, 4]}, with_files=False)
-    with pytest.raises(DatasetError, match="train"):
-        fitted(builder, planned(other), host=None)
-
-
-def test_the_epochs_after_the_one_a_plan_begins_in(folder: Path) -> None:
-    assert epochs_that_follow(planned(folder)) == range(1, 3)
-    assert epochs_that_follow(planned(folder, ReadSettings(cycle=1))) == range(1, 1)
 
 
 def test_an_epoch_opens_its_files_in_an_order_of_its_own(builder: Any, folder: Path) -> None:

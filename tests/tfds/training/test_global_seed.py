@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -16,10 +15,9 @@ import pytest
 import shardctl.tfds
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.tfds.training.global_seed import global_seed_of, seed_in_force
-from shardctl.verbs.resume.answer import resume
+from shardctl.tfds.training.read_config import global_seed_of, seed_in_force
+from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
-from shardctl.verbs.resume.seen import resume_unseen
 from tests.tfds_datasets import build_dataset, read_ids
 
 LENGTHS = [7, 4, 9, 5]
@@ -103,16 +101,6 @@ OF_FILES: dict[str, Callable[[Any, ReadSettings], list[int]]] = {
 }
 
 
-def test_each_way_of_setting_a_seed_makes_the_same_order(builder: Any, tf: Any) -> None:
-    runs = []
-    for set_seed in SEEDS.values():
-        tf.random.set_seed(None)
-        set_seed(tf, 5)
-        assert seed_in_force() == 5
-        runs.append(run_of(builder, replace(FILES, buffer=6, buffer_seed=1)))
-    assert runs[0] == runs[1]
-
-
 @pytest.mark.parametrize("settings", [FILES, BUFFER])
 def test_a_seed_that_changes_the_order_is_refused_by_every_call(
     builder: Any, tf: Any, settings: ReadSettings
@@ -191,14 +179,6 @@ def test_one_file_has_one_order(builder: Any, tf: Any) -> None:
         assert read_ids(builder.as_dataset(split="one", read_config=config)) == run[CONSUMED:]
     found = shardctl.tfds.verify(shardctl.tfds.dataset_of(builder), "one", FILES)
     assert found.equal
-
-
-def test_python_and_numpy_have_seeds_of_their_own(builder: Any, tf: Any) -> None:
-    run = run_of(builder, FILES)
-    random.seed(5)
-    np.random.seed(5)
-    assert run_of(builder, FILES) == run
-    assert OF_FILES["read_config"](builder, FILES) == run[CONSUMED:]
 
 
 @pytest.mark.parametrize("settings", [FILES, pytest.param(BUFFER, marks=pytest.mark.slow)])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import shardctl.tfds
-from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.errors import UnpredictableOrderError
 from shardctl.settings.read_settings import ReadSettings
 from tests.cases import FUZZ, check_cases
 from tests.order.order_cases import changed, elements
@@ -48,9 +48,7 @@ def test_it_is_the_pipeline_written_by_hand(toys: Toys) -> None:
 
 
 @pytest.mark.fuzz
-def test_it_is_the_pipeline_written_by_hand_fuzzed(
-    toys: Toys,
-) -> None:
+def test_it_is_the_pipeline_written_by_hand_fuzzed(toys: Toys) -> None:
     check_cases(cases(), checker(toys), FUZZ // 4, fuzz=True)
 
 
@@ -64,23 +62,3 @@ def test_all_of_several_folders_has_no_order_to_keep_a_place_in(toys: Toys) -> N
         with pytest.raises(UnpredictableOrderError, match="name them in the order"):
             call()
     assert shardctl.tfds.Position(builder, "test+train", settings).num_examples == 60
-
-
-def test_a_global_seed_that_the_settings_do_not_have_is_refused(toys: Toys) -> None:
-    import tensorflow as tf
-
-    builder, shuffled = toys["plain"].builder, ReadSettings(shuffle_seed=1)
-    tf.random.set_seed(5)
-    try:
-        with pytest.raises(UsageError, match=r"set_seed\(5\) is in force"):
-            shardctl.tfds.pipeline(builder, "train", shuffled)
-        shardctl.tfds.pipeline(builder, "train")
-        shardctl.tfds.pipeline(builder, "train", changed(shuffled, global_seed=5))
-    finally:
-        tf.random.set_seed(None)
-    shardctl.tfds.pipeline(builder, "train", shuffled)
-
-
-def test_an_order_that_nothing_fixes_is_refused(toys: Toys) -> None:
-    with pytest.raises(UnpredictableOrderError, match="without a seed"):
-        shardctl.tfds.pipeline(toys["plain"].builder, "train", ReadSettings(shuffle_files=True))

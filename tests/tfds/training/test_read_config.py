@@ -14,18 +14,11 @@ from shardctl.saved.plan_file import plan_yaml
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
-from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
-from shardctl.verbs.resume.seen import resume_unseen
 from tests.cases import FUZZ, check_cases
 from tests.order.order_cases import changed
-from tests.order.toy_pipelines import (
-    SPLITS,
-    Case,
-    Toy,
-    Toys,
-    as_line,
-)
+from tests.order.toy_pipelines import SPLITS, Case, Toy, Toys, as_line
 from tests.tfds_datasets import build_dataset, read_ids
 from tests.verbs.resume.stopped_pipelines import (
     from_a_file,
@@ -99,8 +92,7 @@ def test_a_plan_at_the_end_reads_nothing(toys: Toys) -> None:
 
 
 @pytest.mark.slow
-def test_a_plan_file_goes_into_tfds_load(tmp_path: Path) -> None:
-    import tensorflow_datasets as tfds
+def test_a_plan_file_goes_into_tfds_load(tfds: Any, tmp_path: Path) -> None:
 
     from shardctl.metadata.tfds_metadata import read_tfds_folder
 
@@ -128,18 +120,14 @@ def test_a_plan_file_goes_into_tfds_load(tmp_path: Path) -> None:
     ],
 )
 def test_options_that_the_plan_fixes_are_refused(
-    toys: Toys,
-    options: dict[str, Any],
-    message: str,
+    toys: Toys, options: dict[str, Any], message: str
 ) -> None:
     plan = resume(toys["plain"].dataset, "train", consumed=3)
     with pytest.raises(UsageError, match=message):
         shardctl.tfds.read_config(plan, toys["plain"].builder, **options)
 
 
-def test_an_unordered_decoding_is_refused(toys: Toys) -> None:
-    import tensorflow as tf
-
+def test_an_unordered_decoding_is_refused(tf: Any, toys: Toys) -> None:
     options = tf.data.Options()
     options.deterministic = False
     with pytest.raises(UsageError, match="deterministic=False"):
@@ -147,11 +135,8 @@ def test_an_unordered_decoding_is_refused(toys: Toys) -> None:
 
 
 def test_shuffled_files_another_split_and_another_dataset_are_refused(
-    toys: Toys,
-    tmp_path: Path,
+    tfds: Any, toys: Toys, tmp_path: Path
 ) -> None:
-    import tensorflow_datasets as tfds
-
     builder = toys["plain"].builder
     plan = resume(toys["plain"].dataset, "train", consumed=3)
     for config in (shardctl.tfds.read_config(plan), shardctl.tfds.read_config(plan, builder)):
@@ -176,18 +161,6 @@ def test_a_buffer_of_a_host_of_ds_shard_is_read_separately(toys: Toys) -> None:
         shardctl.tfds.read_config(plan, toys["plain"].builder)
     later = resume(toys["plain"].dataset, "train", changed(settings, epochs=2), consumed=3)
     assert len(lines_read(toys["plain"], later, toys["plain"].builder, epoch=1)) == 37
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("host_by", ["even", "examples"])
-def test_what_a_buffer_without_a_seed_had_read_is_passed_by(toys: Toys, host_by: Any) -> None:
-    toy, host = toys["plain"], Host(index=1, count=2)
-    settings = ReadSettings(buffer=5, epochs=2, host=host, host_by=host_by)
-    bare = changed(settings, buffer=None)
-    whole = lines_read(toy, resume(toy.dataset, "train", bare, consumed=0), toy.builder)
-    plan = resume(toy.dataset, "train", settings, consumed=3, mode="at-most-once")
-    assert lines_read(toy, plan, toy.builder) == whole[3 + 5 - 1 :]
-    assert sorted(lines_read(toy, plan, toy.builder, epoch=1)) == sorted(whole)
 
 
 def test_a_plan_in_exact_order_through_a_buffer_is_for_resume(toys: Toys) -> None:

@@ -13,9 +13,9 @@ from shardctl.spec.reads import Reads, reads_of
 from shardctl.spec.subsplit import SplitRange
 from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
 from shardctl.tfds.builder_layout import dataset_of
-from shardctl.tfds.stage_calls import kernel_shuffle
+from shardctl.tfds.training.pipeline import kernel_shuffle
 from shardctl.tfds.training.records import RecordReader
-from tests.tfdata.shuffle.shuffle_oracles import tf_order
+from tests.tfdata.shuffle_oracles import tf_order
 from tests.tfds_datasets import build_dataset
 
 
@@ -33,22 +33,9 @@ def test_the_seeds_of_the_kernel_give_the_order_of_the_seed_of_a_shuffle(
         assert [number for batch in together for number in batch.numpy().tolist()] == expected
 
 
-def test_elements_of_several_parts_are_shuffled_as_one(tf: Any) -> None:
-    numbers = tf.data.Dataset.range(20)
-    pairs = tf.data.Dataset.zip((numbers, {"name": numbers.map(tf.strings.as_string)}))
-    shuffled = kernel_shuffle(pairs, 7, tf.constant([3, 5], tf.int64))
-    assert shuffled.element_spec == pairs.element_spec
-    found = [
-        (int(number), named["name"].decode()) for number, named in shuffled.as_numpy_iterator()
-    ]
-    assert sorted(found) == [(i, str(i)) for i in range(20)]
-    assert found != sorted(found)
-    assert all(name == str(number) for number, name in found)
-
-
-def test_rows_of_a_file_that_are_read_together_are_interleaved_as_one_file(tmp_path: Path) -> None:
-    import tensorflow_datasets as tfds
-
+def test_rows_of_a_file_that_are_read_together_are_interleaved_as_one_file(
+    tfds: Any, tmp_path: Path
+) -> None:
     builder = tfds.builder_from_directory(build_dataset(tmp_path, splits={"train": [9, 4, 7]}))
     dataset = dataset_of(builder)
     # Of ids 0-8, 9-12 and 13-19: 1, 2 and 5 of the first file, then 10, then 8 and 13, 14, 19.
@@ -70,10 +57,8 @@ def test_rows_of_a_file_that_are_read_together_are_interleaved_as_one_file(tmp_p
 
 
 @pytest.fixture(scope="module")
-def pieces(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def pieces(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The builder of a file of several pieces, and of others."""
-    import tensorflow_datasets as tfds
-
     splits = {"train": [2500, 0, 3, 40]}
     folder = build_dataset(tmp_path_factory.mktemp("pieces"), splits=splits)
     return tfds.builder_from_directory(folder)

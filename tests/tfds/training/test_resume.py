@@ -12,22 +12,15 @@ from typing import Any
 import pytest
 
 import shardctl.tfds
-from shardctl.errors import DatasetError, UsageError
 from shardctl.order.order import Order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.stages.text import parse_stages
-from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
-from shardctl.verbs.resume.seen import resume_unseen
 from tests.cases import FUZZ, check_cases
 from tests.order.order_cases import changed, elements
-from tests.order.toy_pipelines import (
-    SPLITS,
-    Case,
-    Toys,
-    as_line,
-)
+from tests.order.toy_pipelines import Case, Toys, as_line
 from tests.tfds_datasets import build_dataset
 from tests.verbs.resume.stopped_pipelines import (
     from_a_file,
@@ -108,10 +101,7 @@ def check_stops(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("buffered", [False, True])
-def test_it_continues_as_the_uninterrupted_pipeline(
-    toys: Toys,
-    buffered: bool,
-) -> None:
+def test_it_continues_as_the_uninterrupted_pipeline(toys: Toys, buffered: bool) -> None:
     check_stops(partial(check_exact, toys), buffered, 2)
 
 
@@ -135,9 +125,7 @@ SETTINGS = ReadSettings(
 @pytest.mark.slow
 @pytest.mark.parametrize(("host_by", "consumed"), [("even", [40, 31, 33]), ("files", [24, 9, 60])])
 def test_other_hosts_read_what_is_left_and_then_whole_epochs(
-    toys: Toys,
-    host_by: Any,
-    consumed: list[int],
+    toys: Toys, host_by: Any, consumed: list[int]
 ) -> None:
     toy = toys["plain"]
     settings = changed(SETTINGS, host_by=host_by, batch=None)
@@ -206,17 +194,6 @@ def test_a_log_of_what_was_seen_leaves_every_other_example_once(toys: Toys) -> N
     assert sorted(found) == [i for i in range(75) if i % 2 and i != 3]
 
 
-def test_a_host_is_chosen_where_there_are_several_and_only_there(toys: Toys) -> None:
-    toy = toys["plain"]
-    one = resume(toy.dataset, "train", consumed=3)
-    two = resume_on_hosts(toy.dataset, "train", hosts=1, to_hosts=2, consumed=[3])
-    with pytest.raises(UsageError, match="leave host out"):
-        shardctl.tfds.resume(toy.builder, one, host=0)
-    for host in (None, 2, -1):
-        with pytest.raises(UsageError, match="the plan is for 2 hosts; choose one of 0 to 1"):
-            shardctl.tfds.resume(toy.builder, two, host=host)
-
-
 def test_exact_order_is_the_rest_of_a_shuffled_pipeline(toys: Toys) -> None:
     toy = toys["plain"]
     whole = list(shardctl.tfds.pipeline(toy.builder, "train", SETTINGS).as_numpy_iterator())
@@ -228,10 +205,8 @@ def test_exact_order_is_the_rest_of_a_shuffled_pipeline(toys: Toys) -> None:
 
 
 @pytest.mark.slow
-def test_no_python_is_left_in_what_continues_through_a_buffer(toys: Toys) -> None:
+def test_no_python_is_left_in_what_continues_through_a_buffer(tf: Any, toys: Toys) -> None:
     """The graph runs in a process that has nothing of this one, and reads the same there."""
-    import tensorflow as tf
-
     rest = shardctl.tfds.exact_order(toys["plain"].builder, "train", SETTINGS, consumed=4 * 7)
     graph = tf.raw_ops.DatasetToGraphV2(input_dataset=tf.data.experimental.to_variant(rest))
     definition = tf.compat.v1.GraphDef.FromString(graph.numpy())
@@ -244,23 +219,12 @@ def test_no_python_is_left_in_what_continues_through_a_buffer(toys: Toys) -> Non
     assert [batch["id"].tolist() for batch in there.as_numpy_iterator()] == expected != []
 
 
-def test_another_dataset_is_refused_with_what_changed(toys: Toys, tmp_path: Path) -> None:
-    import tensorflow_datasets as tfds
-
-    plan = resume(toys["plain"].dataset, "train", consumed=3)
-    folder = build_dataset(tmp_path, splits={**SPLITS, "train": [3, 0, 5, 17, 16, 2, 33]})
-    builder = tfds.builder_from_directory(folder)
-    with pytest.raises(DatasetError, match="train had 75 examples in 7 shards, now 76 in 7"):
-        shardctl.tfds.resume(builder, plan)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("cut", ["train.tfrecord-00000-of-00002", "train.tfrecord-00001-of-00002"])
-def test_files_shorter_than_their_metadata_are_an_error(tmp_path: Path, cut: str) -> None:
+def test_files_shorter_than_their_metadata_are_an_error(
+    tf: Any, tfds: Any, tmp_path: Path, cut: str
+) -> None:
     """The first file holds what is in the buffer, the second what follows."""
-    import tensorflow as tf
-    import tensorflow_datasets as tfds
-
     settings = ReadSettings(cycle=1, buffer=40, buffer_seed=1)
     folder = build_dataset(tmp_path / "whole", splits={"train": [30, 30]})
     short = build_dataset(tmp_path / "short", splits={"train": [5, 5]})
@@ -273,9 +237,8 @@ def test_files_shorter_than_their_metadata_are_an_error(tmp_path: Path, cut: str
 
 
 @pytest.mark.slow
-def test_examples_are_decoded_as_tfds_decodes_them(tmp_path: Path) -> None:
+def test_examples_are_decoded_as_tfds_decodes_them(tfds: Any, tmp_path: Path) -> None:
     import numpy as np
-    import tensorflow_datasets as tfds
 
     features = tfds.features.FeaturesDict(
         {
@@ -308,10 +271,9 @@ def test_examples_are_decoded_as_tfds_decodes_them(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def structured(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def structured(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Return the builder of 12 examples, ragged, nested, of several sizes and over 1 kB."""
     import numpy as np
-    import tensorflow_datasets as tfds
 
     features = tfds.features.FeaturesDict(
         {

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-import runpy
-import signal
-import sys
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +14,6 @@ import pytest
 import shardctl.tfds
 from shardctl.errors import UnpredictableOrderError, UsageError
 from tests.cases import FUZZ, add_cases, check_cases
-from tests.forked_scripts import forking_python
 from tests.pipelines.random_pipelines import Habits, RandomPipeline, pipelines
 from tests.pipelines.real_pipelines import epochs_of_fit, real_dataset
 from tests.pipelines.tfds_sources import Sources, build_datasets
@@ -29,10 +23,8 @@ Make = Callable[[], Any]
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def world(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Return a function that reads a split of a dataset with shuffled files, as TFDS does."""
-    import tensorflow_datasets as tfds
-
     root = tmp_path_factory.mktemp("own")
     build_dataset(root, "toy", {"train": [5, 0, 7, 9, 4], "test": [6, 6]})
     build_dataset(root, "other", {"train": [8, 8, 1]})
@@ -214,9 +206,7 @@ def test_elements_that_are_zipped_by_their_index_have_one_id(name: str, tmp_path
         assert ids == [number for batch in whole for number in batch[0]]
 
 
-def test_a_zip_of_several_orders_goes_on_by_steps_alone() -> None:
-    import tensorflow as tf
-
+def test_a_zip_of_several_orders_goes_on_by_steps_alone(tf: Any) -> None:
     def make() -> Any:
         parts = [tf.data.Dataset.range(40).shuffle(9, seed=seed) for seed in (1, 2)]
         return tf.data.Dataset.zip(tuple(parts)).batch(4)
@@ -229,9 +219,7 @@ def test_a_zip_of_several_orders_goes_on_by_steps_alone() -> None:
     assert elements(rest) == elements(make())[4:]
 
 
-def test_sources_without_files_that_are_mixed_are_read_again() -> None:
-    import tensorflow as tf
-
+def test_sources_without_files_that_are_mixed_are_read_again(tf: Any) -> None:
     def make() -> Any:
         numbers = tf.data.Dataset.range(10).concatenate(tf.data.Dataset.range(20, 35))
         return numbers.shuffle(9, seed=1).batch(4)
@@ -242,9 +230,10 @@ def test_sources_without_files_that_are_mixed_are_read_again() -> None:
 
 
 @pytest.mark.parametrize("given", [{"steps": 7}, {"consumed": 112}])
-def test_an_endless_pipeline_that_is_read_again_is_not_followed_to_its_end(given: Any) -> None:
+def test_an_endless_pipeline_that_is_read_again_is_not_followed_to_its_end(
+    tf: Any, given: Any
+) -> None:
     """`enumerate` counts what passes, so that the pipeline is read again from its start."""
-    import tensorflow as tf
 
     def make() -> Any:
         numbers = tf.data.Dataset.range(200).shuffle(50, seed=1).repeat().enumerate()
@@ -256,9 +245,7 @@ def test_an_endless_pipeline_that_is_read_again_is_not_followed_to_its_end(given
 
 
 @pytest.mark.parametrize("name", ["zip", "repeat", "enumerate", "mixture"])
-def test_an_end_that_is_as_far_off_as_none_is_not_followed_to(name: str) -> None:
-    import tensorflow as tf
-
+def test_an_end_that_is_as_far_off_as_none_is_not_followed_to(tf: Any, name: str) -> None:
     def make() -> Any:
         numbers = tf.data.Dataset.range(200).shuffle(50, seed=1)
         many = tf.data.Dataset.range(1 << 60)
@@ -292,24 +279,6 @@ def test_later_passes_and_epochs_of_fit(world: Any) -> None:
     epochs = epochs_of_fit(make(), ("batch", ("example", "example"), False), 2)
     fitted = shardctl.tfds.resume_like(make(), steps=5, pass_index=1, loop="keras-fit")
     assert [i for batch in elements(fitted) for i in batch[0]] == epochs[1][2 * 5 * 4 :: 2]
-
-
-@pytest.mark.slow
-def test_a_mixture_goes_on_at_100_counts(world: Any) -> None:
-    def make() -> Any:
-        import tensorflow as tf
-
-        parts = [world().map(doubled).repeat(), world("test", 4).map(negative).repeat()]
-        mixed = tf.data.Dataset.sample_from_datasets(parts, [0.7, 0.3], seed=5)
-        return mixed.shuffle(13, seed=6).take(90)
-
-    whole = elements(make())
-    rng = random.Random(1)
-    counts = [rng.randrange(91) for _ in range(100)]
-    for consumed in counts[: 100 if FUZZ > 2000 else 2]:
-        rest = elements(shardctl.tfds.resume_like(make(), consumed=consumed))
-        assert rest == whole[consumed:], consumed
-        add_cases()
 
 
 @pytest.fixture(scope="module")
@@ -351,13 +320,11 @@ def test_random_pipelines_go_on_fuzzed(sources: Sources) -> None:
     check_cases(pipelines(sources.draw, Habits()), checker(sources), FUZZ // 40, fuzz=True)
 
 
-def test_only_what_is_left_is_read(tmp_path: Path) -> None:
+def test_only_what_is_left_is_read(tf: Any, tfds: Any, tmp_path: Path) -> None:
     """Of 100 examples of which 90 are done, a `skip` reads 100 and decodes them."""
-    import tensorflow as tf
-    import tensorflow_datasets as tfds
 
-    from shardctl.tfds.graphs.own_elements import OwnElements
     from shardctl.tfds.inspecting.inspect import inspect
+    from shardctl.tfds.training.own_elements import OwnElements
 
     folder = build_dataset(tmp_path, splits={"train": [5] * 20})
     decoded = []
@@ -422,9 +389,7 @@ def test_what_cannot_be_made_of_examples_is_read_again(world: Any) -> None:
 
 
 @pytest.mark.slow
-def test_random_maps_are_named(world: Any) -> None:
-    import tensorflow as tf
-
+def test_random_maps_are_named(tf: Any, world: Any) -> None:
     def make() -> Any:
         return world().map(lambda e: (e["id"], tf.random.uniform([]))).shuffle(6, seed=4).batch(4)
 
@@ -432,60 +397,3 @@ def test_random_maps_are_named(world: Any) -> None:
     with pytest.warns(UserWarning, match=r"RandomUniform\) draws random numbers"):
         rest = shardctl.tfds.resume_like(make(), steps=2)
     assert [element[0] for element in elements(rest)] == whole[2:]
-
-
-SCRIPT = """
-import json, os, sys, time
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-import tensorflow as tf, tensorflow_datasets as tfds, shardctl.tfds
-
-folder, log, consumed = sys.argv[1], sys.argv[2], int(sys.argv[3])
-def read(split, seed):
-    config = tfds.ReadConfig(shuffle_seed=seed)
-    builder = tfds.builder_from_directory(folder)
-    return builder.as_dataset(split=split, shuffle_files=True, read_config=config)
-parts = [read("train", 1).shuffle(20, seed=2).repeat(), read("test", 3).map(
-    lambda e: {"id": e["id"] + 1000}).repeat()]
-dataset = tf.data.Dataset.sample_from_datasets(parts, [0.6, 0.4], seed=4).batch(4).take(60)
-rest = shardctl.tfds.resume_like(dataset, consumed=consumed) if consumed else dataset
-with open(log, "a") as file:
-    for batch in rest.as_numpy_iterator():
-        file.write(json.dumps(batch["id"].tolist()) + "\\n")
-        file.flush()
-        time.sleep(0.02)
-"""
-
-
-@pytest.mark.slow
-def test_killed_and_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that is killed anywhere, and others that go on: nothing is lost or repeated."""
-    folder = build_dataset(tmp_path, splits={"train": [9, 8, 7], "test": [6, 6]})
-    script = tmp_path / "train.py"
-    script.write_text(SCRIPT)
-
-    def run(log: Path, consumed: int, *, until: int | None = None) -> list[str]:
-        with open(tmp_path / "said", "wb") as said:
-            command: list[str | Path] = [script, folder, log, str(consumed)]
-            file = said.fileno()
-            process = forking_python().start(command, stdout=file, stderr=file)
-        while process.poll() is None:
-            if until is not None and log.exists() and log.read_text().count("\n") >= until:
-                process.send_signal(signal.SIGKILL)
-                process.wait()
-            time.sleep(0.005)
-        # A line that was cut is a batch that nobody trained on.
-        lines = log.read_text().splitlines(keepends=True)
-        kept = [line for line in lines if line.endswith("\n")]
-        log.write_text("".join(kept))
-        return kept
-
-    log = tmp_path / "whole"
-    monkeypatch.setattr(sys, "argv", ["", str(folder), str(log), "0"])
-    runpy.run_path(str(script))  # which nobody kills
-    whole = log.read_text().splitlines(keepends=True)
-    assert len(whole) == 60
-    done: list[str] = []
-    for until in (11, 34, None):
-        done = run(tmp_path / "parts", sum(len(json.loads(line)) for line in done), until=until)
-        add_cases()
-    assert done == whole

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import shutil
 from collections.abc import Callable
@@ -122,42 +121,6 @@ def test_folders_in_the_other_order_would_repeat_every_example(
     (tmp_path / "swapped.yaml").write_text(text)
     with pytest.raises(DatasetError, match="in the other order"):
         shardctl.tfds.resume(builder_of(a, b), tmp_path / "swapped.yaml")
-
-
-@pytest.mark.slow
-def test_both_folders_may_be_moved_together(two: tuple[Path, Path], tmp_path: Path) -> None:
-    plan, position = stopped(tmp_path, two, 60)
-    for folder, name in zip(two, "ab", strict=True):
-        shutil.copytree(folder, tmp_path / "moved" / name / "toy" / "1.0.0")
-    moved = tuple(tmp_path / "moved" / name / "toy" / "1.0.0" for name in "ab")
-    for call in everything_that_compares(plan, position, (moved[0], moved[1])).values():
-        call()
-    for call in everything_that_compares(plan, position, (moved[1], moved[0])).values():
-        with pytest.raises(DatasetError, match="in the other order"):
-            call()
-    shutil.move(moved[0], tmp_path / "moved" / "x")
-    elsewhere = builder_of(tmp_path / "moved" / "x", moved[1])
-    with pytest.raises(DatasetError, match="whether they are read in the same order cannot be"):
-        shardctl.tfds.resume(elsewhere, plan)
-
-
-def test_what_the_metadata_says_tells_folders_apart_wherever_they_lie(tmp_path: Path) -> None:
-    """Three folders; TFDS knows the bytes of each split, and its metadata the version."""
-    folders = [
-        folder_of(tmp_path / "a", 1),
-        folder_of(tmp_path / "b", 10**9),  # a varint of more bytes
-        folder_of(tmp_path / "c", 1, version="1.0.1"),
-    ]
-    plan, _ = stopped(tmp_path, (folders[0], folders[1], folders[2]), 60)
-    places = [tmp_path / "new" / name for name in "xyz"]
-    for folder, place in zip(folders, (places[2], places[0], places[1]), strict=True):
-        shutil.copytree(folder, place)
-    a, b, c = places[2], places[0], places[1]
-    assert read_ids(shardctl.tfds.resume(builder_of(a, b, c), plan))[0] == 10**9
-    for order in itertools.permutations([a, b, c]):
-        if order != (a, b, c):
-            with pytest.raises(DatasetError, match=r"in another order|its version was"):
-                shardctl.tfds.resume(builder_of(*order), plan)
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.tfds.verifying.verify import verify
 from shardctl.verbs.verify.answer import Verification
 from tests.order.order_cases import changed
-from tests.order.toy_pipelines import (
-    Case,
-    Toys,
-    predicted,
-)
+from tests.order.toy_pipelines import Case, Toys, predicted
 
 
 def settings_of(toys: Toys, case: Case) -> ReadSettings:

@@ -93,9 +93,7 @@ def _certificate(folder: Path, trusted: Path) -> Path:
     )
     trusted.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     secret = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     both = folder / "server.pem"
     both.write_bytes(secret + trusted.read_bytes())

@@ -1,4 +1,4 @@
-"""Files as the reader of TFDS hands them out."""
+"""Files as the reader of TFDS hands them out, and index ranges in their place."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ import pytest
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
+from shardctl.metadata.names import catalog_dataset
 from shardctl.metadata.tfds_metadata import read_tfds_folder
+from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.tfds.verifying.real_files import why_not_files
+from shardctl.spec.host import Host
+from shardctl.spec.subsplit import resolve_subsplit
+from shardctl.tfds.verifying.real_files import IndexRanges, Reading, why_not_files
 from shardctl.tfds.verifying.verify import verify
-from tests.order.toy_pipelines import (
-    Toys,
-)
+from shardctl.verbs.resume.answer import resume
+from tests.oracles import interleave_by_hand
+from tests.order.toy_pipelines import Toys
 from tests.stores.servers import GcsServer, S3Server, lead_to
-from tests.tfds.verifying.checked_toys import (
-    tampered,
-)
+from tests.tfds.verifying.checked_toys import tampered
 from tests.tfds.verifying.google_hosts import google_hosts
 from tests.tfds_datasets import build_dataset
 
@@ -55,35 +57,21 @@ def test_what_tfds_has_no_reader_for_is_named(
     assert str(why_not_files(reads)).startswith(said)
 
 
-def test_an_image_is_not_decoded_where_there_is_nothing_else(tmp_path: Path) -> None:
-    import tensorflow_datasets as tfds
-
-    features = tfds.features.FeaturesDict({"image": tfds.features.Image(shape=(None, None, 3))})
-    broken = tmp_path / "broken.png"
-    broken.write_bytes(b"no image at all")
-    folder = build_dataset(
-        tmp_path,
-        splits={"train": [3, 2]},
-        features=features,
-        example=lambda number: {"image": str(broken)},
-    )
-    assert verify(read_tfds_folder(folder)).equal
-
-
-def test_the_cheapest_feature_is_decoded_and_no_other(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_label", [False, True])
+def test_the_cheapest_feature_is_decoded_and_no_other(
+    tfds: Any, tmp_path: Path, has_label: bool
+) -> None:
     import numpy as np
-    import tensorflow_datasets as tfds
 
-    features = tfds.features.FeaturesDict(
-        {"a_image": tfds.features.Image(shape=(None, None, 3)), "z_label": np.int64}
-    )
     broken = tmp_path / "broken.png"
     broken.write_bytes(b"no image at all")
+    label = {"z_label": np.int64} if has_label else {}
+    features = {"a_image": tfds.features.Image(shape=(None, None, 3)), **label}
     folder = build_dataset(
         tmp_path,
         splits={"train": [3]},
-        features=features,
-        example=lambda number: {"a_image": str(broken), "z_label": number},
+        features=tfds.features.FeaturesDict(features),
+        example=lambda number: {"a_image": str(broken), **dict.fromkeys(label, number)},
     )
     assert verify(read_tfds_folder(folder)).equal
 
@@ -119,10 +107,7 @@ def test_where_tensorflow_has_no_way_to_the_files_the_reason_is_said(
 ) -> None:
     for place, why in (
         (gcs, "TensorFlow reads gs:// files at Google alone, not at STORAGE_EMULATOR_HOST; "),
-        (
-            s3,
-            "TensorFlow does not read s3:// files; `shardctl verify --files` does, and a copy ",
-        ),
+        (s3, "TensorFlow does not read s3:// files; `shardctl verify --files` does, and a copy "),
     ):
         place.put("unread/d-00000", b"")
         url = place.url("unread")
@@ -132,3 +117,69 @@ def test_where_tensorflow_has_no_way_to_the_files_the_reason_is_said(
         assert str(why_not_files(reads)).startswith(why)
         place.delete("unread/d-00000")
         assert "are not on this machine" in str(why_not_files(reads))
+
+
+# Index ranges in place of files.
+
+SPLITS = tuple(
+    Split(name=name, shard_lengths=lengths, files=(ShardFiles(pattern=f"{name}-\0", num_shards=2),))
+    for name, lengths in (("a", (3, 4)), ("b", (2, 5)))
+)
+TOY = Dataset(name="toy", splits=SPLITS)
+# Split b begins where a ends: its codes are those of its ids and 7.
+BY_HAND = [(0, 3, 7, 9)[shard] + offset for shard, offset in interleave_by_hand([3, 4, 2, 5], 2, 2)]
+
+
+def ranges_of(spec: str) -> IndexRanges:
+    resolved = resolve_subsplit(spec, TOY)
+    names = [piece.split.name for piece in resolved.ranges]
+    return IndexRanges(resolved=resolved, codes=ExampleCodes(TOY, names))
+
+
+def codes_read(reading: Reading) -> list[int]:
+    return [int(code) for batch in reading.elements for code in reading.codes_of(batch.numpy())]
+
+
+@pytest.mark.parametrize(
+    ("settings", "kept"),
+    [
+        pytest.param({}, slice(None), id="all"),
+        pytest.param({"batch": 4}, slice(None), id="in batches"),
+        pytest.param({"batch": 4, "drop_remainder": True}, slice(12), id="whole batches"),
+        pytest.param(
+            {"host": Host(index=1, count=3), "host_by": "examples"}, slice(1, None, 3), id="a host"
+        ),
+    ],
+)
+def test_a_range_of_codes_stands_for_each_file(settings: dict[str, Any], kept: slice) -> None:
+    reading = ranges_of("a+b").pipeline(ReadSettings(cycle=2, block=2, **settings))
+    assert codes_read(reading) == BY_HAND[kept]
+
+
+def test_epochs_files_and_buffers_are_those_of_the_settings() -> None:
+    settings = ReadSettings(shuffle_seed=3, buffer=3, buffer_seed=5, epochs=2, cycle=2, block=1)
+    read = codes_read(ranges_of("a").pipeline(settings))
+    assert read == plan_order(TOY, "a", settings).order.read(0, 14).tolist()
+    assert read[:7] != read[7:]
+    assert sorted(read[:7]) == sorted(read[7:]) == list(range(7))
+
+
+@pytest.mark.parametrize("consumed", [0, 1, 5, 14])
+def test_a_plan_reads_the_rest(consumed: int) -> None:
+    plan = resume(TOY, "a+b", ReadSettings(cycle=2, block=2), consumed=consumed)
+    assert codes_read(ranges_of("a+b").resumed(plan, None)) == BY_HAND[consumed:]
+
+
+def test_a_reader_without_cardinality_has_none_over_index_ranges() -> None:
+    """So a pass that ends with the last element does not fill the cache behind it."""
+    text = "read(assert_cardinality=False) | shuffle(5, seed=1) | cache | take(7)"
+    assert verify(TOY, "a", {"stages": text, "pass": 1}).equal
+
+
+@pytest.mark.slow
+def test_the_beginning_of_imagenet_over_index_ranges() -> None:
+    dataset = catalog_dataset("imagenet2012")
+    assert dataset is not None
+    found = verify(dataset, None, ReadSettings(shuffle_seed=32), take=50_000)
+    assert (found.equal, found.num_checked, len(found.windows)) == (True, 50_000, 1)
+    assert found.notes[0].startswith("the files of imagenet2012:5.1.0 are not on this machine")

@@ -13,7 +13,7 @@ import shardctl.tfds
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.text import parse_stages
-from shardctl.tfds.graphs.dataset_graph import DatasetGraph
+from shardctl.tfds.training.edited_graph import EditedGraph
 from shardctl.verbs.inspect.answer import Inspection
 from tests.forked_scripts import forking_python
 from tests.tfds_datasets import build_dataset
@@ -76,8 +76,8 @@ def test_an_object_that_ends_early_is_found(folder: Path, monkeypatch: pytest.Mo
     from shardctl.tfds.verifying.verify_dataset import verify_inspected
 
     monkeypatch.setattr(
-        "shardctl.tfds.graphs.own_elements.OwnElements._graph",
-        property(lambda self: DatasetGraph(longer)),
+        "shardctl.tfds.training.own_elements.OwnElements._edited",
+        property(lambda self: EditedGraph(longer)),
     )
     found = verify_inspected(shorter, inspection, pass_index=0, take="all")
     first = found.first_difference
@@ -86,9 +86,7 @@ def test_an_object_that_ends_early_is_found(folder: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.slow
-def test_random_maps_are_compared_by_what_does_not_change(folder: Path) -> None:
-    import tensorflow as tf
-
+def test_random_maps_are_compared_by_what_does_not_change(tf: Any, folder: Path) -> None:
     dataset = read(folder).map(lambda e: (tf.random.uniform([]), e["id"])).shuffle(5, seed=1)
     found = shardctl.tfds.verify_dataset(dataset, take=20)
     assert found.equal
@@ -97,9 +95,7 @@ def test_random_maps_are_compared_by_what_does_not_change(folder: Path) -> None:
         shardctl.tfds.verify_dataset(read(folder).map(lambda e: tf.random.uniform([])))
 
 
-def test_what_cannot_be_compared_is_refused(folder: Path) -> None:
-    import tensorflow as tf
-
+def test_what_cannot_be_compared_is_refused(tf: Any, folder: Path) -> None:
     with pytest.raises(UsageError, match="no files of a dataset"):
         shardctl.tfds.verify_dataset(tf.data.Dataset.range(5))
     with pytest.raises(UnpredictableOrderError, match="filter"):

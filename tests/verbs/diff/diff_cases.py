@@ -10,7 +10,7 @@ from shardctl.base.tfds_rules import DEFAULT_TEMPLATE
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import ShardctlError
-from shardctl.files.yaml_text import parse_yaml
+from shardctl.files.parse import parse_yaml
 from shardctl.saved.snapshot import Snapshot
 from shardctl.saved.snapshot_file import snapshot_from_document, snapshot_yaml
 from shardctl.settings.read_settings import ReadSettings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from shardctl.order.order_tree import HashTree, leaf_size
 from shardctl.order.plan_order import plan_order
 from shardctl.saved import snapshot as pinned_layout
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.diff.answer import PinnedOrder, diff
+from shardctl.verbs.diff.answer import PinnedOrder, Scan, TwoOrders, diff
 from shardctl.verbs.snapshot.answer import snapshot
 from tests.cases import FUZZ, check_cases
 from tests.verbs.diff.diff_cases import (
@@ -109,36 +110,21 @@ def pinned(spec: str = "train", settings: ReadSettings = BLOCKS_OF_2) -> PinnedO
     return PinnedOrder(snapshot=snapshot(TRAIN, spec, settings).snapshot, label="a.yaml")
 
 
-def test_a_setting_that_changed_is_named_with_both_values() -> None:
-    found = diff(pinned(), pinned(settings=replace(BLOCKS_OF_2, block=4)))
-    (cause,) = found.causes
-    assert (cause.kind, cause.name, cause.expected, cause.actual) == ("setting", "block", 2, 4)
-    assert found.first is not None
-    assert (found.first.position, found.first.expected, found.first.actual) == (2, 30, 2)
-
-
-def test_a_setting_without_effect_is_no_cause_of_anything() -> None:
-    found = diff(pinned(), pinned(settings=replace(BLOCKS_OF_2, batch=7)))
-    assert found.equal
-    assert found.causes == ()
-    assert [change.name for change in found.changes] == ["batch"]
-
-
-def test_ids_are_named_with_their_split_where_the_orders_read_several() -> None:
-    found = diff(pinned("train"), pinned("test"))
-    assert found.first is not None
-    assert (found.first.position, found.first.expected, found.first.actual) == (
-        0,
-        "train:0",
-        "test:0",
-    )
-
-
-def test_an_order_that_continues_differs_where_the_other_ends() -> None:
-    found = diff(pinned(), pinned(settings=replace(BLOCKS_OF_2, epochs=2)))
-    assert found.first is not None
-    assert (found.first.position, found.first.expected, found.first.actual) == (120, None, 0)
-    assert found.moved.at_most == 120
+@pytest.mark.parametrize(
+    ("one", "other", "first"),
+    [
+        (("train", {}), ("train", {"block": 4}), (2, 30, 2)),
+        (("train", {}), ("test", {}), (0, "train:0", "test:0")),
+        (("train", {}), ("train", {"epochs": 2}), (120, None, 0)),
+        (("train", {}), ("train", {"batch": 7}), None),
+    ],
+)
+def test_the_first_difference_has_both_ids(one: Any, other: Any, first: Any) -> None:
+    sides = [pinned(spec, replace(BLOCKS_OF_2, **more)) for spec, more in (one, other)]
+    found = diff(*sides)
+    at = found.first
+    assert (None if at is None else (at.position, at.expected, at.actual)) == first
+    assert found.equal == (first is None) == (not found.causes)
 
 
 def test_new_rules_are_a_cause_and_the_old_order_is_not_guessed() -> None:
@@ -191,27 +177,15 @@ def test_orders_that_part_in_one_place_are_rebuilt_there_alone(rebuilt: list[int
     lengths[500] += 1
     lengths[501] -= 1
     other = dataset_of({"train": tuple(lengths)})
-    settings = ReadSettings(cycle=1)
-    a, b = (
-        PinnedOrder(snapshot=through_a_file(snapshot(d, "train", settings).snapshot), label="x")
-        for d in (one, replace(other, name="toy"))
-    )
-    rebuilt.clear()
-    # Read shard by shard the ids are the same: the orders are.
-    assert diff(a, b).equal
-    assert not rebuilt
-    settings = ReadSettings(cycle=2)
-    a, b = (
-        PinnedOrder(snapshot=through_a_file(snapshot(d, "train", settings).snapshot), label="x")
-        for d in (one, other)
-    )
-    rebuilt.clear()
-    found = diff(a, b)
-    assert not found.equal
+    for cycle in (1, 2):  # read shard by shard the ids are the same: the orders are
+        taken = [snapshot(data, "train", ReadSettings(cycle=cycle)) for data in (one, other)]
+        a, b = (PinnedOrder(snapshot=through_a_file(t.snapshot), label="x") for t in taken)
+        rebuilt.clear()
+        found = diff(a, b)
+        assert found.equal == (cycle == 1) == (not rebuilt)
     assert found.first is not None
     assert found.first.exact
-    leaf = a.snapshot.tree.leaf_size
-    assert sum(rebuilt) <= 4 * leaf + 100 < 500_000
+    assert sum(rebuilt) <= 4 * a.snapshot.tree.leaf_size + 100 < 500_000
 
 
 def test_blocks_too_long_to_compare_are_not_compared() -> None:
@@ -233,3 +207,84 @@ def test_blocks_too_long_to_compare_are_not_compared() -> None:
     assert (found.first.position, found.first.stop) == (0, size)
     assert found.neighbours is None
     assert found.moved.at_most == total
+
+
+# Block by block.
+
+BLOCK = 4096
+LENGTHS: dict[str, tuple[int, ...]] = {"train": (4000, 6000), "test": (2500, 500)}
+
+
+def pipeline(
+    spec: str = "train", lengths: dict[str, tuple[int, ...]] = LENGTHS, **settings: Any
+) -> Pipeline:
+    return Pipeline(
+        lengths=tuple(lengths.items()), spec=spec, settings=ReadSettings(cycle=2, **settings)
+    )
+
+
+def of_file(pipeline: Pipeline) -> tuple[PinnedOrder, list[Example]]:
+    """Return a side as its file pins it, and what is at each of its positions."""
+    taken = snapshot(pipeline.dataset, pipeline.spec, pipeline.settings)
+    return PinnedOrder(snapshot=taken.snapshot, label="a.yaml"), examples(pipeline, taken)
+
+
+def compared(one: Pipeline, other: Pipeline) -> TwoOrders:
+    (expected, before), (actual, after) = of_file(one), of_file(other)
+    positions = max(len(before), len(after))
+    return TwoOrders(expected=expected, actual=actual, size=BLOCK, positions=positions)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (pipeline(), pipeline(block=15)),
+        (pipeline(), pipeline()),
+        (pipeline(), pipeline(epochs=2)),
+        (pipeline(), pipeline(lengths={"train": (4000, 1000)})),
+        (pipeline(), pipeline(lengths={"train": (4001, 5999)})),
+        (pipeline("test"), pipeline("train")),
+        (
+            pipeline("train+test"),
+            pipeline("train+test", {"test": (2500, 500), "train": (4000, 6000)}),
+        ),
+    ],
+)
+def test_a_scan_finds_what_comparing_every_position_finds(one: Pipeline, other: Pipeline) -> None:
+    two = compared(one, other)
+    differing = differing_positions(of_file(one)[1], of_file(other)[1])
+    for block in range(-(-two.positions // BLOCK)):
+        start, stop = two.span(block)
+        assert (start, stop) == (block * BLOCK, min(start + BLOCK, two.positions))
+        here = [position for position in differing if start <= position < stop]
+        # A block that does not differ is not asked for; its first position is then its end.
+        assert two.scan(block) == Scan(here[0] if here else stop, len(here))
+        assert two.not_reproduced == []
+
+
+def test_ids_carry_their_split_where_the_two_read_several() -> None:
+    two = compared(pipeline("test"), pipeline("train"))
+    assert two.ids(two.actual, 0, 1) == ["train:0"]
+    # Of the last file there are 2,000 examples left when the other ends; past the end is none.
+    assert two.ids(two.expected, 2998, 3002) == ["test:2498", "test:2499", None, None]
+    two = compared(pipeline(), pipeline(block=15))
+    assert two.ids(two.expected, 14, 18) == [14, 15, 4000, 4001]
+
+
+@pytest.mark.parametrize("changed", [{"block": 15}, {"file_order": "2 files, sha256:0"}])
+def test_a_side_that_is_not_made_again_as_pinned_shows_no_ids(changed: dict[str, Any]) -> None:
+    two = compared(pipeline(), pipeline(block=15))
+    wrong = replace(two.expected.snapshot, pipeline={**two.expected.snapshot.pipeline, **changed})
+    two.expected = PinnedOrder(snapshot=wrong, label="a.yaml")
+    assert two.scan(0) is None
+    assert two.not_reproduced == [two.expected]
+    assert two.ids(two.expected, 0, 3) == [None, None, None]
+    assert two.ids(two.actual, 0, 3) == [0, 1, 2]
+
+
+def test_ids_pinned_for_people_are_compared_where_both_read_the_same_splits() -> None:
+    one, other = pipeline(), pipeline(block=15)
+    before, after = of_file(one)[1], of_file(other)[1]
+    pairs = [(position, before[position][1], after[position][1]) for position in range(32)]
+    assert list(compared(one, other).first_ids()) == pairs
+    assert list(compared(pipeline("test"), pipeline("train")).first_ids()) == []

@@ -1,8 +1,11 @@
-"""Why two orders differ: what became of their shards."""
+"""Why two orders differ: what became of their shards, settings and stages."""
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import strategies as st
@@ -11,10 +14,12 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.saved import snapshot as pinned_layout
 from shardctl.saved.snapshot import Snapshot
-from shardctl.verbs.diff.causes import Cause, causes
+from shardctl.stages.text import parse_stages
+from shardctl.verbs.diff.causes import Cause, causes, changed_stages
 from shardctl.verbs.diff.view import cause_line
 from shardctl.verbs.snapshot.answer import snapshot
 from tests.cases import check_cases
+from tests.golden import assert_golden
 from tests.verbs.diff.diff_cases import dataset_of
 
 
@@ -81,22 +86,6 @@ def test_another_dataset_is_said_by_what_differs_of_its_name() -> None:
     assert [(c.kind, c.name) for c in found] == [("dataset", "version"), ("dataset", "ordered")]
 
 
-@pytest.mark.parametrize(
-    ("cause", "line"),
-    [
-        (Cause(kind="setting", name="batch", expected=None, actual=8), "batch: none became 8"),
-        (Cause(kind="setting", name="reverse", expected=True, actual=False), "yes became no"),
-        (Cause(kind="split", name="test", expected=None, actual=4), "split test is read now"),
-        (Cause(kind="split", name="test", expected=4, actual=None), "no longer read"),
-        (Cause(kind="dataset", name="version", expected="1", actual="2"), "dataset version: 1"),
-        (Cause(kind="rules", name="rules", expected="1 (x)", actual="2 (y)"), "rules of TensorFl"),
-        (Cause(kind="unknown", name="shardctl"), "nothing that a snapshot pins"),
-    ],
-)
-def test_a_cause_is_a_line_for_people(cause: Cause, line: str) -> None:
-    assert line in cause_line(cause)
-
-
 def test_hashed_layouts_name_the_first_shards_that_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pinned_layout, "MAX_LAYOUT_CHARS", -1)
     lengths = [3] * 1000
@@ -107,9 +96,7 @@ def test_hashed_layouts_name_the_first_shards_that_differ(monkeypatch: pytest.Mo
     assert "from shard 600 to 603" in cause_line(cause)
 
 
-def test_a_hashed_layout_and_one_kept_as_it_is_are_compared(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_hashed_layout_and_one_kept_as_it_is_are_compared(monkeypatch: Any) -> None:
     exact = pinned(3, 3, 4)
     monkeypatch.setattr(pinned_layout, "MAX_LAYOUT_CHARS", -1)
     hashed = pinned(3, 3, 4)
@@ -132,3 +119,89 @@ def test_another_version_of_a_loader_says_what_changed_in_between() -> None:
     assert ") and 5.1.0 (" in line
     (cause,) = causes(of_version("4.8.5"), of_version("5.2.0"))
     assert cause_line(cause) == "loader_version: 4.8.5 became 5.2.0"  # by index nothing changed
+
+
+# Stages of two pipelines, by hand.
+
+_MIX = "sample_from_datasets([train | shuffle({}, seed=1) | repeat, test | repeat], seed=4{})"
+PAIRS = """
+cache | batch(8) -> cache | batch(8)
+map | shuffle(10, seed=7) -> map | shuffle(10, seed=8)
+shuffle(9, seed=7) | repeat(2) | batch(4) -> shuffle(8, seed=7, reshuffle=False) | repeat | batch(4)
+cache | shuffle(10, seed=7) -> shuffle(10, seed=7) | cache
+shuffle(10, seed=7) | map | repeat(2) -> shuffle(10, seed=7) | repeat(2) | map
+batch(8) | cache | shuffle(9, seed=1) -> cache | batch(8) | shuffle(9, seed=2)
+prefetch(2) | shuffle(10, seed=7) | batch(8) -> shuffle(10, seed=7) | batch(8) | prefetch(4)
+shuffle(10, seed=7) -> shuffle(10, seed=7, reshuffle=True)
+cache -> cache | batch(8)
+batch(8) -> cache | batch(8)
+cache | map | batch(8) -> cache | batch(8)
+shuffle(10, seed=1) | batch(8) | shuffle(5, seed=2) -> batch(8) | shuffle(5, seed=2)
+map | filter -> map | flat_map
+read(train[:9]) | cache -> read(train[:8]) | cache
+read(train, shuffle_seed=3) | cache -> read(train, shuffle_seed=4) | cache
+range(9) | cache -> train | cache
+cache | concatenate(test | shuffle(9, seed=1)) -> cache | concatenate(test | shuffle(9, seed=2))
+"""
+LONG_PAIRS = (
+    (
+        "zip(shared('a', train | cache), shared('a', train | cache) | map)",
+        "zip(shared('a', train | map), shared('a', train | map) | map)",
+    ),
+    (_MIX.format(10, ""), _MIX.format(10, ", weights=[0.25, 0.75]")),
+    (_MIX.format(10, ""), _MIX.format(20, "")),
+    (
+        "sample_from_datasets([train | repeat, test | repeat], seed=1)",
+        "sample_from_datasets([train | repeat, 'train[:9]' | repeat, test | repeat], seed=1)",
+    ),
+    (
+        "sample_from_datasets([train | repeat, test | cache | repeat], seed=1)",
+        "sample_from_datasets([test | cache | repeat], seed=1)",
+    ),
+    (
+        "choose_from_datasets([train, test], choices=range(2) | repeat(3))",
+        "choose_from_datasets([train, test], choices=range(2) | repeat(4))",
+    ),
+)
+
+
+def test_what_changed_is_named_by_its_place() -> None:
+    lines = []
+    pairs = [tuple(line.split(" -> ")) for line in PAIRS.strip().splitlines()]
+    for before, after in (*pairs, *LONG_PAIRS):
+        lines += [before, after]
+        for one in changed_stages(parse_stages(before), parse_stages(after)):
+            place = f"{one.place}/{one.place_now}"
+            lines.append(f"  {place} {one.change} {one.name}: {one.words}")
+            lines.append(f"    {one.expected} -> {one.actual}")
+    golden = Path(__file__).parent / "golden" / "changed_stages.txt"
+    assert_golden(golden, "\n".join(lines) + "\n")
+
+
+STAGES = ("cache", "map", "prefetch(2)", "shuffle(5, seed=1)", "repeat(2)", "batch(3)", "take(9)")
+
+
+def test_lists_are_the_same_where_nothing_is_found_and_else_something_is() -> None:
+    drawn = random.Random(5)
+    for _ in range(300):
+        one = " | ".join(drawn.choices(STAGES, k=drawn.randint(1, 6)))
+        other = " | ".join(drawn.choices(STAGES, k=drawn.randint(1, 6)))
+        found = changed_stages(parse_stages(one), parse_stages(other))
+        assert bool(found) == (one != other), (one, other)
+        # What was added and left out, and what moved, adds up to the two lists.
+        added = sum(change.change == "added" for change in found)
+        left = sum(change.change == "left out" for change in found)
+        assert added - left == other.count("|") - one.count("|")
+
+
+def test_one_stage_taken_out_or_changed_is_the_one_that_is_named() -> None:
+    drawn = random.Random(6)
+    for _ in range(300):
+        stages = drawn.sample(STAGES, k=drawn.randint(2, 7))
+        index = drawn.randrange(len(stages))
+        before = parse_stages(" | ".join(stages))
+        without = stages[:index] + stages[index + 1 :]
+        (found,) = changed_stages(before, parse_stages(" | ".join(without)))
+        assert (found.change, found.place) == ("left out", f"stage {index + 1}")
+        (found,) = changed_stages(parse_stages(" | ".join(without)), before)
+        assert (found.change, found.place_now) == ("added", f"stage {index + 1}")

@@ -10,10 +10,12 @@ import signal
 import stat
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from shardctl.metadata.layouts import read_layout_file
 from tests.cases import add_cases
 from tests.children import write_program, write_shardctl
 from tests.cli.conftest import Shardctl
@@ -34,63 +36,45 @@ def pinned(shardctl: Shardctl) -> Path:
     return Path("order.yaml")
 
 
-def test_the_same_order_exits_with_0(shardctl: Shardctl) -> None:
-    outcome = shardctl("diff", "order.yaml")
-    assert (outcome.exit_code, outcome.stderr) == (0, "")
-    assert outcome.stdout == "order.yaml and today: the same, the order of 120 examples\n"
-
-
-def test_a_different_order_exits_with_1_and_says_where_and_why(shardctl: Shardctl) -> None:
-    outcome = shardctl("diff", "order.yaml", "--block", 3)
-    assert (outcome.exit_code, outcome.stderr) == (1, "")
-    assert outcome.stdout.startswith("order.yaml and today first differ at position 2 of 120\n")
-    assert "block: 2 became 3" in outcome.stdout
-    assert outcome.stdout.endswith(
-        "if this is meant, the same command with --update writes it to order.yaml\n"
-    )
-
-
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("words", "code", "said"),
     [
-        (["none.yaml"], "no such file"),
-        (["toy.yaml"], "no kind"),
-        (["order.yaml", "--cycle", "0"], "--cycle"),
-        (["order.yaml", "-f", "csv"], "choose from table, json, yaml, github"),
-        (["order.yaml", "order.yaml", "--cycle", "3"], "about the current order"),
-        (["order.yaml", "order.yaml", "--spec", "train"], "about the current order"),
-        (["order.yaml", "order.yaml", "--update"], "leave out B"),
-        (["order.yaml", "--spec", "nosplit"], "nosplit"),
-        (["order.yaml", "-d", "nodataset"], "nodataset"),
+        ("order.yaml", 0, "order.yaml and today: the same, the order of 120 examples"),
+        ("order.yaml --block 3", 1, "order.yaml and today first differ at position 2 of 120"),
+        ("order.yaml --block 3", 1, "block: 2 became 3"),
+        ("order.yaml --cycle 16", 0, "the same"),
+        ("order.yaml --spec train[:100%]", 0, "the same"),
+        ("order.yaml --spec train[1:]", 1, "spec: train became train[1:]"),
+        ("none.yaml", 2, "no such file"),
+        ("toy.yaml", 2, "no kind"),
+        ("order.yaml --cycle 0", 2, "--cycle"),
+        ("order.yaml -f csv", 2, "choose from table, json, yaml, github"),
+        ("order.yaml order.yaml --cycle 3", 2, "about the current order"),
+        ("order.yaml order.yaml --spec train", 2, "about the current order"),
+        ("order.yaml order.yaml --update", 2, "leave out B"),
+        ("order.yaml --spec nosplit", 2, "nosplit"),
+        ("order.yaml -d nodataset", 2, "nodataset"),
     ],
 )
-def test_trouble_exits_with_2_and_one_line(
-    arguments: list[str], words: str, shardctl: Shardctl
-) -> None:
-    outcome = shardctl("diff", *arguments)
-    assert (outcome.exit_code, outcome.stdout) == (2, "")
-    assert outcome.stderr.startswith("error: ")
-    assert outcome.stderr.count("\n") == 1
-    assert words in outcome.stderr
+def test_what_it_says_and_exits_with(words: str, code: int, said: str, shardctl: Shardctl) -> None:
+    ran = shardctl("diff", *words.split())
+    assert ran.exit_code == code
+    silent, text = (ran.stdout, ran.stderr) if code == 2 else (ran.stderr, ran.stdout)
+    assert silent == ""
+    assert said in text
+    if code == 2:
+        assert text.startswith("error: ")
+        assert text.count("\n") == 1
 
 
-def test_settings_that_nobody_names_today_are_those_of_the_snapshot(shardctl: Shardctl) -> None:
-    assert shardctl("diff", "order.yaml", "--cycle", 16).exit_code == 0
-    assert shardctl("diff", "order.yaml", "--spec", "train[:100%]").exit_code == 0
-    assert shardctl("diff", "order.yaml", "--spec", "train[1:]").exit_code == 1
-
-
-def test_shardctl_yaml_names_settings_of_today_and_options_overrule_it(shardctl: Shardctl) -> None:
+def test_today_is_what_shardctl_yaml_and_the_dataset_say_now(shardctl: Shardctl) -> None:
     Path("shardctl.yaml").write_text("dataset: toy.yaml\nread: {block: 5}\n")
     changed = shardctl("diff", "order.yaml")
     assert changed.exit_code == 1
     assert "block: 2 became 5" in changed.stdout
     assert shardctl("diff", "order.yaml", "--block", 2).exit_code == 0
-
-
-def test_a_dataset_that_grew_is_said_shard_by_shard(shardctl: Shardctl) -> None:
     Path("toy.yaml").write_text(LAYOUT.replace("40", "41"))
-    outcome = shardctl("diff", "order.yaml")
+    outcome = shardctl("diff", "order.yaml", "--block", 2)
     assert outcome.exit_code == 1
     line = "train: 1 shard changed length: toy-train.tfrecord-00001-of-00003 (40 became 41)"
     assert line in outcome.stdout
@@ -99,6 +83,7 @@ def test_a_dataset_that_grew_is_said_shard_by_shard(shardctl: Shardctl) -> None:
 def test_a_dataset_that_nobody_names_is_the_one_that_is_pinned(shardctl: Shardctl) -> None:
     Path("shardctl.yaml").unlink()
     assert shardctl("snapshot", "-d", "mnist", "-o", "mnist.yaml").exit_code == 0
+    assert shardctl("snapshot", "-d", "toy.yaml", "--block", 4, "-o", "other.yaml").exit_code == 0
     outcome = shardctl("diff", "mnist.yaml")
     assert (outcome.exit_code, outcome.stderr) == (0, "")
     assert shardctl("diff", "order.yaml").exit_code == 0  # as shardctl.yaml named it then
@@ -106,11 +91,7 @@ def test_a_dataset_that_nobody_names_is_the_one_that_is_pinned(shardctl: Shardct
     missing = shardctl("diff", "order.yaml")
     assert missing.exit_code == 2
     assert "toy" in missing.stderr
-
-
-def test_two_files_are_compared_without_any_dataset(shardctl: Shardctl) -> None:
-    shardctl("snapshot", "--block", 4, "-o", "other.yaml")
-    Path("toy.yaml").unlink()
+    # Two files need no dataset.
     assert shardctl("diff", "order.yaml", "order.yaml").exit_code == 0
     outcome = shardctl("diff", "order.yaml", "other.yaml", "-f", "json")
     assert outcome.exit_code == 1
@@ -131,39 +112,23 @@ def test_two_plans_are_compared(shardctl: Shardctl) -> None:
     for name, spec in (("a.json", "train"), ("b.json", "train[5:]")):
         Path(name).write_text(shardctl("plan", spec, "-f", "json").stdout)
     assert shardctl("diff", "a.json", "a.json").exit_code == 0
-    outcome = shardctl("diff", "a.json", "b.json")
-    assert outcome.exit_code == 1
-    assert "0 to 29" in outcome.stdout
-    assert "5 to 29" in outcome.stdout
-    for output_format in ("json", "yaml", "github"):
-        found = shardctl("diff", "a.json", "b.json", "-f", output_format)
-        assert found.exit_code == 1
-        assert found.stdout
+    for form, words in (("table", "0 to 29"), ("json", "plan"), ("yaml", "plan"), ("github", "::")):
+        found = shardctl("diff", "a.json", "b.json", "-f", form)
+        assert (found.exit_code, words in found.stdout) == (1, True)
 
 
 def test_update_writes_todays_order_says_so_and_exits_with_0(shardctl: Shardctl) -> None:
     os.chmod("order.yaml", 0o640)
+    before = Path("order.yaml").stat(), Path("order.yaml").read_bytes()
+    same = shardctl("diff", "order.yaml", "--update")
+    assert (same.exit_code, same.stderr) == (0, "")
+    assert (Path("order.yaml").stat(), Path("order.yaml").read_bytes()) == before
     outcome = shardctl("diff", "order.yaml", "--block", 3, "--update")
-    assert outcome.exit_code == 0
-    assert outcome.stderr == "order.yaml now holds the current order\n"
+    assert (outcome.exit_code, outcome.stderr) == (0, "order.yaml now holds the current order\n")
     assert "block: 2 became 3" in outcome.stdout
     assert stat.S_IMODE(Path("order.yaml").stat().st_mode) == 0o640
     assert shardctl("diff", "order.yaml").exit_code == 0
     assert yaml.safe_load(Path("order.yaml").read_text())["pipeline"]["block"] == 3
-
-
-def test_update_leaves_a_file_alone_that_says_the_same(shardctl: Shardctl) -> None:
-    def written() -> tuple[int, int, int, bytes]:
-        found = Path("order.yaml").stat()
-        return found.st_ino, found.st_mtime_ns, found.st_size, Path("order.yaml").read_bytes()
-
-    before = written()
-    outcome = shardctl("diff", "order.yaml", "--update")
-    assert (outcome.exit_code, outcome.stderr) == (0, "")
-    assert written() == before
-
-
-def test_update_of_a_json_file_stays_json(shardctl: Shardctl) -> None:
     shardctl("snapshot", "--block", 2, "-f", "json", "-o", "order.json")
     assert shardctl("diff", "order.json", "--block", 3, "--update").exit_code == 0
     assert json.loads(Path("order.json").read_text())["pipeline"]["block"] == 3
@@ -173,8 +138,7 @@ def test_update_does_not_touch_a_file_that_was_edited(shardctl: Shardctl) -> Non
     edited = Path("order.yaml").read_text().replace("block: 2", "block: 7")
     Path("order.yaml").write_text(edited)
     outcome = shardctl("diff", "order.yaml", "--update")
-    assert outcome.exit_code == 2
-    assert "edited" in outcome.stderr
+    assert (outcome.exit_code, "edited" in outcome.stderr) == (2, True)
     assert Path("order.yaml").read_text() == edited
 
 
@@ -383,3 +347,67 @@ def test_plans_of_folders_in_the_other_order_do_not_read_the_same(
         assert ran.exit_code == 1
         assert "are read in the other order" in " ".join(ran.stdout.split())
         assert shardctl("diff", "ab.json", "ab.json").exit_code == 0
+
+
+# The order of today beside files: datasets are read once, and folders' own settings not at all.
+
+
+def layout(name: str, lengths: list[int]) -> None:
+    text = f"name: {name}\nsplits: {{train: {{shard_lengths: {lengths}}}}}\n"
+    Path(f"{name}.yaml").write_text(text)
+
+
+def test_each_finds_its_dataset_which_is_read_once(
+    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("shardctl.yaml").unlink()
+    layout("one", [3, 4])
+    layout("two", [5, 6])
+    for name, ref in (("a", "one"), ("b", "two"), ("c", "one")):
+        shardctl("snapshot", "-d", f"{ref}.yaml", "-o", f"{name}.yaml")
+    seen: list[str] = []
+
+    def counting(path: Path, **options: Any) -> Any:
+        seen.append(path.name)
+        return read_layout_file(path, **options)
+
+    monkeypatch.setattr("shardctl.metadata.layouts.read_layout_file", counting)
+    assert shardctl("diff", "a.yaml", "b.yaml", "c.yaml").exit_code == 0
+    assert seen == ["one.yaml", "two.yaml"]
+    Path("shardctl.yaml").write_text("\ndataset: one.yaml\nread:\n  block: 2\n")
+    seen.clear()
+    ran = shardctl("diff", "--each", "b.yaml", "a.yaml", "--block", "2")
+    assert (ran.exit_code, seen) == (1, ["one.yaml"])
+    assert "dataset name: two became one (shardctl.yaml:2)" in ran.stdout
+    assert "block: 16 became 2\n" in ran.stdout  # an option has no line
+
+
+@pytest.mark.parametrize(
+    ("beside", "warned"),
+    [
+        ("read: {cycle: 2}\n", True),
+        ("read: {cycle: 16}\n", False),  # as the file has it
+        ("dataset: ../two.yaml\n", True),
+        ("dataset: ../one.yaml\n", False),
+        ("read: {cycle: nonsense}\n", False),
+    ],
+)
+def test_a_shardctl_yaml_beside_the_file_that_is_not_read_is_said(
+    beside: str, warned: bool, shardctl: Shardctl
+) -> None:
+    Path("shardctl.yaml").unlink()
+    layout("one", [3, 4])
+    layout("two", [5, 6])
+    Path("job").mkdir()
+    shardctl("snapshot", "-d", "one.yaml", "-o", "job/a.yaml")
+    assert shardctl("diff", "job/a.yaml").stderr == ""
+    Path("job/shardctl.yaml").write_text(beside)
+    ran = shardctl("diff", "job/a.yaml")
+    assert (ran.exit_code, ran.stderr) == (
+        0,
+        warned
+        * (
+            "warning: job/shardctl.yaml is not read here, since settings come from the folder in "
+            "which a command runs; run it in job to compare with what that file says\n"
+        ),
+    )

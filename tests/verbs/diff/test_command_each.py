@@ -38,16 +38,17 @@ def pinned(shardctl: Shardctl) -> None:
 def test_three_and_more_are_each_beside_today(shardctl: Shardctl) -> None:
     same = shardctl("diff", *NAMES)
     assert (same.exit_code, same.stderr) == (0, "")
-    assert [line.partition(":")[0] for line in same.stdout.splitlines()] == [
-        *(f"{name} and today" for name in NAMES),
-        "3 of 3 files the same",
-    ]
     changed = shardctl("diff", *NAMES, "--block", 3)
     assert (changed.exit_code, changed.stderr) == (1, "")
-    assert "a.order.yaml and today first differ at position 2 of 120\n" in changed.stdout
-    assert "b.order.yaml and today: the same" in changed.stdout
-    assert "c.order.json and today first differ" in changed.stdout
-    assert "\n1 of 3 files the same, 2 changed\n" in changed.stdout
+    assert [line for line in changed.stdout.splitlines() if "today" in line or "files" in line] == [
+        "a.order.yaml and today first differ at position 2 of 120",
+        "b.order.yaml and today: the same, the order of 9 examples",
+        "c.order.json and today first differ at position 2 of 115",
+        "1 of 3 files the same, 2 changed",
+    ]
+    ran = shardctl("diff", *NAMES, "--block", 3, "-o", "out.json")
+    assert (ran.exit_code, ran.stdout) == (1, "")
+    assert len(json.loads(Path("out.json").read_text())["comparisons"]) == 3
 
 
 def test_each_checks_however_many(shardctl: Shardctl) -> None:
@@ -107,15 +108,17 @@ def test_one_that_cannot_be_checked_stops_no_other_and_wins(shardctl: Shardctl) 
 
 
 def test_what_is_wrong_with_all_is_said_once(shardctl: Shardctl) -> None:
+    Path("shardctl.yaml").write_text("read:\n  cycle: 0\n")
     for options, words in (
+        ([], "shardctl.yaml:2: cycle=0: "),
         (["--cycle", "auto"], "error: --cycle auto needs --cpus N"),
         (["-d", "nodataset"], "error: no dataset 'nodataset'"),
         (["--spec", "nosplit"], "error: no split 'nosplit' in toy:1.0.0"),
     ):
         ran = shardctl("diff", *NAMES, *options)
-        assert (ran.exit_code, ran.stdout) == (2, "")
-        assert ran.stderr.count("\n") == 1
-        assert ran.stderr.startswith(words)
+        assert (ran.exit_code, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
+        assert words in ran.stderr
+        Path("shardctl.yaml").unlink(missing_ok=True)
 
 
 def test_a_reason_without_a_name_gets_that_of_the_file(shardctl: Shardctl) -> None:
@@ -126,13 +129,6 @@ def test_a_reason_without_a_name_gets_that_of_the_file(shardctl: Shardctl) -> No
     assert ran.exit_code == 2
     assert ran.stderr.startswith("error: b.order.yaml: no split 'test' in toy:1.0.0")
     assert "o.order.yaml and today: the same" in ran.stdout
-
-
-def test_an_error_about_shardctl_yaml_has_its_line(shardctl: Shardctl) -> None:
-    Path("shardctl.yaml").write_text("read:\n  cycle: 0\n")
-    ran = shardctl("diff", *NAMES)
-    assert (ran.exit_code, ran.stderr.count("\n")) == (2, 1)
-    assert "shardctl.yaml:2: cycle=0: " in ran.stderr
 
 
 def test_update_accepts_each_that_differs(shardctl: Shardctl) -> None:
@@ -166,12 +162,6 @@ def test_a_file_that_cannot_be_written_stops_no_other(
         "error: a.order.yaml: cannot write 'it': no space left on device"
     )
     assert json.loads(Path("c.order.json").read_text())["pipeline"]["block"] == 3
-
-
-def test_an_answer_goes_to_a_file_whole(shardctl: Shardctl) -> None:
-    ran = shardctl("diff", *NAMES, "--block", 3, "-o", "out.json")
-    assert (ran.exit_code, ran.stdout) == (1, "")
-    assert len(json.loads(Path("out.json").read_text())["comparisons"]) == 3
 
 
 def test_github_is_told_the_line_that_changed_and_the_command_that_accepts_it(

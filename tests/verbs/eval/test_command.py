@@ -18,23 +18,6 @@ def odd(tmp_path: Path) -> Path:
     return path
 
 
-def test_mnist_on_one_device(shardctl: Shardctl) -> None:
-    ran = shardctl("eval", "--batch", 512, "-d", "mnist", "-f", "json")
-    assert (ran.exit_code, ran.stderr) == (0, "")
-    document = json.loads(ran.stdout)
-    assert document["hosts"] == [
-        {
-            "index": 0,
-            "num_examples": 10_000,
-            "num_batches": 20,
-            "remainder": 272,
-            "padding": 240,
-            "padding_batches": 0,
-        }
-    ]
-    assert document["spec"] == "test"
-
-
 @pytest.mark.parametrize(
     ("options", "exit_code", "said"),
     [
@@ -50,12 +33,6 @@ def test_check_exits_with_1_where_it_hangs_or_loses_examples(
     ran = shardctl("eval", "--hosts", 8, "--devices", 8, "-d", odd, *options, "--check")
     assert (ran.exit_code, ran.stderr) == (exit_code, said)
     assert "test in odd: 4,097 examples" in ran.stdout
-
-
-def test_without_check_a_hang_is_not_a_failure(shardctl: Shardctl, odd: Path) -> None:
-    ran = shardctl("eval", "--hosts", 8, "--devices", 8, "--batch", 64, "-d", odd)
-    assert (ran.exit_code, ran.stderr) == (0, "")
-    assert "hangs at step 1" in ran.stdout
 
 
 def test_a_project_says_how_hosts_share_but_not_the_batch(shardctl: Shardctl, odd: Path) -> None:
@@ -108,10 +85,3 @@ def test_the_steps_are_drawn_where_they_are_asked_for(shardctl: Shardctl, odd: P
     drawn = shardctl("eval", *options, "--picture").stdout
     assert "   0  ████ ▒▒▒▒   2 waits\n" in drawn
     assert "           ^ hangs at step 1\n" in drawn
-
-
-def test_an_svg_shows_the_step_that_hangs(shardctl: Shardctl, odd: Path, tmp_path: Path) -> None:
-    ran = shardctl("eval", "--hosts", 8, "--batch", 64, "-d", odd, "-o", tmp_path / "steps.svg")
-    assert (ran.exit_code, ran.stdout) == (0, "")
-    # 4097 = 513 + 7 * 512: host 0 makes a ninth step.
-    assert "hangs at step 8" in (tmp_path / "steps.svg").read_text(encoding="utf-8")

@@ -9,8 +9,8 @@ import pytest
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.loaders.loader import LOADERS
 from shardctl.order.plan_order import plan_order
-from shardctl.verbs.eval.advice import advice
 from shardctl.verbs.eval.answer import Remainder, evaluate
+from shardctl.verbs.eval.view import advice
 from shardctl.verbs.hosts import sharing
 
 TOY = Dataset(name="toy", splits=(Split(name="test", shard_lengths=(3, 4, 0, 6)),))
@@ -59,11 +59,6 @@ def test_the_figures_are_those_of_the_orders(
     assert hang is None or hang.step == min(steps)
 
 
-def test_the_padding_of_a_distributed_sampler_is_counted_twice() -> None:
-    found = evaluate(TOY, "test", {"loader": "torch"}, batch=2, hosts=3)
-    assert (found.num_repeated, found.num_left_out, found.hang("ragged")) == (2, 0, None)
-
-
 @pytest.mark.parametrize("loader", ["torch", "accelerate"])
 def test_padding_that_goes_with_the_remainder_is_not_counted_twice(loader: str) -> None:
     """Of 13 examples 3 hosts of torch 2.13.0 and accelerate 1.15.0 read 0 to 11, in 6 batches."""
@@ -79,11 +74,6 @@ def test_the_shapes_of_batches_are_counted_by_what_becomes_of_the_last() -> None
     few = Dataset(name="few", splits=(Split(name="test", shard_lengths=(2,)),))
     nothing = evaluate(few, "test", {"loader": "grain"}, batch=2, hosts=3)
     assert [nothing.distinct_shapes(way) for way in ("ragged", "drop", "pad")] == [0, 0, 0]
-
-
-def test_what_grain_leaves_out_is_lost() -> None:
-    found = evaluate(TOY, "test", {"loader": "grain"}, batch=2, hosts=3)
-    assert found.num_lost == 1
 
 
 LOST = "1 of 13 examples is lost (7.692%)"
@@ -141,26 +131,12 @@ def test_advice_says_what_a_loader_loses_and_repeats_and_what_cures_it(
     assert advice(evaluate(TOY, "test", settings, batch=2, hosts=3, remainder=remainder)) == said
 
 
-def test_streams_of_unequal_length_hang() -> None:
-    found = evaluate(TOY, "test", {"loader": "hf"}, batch=2, hosts=3)
-    hang = found.hang("ragged")
-    assert hang is not None
-    assert (hang.step, hang.first_waiting, hang.finished) == (2, 0, 2)
-
-
 def test_whose_sharing_of_a_stream_is_meant_is_said() -> None:
     proven = LOADERS["hf"].proven[-1]  # else it is assumed where none is installed
     streamed = {"loader": "hf", "streaming": True, "loader_version": proven}
     (said,) = evaluate(TOY, "test", streamed, batch=2, hosts=3).warnings
     assert said.startswith("assumed: hosts share the stream by split_dataset_by_node; a Trainer or")
     assert evaluate(TOY, "test", streamed, batch=2, hosts=1).warnings == ()
-
-
-def test_all_is_well_where_it_is() -> None:
-    found = evaluate("mnist", "test", {"loader": "torch"}, batch=8, hosts=2)
-    assert advice(found) == (
-        "every example is seen once, and every host makes the same number of steps",
-    )
 
 
 @pytest.mark.parametrize("hosts", [1, 2, 3])

@@ -1,134 +1,169 @@
-"""An evaluation as tables, documents and rows."""
+"""An evaluation as tables, advice, documents, rows and steps: whole texts; what a check finds."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
+from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from shardctl.dataset.dataset import Dataset, Split
-from shardctl.draw.tables import PLAIN, Screen
-from shardctl.files.documents import to_csv, to_json, to_yaml
-from shardctl.verbs.eval import view as rendering
+from shardctl.draw.tables import Screen, display_width
+from shardctl.files.documents import to_csv, to_json
 from shardctl.verbs.eval.answer import Evaluation, evaluate
+from shardctl.verbs.eval.view import advice, eval_document, eval_rows, eval_table, problems
+from tests.golden import assert_golden
+from tests.verbs.eval.eval_cases import toy
+
+GOLDEN = Path(__file__).parent / "golden"
+FILES: dict[str, Any] = {"settings": {"host_by": "files"}}
+EACH_ITS_OWN = tuple(range(1, 41))  # host h of 40 reads h + 1 examples
+# The evaluation on Flax's page that hangs, of 4,097 examples, and variants of it, among others.
+CASES: dict[str, tuple[tuple[int, ...], dict[str, Any], Screen]] = {
+    "hangs": ((4097,), {"batch": 64, "hosts": 8, "devices": 8}, Screen(color=True)),
+    "dropped": (
+        (4097,),
+        {"batch": 64, "hosts": 8, "devices": 8, "remainder": "drop"},
+        Screen(width=80),
+    ),
+    "padded": (
+        (4097,),
+        {"batch": 64, "hosts": 8, "devices": 8, "remainder": "pad"},
+        Screen(width=60),
+    ),
+    "three-sizes": ((4097,), {"batch": 128, "hosts": 3}, Screen(width=80)),
+    "sound": ((64,), {"batch": 4, "devices": 2, "hosts": 2}, Screen(color=True)),
+    "one-lost": ((7,), {"batch": 2, "hosts": 2, "remainder": "drop"}, Screen(width=40)),
+    "nothing": ((0,), {"batch": 2, "hosts": 2}, Screen(width=80)),
+    "many": ((4097,), {"batch": 64, "hosts": 500}, Screen(width=80, abridged=True)),
+    "most-are-idle": (EACH_ITS_OWN, {"batch": 1, "hosts": 5000}, Screen(width=60, abridged=True)),
+    "turns": ((5, 9) * 8, {"batch": 4, "hosts": 16, **FILES}, Screen(width=80, abridged=True)),
+    "all-differ": (EACH_ITS_OWN, {"batch": 1, "hosts": 40, **FILES}, Screen(abridged=True)),
+    "all-differ-dropped": (
+        EACH_ITS_OWN,
+        {"batch": 3, "hosts": 40, "remainder": "drop", **FILES},
+        Screen(width=80, abridged=True),
+    ),
+    "all-differ-padded": (
+        EACH_ITS_OWN,
+        {"batch": 3, "hosts": 40, "remainder": "pad", **FILES},
+        Screen(width=50, abridged=True),
+    ),
+    "folded": ((100_001,), {"batch": 16, "hosts": 2}, Screen(width=60)),
+    "narrow": ((100_001,), {"batch": 8, "hosts": 4}, Screen(width=30)),
+}
 
 
-def odd(**options: Any) -> Evaluation:
-    """Return the evaluation on Flax's page that hangs, or a variant of it."""
-    dataset = Dataset(name="odd", splits=(Split(name="test", shard_lengths=(4097,)),))
-    return evaluate(dataset, **{"batch": 64, "hosts": 8, "devices": 8, **options})
+def found(name: str) -> tuple[Evaluation, Screen]:
+    lengths, how, screen = CASES[name]
+    return evaluate(toy(*lengths), "test", **how), screen
 
 
-def text(evaluation: Evaluation, screen: Screen = PLAIN) -> str:
-    return "".join(rendering.eval_table(evaluation, screen))
+@pytest.mark.parametrize("name", CASES)
+def test_tables_and_steps_are_these(name: str) -> None:
+    evaluation, screen = found(name)
+    table = "".join(eval_table(evaluation, screen))
+    pictured = Screen(width=screen.width, color=screen.color, pictures=True, abridged=True)
+    text = f"{table}\n{''.join(eval_table(evaluation, pictured))}"
+    assert_golden(GOLDEN / f"{name}.txt", text)
+    if screen.width and screen.width >= 60:
+        assert max(map(display_width, text.splitlines())) <= screen.width
 
 
-def test_hosts_come_first_then_what_becomes_of_remainders_then_advice() -> None:
-    lines = text(odd(hosts=3, batch=128, devices=1)).splitlines()
-    assert lines[:5] == [
-        "test in odd: 4,097 examples, 3 hosts of 1 device, batches of 128 a device, 128 a host",
-        "host  examples  batches  remainder  padding  padding batches",
-        "   0     1,366       11         86       42                0",
-        "   1     1,366       11         86       42                0",
-        "   2     1,365       11         85       43                0",
-    ]
-    assert [line.split() for line in lines[6:12]] == [
-        ["remainders", "are", "left", "ragged*", "dropped", "padded"],
-        ["steps/host", "11", "10", "11"],
-        ["hangs", "no", "no", "no"],
-        ["examples", "lost", "0", "257", "0"],
-        ["padding", "0", "0", "127"],
-        ["XLA", "shapes", "3", "1", "1"],
-    ]
-    assert lines[12] == "* as set up here"
-    assert all(line.startswith("- ") for line in lines[13:])
+@pytest.mark.parametrize("name", ["hangs", "dropped", "padded", "three-sizes", "nothing"])
+def test_documents_and_rows_are_these(name: str) -> None:
+    evaluation, _ = found(name)
+    text = "".join([*to_json(eval_document(evaluation)), *to_csv(eval_rows(evaluation))])
+    assert_golden(GOLDEN / f"{name}.json.txt", text)
 
 
-def test_the_way_that_is_set_up_is_marked() -> None:
-    assert "padded*" in text(odd(remainder="pad"))
-    assert "dropped*" in text(odd(remainder="drop"))
-
-
-def test_a_hang_shows_its_step() -> None:
-    row = next(line for line in text(odd()).splitlines() if line.startswith("hangs"))
-    assert row.split() == ["hangs", "at", "step", "1", "no", "no"]
-
-
-@pytest.mark.parametrize("width", [60, 80])
-@pytest.mark.parametrize("options", [{}, {"hosts": 500}, {"hosts": 4097}])
-def test_tables_fit_a_screen(width: int, options: dict[str, Any]) -> None:
-    assert (
-        max(map(len, text(odd(**options), Screen(width=width, abridged=True)).splitlines()))
-        <= width
+def test_an_evaluation_is_equal_to_one_of_the_same_figures() -> None:
+    one, same, other = (evaluate("mnist", batch=512, hosts=hosts) for hosts in (6, 6, 7))
+    assert one == same
+    assert one != other
+    assert repr(evaluate("mnist", "test[:10]", batch=2, hosts=4)) == (
+        "<Evaluation mnist:3.0.1 test[:10]: 4 hosts, batches of 1 x 2, 0 of 10 examples lost, "
+        "hangs at step 1>"
     )
 
 
-def test_a_terminal_shows_some_hosts_and_all_shows_every_one() -> None:
-    short = text(odd(hosts=500), Screen(width=80, abridged=True))
-    assert "\n… 492 more rows; --all shows them\n" in short
-    assert sum(line.split()[:1] == ["250"] for line in _all(odd(hosts=500))) == 1
+# MNIST's 10,000 on 6 hosts are 3 batches of 512 and 131 or 130 more.
+@pytest.mark.parametrize(
+    ("lengths", "how", "said"),
+    [
+        (
+            (10_000,),
+            {"batch": 512, "hosts": 6},
+            "at step 3 hosts hold batches of different sizes, so they run different XLA programs; "
+            "--pad gives all one",
+        ),
+        (
+            (10_000,),
+            {"batch": 512, "hosts": 6},
+            "3 shapes are compiled; --pad compiles 1 and fills the last batches with "
+            "2,288 examples of padding",
+        ),
+        (
+            (6,),
+            {"batch": 1, "hosts": 4},
+            "hangs at step 1, counted from 0: 2 hosts, host 0 the first, wait there for 2 hosts "
+            "that are done after 1 step",
+        ),
+        ((10,), {"batch": 3, "hosts": 2, "remainder": "drop"}, "4 of 10 examples are lost (40.00"),
+        # 5 and 4 examples: 3 and 2 steps of two, 12 places when both make 3; 5, 4 and 4: 18.
+        (
+            (9,),
+            {"batch": 2, "hosts": 2},
+            "cure: --pad with 1 batch of padding alone (3 steps a host, 25.0% of the places empty)",
+        ),
+        (
+            (13,),
+            {"batch": 2, "hosts": 3},
+            "cure: --pad with 2 batches of padding alone (3 steps a host, 27.8% of the places emp",
+        ),
+        ((13,), {"batch": 4, "devices": 2}, "a last batch of 5 does not divide among 2 devices"),
+        # Hosts of whole files have 8 + 7 and 8 + 5; the smallest is named.
+        (
+            (15, 13),
+            {"batch": 4, "devices": 2, "hosts": 2, **FILES},
+            "a last batch of 5 does not divide among 2 devices",
+        ),
+        (
+            (4097,),
+            {"batch": 64, "hosts": 2, "settings": {"host_by": "examples", "reverse": True}},
+            "shardctl.tfds.evaluation(builder, 'test', {'host_by': 'examples', 'reverse': True}, "
+            "batch=64, hosts=2, host=I) makes the padded batches and their masks",
+        ),
+    ],
+)
+def test_advice_is_a_sentence_on_each_thing_that_goes_wrong(
+    lengths: tuple[int, ...], how: dict[str, Any], said: str
+) -> None:
+    given = advice(evaluate(toy(*lengths), "test", **how))
+    assert any(line.startswith(said) for line in given)
 
 
-def _all(evaluation: Evaluation) -> list[str]:
-    return text(evaluation).splitlines()
-
-
-def test_the_document_has_the_fields_that_programs_rely_on() -> None:
-    document = rendering.eval_document(odd())
-    assert list(document)[:3] == ["format_version", "kind", "dataset"]
-    assert document["kind"] == "eval"
-    assert document["hosts"][:2] == [
-        {
-            "index": 0,
-            "num_examples": 513,
-            "num_batches": 2,
-            "remainder": 1,
-            "padding": 511,
-            "padding_batches": 0,
-        },
-        {
-            "index": 1,
-            "num_examples": 512,
-            "num_batches": 1,
-            "remainder": 0,
-            "padding": 0,
-            "padding_batches": 1,
-        },
-    ]
-    assert document["distinct_shapes"] == {"ragged": 2, "drop": 1, "pad": 1}
-    assert document["dropped_examples"] == {"by_device_batch": 1, "by_host_batch": 1}
-    assert document["hangs"] is True
-    assert document["hang"] == {"step": 1, "waiting": 1, "first_waiting": 0, "finished": 7}
-    assert isinstance(document["advice"], list)
-    assert document["cures"][0]["change"] == "batch"
-    assert rendering.eval_document(odd(remainder="pad"))["hangs"] is False
-
-
-def test_json_yaml_and_csv_say_the_same() -> None:
-    evaluation = odd(hosts=5)
-    document = rendering.eval_document(evaluation)
-    assert json.loads("".join(to_json(document))) == document
-    assert yaml.safe_load("".join(to_yaml(document))) == document
-    written = "".join(to_csv(rendering.eval_rows(evaluation)))
-    rows = [
-        {key: int(value) for key, value in row.items()}
-        for row in csv.DictReader(io.StringIO(written))
-    ]
-    assert rows == document["hosts"]
-
-
-def test_what_hangs_and_what_is_lost_is_marked_where_colour_is_shown() -> None:
-    shown = text(odd(), Screen(color=True)).splitlines()
-    (hangs,) = (line for line in shown if line.startswith("hangs"))
-    assert hangs.count("\x1b[1;91mat step 1\x1b[0m") == 1
-    (lost,) = (line for line in shown if line.startswith("examples lost"))
-    assert lost.count("\x1b[1;95m") == 1  # only dropping loses any
-    advice = [line for line in shown if "- " in line]
-    assert advice[0].startswith("\x1b[1;91m- hangs at step 1")
-    assert not any("\x1b" in line for line in advice[1:])
-    sound = text(odd(hosts=1, batch=1, devices=1), Screen(color=True))
-    assert "\x1b[1;9" not in sound
+@pytest.mark.parametrize(
+    ("num_examples", "how", "said"),
+    [
+        (64, {"batch": 4, "hosts": 2}, ()),
+        (10, {"batch": 3, "hosts": 2, "remainder": "pad"}, ()),
+        (10, {"batch": 3, "hosts": 2}, ()),
+        (3, {"batch": 1, "hosts": 2}, ("a collective hangs at step 1: host 0 waits in it",)),
+        (
+            6,
+            {"batch": 1, "hosts": 4},
+            ("a collective hangs at step 1: 2 hosts, host 0 the first, wait in it",),
+        ),
+        (10, {"batch": 3, "hosts": 2, "remainder": "drop"}, ("4 examples are lost",)),
+        (
+            7,
+            {"batch": 2, "hosts": 2, "remainder": "drop"},
+            ("a collective hangs at step 1: host 0 waits in it", "1 example is lost"),
+        ),
+        (0, {"batch": 2, "hosts": 2}, ()),
+    ],
+)
+def test_problems_are_a_hang_and_examples_that_are_lost(
+    num_examples: int, how: dict[str, Any], said: tuple[str, ...]
+) -> None:
+    assert tuple(problems(evaluate(toy(num_examples), **how))) == said

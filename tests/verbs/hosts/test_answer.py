@@ -1,28 +1,21 @@
-"""Hosts compared: figures by brute force, permutations by tf.data, verdicts as named cases."""
+"""Hosts compared: which way serves best and why, what to change, what fails a check."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.subsplit import SplitRange
-from shardctl.verbs.hosts.advice import reason
-from shardctl.verbs.hosts.answer import hosts
-from tests.spec.hosts.host_cases import HostCase
-from tests.verbs.hosts.comparisons import IMAGENET, compared, toy
-
-
-def test_64_hosts_with_ds_shard_read_the_data_64_times() -> None:
-    comparison = compared(IMAGENET, 64)
-    amplification = [strategy.read_amplification for strategy in comparison.strategies]
-    assert amplification[1:] == [1.0, 64.0]
-    assert 1.0 < (amplification[0] or 0) < 1.03
-    assert [strategy.shared_files for strategy in comparison.strategies][1:] == [0, 1024]
-    assert [strategy.num_files.max for strategy in comparison.strategies][1:] == [16, 1024]
+from shardctl.spec.host import HostBy
+from shardctl.verbs.hosts.answer import advice, hosts, problems, reason
+from tests.cases import check_cases
+from tests.spec.host_cases import HostCase, host_cases
+from tests.verbs.hosts.comparisons import IMAGENET, batches_by_hand, compared, of_case, toy
 
 
 @pytest.mark.parametrize(
@@ -42,10 +35,8 @@ def test_64_hosts_with_ds_shard_read_the_data_64_times() -> None:
 def test_the_strategy_that_serves_best(
     dataset: Dataset, num_hosts: int, settings: dict[str, Any], expected: str | None
 ) -> None:
-    comparison = compared(dataset, num_hosts, **settings)
-    best = comparison.recommended
+    best = compared(dataset, num_hosts, **settings).recommended
     assert (None if best is None else best.name) == expected
-    assert reason(comparison)
 
 
 @pytest.mark.parametrize(
@@ -69,25 +60,9 @@ def test_a_sweep_has_the_figures_of_each_number_of_hosts() -> None:
         assert comparison.num_hosts == count
         assert reason(comparison) == reason(single)
         for ours, theirs in zip(comparison.strategies, single.strategies, strict=True):
-            assert (ours.num_examples, ours.num_bytes, ours.num_batches) == (
-                theirs.num_examples,
-                theirs.num_bytes,
-                theirs.num_batches,
-            )
-
-
-def test_hosts_of_tfds_repeat_and_leave_out_nothing() -> None:
-    (found,) = hosts(toy(5, 4), "train", {"batch": 2, "drop_remainder": True}, hosts=2).comparisons
-    assert (found.num_repeated, found.num_left_out) == (0, 0)  # what batches drop is counted there
-
-
-def test_shares_of_a_subsplit_are_those_of_its_range() -> None:
-    dataset = toy(4, 4, 4)
-    case = HostCase(dataset=dataset, slices=((0, 2, 9),), num_hosts=2, strategy="files")
-    found = compared(dataset, 2, "train[2:9]").strategy("files")
-    assert found.columns is not None
-    assert found.columns.num_examples.tolist() == [sum(map(len, host)) for host in case.reads()]
-    assert case.ranges == [SplitRange(split=dataset.splits[0], start=2, stop=9)]
+            assert (ours.columns, ours.batches) == (None, None)
+            assert (ours.num_examples, ours.num_bytes) == (theirs.num_examples, theirs.num_bytes)
+            assert ours.num_batches == theirs.num_batches
 
 
 @pytest.mark.parametrize("count", [0, -1, 1_000_001])
@@ -96,15 +71,18 @@ def test_numbers_of_hosts_out_of_range_are_refused(count: int) -> None:
         hosts(IMAGENET, "train", hosts=count)
 
 
+def test_epochs_of_more_examples_than_63_bits_count_are_refused() -> None:
+    with pytest.raises(UsageError, match="--epochs 4611686018427387904 of 8 examples is too many"):
+        hosts(toy(4, 4), "train", ReadSettings(epochs=1 << 62), hosts=2)
+
+
 def test_data_sources_are_said_to_differ() -> None:
     dataset = Dataset(name="d", splits=IMAGENET.splits, file_format="array_record")
     assert "as_data_source" in hosts(dataset, "train", hosts=2).warnings[0]
 
 
 def test_a_repr_names_the_best_strategy_for_each_of_a_few_numbers_of_hosts() -> None:
-    # In equal numbers all have examples, and two have a file each.
-    said = repr(hosts(toy(4, 4), "train", hosts=range(1, 7)))
-    assert said == (
+    assert repr(hosts(toy(4, 4), "train", hosts=range(1, 7))) == (
         "<HostsPlan toy train: 1 host (best: even), 2 hosts (best: even), 3 hosts (best: even), "
         "4 hosts (best: even) and 2 more>"
     )
@@ -112,6 +90,124 @@ def test_a_repr_names_the_best_strategy_for_each_of_a_few_numbers_of_hosts() -> 
     assert repr(none) == "<Comparison 2 hosts: TFDS refuses all>"
 
 
-def test_epochs_of_more_examples_than_63_bits_count_are_refused() -> None:
-    with pytest.raises(UsageError, match="--epochs 4611686018427387904 of 8 examples is too many"):
-        hosts(toy(4, 4), "train", ReadSettings(epochs=1 << 62), hosts=2)
+def check_problems(case: HostCase, batch: int | None, bound: float) -> None:
+    reads = case.reads()
+    shares = [sum(map(len, host)) for host in reads]
+    if case.strategy == "examples":
+        shares = [len(range(i, shares[0], case.num_hosts)) for i in range(case.num_hosts)]
+    total = sum(map(len, case.parts()))
+    taken = sum(instruction[-1][2] + 1 for host in reads for instruction in host)
+    wrong = 0 in shares or (total > 0 and taken / total > bound)
+    if batch is not None:
+        wrong = wrong or len({batches_by_hand(n, 1, batch, False) for n in shares}) > 1
+    assert bool(problems(of_case(case, batch=batch), case.strategy, bound)) == wrong
+
+
+@pytest.mark.long
+def test_check_finds_idle_hosts_unequal_batches_and_amplification() -> None:
+    cases = st.tuples(
+        host_cases(), st.none() | st.integers(1, 20), st.sampled_from([1.0, 1.1, 2.0, 100.0])
+    )
+    check_cases(cases, lambda case: check_problems(*case), 120)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "num_hosts", "settings", "expected"),
+    [
+        ("even", 64, {"batch": 256}, []),
+        ("files", 60, {"batch": 256}, ["84 to 88 batches"]),
+        ("examples", 64, {}, ["read amplification 64 is over 1.1"]),
+        ("files", 1025, {}, ["TFDS refuses", "1 idle"]),
+        ("even", 700, {}, ["read amplification"]),
+    ],
+)
+def test_problems_are_named(
+    strategy: HostBy, num_hosts: int, settings: dict[str, Any], expected: Sequence[str]
+) -> None:
+    found = problems(compared(IMAGENET, num_hosts, **settings), strategy)
+    assert len(found) == len(expected)
+    for line, part in zip(found, expected, strict=True):
+        assert line.startswith(f"{num_hosts:,} hosts, {strategy}: {part}")
+
+
+@pytest.mark.parametrize(
+    ("lengths", "num_hosts", "settings", "said"),
+    [
+        ((10,), 1, {}, []),
+        ((), 4, {}, []),
+        ((10, 10), 2, {}, ["2 files divide among 2 hosts, 1 each"]),
+        ((1,) * 2004, 2, {}, ["2,004 files divide among 2 hosts, 1,002 each"]),
+        ((10,), 4, {}, ["1 file does not divide among 4 hosts; 4 would"]),
+        ((1,) * 7, 3, {}, ["7 files do not divide among 3 hosts; 6 or 9 would"]),
+        (
+            (513, 512),
+            2,
+            {"batch": 512},
+            [
+                "2 files divide",
+                "even: hosts make 1 to 2 batches, so a collective hangs at step 1; "
+                "take(1) or --drop-remainder gives every host 1",
+            ],
+        ),
+        # 4 or 5 batches, also where partial ones are dropped.
+        ((9, 8), 2, {"batch": 2}, ["2 files", "even: hosts make 4 to 5 batches, so a collective "]),
+        ((10, 10), 2, {"shuffle_seed": 1}, ["2 files divide", "hosts with equally many files and"]),
+        ((4, 4), 2, {"shuffle_files": True}, ["2 files", "examples: without --shuffle-seed each"]),
+    ],
+)
+def test_advice_says_whether_files_divide_and_what_hangs(
+    lengths: tuple[int, ...], num_hosts: int, settings: dict[str, Any], said: list[str]
+) -> None:
+    found = list(advice(compared(toy(*lengths), num_hosts, **settings), ReadSettings(**settings)))
+    assert len(found) == len(said)
+    assert all(line.startswith(words) for line, words in zip(found, said, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("lengths", "num_hosts", "settings", "said"),
+    [
+        ((10,), 1, {}, "one host reads the same under each"),
+        ((), 4, {}, "TFDS reads none of them: there are fewer examples than hosts"),
+        ((10, 10), 2, {}, "10 examples a host, 1.00 times read; examples reads 2.00 times"),
+        ((4, 4), 2, {"batch": 4}, "1 batch on every host, 1.00 times read; examples reads 2.00 ti"),
+        (
+            (4, 4, 4),
+            2,
+            {"batch": 4},
+            "2 batches on every host, 1.17 times read; files gives 1 to 2 batches; "
+            "examples reads 2.00 times",
+        ),
+        # All are uneven, and 5 of 13 are as many times the mean. Even shares read 5, 4 and 5 + 3.
+        (
+            (5, 5, 3),
+            3,
+            {"batch": 2},
+            "3 to 5 examples a host, 1.00 times read; even reads 1.31 times; "
+            "examples reads 3.00 times",
+        ),
+        (
+            (3,),
+            4,
+            {},
+            "1 host is idle under it, TFDS refuses the others; even is refused; files is refused",
+        ),
+    ],
+)
+def test_a_reason_is_the_merit_of_one_and_the_faults_of_the_others(
+    lengths: tuple[int, ...], num_hosts: int, settings: dict[str, Any], said: str
+) -> None:
+    assert reason(compared(toy(*lengths), num_hosts, **settings)).startswith(said)
+
+
+def test_ds_shard_after_different_file_orders_reads_examples_twice() -> None:
+    tf = pytest.importorskip("tensorflow")
+    orders = [[0, 1, 2], [1, 0, 2]]  # what two unseeded hosts may shuffle three files to
+    seen: list[int] = []
+    for host, order in enumerate(orders):
+        files = tf.data.Dataset.from_tensor_slices(order)
+        read = files.interleave(
+            lambda f: tf.data.Dataset.range(5).map(lambda i, f=f: i + 5 * tf.cast(f, tf.int64)),
+            cycle_length=1,
+        )
+        seen += [int(x) for x in read.shard(2, host)]
+    assert (len(seen), len(set(seen)) < 15) == (15, True)

@@ -13,8 +13,7 @@ from shardctl.loaders.loader import LOADERS
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import as_settings
 from shardctl.verbs.hosts import sharing
-from shardctl.verbs.hosts.advice import advice, problems
-from shardctl.verbs.hosts.answer import hosts
+from shardctl.verbs.hosts.answer import advice, hosts, problems
 from shardctl.verbs.hosts.sharing import call_of_hosts
 
 TOY = Dataset(
@@ -63,65 +62,44 @@ def test_the_figures_are_those_of_the_orders(
     assert plan.settings.loader_version
 
 
-def test_the_remainder_that_grain_loses_and_the_padding_of_torch() -> None:
-    """359 examples over 2 hosts: Grain 0.2.18 reads 179 each, DistributedSampler 180."""
-    data = Dataset(name="d", splits=(Split(name="train", shard_lengths=(359,)),))
-    grain = hosts(data, "train", {"loader": "grain"}, hosts=2).comparisons[0]
-    torch = hosts(data, "train", {"loader": "torch"}, hosts=2).comparisons[0]
-    assert (grain.strategies[0].num_examples.max, grain.num_left_out) == (179, 1)
-    assert (torch.strategies[0].num_examples.min, torch.num_repeated) == (180, 1)
-    assert advice(grain, as_settings({"loader": "grain"})) == (
-        "1 example is handed out by no host in an epoch",
-    )
-    (said,) = advice(torch, as_settings({"loader": "torch"}))
-    assert said == (
-        "DistributedSampler hands out 1 example again in each epoch, so that every host has as "
-        "many; --drop-shard-remainder leaves out what is over"
-    )
+@pytest.mark.parametrize(
+    ("settings", "num_hosts", "said"),
+    [
+        ({"loader": "grain"}, 2, "1 example is handed out by no host in an epoch"),
+        (
+            {"loader": "torch"},
+            2,
+            "DistributedSampler hands out 1 example again in each epoch, so that every host has as "
+            "many; --drop-shard-remainder leaves out what is over",
+        ),
+        # 13 examples are 7 batches of 2, so each of 3 processes is dealt 3, of 18 examples in all.
+        (
+            {"loader": "accelerate", "batch": 2},
+            3,
+            "Accelerator hands out 5 examples again in each epoch, so that every host has as many",
+        ),
+        # Of 13 examples in batches of 2, `prepare_data_loader` of 1.15.0 gave each of 3 two.
+        (
+            {"loader": "accelerate", "batch": 2, "drop_remainder": True},
+            3,
+            "1 example is handed out by no host in an epoch",
+        ),
+    ],
+)
+def test_padding_and_what_nobody_reads_is_said(
+    settings: dict[str, Any], num_hosts: int, said: str
+) -> None:
+    plan = hosts(TOY, "train", settings, hosts=num_hosts)
+    assert list(advice(plan.comparisons[0], plan.settings)) == [said]
 
 
-def test_accelerate_drops_a_partial_batch_before_its_processes_share() -> None:
-    """Of 13 examples in batches of 2, `prepare_data_loader` of 1.15.0 gave each of 3 two."""
-    settings = {"loader": "accelerate", "batch": 2, "drop_remainder": True}
-    found = hosts(TOY, "train", settings, hosts=3).comparisons[0]
-    (own,) = found.strategies
-    assert own.columns is not None
-    assert own.batches is not None
-    assert (own.columns.num_examples.tolist(), own.batches.tolist()) == ([4, 4, 4], [2, 2, 2])
-    assert (found.num_repeated, found.num_left_out) == (0, 1)
-    assert advice(found, as_settings(settings)) == (
-        "1 example is handed out by no host in an epoch",
-    )
-
-
-def test_accelerate_fills_up_the_last_batches_and_cannot_leave_them_out() -> None:
-    # 13 examples are 7 batches of 2, so each of 3 processes is dealt 3, of 18 examples in all.
-    settings = {"loader": "accelerate", "batch": 2}
-    found = hosts(TOY, "train", settings, hosts=3).comparisons[0]
-    assert advice(found, as_settings(settings)) == (
-        "Accelerator hands out 5 examples again in each epoch, so that every host has as many",
-    )
-
-
-def test_unequal_streams_are_a_problem() -> None:
+def test_streams_are_uneven_or_read_everything() -> None:
     plan = hosts(TOY, "train", {"loader": "hf", "batch": 2}, hosts=3)
     assert problems(plan.comparisons[0], plan.judged) == (
         "3 hosts, split_dataset_by_node: 2 to 3 batches",
     )
-
-
-def test_hosts_that_stream_all_shards_read_everything() -> None:
-    settings = {"loader": "hf", "streaming": True}
-    uneven = hosts(TOY, "train", settings, hosts=3).comparisons[0].strategies[0]
-    assert uneven.read_amplification == 3
-    even = hosts(TOY, "train", settings, hosts=2).comparisons[0].strategies[0]
-    assert even.read_amplification == 1
-
-
-def test_a_sweep_keeps_no_hosts() -> None:
-    plan = hosts(TOY, "train", {"loader": "torch"}, hosts=[2, 4])
-    assert [one.num_repeated for one in plan.comparisons] == [1, 3]
-    assert all(one.strategies[0].columns is None for one in plan.comparisons)
+    streamed = hosts(TOY, "train", {"loader": "hf", "streaming": True}, hosts=[2, 3])
+    assert [one.strategies[0].read_amplification for one in streamed.comparisons] == [1, 3]
 
 
 def test_the_strategy_has_the_name_of_the_call() -> None:

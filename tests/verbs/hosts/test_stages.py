@@ -14,8 +14,9 @@ import shardctl
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.spec.host import HOST_MODES, Host, HostBy
-from shardctl.verbs.hosts.advice import advice
-from tests.spec.hosts.host_cases import Example, HostCase
+from shardctl.verbs.eval.view import advice as advice_of
+from shardctl.verbs.hosts.answer import advice
+from tests.spec.host_cases import Example, HostCase
 
 LENGTHS = {"train": (8, 5, 0, 13, 7), "test": (7, 7, 6)}
 TOY = Dataset(
@@ -100,7 +101,7 @@ def test_a_mixture_that_a_host_has_no_file_of_is_refused_by_files() -> None:
     assert found.strategy("even").refusal is None
     assert found.even_shard_counts == ()
     settings = shardctl.ReadSettings()
-    assert advice(found, settings)[0] == "2 readers, each of which the hosts share by itself"
+    assert next(advice(found, settings)) == "2 readers, each of which the hosts share by itself"
 
 
 def test_readers_of_several_datasets_are_called_by_them() -> None:
@@ -128,17 +129,13 @@ def test_steps_without_batches_or_end_are_none() -> None:
         ("shard(3, 1) | batch(3) | repeat(2)", "picks one host"),
         ("filter(kept=a.npy) | batch(3)", "depends on which they are"),
         ("zip(train, range(9)) | batch(3)", "range' is no reader of TFDS"),
+        ("zip(train, train) | batch(3)", "^--stages read the same more than once, "),
+        ("sample_from_datasets(train, test) | batch(3)", "sample_from_datasets has no seed"),
     ],
 )
 def test_what_hosts_do_not_share_is_refused(stages: str, why: str) -> None:
-    with pytest.raises(UsageError, match=why):
+    with pytest.raises((UsageError, UnpredictableOrderError), match=why):
         shardctl.hosts("mnist", None, {"stages": stages}, hosts=3)
-
-
-def test_a_mixture_without_a_seed_has_no_certain_number_of_steps() -> None:
-    stages = "sample_from_datasets(train, test, stop_on_empty=True) | batch(3)"
-    with pytest.raises(UnpredictableOrderError, match="sample_from_datasets has no seed"):
-        shardctl.hosts(TOY, None, {"stages": stages}, hosts=3)
 
 
 def test_the_reader_of_the_stages_says_what_is_shared() -> None:
@@ -191,18 +188,14 @@ def test_an_evaluation_of_stages_is_that_of_batches_filled_by_hand(
     assert (hang is not None) == (min(steps) != max(steps))
 
 
-def test_an_evaluation_of_a_mixture_counts_each_of_its_readers() -> None:
-    stages = "sample_from_datasets(read(train), read(test), seed=5) | batch(8)"
-    found = shardctl.evaluate(TOY, None, {"stages": stages}, hosts=2)
+def test_an_evaluation_of_stages_says_what_they_repeat_and_leave_out() -> None:
+    mixed = "sample_from_datasets(read(train), read(test), seed=5) | batch(8)"
+    found = shardctl.evaluate(TOY, None, {"stages": mixed}, hosts=2)
     # 17 and 16 of 33 examples, and 10 of 20.
     assert found.num_examples.tolist() == [27, 26]
-    assert found.num_steps("ragged").tolist() == [4, 4]
     assert (found.total, found.num_left_out, found.num_repeated) == (53, 0, 0)
-
-
-def test_an_evaluation_that_stages_begin_again_says_so() -> None:
-    from shardctl.verbs.eval.advice import advice as advice_of
-
+    apart = shardctl.evaluate(TOY, "train", {"stages": "batch(4) | shuffle(9, seed=1)"}, hosts=2)
+    assert apart.differing_step is None  # which batch is a partial one is not known
     found = shardctl.evaluate(TOY, "test", {"stages": "repeat(2) | map | batch(4)"}, hosts=2)
     assert advice_of(found) == (
         "20 examples come again by --stages, and a metric counts them twice; leave out the repeat",
@@ -213,12 +206,6 @@ def test_an_evaluation_that_stages_begin_again_says_so() -> None:
         "4 examples left out by --stages; leave out take and skip, or a mixture that ends with its "
         "first input",
     )
-
-
-def test_ragged_batches_in_the_middle_leave_open_where_sizes_differ() -> None:
-    settings = {"stages": "batch(4) | shuffle(9, seed=1)"}
-    found = shardctl.evaluate(TOY, "train", settings, hosts=2)
-    assert found.differing_step is None
 
 
 @pytest.mark.parametrize(
@@ -246,9 +233,3 @@ def test_counts_do_not_wait_for_seeds_that_move_examples_alone() -> None:
     found = shardctl.evaluate(TOY, "train", {"stages": "shuffle(9) | map | batch(4)"}, hosts=2)
     assert found.num_steps("ragged").tolist() == [5, 4]
     assert np.array_equal(found.num_examples, [17, 16])
-
-
-def test_a_reader_that_is_there_twice_is_refused() -> None:
-    """It reads its part twice, which one count of its examples does not say."""
-    with pytest.raises(UsageError, match=r"^--stages read the same more than once, "):
-        shardctl.hosts("mnist", None, {"stages": "zip(train, train) | batch(3)"}, hosts=2)

@@ -8,12 +8,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.hosts.answer import hosts
-from shardctl.verbs.hosts.sharing import Strategy
 from tests.cases import add_cases, check_cases
-from tests.spec.hosts.host_cases import HostCase, host_cases
-from tests.verbs.hosts.comparisons import batches_by_hand, compared, toy
+from tests.spec.host_cases import HostCase, host_cases
+from tests.verbs.hosts.comparisons import IMAGENET, batches_by_hand, compared, of_case, toy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,23 +20,11 @@ class Batched:
     epochs: int
     drop: bool
 
-    def strategy(self) -> Strategy:
-        settings = ReadSettings(
-            batch=self.batch,
-            epochs=self.epochs,
-            drop_remainder=self.drop,
-            reverse=self.case.reverse,
-        )
-        spec = "+".join(
-            f"{self.case.dataset.splits[split].name}[{start}:{stop}]"
-            for split, start, stop in self.case.slices
-        )
-        plan = hosts(self.case.dataset, spec, settings, hosts=self.case.num_hosts)
-        return plan.comparisons[0].strategy(self.case.strategy)
-
 
 def check_figures(batched: Batched) -> None:
-    case, found = batched.case, batched.strategy()
+    case = batched.case
+    settings = {"batch": batched.batch, "epochs": batched.epochs, "drop_remainder": batched.drop}
+    found = of_case(case, **settings).strategy(case.strategy)
     reads = case.reads()
     shares = [[example for instruction in host for example in instruction] for host in reads]
     if case.strategy == "examples":
@@ -154,3 +139,21 @@ def test_epochs_count_in_batches_alone() -> None:
     assert once.batches is not None
     assert thrice.batches is not None
     assert (once.batches.tolist(), thrice.batches.tolist()) == ([2, 2], [4, 4])
+
+
+def test_64_hosts_with_ds_shard_read_the_data_64_times() -> None:
+    even, files, examples = compared(IMAGENET, 64).strategies
+    assert 1.0 < (even.read_amplification or 0) < 1.03
+    assert (files.read_amplification, files.shared_files, files.num_files.max) == (1.0, 0, 16)
+    assert (examples.read_amplification, examples.shared_files) == (64.0, 1024)
+    assert examples.num_files.max == 1024
+
+
+def test_shares_of_a_subsplit_are_those_of_its_range() -> None:
+    dataset = toy(4, 4, 4)
+    case = HostCase(dataset=dataset, slices=((0, 2, 9),), num_hosts=2, strategy="files")
+    found = compared(dataset, 2, "train[2:9]").strategy("files")
+    assert found.columns is not None
+    assert found.columns.num_examples.tolist() == [sum(map(len, host)) for host in case.reads()]
+    whole = compared(toy(5, 4), 2, batch=2, drop_remainder=True)
+    assert (whole.num_repeated, whole.num_left_out) == (0, 0)  # what batches drop is counted there

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import yaml
 
-from shardctl.verbs.init.answer import DraftSetting, ProjectDraft, project_text
+from shardctl.verbs.init.answer import DraftSetting, ProjectDraft
+from shardctl.verbs.init.view import project_text
 
 
 def text_of(*read: DraftSetting) -> str:

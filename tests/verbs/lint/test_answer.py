@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
 from pathlib import Path
 from typing import Any
@@ -26,36 +24,15 @@ from shardctl.verbs.lint.context import Usage
 from shardctl.verbs.lint.rules import LINT_RULES
 from tests.cases import FUZZ, check_cases
 from tests.strategies import datasets
-from tests.verbs.lint.rules.rule_cases import SEEDED, Case, case, codes_of, dataset
+from tests.verbs.lint.lint_cases import SEEDED, codes, dataset, linted
 
-LOOSE = "map(calls=4, deterministic=False)"
 CODES = [rule.code for rule in LINT_RULES]
-
-
-def test_every_rule_of_the_modules_is_looked_for() -> None:
-    names = (module.name for module in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}."))
-    modules = [importlib.import_module(name) for name in names]
-    assert {code for module in modules for code in codes_of(module)} == set(CODES)
 
 
 def test_a_retired_code_is_ignored_as_before_and_not_selected() -> None:
     assert chosen_rules(ignore=["SC075", "sc017"]) == chosen_rules(ignore=["SC017"])
     with pytest.raises(UsageError, match="no finding has this code"):
         chosen_rules(["SC075"])
-
-
-@pytest.mark.parametrize(
-    "stages",
-    [
-        f"{LOOSE} | shuffle(9, seed=1) | {LOOSE}",
-        f"shuffle(9, seed=1) | with_options(deterministic=False) | {LOOSE}",
-    ],
-)
-def test_what_is_handed_out_as_it_is_ready_is_found_once_a_pipeline(stages: str) -> None:
-    (found,) = lint(dataset(), "train", {"stages": stages}, select=["SC007"]).findings
-    assert found.why.count("stage ") == 2
-    settings = {"stages": stages, "deterministic": False}
-    assert len(lint(dataset(), "train", settings, select=["SC007"]).findings) == 1
 
 
 @pytest.mark.parametrize(
@@ -114,22 +91,37 @@ def test_a_story_is_whole_sentences_and_an_example(rule: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "clean",
+    ("specs", "settings"),
     [
-        case(**SEEDED),
-        case("test"),
-        case("train[:90%]", evaluated=("train[90%:]",), **SEEDED),
-        case(epochs=90, shuffle_seed=1, buffer=2000, buffer_seed=2, batch=64),
-        case(epochs=90, shuffle_seed=1, buffer=2000, buffer_seed=2, host_by="examples",
-             usage={"hosts": 4}, layout={"num_bytes": 1000}),
-        case(usage={"hosts": 8}, batch=100, drop_remainder=True, layout={"ordered": True}),
-        case("train", "test", evaluated=(), cycle=8, **SEEDED),
-        case(layout={"file_format": "array_record"}),
+        (["train"], SEEDED),
+        (["test"], {}),
+        (["train[:90%]"], {"evaluated": ("train[90%:]",), **SEEDED}),
+        (["train"], {"epochs": 90, "batch": 64, **SEEDED}),
+        (
+            ["train"],
+            {
+                "epochs": 90,
+                "host_by": "examples",
+                "usage": {"hosts": 4},
+                "layout": {"num_bytes": 1000},
+                **SEEDED,
+            },
+        ),
+        (
+            ["train"],
+            {
+                "usage": {"hosts": 8},
+                "batch": 100,
+                "drop_remainder": True,
+                "layout": {"ordered": True},
+            },
+        ),
+        (["train", "test"], {"cycle": 8, **SEEDED}),
+        (["train"], {"layout": {"file_format": "array_record"}}),
     ],
-    ids=str,
-)  # fmt: skip
-def test_sound_settings_are_clean(clean: Case) -> None:
-    assert clean.codes() == []
+)
+def test_sound_settings_are_clean(specs: list[str], settings: dict[str, Any]) -> None:
+    assert codes(linted(*specs, **settings)) == []
 
 
 def test_the_default_is_train_and_what_is_evaluated() -> None:

@@ -1,7 +1,8 @@
-"""What rules ask of the specs and settings of a project."""
+"""What rules ask of the specs and settings of a project, and of the chains of its stages."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -11,16 +12,17 @@ from shardctl.dataset.dataset import Split
 from shardctl.errors import UsageError
 from shardctl.spec.host import Host
 from shardctl.spec.subsplit import SplitRange
-from shardctl.verbs.lint.context import LintContext, Usage, num_file_instructions
+from shardctl.stages.text import parse_stages
+from shardctl.verbs.lint.context import LintContext, Usage, chains, counts_of, num_file_instructions
 from tests.cases import check_cases
-from tests.verbs.lint.rules.rule_cases import case
+from tests.verbs.lint.lint_cases import linted
 
 FOUR: dict[str, Any] = {"usage": {"hosts": 4}}
 MIXED: dict[str, Any] = {"layout": {"train": (3, 0, 4, 5)}}
 
 
 def context(*specs: str, **how: Any) -> LintContext:
-    return case(*specs, **how).lint().context
+    return linted(*specs, **how).context
 
 
 def test_specs_without_examples_are_neither_trained_nor_evaluated_on() -> None:
@@ -58,17 +60,6 @@ def test_a_range_is_as_many_files_as_have_an_example_in_it() -> None:
         assert num_file_instructions(tuple(ranges)) == touched
 
     check_cases(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30))), check, 200)
-
-
-@pytest.mark.parametrize(
-    ("how", "num_hosts", "host"),
-    [({}, 1, "0/1"), (FOUR, 4, "0/4"), ({"host": Host(index=2, count=8)}, 8, "2/8")],
-)
-def test_the_host_is_the_one_named_or_else_the_first(
-    how: dict[str, Any], num_hosts: int, host: str
-) -> None:
-    found = context(**how)
-    assert (found.num_hosts, str(found.host)) == (num_hosts, host)
 
 
 @pytest.mark.parametrize("host_by", ["even", "files", "examples"])
@@ -115,53 +106,65 @@ def test_no_more_files_are_open_than_the_host_has(how: dict[str, Any], cycle: in
     assert found.cycle_of_host(found.reads[0]) == cycle
 
 
-@pytest.mark.parametrize(
-    ("how", "several"),
-    [({}, False), ({"epochs": 2}, True), ({"repeat_files": True}, True), ({"pass_index": 1}, True)],
-)
-def test_examples_are_read_again_by_epochs_repeats_and_later_passes(
-    how: dict[str, Any], several: bool
-) -> None:
-    assert context(**how).several_epochs == several
-
-
-@pytest.mark.parametrize(
-    ("how", "races", "reshuffles"),
-    [
-        ({}, False, False),
-        ({"shuffle_seed": 1}, False, True),
-        ({"shuffle_seed": 1, "reshuffle": False}, False, False),
-        ({"shuffle_files": True}, True, True),
-        ({"shuffle_files": True, "deterministic": True}, False, True),
-        ({"shuffle_files": True, "deterministic": False}, False, True),
-    ],
-)
-def test_files_come_as_they_may_where_they_are_shuffled_without_a_seed(
-    how: dict[str, Any], races: bool, reshuffles: bool
-) -> None:
-    found = context(**how)
-    assert (found.races, found.reshuffles_files) == (races, reshuffles)
-
-
-@pytest.mark.parametrize(
-    ("file_format", "said", "reads_data_source"),
-    [
-        ("tfrecord", None, False),
-        ("array_record", None, True),
-        ("parquet", None, False),
-        ("array_record", False, False),
-        ("parquet", True, True),
-    ],
-)
-def test_only_array_record_is_read_by_as_data_source_where_nobody_said(
-    file_format: str, said: bool | None, reads_data_source: bool
-) -> None:
-    found = context(usage={"as_data_source": said}, layout={"file_format": file_format})
-    assert found.reads_data_source == reads_data_source
-
-
 @pytest.mark.parametrize("name", ["hosts", "take", "max_open_files"])
 @pytest.mark.parametrize("value", [0, -3])
 def test_numbers_of_a_usage_are_at_least_1(name: str, value: int) -> None:
     with pytest.raises(UsageError, match=f"{value}: a number, at least 1, is needed"):
         Usage(**{name: value})  # type: ignore[arg-type]
+
+
+# Chains of stages, and the counts of their elements beside lists made by hand.
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("skip(3) | take(5) | batch(2)", [10, 7, 5, 3]),
+        ("batch(4) | batch(2) | unbatch | unbatch", [10, 3, 2, 3, 10]),
+        ("batch(4, drop_remainder=True) | unbatch", [10, 2, 8]),
+        ("batch(4) | skip(1) | unbatch", [10, 3, 2, None]),
+        ("shard(3, 0) | repeat(2)", [10, 4, 8]),
+        ("repeat | take(99) | cache", [10, math.inf, 99, 99]),
+        ("repeat(-1) | skip(4)", [10, math.inf, math.inf]),
+        ("take(0) | repeat", [10, 0, 0]),
+        ("skip(-1)", [10, 0]),
+        ("take(-1)", [10, 10]),
+        ("filter | take(3) | repeat", [10, None, None, math.inf]),
+        ("concatenate(range(4)) | batch(5)", [10, 14, 3]),
+        ("concatenate(range(4) | repeat)", [10, math.inf]),
+        ("concatenate(range(4) | filter)", [10, None]),
+        ("zip(range(4), range(7)) | batch(3)", [4, 2]),
+        ("zip(range(4), range(7) | filter)", [None]),
+        ("sample_from_datasets([range(4), range(7)], seed=1)", [11]),
+        ("sample_from_datasets([range(4), range(7) | repeat], seed=1)", [math.inf]),
+        ("sample_from_datasets([range(4), range(7)], seed=1, stop_on_empty_dataset=True)", [None]),
+        (
+            "sample_from_datasets([range(4) | repeat, range(7) | repeat], seed=1, "
+            "stop_on_empty_dataset=True)",
+            [math.inf],
+        ),
+    ],
+)
+def test_elements_are_counted_stage_by_stage(text: str, counts: list[float | None]) -> None:
+    assert list(counts_of(parse_stages(text), lambda read: 10)) == counts
+
+
+def test_chains_come_from_the_outside_in_with_what_follows_them() -> None:
+    text = "sample_from_datasets([train | cache | concatenate(test), test], seed=1) | batch(2)"
+    found = list(chains(parse_stages(text)))
+    assert [chain.place for chain in found] == [
+        "",
+        "input 0",
+        "input 1",
+        "concatenate, stage 2 of input 0",
+    ]
+    assert [[stage.name for stage in chain.behind] for chain in found] == [
+        [],
+        ["batch"],
+        ["batch"],
+        ["batch"],
+    ]
+    (cache, concatenate) = found[1].stages(lambda read: 10)
+    assert (cache.place, concatenate.place) == ("stage 1 of input 0", "stage 2 of input 0")
+    assert [stage.name for stage in cache.behind] == ["concatenate", "batch"]
+    assert [stage.name for stage in concatenate.before] == ["cache"]

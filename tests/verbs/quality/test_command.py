@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-import yaml
 
 from tests.cli.conftest import Shardctl
 
@@ -27,87 +24,6 @@ def toy(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.long
-def test_imagenet_read_as_it_lies_scores_next_to_nothing(shardctl: Shardctl) -> None:
-    ran = shardctl("quality", "-d", "imagenet2012")
-    assert (ran.exit_code, ran.stderr) == (0, "")
-    lines = ran.stdout.splitlines()
-    assert lines[0] == "train of imagenet2012:5.1.0: cycle 16, block 16"
-    assert lines[1].startswith("verdict: no shuffle (nothing shuffles; ")
-    assert lines[2].startswith("score 0.00")
-    assert lines[3].startswith("a uniform permutation scores 0.999")
-    assert "measured: all 1,281,167 examples of an epoch, batches of 256" in lines
-    assert "from pass 0 to pass 1: the same order" in lines
-    assert max(len(line) for line in lines if "  " in line) <= 80
-
-
-@pytest.mark.long
-def test_a_table_fits_eighty_columns_with_everything_asked(
-    shardctl: Shardctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("NO_COLOR", "1")
-    split = "{num_examples: 128116, num_shards: 1024, num_bytes: 14000000000}"
-    (tmp_path / "large.yaml").write_text(f"name: imagenet2012\nsplits:\n  train: {split}\n")
-    ran = shardctl(
-        *("quality", "-d", tmp_path / "large.yaml", "--shuffle-files", "--buffer", "10000"),
-        *("--sorted-by-shard", "--hosts", "8", "--batch", "1024", "--target", "0.5"),
-    )
-    assert ran.exit_code == 0
-    assert max(map(len, ran.stdout.splitlines())) <= 80
-    assert "class purity" in ran.stdout
-    assert "across 8 hosts" in ran.stdout
-    assert "buffer for a score of 0.5: " in ran.stdout
-    assert ran.stderr.startswith("warning: no seed is given: measured with --shuffle-seed 1 and ")
-
-
-@pytest.mark.long
-def test_the_document_has_what_the_table_has(shardctl: Shardctl, toy: Path) -> None:
-    arguments = ("quality", "-d", toy, "--buffer", "100", "--buffer-seed", "1", "--target", "0.9")
-    ran = shardctl(*arguments, "-f", "json")
-    assert (ran.exit_code, ran.stderr) == (0, "")
-    document = json.loads(ran.stdout)
-    assert list(document)[:5] == ["format_version", "kind", "dataset", "spec", "pipeline"]
-    assert (document["format_version"], document["kind"]) == (1, "quality")
-    assert document["pipeline"]["buffer"] == 100
-    assert document["num_examples"] == 20_000
-    assert document["sampled"] is None
-    assert document["across_hosts"] is None
-    assert [metric["name"] for metric in document["metrics"]] == [
-        "same_shard_neighbours",
-        "neighbour_distance",
-        "batch_coverage",
-        "displacement",
-        "rank_correlation",
-        "shards_in_batch",
-        "buffer_coverage",
-    ]
-    assert len(document["by_position"]) == 10
-    found = document["buffer_for_target"]
-    assert found["num_bytes"] == 100 * found["buffer"]
-    assert yaml.safe_load(shardctl(*arguments, "-f", "yaml").stdout) == document
-    rows = list(csv.DictReader(io.StringIO(shardctl(*arguments, "-f", "csv").stdout)))
-    assert [row["name"] for row in rows] == ["score", *(m["name"] for m in document["metrics"])]
-    assert float(rows[0]["value"]) == document["score"]
-
-
-@pytest.mark.long
-def test_large_datasets_are_sampled_and_say_so(shardctl: Shardctl, tmp_path: Path) -> None:
-    path = tmp_path / "big.yaml"
-    path.write_text("name: big\nsplits:\n  train: {num_examples: 5000000, num_shards: 500}\n")
-    document = json.loads(
-        shardctl("quality", "-d", path, "--shuffle-seed", "1", "-f", "json").stdout
-    )
-    assert document["sampled"]["num_examples"] < 200_000
-    assert document["sampled"]["buffer_by_law"] is False
-    assert all(metric["sampling_error"] is not None for metric in document["metrics"])
-    assert 0 < document["sampling_error"] < 0.01
-    table = shardctl("quality", "-d", path, "--shuffle-seed", "1").stdout
-    assert "measured: 65,792 of 5,000,000 examples of an epoch, in 256 stretches" in table
-    assert ", sampling error 0.0" in table
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -120,6 +36,14 @@ def test_large_datasets_are_sampled_and_say_so(shardctl: Shardctl, tmp_path: Pat
         (["--classes", "0"], "error: --classes '0'"),
         (["--hosts", "2", "--host", "0/2"], "error: --host I/N says how many hosts there are"),
         (["-f", "npy"], "error: no format 'npy' here; choose from table, json, yaml, csv"),
+        (
+            ["--min-score", "best"],
+            "error: --min-score 'best': a score from 0 to 1, or weak, fair",
+        ),
+        (["--min-score", "1.5"], "error: --min-score '1.5': a score from 0 to 1, or weak, fair"),
+        (["--memory", "8 cups"], "error: --memory '8 cups': a number of bytes is needed, as 8GiB"),
+        (["--memory", "0"], "error: --memory '0': a number of bytes is needed, as 8GiB, 500MB or"),
+        (["--example-bytes", "-1"], "error: --example-bytes '-1': a number of bytes is needed"),
     ],
 )
 def test_bad_usage_is_one_line_and_no_output(
@@ -181,22 +105,6 @@ def test_of_three_examples_no_word_is_reached_and_why(shardctl: Shardctl, tmp_pa
     assert "cheapest cure: --buffer 3, the whole epoch, which is uniform" in ran.stderr
     ran = shardctl("quality", "-d", path, "--buffer", 3, "--buffer-seed", 1, "--min-score", "good")
     assert (ran.exit_code, ran.stderr) == (0, "")
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "rule"),
-    [
-        ("--min-score", "best", "a score from 0 to 1, or weak, fair, good or uniform, is needed"),
-        ("--min-score", "1.5", "a score from 0 to 1, or weak, fair, good or uniform, is needed"),
-        ("--memory", "8 cups", "a number of bytes is needed, as 8GiB, 500MB or 4096"),
-        ("--memory", "0", "a number of bytes is needed, as 8GiB, 500MB or 4096"),
-        ("--example-bytes", "-1", "a number of bytes is needed, as 8GiB, 500MB or 4096"),
-    ],
-)
-def test_bad_limits_are_one_line(shardctl: Shardctl, option: str, value: str, rule: str) -> None:
-    ran = shardctl("quality", "-d", "mnist", option, value)
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert ran.stderr == f"error: {option} {value!r}: {rule}\n"
 
 
 def test_memory_buys_a_buffer_that_can_be_pasted(shardctl: Shardctl, toy: Path) -> None:
@@ -291,28 +199,23 @@ def test_a_terminal_draws_where_examples_lie_and_a_pipe_does_not(
 
 
 @pytest.mark.long
-def test_pictures_alone_as_svg(shardctl: Shardctl, toy: Path) -> None:
-    asked = ("quality", "-d", str(toy), "--buffer", "500", "--buffer-seed", "1")
+@pytest.mark.parametrize(
+    ("options", "titles"),
+    [
+        (
+            ["--buffer", "500", "--buffer-seed", "1"],
+            ["Where in storage the examples", "The score over the epoch", "What other settings"],
+        ),
+        (["--loaders"], ["From how many of 40 shards a batch comes"]),
+    ],
+)
+def test_pictures_are_drawn_as_svg_and_where_asked_for(
+    shardctl: Shardctl, toy: Path, options: list[str], titles: list[str]
+) -> None:
+    asked = ("quality", "-d", str(toy), *options)
     ran = shardctl(*asked, "-f", "svg")
     assert (ran.exit_code, ran.stderr) == (0, "")
-    root = ElementTree.fromstring(ran.stdout)
-    said = " ".join(text for text in root.itertext())
-    for title in (
-        "Where in storage the examples of the epoch lie",
-        "The score over the epoch",
-        "What other settings would score",
-    ):
-        assert title in said
-
-
-@pytest.mark.long
-def test_loaders_are_drawn_too(shardctl: Shardctl, toy: Path) -> None:
-    ran = shardctl("quality", "--loaders", "-d", str(toy), "-f", "svg")
-    assert ran.exit_code == 0
-    assert "From how many of 40 shards a batch comes" in ran.stdout
-    ElementTree.fromstring(ran.stdout)
-    assert (
-        "the last bar is that of a uniform"
-        in shardctl("quality", "--loaders", "-d", str(toy), "--picture").stdout
-    )
-    assert "To see" not in shardctl("quality", "--loaders", "-d", str(toy)).stdout
+    said = " ".join(ElementTree.fromstring(ran.stdout).itertext())
+    assert all(title in said for title in titles)
+    assert "To see" in shardctl(*asked, "--picture").stdout
+    assert "To see" not in shardctl(*asked).stdout

@@ -1,7 +1,8 @@
-"""The metrics of an order: against counting one by one, and their order over known orders."""
+"""The metrics of an order and of its parts: against counting, permutations, known orders."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import pairwise, permutations
 
@@ -11,15 +12,28 @@ from hypothesis import strategies as st
 
 from shardctl.order.sample import sample_epoch, sample_of
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.quality.metrics import _equal_parts, far_metrics, near_metrics, shards_in_batch
+from shardctl.verbs.quality.answer import by_position
+from shardctl.verbs.quality.metrics import (
+    PairKernel,
+    UniformMoments,
+    _equal_parts,
+    displacement_moments,
+    far_metrics,
+    near_metrics,
+    occupancy_moments,
+    rank_correlation_moments,
+    shards_in_batch,
+)
 from shardctl.verbs.quality.score import Metric, score_of
 from tests.cases import check_cases
 from tests.verbs.quality.quality_orders import (
     buffered,
     counted,
+    even_dataset,
     in_equal_shards,
     metric,
     order_of,
+    quality_alone,
     score,
 )
 
@@ -109,18 +123,6 @@ def test_a_reversed_order_is_no_better_than_a_sorted_one() -> None:
     assert one < 0.01
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["same_shard_neighbours", "neighbour_distance"])
-def test_neighbours_in_all_permutations_are_as_expected(name: str) -> None:
-    found = [
-        metric(near_metrics(in_equal_shards(np.array(order), 3), 2), name)
-        for order in permutations(range(6))
-    ]
-    values = [each.value for each in found]
-    assert found[0].expected == pytest.approx(np.mean(values))
-    assert found[0].spread == pytest.approx(np.std(values))
-
-
 def test_shards_of_one_example_tell_nothing_of_neighbours() -> None:
     sample = in_equal_shards(np.arange(600), 600)
     assert "same_shard_neighbours" not in {each.name for each in near_metrics(sample, 32)}
@@ -180,3 +182,208 @@ def test_parts_are_as_large_as_they_say_however_many_examples_there_are(
     ranks = np.stack([stops - sizes, stops - 1])
     parts = _equal_parts(replace(empty, num_ranks=num_ranks, ranks=ranks), count)[0]
     assert parts.tolist() == [list(range(count))] * 2
+
+
+# What a uniform permutation shows: against every permutation, and against many drawn at random.
+
+
+def _all_orders(n: int) -> np.ndarray:
+    return np.array(list(permutations(range(n))))
+
+
+def _agrees(uniform: UniformMoments, values: np.ndarray) -> None:
+    assert uniform.expected == pytest.approx(values.mean(), rel=1e-9)
+    assert uniform.spread == pytest.approx(values.std(), rel=1e-6, abs=1e-7)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 7])
+def test_moments_are_those_of_all_permutations(n: int) -> None:
+    orders = _all_orders(n)
+    distances = np.abs(np.diff(orders, axis=1)).mean(axis=1) / n
+    _agrees(PairKernel.of_distances(n).moments(n - 1, n - 2, n), distances)
+    offsets = orders - np.arange(n)
+    _agrees(displacement_moments(n, n, n), np.abs(offsets).mean(axis=1) / n)
+    rho = 1 - 6 * (offsets**2).sum(axis=1) / (n * (n * n - 1))
+    uniform = rank_correlation_moments(n, n)
+    assert rho.mean() == pytest.approx(uniform.expected, abs=1e-12)
+    assert rho.std() == pytest.approx(uniform.spread)
+
+
+_SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=4).filter(lambda s: 2 <= sum(s) <= 7)
+
+
+@pytest.mark.long
+def test_moments_of_groups_are_those_of_all_permutations() -> None:
+    def check(case: tuple[list[int], int]) -> None:
+        sizes, drawn = np.array(case[0]), case[1]
+        n = int(sizes.sum())
+        drawn = 1 + drawn % n
+        groups = np.repeat(np.arange(len(sizes)), sizes)[_all_orders(n)]
+        same = (groups[:, 1:] == groups[:, :-1]).mean(axis=1)
+        kernel = PairKernel.of_groups(sizes)
+        _agrees(kernel.moments(n - 1, n - 2), same)
+        touched = np.array([len(set(row)) for row in groups[:, :drawn].tolist()])
+        _agrees(occupancy_moments(sizes, drawn, 1), touched)
+        if drawn > 1:
+            pairs = drawn * (drawn - 1) // 2
+            uniform = kernel.moments(pairs, pairs * (drawn - 2))
+            every = [
+                sum(row[i] == row[j] for i in range(drawn) for j in range(i)) / pairs
+                for row in groups[:, :drawn].tolist()
+            ]
+            _agrees(uniform, np.array(every))
+
+    check_cases(st.tuples(_SIZES, st.integers(0, 6)), check, 40)
+
+
+@pytest.mark.long
+def test_many_sizes_of_cells_agree_with_drawn_permutations() -> None:
+    generator = np.random.default_rng(3)
+    sizes = generator.integers(1, 120, 90)
+    cells = np.repeat(np.arange(90), sizes)
+    touched = np.array([len(set(generator.permutation(cells)[:60])) for _ in range(4000)])
+    uniform = occupancy_moments(sizes, 60, 1)
+    assert touched.mean() == pytest.approx(
+        uniform.expected, abs=5 * uniform.spread / math.sqrt(4000)
+    )
+    assert touched.std() == pytest.approx(uniform.spread, rel=0.06)
+
+
+def test_a_long_window_is_the_product_of_its_draws() -> None:
+    # C(n - a, b) / C(n, b) by the logarithm of the gamma function.
+    n, size, drawn = 1_000_000, 50, 30_000
+    missed = math.exp(
+        math.lgamma(n - size + 1)
+        - math.lgamma(n - size - drawn + 1)
+        - math.lgamma(n + 1)
+        + math.lgamma(n - drawn + 1)
+    )
+    uniform = occupancy_moments(np.full(n // size, size), drawn, 1)
+    assert uniform.expected == pytest.approx(n // size * (1 - missed), rel=1e-6)
+
+
+@pytest.mark.long
+def test_a_sample_spreads_as_samples_of_drawn_permutations_do() -> None:
+    n, length, count = 3000, 20, 30
+    generator = np.random.default_rng(5)
+    starts = np.arange(count) * (n // count) + 40
+    positions = starts[:, None] + np.arange(length)
+    found = []
+    for _ in range(3000):
+        ranks = generator.permutation(n)[positions]
+        offsets = (positions - ranks) / n
+        found.append(
+            (
+                np.abs(offsets).mean(),
+                1 - 6 * (offsets**2).mean(),
+                np.abs(np.diff(ranks, axis=1)).mean() / n,
+            )
+        )
+    measured = count * length
+    expectations = (
+        displacement_moments(n, measured, n),
+        rank_correlation_moments(n, measured),
+        PairKernel.of_distances(n).moments(count * (length - 1), count * (length - 2), n),
+    )
+    for values, uniform in zip(np.array(found).T, expectations, strict=True):
+        assert values.mean() == pytest.approx(
+            uniform.expected, abs=5 * uniform.spread / math.sqrt(3000)
+        )
+        assert values.std() == pytest.approx(uniform.spread, rel=0.07)
+
+
+# The parts of an epoch: where each begins and ends, and what is measured of it alone.
+
+
+@pytest.mark.parametrize(
+    ("num_examples", "window", "bounds"),
+    [
+        pytest.param(1000, 10, list(range(0, 1001, 100)), id="ten parts of ten batches"),
+        pytest.param(105, 10, [*range(0, 91, 10), 105], id="the last part takes the rest"),
+        pytest.param(35, 10, [0, 10, 20, 35], id="no part without a whole batch"),
+        pytest.param(9, 10, [0, 9], id="less than a batch is one part"),
+    ],
+)
+def test_parts_begin_with_a_batch_and_make_up_the_epoch(
+    num_examples: int, window: int, bounds: list[int]
+) -> None:
+    parts, _ = by_position(in_equal_shards(np.arange(num_examples), 3), window, None)
+    assert [part.start for part in parts] == bounds[:-1]
+    assert [part.stop for part in parts] == bounds[1:]
+
+
+def test_a_part_is_measured_as_if_its_positions_were_all_there_is() -> None:
+    ranks = np.random.default_rng(0).permutation(400)
+    ranks[200:] = np.sort(ranks[200:])
+    sample = in_equal_shards(ranks, 5)
+    parts, _ = by_position(sample, 20, None)
+    for part in parts:
+        inside = slice(part.start, part.stop)
+        alone = sample_of(ranks, sample.shards[0]).part(part.start / 400, part.stop / 400, 20)
+        assert list(part.metrics) == near_metrics(alone, 20)
+        assert part.score == score_of(part.metrics)
+        assert part.mean_storage == pytest.approx((ranks[inside] + 0.5).mean() / 400)
+    # The first half is uniform, the second goes through storage.
+    assert min(p.score.value for p in parts[:5]) > max(p.score.value for p in parts[5:])
+
+
+@pytest.mark.parametrize(
+    ("num_examples", "window", "start"),
+    [
+        pytest.param(10_000, 10, 9900, id="the last hundredth"),
+        pytest.param(10_000, 300, 9600, id="a batch where that is more"),
+        pytest.param(1000, 60, None, id="none where it would be most of a part"),
+    ],
+)
+def test_the_tail_is_the_last_hundredth_or_batch(
+    num_examples: int, window: int, start: int | None
+) -> None:
+    _, tail = by_position(in_equal_shards(np.arange(num_examples), 8), window, None)
+    if start is None:
+        assert tail is None
+    else:
+        assert tail is not None
+        assert (tail.start, tail.stop) == (start, num_examples)
+
+
+def test_of_an_epoch_that_is_sampled_each_part_has_its_own_stretches() -> None:
+    order = order_of(1_000_000, 40, ReadSettings(cycle=1))
+    sample = sample_epoch(order, window=32, limit=1000, num_measured=40 * 256)
+    parts, _ = by_position(sample, 32, None)
+    assert [part.start for part in parts] == list(range(0, 1_000_000, 100_000))
+    assert [part.stop for part in parts] == list(range(100_000, 1_000_001, 100_000))
+    for index, part in enumerate(parts):
+        # Read shard by shard a tenth of the epoch is a tenth of storage.
+        assert part.mean_storage == pytest.approx((index + 0.5) / 10, abs=0.03)
+
+
+@pytest.mark.parametrize(("stretches", "count"), [(16, 8), (40, 10)])
+def test_a_part_of_an_epoch_that_is_sampled_has_two_stretches(stretches: int, count: int) -> None:
+    order = order_of(1_000_000, 40, ReadSettings(cycle=1))
+    sample = sample_epoch(order, window=32, limit=1000, num_measured=stretches * 256)
+    assert len(sample.starts) == stretches
+    parts, tail = by_position(sample, 32, None)
+    assert [part.start for part in parts] == [round(i / count * 1_000_000) for i in range(count)]
+    assert (tail is None) == (stretches < 40)  # the last two stretches would be half a part
+    if tail is not None:
+        assert (tail.start, tail.stop) == (950_000, 1_000_000)
+
+
+def test_the_end_of_an_epoch_mixes_worse() -> None:
+    # 17 shards in a cycle of 16: the last is read with nothing left beside it.
+    dataset = even_dataset(200_000, 17)
+    found = quality_alone(dataset, ReadSettings(shuffle_seed=1, buffer=5000, buffer_seed=1))
+    early, tail = found.by_position[0], found.tail
+    assert tail is not None
+    assert (tail.start % 256, tail.stop) == (0, 200_000)
+    assert 2000 <= tail.stop - tail.start < 2256  # the last 1%, from where a batch begins
+    assert tail.score.value < 0.7 * early.score.value
+    assert found.by_position[-1].score.value < early.score.value
+    first, last = (metric(each.metrics, "same_shard_neighbours") for each in (early, tail))
+    assert last.value > 3 * first.value
+
+
+def test_places_in_storage_show_where_a_part_comes_from() -> None:
+    found = quality_alone(even_dataset(50_000, 100), ReadSettings(cycle=1))
+    for index, part in enumerate(found.by_position):
+        assert part.mean_storage == pytest.approx((index + 0.5) / 10, abs=0.003)

@@ -1,15 +1,20 @@
-"""What other settings make of the quality, and the smallest buffer that is good enough."""
+"""What other settings score, what buffer a target needs or memory buys, the cheapest cure."""
 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
 
-from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.dataset import Dataset, ExampleSize, Split
+from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.quality.answer import quality
+from shardctl.spec.host import Host
+from shardctl.verbs.quality.answer import minimum_score, quality, reaches, shortfall
+from shardctl.verbs.quality.score import Score
+from shardctl.verbs.quality.what_if import MemoryBudget
 from tests.verbs.quality.quality_orders import even_dataset
 
 
@@ -151,3 +156,204 @@ def test_more_files_that_leave_a_host_without_a_batch_are_no_alternative() -> No
     )
     changes = [alternative.change for alternative in found.alternatives]
     assert not any("as many files" in change for change in changes)
+
+
+# What shuffle buffer an amount of memory buys.
+
+_EACH = 1000  # bytes of an example in a buffer: 600 of its own, and two tensors of 200 more
+
+
+def _dataset(num_examples: int = 20_000, num_shards: int = 40) -> Dataset:
+    size = ExampleSize(num_bytes=600, num_tensors=2)
+    return replace(even_dataset(num_examples, num_shards), features=lambda: size)
+
+
+def _budget(
+    dataset: Dataset, memory: int | str, settings: ReadSettings | None = None
+) -> MemoryBudget:
+    found = quality(dataset, "train", settings, what_if=False, memory=memory).memory
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("memory", "fits", "buffer", "whole"),
+    [
+        (999, 0, None, False),
+        (1999, 1, None, False),
+        (2000, 2, 2, False),
+        (1_234_567, 1234, 1234, False),
+        ("20MB", 20_000, 20_000, True),
+        ("19.9MB", 19_900, 19_900, False),
+        ("1TiB", 2**40 // 1000, 20_000, True),
+    ],
+)
+def test_the_buffer_is_what_fits_and_no_more_than_the_epoch(
+    memory: int | str, fits: int, buffer: int | None, whole: bool
+) -> None:
+    found = _budget(_dataset(), memory)
+    assert (found.fits, found.buffer, found.whole_epoch) == (fits, buffer, whole)
+    if whole:
+        assert found.verdict == "as good as uniform"
+    if buffer is None:
+        assert (found.score, found.verdict) == (found.without.score, "no shuffle")
+
+
+def test_of_hosts_each_has_its_own_buffer_and_part() -> None:
+    settings = ReadSettings(host=Host(index=1, count=4))
+    found = _budget(_dataset(), "1GiB", settings)
+    assert (found.buffer, found.whole_epoch) == (5000, True)
+
+
+def test_the_scores_are_those_of_the_pipelines_they_stand_for() -> None:
+    dataset, present = _dataset(), ReadSettings(cycle=4, buffer=77, buffer_seed=5)
+    found = _budget(dataset, 2_000_000, present)
+    assert found.both is not None
+    for settings, bought in (
+        (replace(present, buffer=2000), found),
+        (replace(present, buffer=None, buffer_seed=None), found.without),
+        (replace(present, buffer=2000, shuffle_seed=1), found.both),
+    ):
+        alone = quality(dataset, "train", settings, what_if=False)
+        assert alone.score.value == pytest.approx(bought.score.value)
+        assert alone.verdict == bought.verdict
+
+
+def test_what_tfds_refuses_or_is_there_already_is_not_compared() -> None:
+    assert _budget(_dataset(), 2_000_000, ReadSettings(shuffle_seed=3)).both is None
+    found = _budget(replace(_dataset(), ordered=True), 2_000_000)
+    assert (found.both, found.buffer) == (None, 2000)
+
+
+def test_a_buffer_that_is_there_takes_so_much() -> None:
+    for buffer, num_bytes in ((100, 100_000), (-2, 20_000_000), (50_000, 20_000_000), (None, None)):
+        settings = ReadSettings() if buffer is None else ReadSettings(buffer=buffer, buffer_seed=1)
+        found = quality(_dataset(), "train", settings, what_if=False)
+        assert found.buffer_bytes == num_bytes, buffer
+
+
+def test_alternatives_count_decoded_examples_too() -> None:
+    found = {
+        choice.change: choice for choice in quality(_dataset(), "train", target=0.9).alternatives
+    }
+    assert found["buffer 1,000"].num_bytes == 1000 * _EACH
+    target = quality(_dataset(), "train", target=0.9, what_if=False).buffer_for_target
+    assert target is not None
+    assert target.buffer is not None
+    assert target.num_bytes == target.buffer * _EACH
+
+
+def test_without_any_size_the_way_out_is_named() -> None:
+    plain = even_dataset(1000, 4)
+    plain = replace(plain, splits=tuple(replace(s, num_bytes=None) for s in plain.splits))
+    with pytest.raises(UsageError, match="give --example-bytes N"):
+        quality(plain, "train", what_if=False, memory="8GiB")
+    found = quality(plain, "train", what_if=False, memory="1MB", example_bytes=800)
+    assert found.memory is not None
+    assert found.memory.fits == 1000
+
+
+# The least that is asked of an order, and the cheapest cure where it is less.
+
+
+def _score(value: float) -> Score:
+    return Score(
+        value=value, near=value, far=value, expected=0.99, spread=0.001, sampling_error=None
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "minimum"),
+    [
+        ("0.5", 0.5),
+        (0, 0.0),
+        ("1", 1.0),
+        ("weak", "weak"),
+        ("Fair", "fair"),
+        ("good", "good"),
+        ("uniform", "close to uniform"),
+        ("as good as uniform", "as good as uniform"),
+    ],
+)
+def test_a_minimum_is_a_number_or_a_word(text: object, minimum: object) -> None:
+    assert minimum_score(text) == minimum
+
+
+@pytest.mark.parametrize("text", ["", "1.1", "-0.1", "nan", "inf", "best", "no shuffle", "50%"])
+def test_no_other_minimum_is_taken(text: str) -> None:
+    rule = "a score from 0 to 1, or weak, fair, good or uniform, is needed"
+    with pytest.raises(UsageError, match=re.escape(rule)):
+        minimum_score(text)
+
+
+def test_a_word_asks_for_the_verdict_and_a_number_for_the_score() -> None:
+    score = _score(0.6)
+    ranks = ("no shuffle", "weak", "fair", "good", "close to uniform", "as good as uniform")
+    for at, verdict in enumerate(ranks):
+        for least, word in enumerate(ranks[1:], 1):
+            assert reaches(score, verdict, minimum_score(word)) == (at >= least)  # type: ignore[arg-type]
+        assert reaches(score, verdict, 0.6)  # type: ignore[arg-type]
+        assert not reaches(score, verdict, 0.61)  # type: ignore[arg-type]
+    assert not reaches(score, "cannot tell", "weak")
+
+
+def _said(minimum: str, num_shards: int = 64, num_examples: int = 50_000, **read: object) -> str:
+    dataset = even_dataset(num_examples, num_shards)
+    plan = quality(dataset, "train", ReadSettings(**read))  # type: ignore[arg-type]
+    return shortfall(plan, minimum_score(minimum)) or ""
+
+
+@pytest.mark.parametrize("minimum", ["0.5", "fair"])
+def test_a_cure_is_enough_and_nothing_cheaper_in_the_table_is(minimum: str) -> None:
+    plan = quality(even_dataset(50_000, 64), "train")
+    cure = re.search(
+        r"cheapest cure: (.*) \(score (.*)\)$", shortfall(plan, minimum_score(minimum)) or ""
+    )
+    assert cure is not None
+    found = {choice.change: choice for choice in plan.alternatives}
+    chosen = found.pop(cure[1])
+    assert chosen.score.value == pytest.approx(float(cure[2]), abs=1e-4)
+    assert chosen.score.value >= 0.5
+    assert chosen.verdict == "fair"
+    for choice in found.values():
+        if not choice.rewrites and (choice.buffer or 0) < (chosen.buffer or 0):
+            assert choice.score.value < 0.5
+
+
+def test_a_change_that_needs_no_memory_is_cheaper_than_any_buffer() -> None:
+    said = _said("fair", 1000, 8000, shuffle_seed=1)
+    assert re.search(r"; cheapest cure: (cycle|block) \d+ \(score 0\.[5-9]", said), said
+
+
+@pytest.mark.long
+def test_without_one_in_the_table_it_is_the_smallest_buffer() -> None:
+    said = _said("good", 1, buffer=1000, buffer_seed=2)
+    buffer = re.search(r"; cheapest cure: --buffer (\d+) \(score 0\.8", said)
+    assert buffer is not None
+    enough = ReadSettings(buffer=int(buffer[1]), buffer_seed=2)
+    assert quality(even_dataset(50_000, 1), "train", enough).verdict == "good"
+    less = replace(enough, buffer=int(int(buffer[1]) * 0.95))
+    assert quality(even_dataset(50_000, 1), "train", less).verdict == "fair"
+
+
+def test_what_only_a_uniform_permutation_reaches_is_a_buffer_of_everything() -> None:
+    end = "; cheapest cure: --buffer 50000, the whole epoch, which is uniform"
+    assert _said("uniform", buffer=1000, buffer_seed=2).endswith(end)
+    assert _said("0.9999").endswith("and so is a uniform permutation, which scores 0.9974")
+
+
+@pytest.mark.parametrize("num_examples", [10, 40, 100, 200])
+@pytest.mark.parametrize("minimum", ["fair", "good", "uniform", "0.5"])
+def test_a_buffer_that_is_a_cure_is_enough_of_few_examples_too(
+    num_examples: int, minimum: str
+) -> None:
+    buffer = re.search(r"cheapest cure: --buffer (\d+)", _said(minimum, 1, num_examples))
+    assert buffer is not None
+    assert _said(minimum, 1, num_examples, buffer=int(buffer[1]), buffer_seed=2) == ""
+
+
+@pytest.mark.long
+def test_what_is_good_enough_has_no_shortfall() -> None:
+    whole = {"buffer": -2, "buffer_seed": 1}
+    for minimum in ("0", "0.5", "weak", "good", "uniform"):
+        assert _said(minimum, **whole) == ""

@@ -21,7 +21,7 @@ from shardctl.stages.stages import Range, Read
 from shardctl.stages.text import pipeline_of
 from shardctl.verbs.report.answer import Report, report
 from shardctl.verbs.report.document import report_document
-from shardctl.verbs.report.shown import NotShown
+from shardctl.verbs.report.question import NotShown
 from tests.cases import FUZZ, check_cases
 from tests.pipelines.random_pipelines import Habits, RandomPipeline, Sized, pipelines
 from tests.strategies import error_line
@@ -44,6 +44,10 @@ def missing(made: Report) -> dict[str, str]:
     return {name: part.reason for name, part in made.parts.items() if isinstance(part, NotShown)}
 
 
+def device_batch(made: Report) -> int:
+    return made.evaluation.device_batch  # type: ignore[union-attr]
+
+
 def test_each_part_is_what_its_verb_answers() -> None:
     made = report(TOY, "train", SETTINGS, evaluated="test[:20]", devices=4)
     assert missing(made) == {}
@@ -62,16 +66,53 @@ def test_each_part_is_what_its_verb_answers() -> None:
     assert made.loaders is None
 
 
-def test_the_map_and_the_strips_are_of_the_order_that_is_measured() -> None:
+def test_the_strips_are_the_order_that_is_measured() -> None:
     made = report(TOY, "train", SETTINGS)
-    assert not isinstance(made.shard_map, NotShown)
+    found = report_document(report(TOY, None, {"cycle": 2, "block": 3}))["strips"]
     assert not isinstance(made.strips, NotShown)
-    # Every example once, so each shard in the row of its own as often as it has examples.
-    assert made.shard_map.counts.sum(axis=1).tolist() == [30, 31, 29, 30]
     order = shardctl.plan_order(TOY, "train", SETTINGS).order
-    first = made.strips.visits[0]
-    assert first.first_id == order.read(0, 1).tolist()[0]
+    assert made.strips.visits[0].first_id == order.read(0, 1).tolist()[0]
     assert sum(visit.count for visit in made.strips.visits) == made.strips.stop
+    told = [
+        number
+        for visit in found["visits"]
+        for number in range(visit["first_id"], visit["last_id"] + 1)
+    ]
+    order = shardctl.plan_order(TOY, None, {"cycle": 2, "block": 3}).order
+    assert np.array_equal(told, order.read(0, found["stop"]))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"shuffle_seed": 5, "buffer": 16, "buffer_seed": 2, "batch": 8},
+        {"shuffle_files": True, "global_seed": 3, "buffer": 20},
+        {"buffer": 9, "buffer_seed": 1, "epochs": 3, "drop_remainder": True, "batch": 7},
+        {"cycle": 2, "block": 3, "buffer": 7, "buffer_seed": 1, "host": "1/2", "batch": 5},
+        {"shuffle_seed": 4, "buffer": 9, "buffer_seed": 1, "host": "0/2", "host_by": "examples"},
+    ],
+)
+def test_what_is_read_into_a_buffer_is_what_it_hands_out(settings: dict[str, Any]) -> None:
+    made = report(TOY, "train", settings)
+    before, order = made.before_buffer, made.order
+    assert before is not None
+    assert isinstance(order, shardctl.Order)
+    assert made.opened is not None
+    read, size = before.read(0, before.epoch_size).tolist(), settings["buffer"]
+    place = {code: at for at, code in enumerate(read)}
+    handed_out = order.read(0, min(order.epoch_size, order.num_examples)).tolist()
+    # A buffer hands out what is in it: of what was read until then, and as much as it holds more.
+    assert all(place[code] < at + size for at, code in enumerate(handed_out))
+    assert handed_out != read[: len(handed_out)]
+    assert [visit.first_id for visit in made.opened.visits][:1] == read[:1]
+    assert made.opened.has_slots
+
+
+def test_without_a_buffer_there_is_nothing_before_it() -> None:
+    buffered = {"loader": "hf", "streaming": True, "shuffle_seed": 1, "buffer": 5}
+    for settings in ({"shuffle_seed": 1}, buffered):
+        made = report(TOY, "train", settings)
+        assert (made.before_buffer, made.opened) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -120,31 +161,18 @@ def test_what_nobody_said_is_noted() -> None:
         "nobody said how many hosts read",
         "nobody said how large a batch is",
     ]
-    assert not isinstance(made.evaluation, NotShown)
-    assert made.evaluation.device_batch == 256
-    assert made.num_hosts == 8
+    assert (made.num_hosts, device_batch(made)) == (8, 256)
     staged = report(TOY, None, {"stages": "shuffle(9, seed=3) | batch(24)"}, devices=4)
-    assert not isinstance(staged.evaluation, NotShown)
-    assert staged.evaluation.device_batch == 6
+    assert device_batch(staged) == 6
     assert [note.split(":")[0] for note in staged.notes] == ["nobody said how many hosts read"]
-    uneven = report(TOY, None, {"batch": 10}, hosts=1, devices=4)
-    assert not isinstance(uneven.evaluation, NotShown)
-    assert uneven.evaluation.device_batch == 3  # 10 examples on 4 devices: 3, 3, 2 and 2
+    uneven = report(TOY, None, {"batch": 10, "drop_remainder": True}, hosts=1, devices=4)
+    assert device_batch(uneven) == 3  # 10 examples on 4 devices: 3, 3, 2 and 2
+    assert getattr(uneven.evaluation, "remainder", None) == "drop"
+    # A batch of stages counts also where their order is open.
+    assert device_batch(report(TOY, None, {"stages": "filter(f) | batch(16)"}, devices=2)) == 8
     assert list(uneven.notes) == [
         "a batch of 10 is no multiple of --devices 4: in the evaluation a device has 3"
     ]
-
-
-def test_a_batch_of_stages_counts_also_where_their_order_is_open() -> None:
-    made = report(TOY, None, {"stages": "filter(f) | batch(16)"}, devices=2)
-    assert not isinstance(made.evaluation, NotShown)
-    assert made.evaluation.device_batch == 8
-
-
-def test_a_dropped_remainder_is_dropped_in_the_evaluation_too() -> None:
-    made = report(TOY, None, {"batch": 8, "drop_remainder": True})
-    assert not isinstance(made.evaluation, NotShown)
-    assert made.evaluation.remainder == "drop"
 
 
 def test_an_order_without_seeds_is_shown_with_stand_ins_and_says_so() -> None:
@@ -165,7 +193,6 @@ NOT_SHOWN: list[tuple[str | None, dict[str, Any], dict[str, str]]] = [
         {
             "quality": "filter leaves the order open",
             "strips": "filter leaves the order open",
-            "shard_map": "filter leaves the order open",
             "hosts": "how many examples of a host pass filter",
         },
     ),
@@ -178,11 +205,7 @@ NOT_SHOWN: list[tuple[str | None, dict[str, Any], dict[str, str]]] = [
     (
         None,
         {"host": "1/9", "host_by": "files"},
-        {
-            "quality": "TFDS needs one a host",
-            "strips": "TFDS needs one a host",
-            "shard_map": "TFDS needs one a host",
-        },
+        {"quality": "TFDS needs one a host", "strips": "TFDS needs one a host"},
     ),
 ]
 
@@ -193,7 +216,6 @@ def test_a_part_that_cannot_be_had_says_why_and_the_others_are_there(
 ) -> None:
     made = report(TOY, spec, settings)
     found = missing(made)
-    assert made.to_html().rstrip().endswith("</html>")
     assert found.keys() == expected.keys()
     for name, reason in expected.items():
         assert reason in found[name]
@@ -266,7 +288,7 @@ def a_report_comes_or_one_line(drawn: RandomPipeline) -> None:
         assert reason
         assert reason.isprintable()
     document = json.loads("".join(to_json(report_document(made))))
-    for name in ("layout", "shard_map", "strips", "quality", "hosts", "eval", "lint"):
+    for name in ("layout", "strips", "quality", "hosts", "eval", "lint"):
         part = made.parts["evaluation" if name == "eval" else name]
         assert ("not_shown" in document[name]) == isinstance(part, NotShown)
     words = shlex.split(document["again"])
@@ -289,37 +311,10 @@ def test_a_report_comes_for_any_stages_or_one_line_says_why_not_fuzz() -> None:
     )
 
 
-def test_settings_of_python_are_arguments() -> None:
-    usage = shardctl.Usage(take=9, try_autocache=False)
-    made = report(TOY, None, SETTINGS, evaluated=["test"], usage=usage, hosts=2)
-    said = {
-        item.name: (item.value, item.origin.by)
-        for item in made.in_force
-        if item.origin.source == "argument"
-    }
-    assert said == {
-        "dataset": ("toy", "dataset"),
-        "read.shuffle_seed": (5, "shuffle_seed"),
-        "read.buffer": (16, "buffer"),
-        "read.buffer_seed": (2, "buffer_seed"),
-        "read.batch": (8, "batch"),
-        "lint.eval": (["test"], "evaluated"),
-        "lint.hosts": (2, "hosts"),
-        "lint.take": (9, "usage.take"),
-        "lint.autocache": (False, "usage.try_autocache"),
-    }
-
-
 def test_a_report_is_short_where_it_is_printed() -> None:
     assert repr(report(TOY, "train[:1]")) == (
         "<Report toy train[:1]: 0 findings, not shown: quality>"
     )
-
-
-def test_a_report_is_a_page_of_its_own() -> None:
-    page = report(TOY, None, SETTINGS).to_html()
-    assert page.startswith("<!DOCTYPE html>")
-    assert page.rstrip().endswith("</html>")
 
 
 def test_hosts_that_nobody_asked_for_warn_of_nothing(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ splits:
   test: {num_examples: 41, num_shards: 2}
 """
 _NAMES = [f"toy-train.tfrecord-{n:05d}-of-00005" for n in (4, 2, 0, 1, 3)]
-_PARTS = ("layout", "shard_map", "strips", "quality", "hosts", "eval", "lint")
+_PARTS = ("layout", "strips", "quality", "hosts", "eval", "lint")
 
 
 @pytest.fixture(autouse=True)
@@ -331,3 +331,108 @@ def test_what_tfds_cannot_read_is_no_affair_of_another_loader(shardctl: Shardctl
     assert "as_dataset" in shardctl(*words).stderr
     ran = shardctl(*words, "--loader", "grain")
     assert (ran.exit_code, ran.stderr) == (0, "")
+
+
+# Two side by side: options go over settings files, and a file at fault is one line on stderr.
+
+
+@pytest.fixture
+def files(toy: Path) -> None:
+    """Two settings files, a pinned order and a plan."""
+    for name, block in (("a", 2), ("b", 3)):
+        Path(f"{name}.yaml").write_text(f"dataset: toy.yaml\nread:\n  block: {block}\n")
+
+
+def pin(shardctl: Shardctl, *blocks: int) -> None:
+    for block in blocks:
+        words = ("-d", "toy.yaml", "--block", block, "-o", f"{block}.order.yaml")
+        assert shardctl("snapshot", *words).exit_code == 0
+
+
+def compared(shardctl: Shardctl, *arguments: object) -> dict[str, Any]:
+    found: dict[str, Any] = document(shardctl("report", "--compare", *arguments, "-f", "json"))
+    return found["compared"]  # type: ignore[no-any-return]
+
+
+def test_two_side_by_side_are_as_their_commands_write_them(shardctl: Shardctl, files: None) -> None:
+    pin(shardctl, 2, 3)
+    for pair in (
+        ("2.order.yaml", "b.yaml"),
+        ("2.order.yaml", "3.order.yaml"),
+        ("a.yaml", "b.yaml"),
+    ):
+        found = compared(shardctl, *pair)
+        assert found["equal"] is False
+        first = found["diff"]["first_difference"]
+        # Of files of 30, 31 and more in blocks of 2: 0 1 30 .., in blocks of 3: 0 1 2 ..
+        assert (first["position"], first["expected"], first["actual"]) == (2, 30, 2)
+    alone = document(shardctl("quality", "-d", "toy.yaml", "--block", 3, "-f", "json"))
+    assert {**found["b"]["quality"], "dataset": alone["dataset"]} == alone
+    assert (found["b"]["is_snapshot"], found["b"]["num_examples"]) == (False, 120)
+    differing = [one for one in found["settings"] if one["differs"]]
+    assert differing == [{"name": "block", "a": 2, "b": 3, "differs": True}]
+    assert compared(shardctl, "2.order.yaml", "a.yaml")["equal"] is True
+
+
+def test_options_go_over_both_settings_files(shardctl: Shardctl, files: None) -> None:
+    found = compared(shardctl, "a.yaml", "b.yaml", "--block", 5, "-d", "mnist", "--eval", "train")
+    assert found["equal"] is True
+    for side in (found["a"], found["b"]):
+        assert side["pipeline"]["block"] == 5
+        assert side["dataset"]["name"] == "mnist"
+    # A snapshot beside one stays as it was pinned.
+    pin(shardctl, 3)
+    assert compared(shardctl, "3.order.yaml", "a.yaml", "--block", 3)["equal"] is True
+
+
+@pytest.mark.parametrize(
+    "options", [["-d", "mnist"], ["--block", "3"], ["--data-dir", "."], ["--no-cache"], ["train"]]
+)
+def test_options_beside_two_snapshots_are_refused(
+    shardctl: Shardctl, files: None, options: list[str]
+) -> None:
+    pin(shardctl, 2, 3)
+    outcome = shardctl("report", *options, "--compare", "2.order.yaml", "3.order.yaml")
+    assert outcome.exit_code == 2
+    assert "are snapshots, which are as they were pinned; leave out SPEC" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["a.yaml", "a.yaml"], "'a.yaml' and 'a.yaml' are one file"),
+        (["a.yaml", "none.yaml"], "cannot read 'none.yaml': no such file"),
+        (["a.yaml", "toy.yaml"], "toy.yaml:1: unknown key 'name'"),
+        (["a.yaml", "bad.yaml"], "bad.yaml:3: cycle=0: a number from 1"),
+        (["a.yaml", "b.yaml", "--cycle", "0"], "--cycle '0'"),
+        (["a.yaml", "plan.json"], "'plan.json' is a plan; snapshots and settings files"),
+        (["a.yaml", "b.yaml", "--loaders"], "--loaders is about one pipeline"),
+        (["a.yaml", "b.yaml", "--select", "SC001"], "--select is about the findings of one"),
+        (["a.yaml", "b.yaml", "--as-data-source"], "--as-data-source is about the findings"),
+        (["a.yaml", "b.yaml", "--hosts", "0"], "--hosts '0': a whole number, at least 1"),
+        (["a.yaml"], "--compare"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_line_and_nothing_is_written(
+    shardctl: Shardctl, files: None, arguments: list[str], words: str
+) -> None:
+    Path("bad.yaml").write_text("dataset: toy.yaml\nread:\n  cycle: 0\n")
+    assert shardctl("plan", "-d", "toy.yaml", "-o", "plan.json").exit_code == 0
+    outcome = shardctl("report", "-o", "page.html", "--compare", *arguments)
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert words in outcome.stderr
+    assert outcome.stderr.startswith("error: ")
+    assert outcome.stderr.count("\n") == 1
+    assert not Path("page.html").exists()
+
+
+def test_an_open_order_is_a_warning_and_a_page(shardctl: Shardctl, files: None) -> None:
+    Path("open.yaml").write_text("dataset: toy.yaml\nread: {shuffle_files: true}\n")
+    outcome = shardctl("report", "--compare", "a.yaml", "open.yaml", "-o", "page.html")
+    assert outcome.exit_code == 0
+    assert outcome.stderr.startswith("warning: open.yaml: no seed is given: measured with ")
+    assert "open.yaml has no one order" in Path("page.html").read_text("utf-8")
+    made = compared(shardctl, "a.yaml", "open.yaml")
+    assert made["equal"] is None
+    assert "--shuffle-seed" in made["diff"]["not_shown"]
+    assert made["b"]["num_examples"] is None

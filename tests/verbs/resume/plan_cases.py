@@ -25,9 +25,8 @@ from shardctl.spec.host import Host
 from shardctl.spec.reads import Reads
 from shardctl.stages.text import parse_stages
 from shardctl.tfdata.shuffle_seeds import KernelSeeds
-from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
-from shardctl.verbs.resume.seen import resume_unseen
 from tests.verbs.resume.resume_cases import dataset
 
 TOY = replace(dataset(train=(7, 5, 2, 9, 4), test=(6, 3)), version="1.0.0")

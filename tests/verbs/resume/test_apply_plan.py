@@ -11,11 +11,10 @@ from shardctl.saved.plan_file import parse_plan, plan_json
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.reads import Reads
 from shardctl.verbs.resume import apply_plan
-from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.apply_plan import applied
 from shardctl.verbs.resume.hosts import resume_on_hosts
 from shardctl.verbs.resume.proof import prove
-from shardctl.verbs.resume.seen import resume_unseen
 from tests.spec.reads_cases import named_reads
 from tests.verbs.resume.resume_cases import TOY, dataset
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.verbs.resume.training_script import FRAMEWORKS, PREPARE
+from shardctl.verbs.resume.code import FRAMEWORKS, script_part
 from tests.order.toy_pipelines import Toys
 
 GIVEN = {"tf", "tfds", "shardctl", "os", "builder", "position"}  # by every script
@@ -31,13 +31,14 @@ def globals_of(code: types.CodeType, wanted: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", FRAMEWORKS)
 def test_every_name_is_imported_or_made(name: str) -> None:
-    form = FRAMEWORKS[name]
-    train = Template(form.train).substitute(step=3, epoch=0, epochs=1)
-    code = compile("\n".join([*form.imports, PREPARE, form.model, train]), name, "exec")
+    train = Template(script_part(name)).substitute(step=3, epoch=0, epochs=1)
+    model = script_part("flax_model" if name == "flax" else "keras_model")
+    parts = [*FRAMEWORKS[name], script_part("prepare"), model, train]
+    code = compile("\n".join(parts), name, "exec")
     made = set(globals_of(code, "STORE"))
     loaded = set(globals_of(code, "LOAD"))
     assert loaded - made - set(dir(builtins)) <= GIVEN
-    assert {line.split()[-1].partition(".")[0] for line in form.imports} <= loaded
+    assert {line.split()[-1].partition(".")[0] for line in FRAMEWORKS[name]} <= loaded
 
 
 def test_examples_without_an_image_and_a_label_are_refused(toys: Toys) -> None:
@@ -45,7 +46,7 @@ def test_examples_without_an_image_and_a_label_are_refused(toys: Toys) -> None:
 
     names = {"builder": toys["plain"].builder, "tfds": tfds}
     with pytest.raises(SystemExit, match=r"write prepare and the model for FeaturesDict\({\s*'id'"):
-        exec(PREPARE, names)
+        exec(script_part("prepare"), names)
 
 
 @pytest.mark.parametrize(("shape", "num_pixels"), [((8, 8), 1024), ((4, 6, 3), 3072)])
@@ -64,7 +65,7 @@ def test_images_may_be_plain_tensors(shape: tuple[int, ...], num_pixels: int) ->
         "tf": tf,
         "tfds": tfds,
     }
-    exec(PREPARE, names)
+    exec(script_part("prepare"), names)
     assert (names["num_pixels"], names["num_classes"]) == (num_pixels, 5)
     white = tf.fill(shape, tf.constant(255, tf.uint8))
     pixels, label = names["prepare"]({"image": white, "label": 3})

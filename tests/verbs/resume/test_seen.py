@@ -16,8 +16,8 @@ from shardctl.order.sources import resolved_reading
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.stages.text import parse_stages
+from shardctl.verbs.resume.answer import codes_of, resume_unseen
 from shardctl.verbs.resume.proof import prove
-from shardctl.verbs.resume.seen import codes_of, resume_unseen
 from tests.cases import check_cases
 from tests.strategies import shard_lengths
 from tests.verbs.resume.resume_cases import TOY, dataset, entries

@@ -98,11 +98,7 @@ def test_names_that_the_metadata_does_not_know_are_kept() -> None:
     given = [b"d-00001__1", b"d-00001__2", b"d-00000__0", b"\xff__1", b"no"]
     codes = names.codes_of(given).tolist()
     assert codes[::2][:2] == [4, 0]
-    assert [names.unknown(code) for code in codes if code < 0] == [
-        "d-00001__2",
-        "\udcff__1",
-        "no",
-    ]
+    assert [names.unknown(code) for code in codes if code < 0] == ["d-00001__2", "\udcff__1", "no"]
 
 
 def test_an_order_without_examples_is_refused_but_a_host_without_a_share() -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from shardctl.verbs.lint.rule import RULES, Rule
 from shardctl.verbs.lint.rules import (  # noqa: F401  # each puts its rules into `RULES`
     hosts,
-    left_out,
     loaders,
     reader,
-    seeds,
     shuffling,
     stages,
     subsplits,

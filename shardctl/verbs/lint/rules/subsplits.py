@@ -1,15 +1,21 @@
-"""SC041 to SC045: specs that overlap, or select something else than they look like."""
+"""SC041 to SC046 and SC051: specs that overlap or surprise, and examples that are left out."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from shardctl.base.text import counted
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset
+from shardctl.errors import ShardctlError
+from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.subsplit import SplitRange, resolve_subsplit
+from shardctl.stages import stages as ast
+from shardctl.stages.text import text_of_part
 from shardctl.verbs.lint.context import LintContext, Read
 from shardctl.verbs.lint.rule import EVERY_LOADER, Check, Rule, Violation, rule
 
@@ -30,11 +36,9 @@ def leak(context: LintContext) -> Iterator[Violation]:
         shared = _shared_by(trained, evaluated)
         if shared:
             rest = _rest(context, trained, evaluated)
-            yield Violation(
-                f"{trained.spec} trains on {_some(shared)} that {evaluated.spec} evaluates on",
-                _SHARE_NOTHING if rest is None else f"train on {rest}",
-                specs=(trained.spec, evaluated.spec),
-            )
+            fix = _SHARE_NOTHING if rest is None else f"train on {rest}"
+            why = f"{trained.spec} trains on {_some(shared)} that {evaluated.spec} evaluates on"
+            yield Violation(why, fix, specs=(trained.spec, evaluated.spec))
 
 
 @_of_specs("SC042")
@@ -45,11 +49,9 @@ def overlap(context: LintContext) -> Iterator[Violation]:
             shared = _shared_by(one, other)
             if shared:
                 rest = _rest(context, one, other)
-                yield Violation(
-                    f"{one.spec} and {other.spec} share {_some(shared)}",
-                    _SHARE_NOTHING if rest is None else f"{rest} in place of {one.spec}",
-                    specs=(one.spec, other.spec),
-                )
+                fix = _SHARE_NOTHING if rest is None else f"{rest} in place of {one.spec}"
+                why = f"{one.spec} and {other.spec} share {_some(shared)}"
+                yield Violation(why, fix, specs=(one.spec, other.spec))
 
 
 def _shared_by(one: Read, other: Read) -> IdSets:
@@ -79,10 +81,8 @@ def repeated_part(context: LintContext) -> Iterator[Violation]:
     for read in context.reads:
         again = read.num_examples - num_ids(id_sets(read.resolved.ranges))
         if again:
-            why = (
-                f"{counted(again, 'example')} more are read than there are, since its parts overlap"
-            )
-            yield Violation(why, "parts that share nothing", read)
+            more = f"{counted(again, 'example')} more are read than there are"
+            yield Violation(f"{more}, since its parts overlap", "parts that share nothing", read)
 
 
 @_of_specs("SC044")
@@ -109,19 +109,116 @@ def gap(context: LintContext) -> Iterator[Violation]:
         for (_, start), (stop, _) in itertools.pairwise(stretches):
             if stop - start <= most:
                 ids = f"id {start} is" if stop - start == 1 else f"ids {start} to {stop - 1} are"
-                yield Violation(
-                    f"{ids} between two specs of {name} and in neither",
-                    f"let one end at {name}[:{stop}], where the other begins",
-                    specs=tuple(
-                        read.spec for read in context.reads if _ends_at(read, name, start, stop)
-                    ),
-                )
+                fix = f"let one end at {name}[:{stop}], where the other begins"
+                ends = [one.spec for one in context.reads if _ends_at(one, name, start, stop)]
+                why = f"{ids} between two specs of {name} and in neither"
+                yield Violation(why, fix, specs=tuple(ends))
 
 
 def _ends_at(read: Read, name: str, stop: int, start: int) -> bool:
     """Whether a part of a spec ends at the one id of a split, or begins at the other."""
     pieces = [piece for piece in read.resolved.ranges if piece.split.name == name]
     return any(piece.stop == stop or piece.start == start for piece in pieces)
+
+
+# SC046 and SC051: examples that are left out.
+
+_COUNTABLE = 1_000_000  # examples up to which those of the slice are counted
+_STEP = 1 << 16
+_PAD = "pad the last batch and mask it, as shardctl.tfds.evaluation does"
+
+
+@rule("SC046", "take")
+def take_for_slice(context: LintContext) -> Iterator[Violation]:
+    """Find a `take` that reads other examples than the slice would."""
+    several = context.num_hosts > 1
+    for take, names in _takes(context):
+        for read in context.used:
+            if take >= (context.shares(read).num_examples.max if several else read.num_examples):
+                continue
+            num_same, known = _num_in_slice(context, read, take), ""
+            if num_same == take:
+                continue
+            if num_same is not None and not several:
+                known = f": it has {num_same:,} of the slice's {take:,} examples"
+            fix = "a slice of the spec, which is then split among the hosts"
+            why = f"take({take}) keeps the first of the order, not of the spec{known}"
+            yield Violation(why, fix if several else _slice(read, take), read, settings=names)
+
+
+def _takes(context: LintContext) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield what is taken of the reader's order, and the setting that says so."""
+    if context.usage.take is not None:
+        yield context.usage.take, ("take",)
+    pipeline = context.chains[0].pipeline
+    for stage in pipeline.stages if pipeline.source == ast.Read() else ():
+        if isinstance(stage, ast.Take) and stage.count > 0:
+            yield stage.count, ("stages",)
+        if not isinstance(
+            stage, ast.Map | ast.Prefetch | ast.Cache | ast.AssertCardinality | ast.WithOptions
+        ):
+            return
+
+
+def _slice(read: Read, take: int) -> str:
+    (first, *rest) = read.resolved.ranges
+    if rest or take > first.num_examples:
+        return "a spec that selects them, as train[:n] does"
+    part = f"{first.split.name}[{first.start or ''}:{first.start + take}]"
+    return f"read {part} in place of take({take})"
+
+
+def _num_in_slice(context: LintContext, read: Read, take: int) -> int | None:
+    """Return how many of the first `take` the slice has too, None where nobody can say."""
+    import numpy as np
+
+    from shardctl.order.plan_order import order_of
+
+    host = context.host if context.num_hosts > 1 else None
+    once = replace(context.settings.followed, epochs=1, pass_index=0, stages=None, host=host)
+    settings = replace(once, batch=None, drop_remainder=False)
+    try:
+        order = order_of(read.resolved, settings).order
+        stored = order_of(read.resolved, ReadSettings(cycle=1, host=host)).order
+    except ShardctlError:  # an order that is left open, or that other rules are about
+        return None
+    num_kept = min(take, order.num_examples, stored.num_examples)
+    for start in range(0, num_kept, _STEP):
+        stop = min(start + _STEP, num_kept)
+        if not np.array_equal(order.read(start, stop), stored.read(start, stop)):
+            break
+    else:
+        return take
+    if num_kept > _COUNTABLE:
+        return None
+    return len(np.intersect1d(order.read(0, num_kept), stored.read(0, num_kept)))
+
+
+@rule("SC051", "drop_remainder", "batch", loaders=EVERY_LOADER)
+def dropped_in_evaluation(context: LintContext) -> Iterator[Violation]:
+    """Find evaluation examples that fill no batch."""
+    settings = context.settings
+    for read in context.evaluated:
+        for here in context.stages_at(read) if not settings.takes("epochs") else ():
+            batch, count = here.stage, here.num_elements
+            if not isinstance(batch, ast.Batch) or not batch.drop_remainder:
+                continue
+            if count is not None and not math.isinf(count) and count % batch.size:
+                lost = f"{int(count) % batch.size:,} of {int(count):,} elements fill no "
+                why = f"{lost}{text_of_part(batch)} and are never evaluated"
+                yield Violation(why, _PAD, read)
+        drops = settings.drop_remainder and settings.batch is not None
+        columns = context.shares(read).columns if drops else None
+        if settings.batch is None or columns is None:
+            continue
+        dropped = int((columns.num_examples % settings.batch).sum())
+        # What a loader reads twice, so that all hosts have as many, is not lost once dropped.
+        num_lost = min(dropped, read.num_examples - int(columns.num_examples.sum()) + dropped)
+        if num_lost > 0:
+            where = f" on {context.num_hosts:,} hosts" if context.num_hosts > 1 else ""
+            batch_of = f"batch of {settings.batch:,}{where}"
+            why = f"{num_lost:,} of {read.num_examples:,} examples fill no {batch_of}"
+            yield Violation(f"{why} and are never evaluated", _PAD, read)
 
 
 # Which examples specs select: sets of ids as sorted stretches, split by split.

@@ -1,1 +1,0 @@
-"""Completion in shells: scripts, and what they offer."""

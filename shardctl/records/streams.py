@@ -1,0 +1,313 @@
+"""A file that is read forwards: with jumps, unpacked as a stream, or by a copy of a part of it."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import lzma
+import shutil
+import tempfile
+import threading
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from shardctl.base.text import printable, quoted
+from shardctl.errors import DatasetError, MissingDependencyError
+from shardctl.records.contents import DamagedError, Report, no_report
+from shardctl.stores.store import ByteSource
+
+# On a disk, what is read ahead of records so near to each other; else each header alone is read.
+_AHEAD, _NEAR = 1 << 18, 1 << 14
+# In a bucket a request costs as much time as some megabytes, so that jumps of less save nothing.
+_REMOTE_AHEAD, _REMOTE_NEAR, _REMOTE_HEADER = 1 << 22, 1 << 23, 1 << 14
+_FIRST, _REMOTE_FIRST = 1 << 12, 1 << 18  # of a larger file, of which nothing is known yet
+
+
+class Bytes(Protocol):
+    """Bytes by their places, which are asked for in rising order.
+
+    num_bytes_read: of the file, as it is stored.
+    """
+
+    num_bytes_read: int
+
+    def at(self, position: int, size: int) -> bytes:
+        """Return so many bytes from a place on, fewer where the bytes end."""
+
+    def is_within(self, position: int) -> bool:
+        """Return whether the bytes go on at least up to a place."""
+
+
+class Window:
+    """A part of a source, moved on as its bytes are asked for.
+
+    It learns from where it is asked how far apart the places are.
+    """
+
+    def __init__(
+        self, source: ByteSource, report: Report = no_report, *, ahead: int | None = None
+    ) -> None:
+        """Begin a window; `ahead` is what is read at a time where all that counts is near."""
+        self.num_bytes_read = 0
+        self._source, self._report_bytes = source, report
+        self._buffer, self._start, self.num_asked = b"", 0, 0
+        remote = source.local_path is None
+        self._ahead = ahead or (_REMOTE_AHEAD if remote else _AHEAD)
+        self._near = _REMOTE_NEAR if remote else _NEAR
+        self._least = _REMOTE_HEADER if remote else 0
+        self._first = _REMOTE_FIRST if remote else _FIRST
+        if ahead or source.num_bytes <= self._ahead:
+            self._first = self._ahead
+
+    def at(self, position: int, size: int) -> bytes:
+        """Return so many bytes from a place on, fewer where the file ends."""
+        self.num_asked += 1
+        inside = position - self._start
+        if inside >= 0 and inside + size <= len(self._buffer):
+            return self._buffer[inside : inside + size]
+        return self._filled(position, size)
+
+    def hop(self, position: int, lengths: Mapping[bytes, int], header: int, frame: int) -> int:
+        """Return the place behind the records from a place on that are whole in this part.
+
+        A header of so many bytes says how long a record is without its frame. Each counts as asked.
+        """
+        buffer, inside, num_bytes = self._buffer, position - self._start, len(self._buffer)
+        if inside < 0:
+            return position
+        num_asked = self.num_asked
+        while (stop := inside + frame + lengths[buffer[inside : inside + header]]) <= num_bytes:
+            inside = stop
+            num_asked += 1
+        self.num_asked = num_asked
+        return self._start + inside
+
+    def is_within(self, position: int) -> bool:
+        """Return whether the file, as it was listed, goes on at least up to a place."""
+        return position <= self._source.num_bytes
+
+    def _filled(self, position: int, size: int) -> bytes:
+        near = position < self._near * self.num_asked
+        ahead = self._first if self.num_asked == 1 else self._ahead
+        wanted = max(size, ahead if near else self._least)
+        stop = min(position + wanted, self._source.num_bytes)
+        inside = position - self._start
+        known = self._buffer[inside:] if 0 <= inside < len(self._buffer) else b""
+        begin = position + len(known)
+        more = self._source.read(begin, stop) if begin < stop else b""
+        self.num_bytes_read += len(more)
+        self._report_bytes(len(more))
+        self._buffer, self._start = known + more, position
+        return self._buffer[:size]
+
+
+# A local file with what is needed of a remote one, for libraries that open files themselves.
+
+_PIECE = 1 << 23
+_LEFT = 1 << 28  # bytes of the disk that are left to others
+_LARGE = 1 << 24
+_at_once = threading.BoundedSemaphore(2)  # large copies, however many files are counted at once
+
+
+@contextlib.contextmanager
+def partial_copy(
+    source: ByteSource, start: int, stop: int, *, report: Report = no_report
+) -> Iterator[str]:
+    """Give the path of a temporary file as long as the source, with its bytes [start, stop).
+
+    The rest is a hole, which takes no room and reads as zeros; whoever opens it has to notice zeros
+    by checksums. Two large copies are made at a time, no more.
+
+    Raises:
+        DatasetError: the disk of temporary files has too little room.
+    """
+    with contextlib.ExitStack() as stack:
+        if stop - start > _LARGE:
+            stack.enter_context(_at_once)
+        folder = tempfile.gettempdir()
+        if shutil.disk_usage(folder).free < stop - start + _LEFT:
+            raise DatasetError(
+                f"its library reads local files alone, and {quoted(folder, 200)} has no room for "
+                f"{stop - start} bytes of it; TMPDIR may name another folder"
+            )
+        copy = stack.enter_context(tempfile.NamedTemporaryFile(prefix="shardctl-"))
+        copy.truncate(source.num_bytes)
+        copy.seek(start)
+        for begin in range(start, stop, _PIECE):
+            piece = source.read(begin, min(begin + _PIECE, stop))
+            copy.write(piece)
+            report(len(piece))
+        copy.flush()
+        yield copy.name
+
+
+# Files that were compressed as a whole, unpacked as a stream; nothing is written to disk.
+
+_LOCAL_PIECE, _REMOTE_PIECE = 1 << 16, 1 << 22
+_UNPACKED_PIECE = 1 << 20  # what a piece may become at a time, however well it was packed
+
+# How compressed files begin: RFC 1952 2.3.1, RFC 8878 3.1.1; the end of bzip2's is its block size.
+_SIGNATURES = (
+    ("gzip", b"\x1f\x8b\x08"),
+    ("bzip2", b"BZh"),
+    ("xz", b"\xfd7zXZ\0"),
+    ("xz", b"\x5d\0\0\x80"),  # of LZMA utils, before there was a format
+    ("zstd", b"\x28\xb5\x2f\xfd"),
+)
+
+_REFUSED = (zlib.error, OSError, EOFError, lzma.LZMAError, ValueError)
+
+
+def packed_as(head: bytes) -> str | None:
+    r"""Return how a file was compressed that begins so, None for not, or not so that it shows.
+
+    >>> packed_as(b"\x1f\x8b\x08\0"), packed_as(b"train/0001.jpg")
+    ('gzip', None)
+    """
+    for name, signature in _SIGNATURES:
+        if head.startswith(signature):
+            return None if name == "bzip2" and head[4:10] != b"1AY&SY" else name
+    return None
+
+
+class Forwards:
+    """Bytes that come one piece after the other, by their places, which only rise."""
+
+    def __init__(self) -> None:
+        self._buffer, self._start, self._asked = b"", 0, 0
+
+    def at(self, position: int, size: int) -> bytes:
+        """Return so many bytes from a place on, fewer where they end."""
+        self._reach(position, size)
+        inside = position - self._start
+        return self._buffer[inside : inside + size]
+
+    def is_within(self, position: int) -> bool:
+        """Return whether the bytes go on at least up to a place; they are unpacked up to there."""
+        self._reach(position, 0)
+        return self._start + len(self._buffer) >= position
+
+    def _next(self) -> bytes:
+        """Return the next bytes, none at the end."""
+        raise NotImplementedError
+
+    def _reach(self, position: int, size: int) -> None:
+        """Unpack until the buffer begins at a place, or before it, and holds so many bytes."""
+        self._asked = position
+        if self._start + len(self._buffer) >= position + size:
+            return
+        while self._start + len(self._buffer) < position:
+            self._start += len(self._buffer)
+            self._buffer = self._next()
+            if not self._buffer:
+                return
+        pieces = [self._buffer[position - self._start :]]
+        self._start, length = position, len(pieces[0])
+        while length < size and (more := self._next()):
+            pieces.append(more)
+            length += len(more)
+        self._buffer = b"".join(pieces)
+
+
+class Unpacked(Forwards):
+    """The bytes inside a compressed file; the first stream of it alone, which is mostly all."""
+
+    def __init__(self, source: ByteSource, kind: str, report: Report = no_report) -> None:
+        super().__init__()
+        self.num_bytes_read = 0
+        self._source, self._report_bytes, self._kind = source, report, kind
+        self._stream, self._waiting = _decompressor(kind), b""
+
+    def drain(self) -> int:
+        """Unpack what is left, and return how many bytes of it are not zeros."""
+        found, piece = 0, self._buffer[self._asked - self._start :] or self._next()
+        while piece:
+            found += len(piece) - piece.count(0)
+            piece = self._next()
+        self._buffer = b""
+        return found
+
+    def behind(self) -> bytes:
+        """Return what follows the end of the stream, up to 64 KiB of it, zeros left out."""
+        rest: bytes = getattr(self._stream, "unused_data", b"")
+        if self.num_bytes_read < self._source.num_bytes:
+            stop = min(self.num_bytes_read + (1 << 16), self._source.num_bytes)
+            rest += self._source.read(self.num_bytes_read, stop)
+        return rest.strip(b"\0")
+
+    def _next(self) -> bytes:
+        """Return the next bytes, none at the end of the stream.
+
+        Raises:
+            DamagedError: the file ends inside the compressed stream, or it is no such stream.
+        """
+        stream = self._stream
+        while not stream.eof:
+            hungry = not self._waiting and getattr(stream, "needs_input", True)
+            packed = self._read() if hungry else self._waiting
+            try:
+                more: bytes = stream.decompress(packed, _UNPACKED_PIECE)
+            except _REFUSED as error:
+                said = printable(str(error), 100)
+                raise DamagedError("broken", f"the {self._kind} file is damaged: {said}") from error
+            self._waiting = getattr(stream, "unconsumed_tail", b"")
+            if more:
+                return more
+            if hungry and not packed and not stream.eof:
+                raise DamagedError("cut", f"the {self._kind} file is cut off")
+        return b""
+
+    def _read(self) -> bytes:
+        size = _LOCAL_PIECE if self._source.local_path is not None else _REMOTE_PIECE
+        stop = min(self.num_bytes_read + size, self._source.num_bytes)
+        packed = self._source.read(self.num_bytes_read, stop)
+        self.num_bytes_read += len(packed)
+        self._report_bytes(len(packed))
+        return packed
+
+
+def _decompressor(kind: str) -> Any:
+    if kind == "gzip":
+        return zlib.decompressobj(zlib.MAX_WBITS | 16)
+    if kind == "bzip2":
+        return bz2.BZ2Decompressor()
+    if kind == "xz":
+        return lzma.LZMADecompressor()
+    try:
+        import zstandard
+    except ImportError as error:
+        raise MissingDependencyError(
+            "files compressed with zstd need a package: pip install 'shardctl[files]'"
+        ) from error
+    return _Zstandard(zstandard.ZstdDecompressor().decompressobj())
+
+
+class _Zstandard:
+    """The decompressor of zstandard, called as those of Python are.
+
+    It has no bound of what a piece becomes, 32,768 times its size at most; so pieces are small.
+    """
+
+    _PIECE = 1 << 12
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.unconsumed_tail = b""
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._stream.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._stream.unused_data) + self.unconsumed_tail
+
+    def decompress(self, packed: bytes, most: int) -> bytes:
+        import zstandard
+
+        self.unconsumed_tail = packed[self._PIECE :]
+        try:
+            return bytes(self._stream.decompress(packed[: self._PIECE]))
+        except zstandard.ZstdError as error:
+            raise ValueError(str(error)) from error

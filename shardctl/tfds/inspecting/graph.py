@@ -1,0 +1,426 @@
+"""The graph of a `tf.data.Dataset`: its operations, their arguments and functions.
+
+The graph is what TensorFlow itself writes of a dataset (`tf.raw_ops.DatasetToGraphV2`): it is
+public, holds every constant, and survives what `_inputs()` of the Python objects does not: the
+wrapping by `tf.distribute`, whose sharding is already in it, `enumerate` and `choose`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from shardctl.errors import UsageError
+from shardctl.stages.stages import WithOptions
+from shardctl.tfds.imports import tensorflow
+
+LONGEST_RANGE = (1 << 62) - 1  # one beyond this counts on for ever, as that of `enumerate` does
+_IGNORE_STATE = 1  # of stateful ops, tf.data.experimental.ExternalStatePolicy.IGNORE
+_DATASET = re.compile(r"Dataset(V\d+)?$")
+# Operations that are the same in one of several versions.
+MAPS = ("MapDataset", "ParallelMapDatasetV2")
+SHUFFLES = ("ShuffleDataset", "ShuffleDatasetV2", "ShuffleDatasetV3")
+CACHES = ("CacheDataset", "CacheDatasetV2")
+BATCHES = (
+    "BatchDataset",
+    "BatchDatasetV2",
+    "ParallelBatchDataset",
+    "PaddedBatchDataset",
+    "PaddedBatchDatasetV2",
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Operation:
+    """One dataset operation: its node in a graph, the datasets that it reads, its other inputs.
+
+    object_name: what TensorFlow calls the dataset object; two operations of one name are one
+        object that is used twice. None where TensorFlow gives none.
+    arguments: the nodes of the other inputs by the names of the op, None for what is no constant.
+    """
+
+    node: Any
+    graph: Graph = field(repr=False)
+    inputs: tuple[Operation, ...] = ()
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    others: tuple[Any, ...] = ()
+
+    @property
+    def op(self) -> str:
+        """The op of its node."""
+        return str(self.node.op)
+
+    @cached_property
+    def object_name(self) -> str | None:
+        """The name of the object; one by a script may be that of several, and is none."""
+        if "metadata" not in self.attributes:
+            return None
+        from tensorflow.core.framework import dataset_metadata_pb2  # no public name
+
+        written = self.attributes["metadata"].s
+        name: bytes = dataset_metadata_pb2.Metadata.FromString(written).name
+        return name.decode() if b":" in name else None
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """The attributes of its node."""
+        attributes: Mapping[str, Any] = self.node.attr
+        return attributes
+
+    @property
+    def input(self) -> Operation:
+        """The one dataset that it reads."""
+        return self.inputs[0]
+
+    def all(self) -> Iterator[Operation]:
+        """Yield it and all that it reads, each once."""
+        waiting, seen = [self], set()
+        while waiting:
+            operation = waiting.pop()
+            if id(operation) not in seen:
+                seen.add(id(operation))
+                yield operation
+                waiting += operation.inputs
+
+    def number(self, name: str) -> int:
+        """Return an argument that is a whole number.
+
+        Raises:
+            NoConstantError: TensorFlow computes it anew.
+        """
+        value = self.value(name)
+        if getattr(value, "size", 0) != 1:
+            raise NoConstantError(f"{name} of {self.op} is no constant")
+        return int(value)
+
+    def value(self, name: str) -> Any:
+        """Return an argument as a NumPy array, None where it is no constant."""
+        return constant(self.arguments.get(name))
+
+    def text(self, name: str) -> str:
+        """Return an attribute that is a text, empty where there is none."""
+        return str(self.attributes[name].s.decode()) if name in self.attributes else ""
+
+    def flag(self, name: str) -> bool:
+        """Return an attribute that is true or false."""
+        return name in self.attributes and bool(self.attributes[name].b)
+
+    @property
+    def shapes(self) -> tuple[Any, ...]:
+        """The shapes of the components of its elements; a length that differs is -1."""
+        name = "output_shapes"
+        return tuple(self.attributes[name].list.shape) if name in self.attributes else ()
+
+    @cached_property
+    def function(self) -> Function | None:
+        """The function that it applies, None without one."""
+        return self.graph.function_of(self.node)
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether it is a map that returns its elements as they are."""
+        return self.op in MAPS and self.function is not None and self.function.is_identity
+
+
+def call_name(op: str) -> str:
+    """Return the call of tf.data that makes an operation, or an object of a class named like it.
+
+    >>> call_name("GroupByWindowDataset"), call_name("LegacyParallelInterleaveDatasetV2")
+    ('group_by_window', 'interleave')
+    """
+    name = re.sub(r"^(Legacy|Parallel|Global)*", "", _DATASET.sub("", op))
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+class NoConstantError(Exception):
+    """An argument that TensorFlow computes anew, so that nobody can say what it is."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Function:
+    """A function of a graph: the body that `map` or `interleave` applies to an element."""
+
+    definition: Any
+    graph: Graph
+
+    @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of its parameters: the components of an element, then what it captures."""
+        return tuple(arg.name for arg in self.definition.signature.input_arg)
+
+    @cached_property
+    def nodes(self) -> Mapping[str, Any]:
+        """Its nodes by their names."""
+        return {node.name: node for node in self.definition.node_def}
+
+    @cached_property
+    def returned(self) -> tuple[str, ...]:
+        """Where each output comes from: a parameter, or a node behind identities."""
+        outputs = (arg.name for arg in self.definition.signature.output_arg)
+        return tuple(self.origin(self.definition.ret[name]) for name in outputs)
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether it returns its parameters as they are (noop_elimination.cc removes such maps)."""
+        return not self.definition.signature.is_stateful and self.returned == self.parameters
+
+    @property
+    def generates(self) -> bool:
+        """Whether elements are made by code in Python."""
+        return any(node.op == "GeneratorDataset" for node in self.nodes.values())
+
+    def origin(self, tensor: str) -> str:
+        """Return the name of the node or parameter that a tensor is, behind identities."""
+        name = _name(tensor)
+        node = self.nodes.get(name)
+        while node is not None and node.op == "Identity" and len(_data_inputs(node)) == 1:
+            name = _name(_data_inputs(node)[0])
+            node = self.nodes.get(name)
+        return name
+
+    def inputs(self, name: str) -> tuple[str, ...]:
+        """Return the origins of what a node reads."""
+        return tuple(self.origin(tensor) for tensor in _data_inputs(self.nodes[name]))
+
+    def op(self, name: str) -> str | None:
+        """Return the op of a node, None for a parameter."""
+        node = self.nodes.get(name)
+        return None if node is None else str(node.op)
+
+    def called(self, name: str) -> Function | None:
+        """Return the function that a node applies."""
+        return self.graph.function_of(self.nodes[name])
+
+    def constant(self, name: str) -> Any:
+        """Return a constant of the function, None where a node is none."""
+        return constant(self.nodes.get(name))
+
+
+def operation_of(dataset: Any) -> Operation:
+    """Return the operation that a `tf.data.Dataset` is, with all that it reads.
+
+    Raises:
+        UsageError: TensorFlow cannot write it as a graph, as of data on another device; or it is
+            being traced, so that no dataset is there yet.
+    """
+    tf = tensorflow()
+    if not hasattr(dataset._variant_tensor, "numpy"):
+        raise UsageError(
+            "the dataset is made inside a tf.function or a tf.Graph, where TensorFlow only traces "
+            "it; inspect it outside"
+        )
+    try:
+        written = tf.raw_ops.DatasetToGraphV2(
+            input_dataset=dataset._variant_tensor, external_state_policy=_IGNORE_STATE
+        )
+        return Graph(tf.compat.v1.GraphDef.FromString(written.numpy())).root()
+    except (tf.errors.OpError, ValueError) as error:
+        said = str(error).partition(" [Op:")[0].rpartition("}} ")[2]
+        raise UsageError(
+            f"TensorFlow does not write this dataset as a graph: {said}; inspect the dataset "
+            "before that stage"
+        ) from error
+
+
+class Graph:
+    """What TensorFlow writes of a dataset: nodes, and functions, by their names."""
+
+    def __init__(self, definition: Any) -> None:
+        self.definition = definition
+        self.nodes: dict[str, Any] = {node.name: node for node in definition.node}
+        self._functions = {f.signature.name: f for f in definition.library.function}
+        self._made: dict[str, Operation] = {}
+
+    def root(self) -> Operation:
+        """Return the operation at the end, with all that it reads."""
+        (end,) = (node for node in self.nodes.values() if node.op == "_Retval")
+        # Inputs first and without recursion: a pipeline may be thousands of stages long.
+        waiting = [_name(end.input[0])]
+        while waiting:
+            here = self.nodes[waiting[-1]]
+            inputs = filter(self._is_dataset, map(_name, _data_inputs(here)))
+            missing = [name for name in inputs if name not in self._made]
+            if missing and here.name not in self._made:
+                waiting += missing
+                continue
+            waiting.pop()
+            self._made.setdefault(here.name, self._operation(here))
+        return self._made[here.name]
+
+    def function_of(self, node: Any) -> Function | None:
+        """Return the function that a node applies, None where the graph has none."""
+        found = self._functions.get(node.attr["f"].func.name) if "f" in node.attr else None
+        return None if found is None else Function(definition=found, graph=self)
+
+    def ops_in_functions(self, node: Any) -> set[str]:
+        """Return the names of all ops in the functions of a node, and in those that these call."""
+        found: set[str] = set()
+        ahead = [attr.func.name for attr in node.attr.values() if attr.HasField("func")]
+        seen: set[str] = set()
+        while ahead:
+            name = ahead.pop()
+            if name in seen or name not in self._functions:
+                continue
+            seen.add(name)
+            for inner in self._functions[name].node_def:
+                found.add(inner.op)
+                ahead.append(inner.op)  # a call of a function is an op of its name
+                for attr in inner.attr.values():
+                    ahead += [attr.func.name, *(f.name for f in attr.list.func)]
+        return found - self._functions.keys()
+
+    def below(self, node: Any) -> Iterator[Any]:
+        """Yield a node and every node that it needs."""
+        ahead, seen = [node.name], set()
+        while ahead:
+            name = ahead.pop()
+            if name not in seen:
+                seen.add(name)
+                yield self.nodes[name]
+                ahead += map(_name, self.nodes[name].input)
+
+    def _operation(self, node: Any) -> Operation:
+        arguments: dict[str, Any] = {}
+        others, datasets = [], []
+        for argument, tensor in zip(_argument_names(node), _data_inputs(node), strict=False):
+            if self._is_dataset(name := _name(tensor)):
+                datasets.append(self._made[name])
+                continue
+            found = self.nodes[name]
+            while found.op == "Identity":
+                found = self.nodes[_name(found.input[0])]
+            others.append(found if found.op == "Const" else None)
+            arguments.setdefault(argument, others[-1])
+        return Operation(
+            node=node, graph=self, inputs=tuple(datasets), arguments=arguments, others=tuple(others)
+        )
+
+    def _is_dataset(self, name: str) -> bool:
+        return _DATASET.search(self.nodes[name].op) is not None
+
+
+def _name(tensor: str) -> str:
+    """Return the name of the node of an input, which may name an output of it."""
+    return tensor.removeprefix("^").partition(":")[0]
+
+
+def _data_inputs(node: Any) -> list[str]:
+    return [name for name in node.input if not name.startswith("^")]
+
+
+def _argument_names(node: Any) -> list[str]:
+    """Return the name that the op has for each input of a node."""
+    from tensorflow.python.framework import op_def_registry  # no public name
+
+    definition = op_def_registry.get(node.op)
+    if definition is None:
+        return [f"input_{index}" for index in range(len(node.input))]
+    names: list[str] = []
+    for arg in definition.input_arg:
+        count = 1
+        if arg.number_attr:
+            count = node.attr[arg.number_attr].i
+        elif arg.type_list_attr:
+            count = len(node.attr[arg.type_list_attr].list.type)
+        names += [arg.name] * count
+    return names
+
+
+def constant(node: Any) -> Any:
+    """Return the value of a constant as a NumPy array, None for any other node."""
+    import numpy as np
+
+    if node is None or node.op != "Const":
+        return None
+    tf = tensorflow()
+    tensor = node.attr["value"].tensor
+    kind = tf.dtypes.as_dtype(tensor.dtype)
+    if kind in (tf.resource, tf.variant):
+        return None
+    # Not tf.make_ndarray, which does not read the texts that the runtime writes.
+    value = tf.io.parse_tensor(tensor.SerializeToString(), kind).numpy()
+    return np.array(value, object) if kind == tf.string else np.asarray(value)
+
+
+def num_rows(node: Any) -> int | None:
+    """Return the length of a constant along its first axis, without reading its values."""
+    if node is None:
+        return None
+    shape: Sequence[Any] = node.attr["value"].tensor.tensor_shape.dim
+    return int(shape[0].size) if shape else None
+
+
+# The options of a pipeline, as they are in force at its end.
+
+
+class Options(NamedTuple):
+    """The options of a whole pipeline: those about its order, and two that take stages out.
+
+    Options that are set twice are merged, and the outermost wins, so only what is in force counts.
+
+    noop_elimination: `experimental_optimization.noop_elimination`.
+    op_determinism: `tf.config.experimental.enable_op_determinism`, which stands above them.
+    """
+
+    stated: WithOptions = WithOptions()
+    noop_elimination: bool | None = None
+    op_determinism: bool = False
+
+    @property
+    def removes_nothing_done(self) -> bool:
+        """Whether TensorFlow takes stages out that do nothing."""
+        if self.noop_elimination is None:
+            return self.stated.optimizations is not False
+        return self.noop_elimination
+
+    @property
+    def hands_out_what_is_ready(self) -> bool:
+        """Whether parallel stages that say nothing else hand out what is ready first."""
+        return self.stated.deterministic is False and not self.op_determinism
+
+    def in_force(self, stated: WithOptions) -> WithOptions:
+        """Return `with_options` with what it states and nothing later overrides."""
+        kept = {
+            name: getattr(stated, name)
+            for name in WithOptions.attributes
+            if getattr(stated, name) == getattr(self.stated, name)
+            and not (self.op_determinism and name == "deterministic")
+        }
+        return WithOptions(**kept)
+
+
+def options_of(operation: Operation) -> WithOptions:
+    """Return what one `with_options` states."""
+    from tensorflow.core.framework import dataset_options_pb2  # no public name
+
+    message = dataset_options_pb2.Options.FromString(operation.attributes["serialized_options"].s)
+    said: dict[str, Any] = {}
+    for field_name, attribute in WithOptions.attributes.items():
+        within, _, last = attribute.rpartition(".")
+        part, name = message.optimization_options if within else message, last
+        name = name.removeprefix("experimental_")
+        # Members of a oneof are set or not.
+        is_set = part.WhichOneof(f"optional_{name}") is not None
+        said[field_name] = bool(getattr(part, name)) if is_set else None
+    return WithOptions(**said)
+
+
+def options_in_force(dataset: Any) -> Options:
+    """Return the options of a whole `tf.data.Dataset`."""
+    from tensorflow.python.framework import config  # no public name
+
+    options = dataset.options()
+
+    def of(attribute: str) -> bool | None:  # older versions of TensorFlow have no warm start
+        within, _, name = attribute.rpartition(".")
+        found: bool | None = getattr(getattr(options, within) if within else options, name, None)
+        return found
+
+    return Options(
+        stated=WithOptions(**{name: of(path) for name, path in WithOptions.attributes.items()}),
+        noop_elimination=of("experimental_optimization.noop_elimination"),
+        op_determinism=bool(config.is_op_determinism_enabled()),
+    )

@@ -1,0 +1,577 @@
+"""The reader of a pipeline: files opened in turn, and the spec and settings that say so."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from shardctl.base.text import quoted
+from shardctl.base.tfds_rules import DATASET_INFO_FILENAME, DEFAULT_BLOCK
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.shard_files import ShardFiles
+from shardctl.errors import DatasetError, UsageError
+from shardctl.metadata.index.count import count_files
+from shardctl.metadata.reference import merge_datasets
+from shardctl.metadata.tfds_metadata import dataset_in
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
+from shardctl.stages.part import KernelPair
+from shardctl.stores.paths import RemotePath, as_bytes, file_in, is_remote, path_of, way_below
+from shardctl.stores.stores import is_file, store_of
+from shardctl.tfds.inspecting.graph import SHUFFLES, Function, NoConstantError, Operation, constant
+from shardctl.tfds.inspecting.stage_of import kernel_pair
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+PLAIN_SPLIT = "files"  # of record files without metadata
+_MANY_PARTS = 8  # of a spec, from which on a list of files says it better
+
+
+class Piece(NamedTuple):
+    """What one row reads: `take` records of a file after the first `skip` (None: to its end)."""
+
+    path: str
+    skip: int = 0
+    take: int | None = None
+
+
+class Listed(NamedTuple):
+    """A list of pieces as a reader states it.
+
+    spec: the subsplit. sorting: `reverse` or `file_order`, where the list is sorted otherwise.
+    """
+
+    dataset: Dataset
+    spec: str
+    sorting: tuple[tuple[str, Any], ...] = ()
+
+
+def listed(pieces: Sequence[Piece], *, file_format: str, compression: str) -> Listed:
+    """Return the dataset, spec and file order that list exactly these pieces.
+
+    Raises:
+        DatasetError: files that are not there or cannot be counted; a list that no spec says.
+    """
+    paths = [_whole(piece.path) for piece in pieces]
+    dataset = _dataset_of_folders(paths)
+    if dataset is None:
+        dataset = _plain_dataset(paths, file_format, compression)
+    places = _places(dataset)
+    rows = [_row(dataset, places[path], piece) for path, piece in zip(paths, pieces, strict=True)]
+    spec, sorting = _stated(dataset, rows)
+    return Listed(dataset=dataset, spec=spec, sorting=sorting)
+
+
+def _whole(path: str) -> str:
+    """Return a path as it is the same in graphs and in datasets."""
+    place = path_of(path)
+    return str(place) if isinstance(place, RemotePath) else os.path.abspath(place)
+
+
+class _Row(NamedTuple):
+    """The examples [start, stop) of a split, all of one shard."""
+
+    split: int
+    shard: int
+    start: int
+    stop: int
+
+
+def _dataset_of_folders(paths: Sequence[str]) -> Dataset | None:
+    """Return the TFDS dataset whose files these are, None where they are not all of one."""
+    folders = list(dict.fromkeys(map(os.path.dirname, paths)))
+    if not all(is_file(path_of(file_in(f, DATASET_INFO_FILENAME))) for f in folders):
+        return None
+    dataset = merge_datasets([dataset_in(path_of(folder)) for folder in folders])
+    known = _places(dataset)
+    return dataset if all(path in known for path in paths) else None
+
+
+def _plain_dataset(paths: Sequence[str], file_format: str, compression: str) -> Dataset:
+    """Return record files without metadata as a dataset of one split, in the order of their names.
+
+    Raises:
+        DatasetError: a file that is not here or damaged, or compressed otherwise than the script
+            says.
+    """
+    names = sorted(set(paths), key=as_bytes)
+    lengths = _counted(names, file_format, compression)
+    folder = _common_folder(names)
+    files = ShardFiles(
+        data_dir=folder,
+        names=tuple(way_below(path_of(folder), path_of(name)) for name in names),
+        num_shards=len(names),
+    )
+    return Dataset(
+        name=os.path.basename(folder) or "files",
+        splits=(Split(name=PLAIN_SPLIT, shard_lengths=lengths, files=(files,)),),
+        file_format=file_format,
+        compression=compression or None,
+        data_dir=folder,
+        origin="record files",
+    )
+
+
+def _counted(names: Sequence[str], file_format: str, compression: str) -> tuple[int, ...]:
+    """Return how many records files hold; those that are known from the user's cache folder."""
+    files = [store_of(name).status(name) for name in names]
+    if None in files:
+        raise DatasetError(f"file {quoted(names[files.index(None)], 200)} missing")
+    counts = count_files([file for file in files if file is not None], file_format, cache=True)
+    for place in sorted(counts.broken):
+        damage = counts.broken[place].damage
+        why = "cannot be counted" if damage is None else damage.text
+        raise DatasetError(f"file {quoted(names[place], 200)} {why}")
+    contents = [one for one in counts.contents if one is not None]
+    for name, one in zip(names, contents, strict=True):
+        if (found := one.compression or "") != compression:
+            raise DatasetError(
+                f"file {quoted(name, 200)} is compressed by {found or 'nothing'}, and the script "
+                f"reads it by {compression or 'none'}"
+            )
+    return tuple(one.num_records or 0 for one in contents)
+
+
+def _common_folder(names: Sequence[str]) -> str:
+    """Return the folder that all files lie in, or below.
+
+    Raises:
+        DatasetError: they lie in several places.
+    """
+    first = path_of(names[0])
+    if not isinstance(first, RemotePath) and not any(map(is_remote, names)):
+        return os.path.commonpath([os.path.dirname(name) for name in names])
+    folder = first.parent
+    while not all(name.startswith(f"{folder}/") for name in names):
+        if folder == folder.parent:
+            raise DatasetError(f"{quoted(names[0])} and {quoted(names[-1])} lie in two places")
+        folder = folder.parent
+    return str(folder)
+
+
+def _places(dataset: Dataset) -> Mapping[str, tuple[int, int]]:
+    """Return split and shard of every file, by its path."""
+    return {
+        _whole(os.path.join(folder or "", name)): (index, shard)
+        for index, split in enumerate(dataset.splits)
+        for shard in range(split.num_shards)
+        for folder, name in [split.location(shard)]
+    }
+
+
+def _row(dataset: Dataset, place: tuple[int, int], piece: Piece) -> _Row:
+    split = dataset.splits[place[0]]
+    length, offset = split.shard_lengths[place[1]], split.offsets[place[1]]
+    skip = length if piece.skip < 0 else min(piece.skip, length)
+    rest = length - skip
+    take = rest if piece.take is None or piece.take < 0 else min(piece.take, rest)
+    if not take:
+        raise DatasetError(
+            f"nothing is read of file {quoted(piece.path, 200)}, which takes a place in the "
+            "interleave all the same; no spec says that"
+        )
+    return _Row(split=place[0], shard=place[1], start=offset + skip, stop=offset + skip + take)
+
+
+def _stated(dataset: Dataset, rows: Sequence[_Row]) -> tuple[str, tuple[tuple[str, Any], ...]]:
+    """Return the spec, and how its files are sorted, in the fewest words."""
+    as_listed = list(_merged(rows))
+    if len(as_listed) == 1:
+        return _spec(dataset, as_listed), ()
+    back_to_front = list(_merged(rows[::-1]))
+    if len(back_to_front) < len(as_listed):
+        return _spec(dataset, back_to_front), (("reverse", True),)
+    if len(as_listed) > _MANY_PARTS:
+        by_id = list(_merged(sorted(rows, key=lambda row: (row.split, row.start))))
+        names = tuple(dataset.splits[row.split].filename(row.shard) for row in rows)
+        if 2 * len(by_id) < len(as_listed) and len(set(names)) == len(names):
+            return _spec(dataset, by_id), (("file_order", names),)
+    return _spec(dataset, as_listed), ()
+
+
+def _merged(rows: Sequence[_Row]) -> Iterator[_Row]:
+    """Yield the ranges that TFDS cuts into exactly these rows."""
+    here = rows[0]
+    for row in rows[1:]:
+        if (row.split, row.start) == (here.split, here.stop) and row.shard > here.shard:
+            here = here._replace(stop=row.stop, shard=row.shard)
+            continue
+        yield here
+        here = row
+    yield here
+
+
+def _spec(dataset: Dataset, ranges: Sequence[_Row]) -> str:
+    parts = []
+    for piece in ranges:
+        split = dataset.splits[piece.split]
+        start = "" if piece.start == 0 else str(piece.start)
+        stop = "" if piece.stop == split.num_examples else str(piece.stop)
+        parts.append(f"{split.name}[{start}:{stop}]" if start or stop else split.name)
+    return "+".join(parts)
+
+
+# The reader of a pipeline: files opened in turn, as TFDS's or as a script's own interleave.
+
+
+INTERLEAVES = (
+    "ParallelInterleaveDatasetV4",
+    "ParallelInterleaveDatasetV3",
+    "ParallelInterleaveDatasetV2",
+    "InterleaveDataset",
+    "FlatMapDataset",
+    "LegacyParallelInterleaveDatasetV2",  # TFRecordDataset(files, num_parallel_reads=N)
+)
+_TFDS_COLUMNS = 5  # of a row of TFDS's reader: path, name, prefix of ids, skip, take
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FoundReader:
+    """A reader with its settings, of which `pair` is that of the file shuffle.
+
+    operations: what it is made of in the graph, from the list of files up.
+    is_tfds: whether it is TFDS's own, behind which its decoding belongs to it.
+    in_order: the attribute `deterministic` of its interleave, "default" where options decide.
+    decodes_in_order: whether TFDS's decoding hands out examples as it got them.
+    asserts_cardinality: whether TFDS tells TensorFlow how many examples there are.
+    """
+
+    listed: Listed
+    settings: tuple[tuple[str, Any], ...]
+    operations: tuple[Operation, ...]
+    pair: KernelPair | None = None
+    is_tfds: bool = False
+    in_order: str = "true"
+    decodes_in_order: bool = True
+    asserts_cardinality: bool = False
+
+    @property
+    def dataset(self) -> Dataset:
+        """The dataset that it reads."""
+        return self.listed.dataset
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether it repeats its files without end."""
+        return bool(dict(self.settings).get("repeat_files"))
+
+
+class UnknownReaderError(NoConstantError):
+    """Something that reads files in a way that the settings of a reader do not say; says which."""
+
+
+def reads_files(operation: Operation) -> bool:
+    """Return whether an operation opens files, in whatever way."""
+    if operation.op not in INTERLEAVES or operation.function is None:
+        return False
+    return file_function(operation.function) is not None
+
+
+def found_reader(operation: Operation) -> FoundReader:
+    """Return the reader that an interleave or a flat map is.
+
+    Raises:
+        UnknownReaderError: its list of files, or its files, are not understood.
+    """
+    function = None if operation.function is None else file_function(operation.function)
+    if function is None:
+        raise UnknownReaderError("what it does with a file is not known")
+    in_turn = operation.op != "FlatMapDataset"
+    try:
+        rows = rows_of(operation.input)
+        pieces = _pieces(rows, function)
+        # TensorFlow writes the cycle length in force also where the machine decided.
+        cycle = operation.number("cycle_length") if in_turn else 1
+        block = operation.number("block_length") if in_turn else 1
+        if cycle < 1:
+            raise UnknownReaderError(f"its cycle length is {cycle}")
+        if operation.op.startswith("Legacy") and block != 1:
+            raise UnknownReaderError("experimental.parallel_interleave fills its slots its own way")
+        found = listed(
+            pieces,
+            file_format="parquet" if function.is_parquet else "tfrecord",
+            compression=function.compression,
+        )
+    except (NoConstantError, DatasetError, UsageError) as error:
+        raise UnknownReaderError(str(error)) from error
+    is_mixed, dataset = len(rows) > 1 and rows.shuffle is not None, found.dataset
+    settings: dict[str, Any] = {}
+    if dataset.is_counted or cycle != ReadSettings().cycle_length(ordered=dataset.ordered):
+        settings["cycle"] = cycle
+    if in_turn and (dataset.is_counted or block != DEFAULT_BLOCK):
+        settings["block"] = block
+    if is_mixed:
+        settings["shuffle_files"] = True
+        settings |= {} if rows.reshuffle else {"reshuffle": False}
+    if rows.repeats:
+        settings["repeat_files"] = True
+    settings |= dict(found.sorting)
+    if rows.host is not None:
+        settings |= {"host": rows.host, "host_by": "files"}
+    return FoundReader(
+        listed=found,
+        settings=tuple(settings.items()),
+        operations=(*rows.operations, operation),
+        pair=rows.pair if is_mixed else None,
+        is_tfds=_is_tfds(rows, function),
+        in_order="true" if len(rows) == 1 else _in_order(operation),
+    )
+
+
+def _in_order(operation: Operation) -> str:
+    if operation.op in ("InterleaveDataset", "FlatMapDataset"):
+        return "true"
+    if operation.op == "ParallelInterleaveDatasetV2":
+        return "false" if operation.flag("sloppy") else "true"
+    return operation.text("deterministic") or "default"
+
+
+def _pieces(rows: Rows, function: FileFunction) -> Sequence[Piece]:
+    indices = (function.path, function.skip, function.take)
+    if any(index is not None and index >= len(rows.columns) for index in indices):
+        raise UnknownReaderError("the function that opens a file uses a value from outside it")
+    if not len(rows):
+        raise UnknownReaderError("the list of its files is empty")
+    paths, skips, takes = (
+        [default] * len(rows) if index is None else rows.columns[index].tolist()
+        for index, default in zip(indices, (None, 0, None), strict=True)
+    )
+    return [
+        Piece(path=os.fsdecode(path), skip=skip, take=take)
+        for path, skip, take in zip(paths, skips, takes, strict=True)
+    ]
+
+
+def _is_tfds(rows: Rows, function: FileFunction) -> bool:
+    """Return whether rows are those of TFDS's reader (core/reader.py, _Instruction)."""
+    if len(rows.columns) != _TFDS_COLUMNS or function.path != 0:
+        return False
+    paths, names = rows.columns[:2]
+    return all(os.path.basename(path) == name for path, name in zip(paths, names, strict=True))
+
+
+# What a function does with a file: the body that `interleave` or `flat_map` applies to a row.
+#
+# TFDS's own (core/reader.py, _get_dataset_from_filename) and the `tf.data.TFRecordDataset` of a
+# script are read by what they do, so that nothing in between is overlooked: a `filter` or another
+# `shuffle` inside a file makes the order open.
+
+_MOST_STEPS = 64  # of a body, from the file to what it returns
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileFunction:
+    """Which parameters of a function are the file, and how many of its records it skips and takes.
+
+    skip, take: the index of a parameter, None where all records are read.
+    """
+
+    path: int
+    skip: int | None = None
+    take: int | None = None
+    compression: str = ""
+    is_parquet: bool = False
+
+
+def file_function(function: Function) -> FileFunction | None:
+    """Return what a function does with a file, None where it does anything that is not known."""
+    if len(function.returned) != 1:
+        return None
+    return _read(function, function.returned[0], _MOST_STEPS)
+
+
+def _read(function: Function, name: str, steps: int) -> FileFunction | None:
+    op = function.op(name)
+    if op is None or not steps:
+        return None
+    if op == "TFRecordDataset":
+        return _records(function, name)
+    if op == "FlatMapDataset":
+        return _flat_map(function, name)
+    if op == "ZipDataset":
+        return _with_ids(function, name, steps)
+    if op in ("MapDataset", "PrefetchDataset"):
+        return _read(function, function.inputs(name)[0], steps - 1)
+    if op in ("SkipDataset", "TakeDataset"):
+        below, count = function.inputs(name)[:2]
+        found = _read(function, below, steps - 1)
+        if found is None or count not in function.parameters:
+            return None
+        place = function.parameters.index(count)
+        # TFDS skips, then takes; the other way round counts otherwise.
+        if op == "SkipDataset" and (found.skip, found.take) == (None, None):
+            return replace(found, skip=place)
+        if op == "TakeDataset" and found.take is None:
+            return replace(found, take=place)
+    return None
+
+
+def _records(function: Function, name: str) -> FileFunction | None:
+    path, compression = function.inputs(name)[:2]
+    parameter, text = _parameter(function, path), function.constant(compression)
+    if parameter is None or text is None:
+        return None
+    return FileFunction(path=parameter, compression=text.item().decode())
+
+
+def _parameter(function: Function, name: str) -> int | None:
+    """Return which parameter a tensor is, reshaped or not; None where it is none."""
+    while function.op(name) == "Reshape":
+        name = function.inputs(name)[0]
+    return function.parameters.index(name) if name in function.parameters else None
+
+
+def _flat_map(function: Function, name: str) -> FileFunction | None:
+    """Return what `TFRecordDataset(path)`, or TFDS's reader of Parquet files, reads."""
+    rows, *captured = function.inputs(name)
+    called = function.called(name)
+    if called is None:
+        return None
+    if function.op(rows) == "TensorSliceDataset":
+        inner = file_function(called)
+        path = _parameter(function, *function.inputs(rows))
+        if inner is None or path is None or captured:
+            return None
+        reads_whole = (inner.path, inner.skip, inner.take) == (0, None, None)
+        return replace(inner, path=path) if reads_whole else None
+    if function.op(rows) == "TensorDataset" and called.generates and len(captured) == 1:
+        path = _parameter(function, *captured)
+        return None if path is None else FileFunction(path=path, is_parquet=True)
+    return None
+
+
+def _with_ids(function: Function, name: str, steps: int) -> FileFunction | None:
+    """Return what is read beside the counter of `add_tfds_id`, which has no end."""
+    inputs = function.inputs(name)
+    if len(inputs) != 2 or not _is_counter(function, inputs[0]):
+        return None
+    return _read(function, inputs[1], steps - 1)
+
+
+def _is_counter(function: Function, name: str) -> bool:
+    for op in ("MapDataset", "ScanDataset"):
+        if function.op(name) != op:
+            return False
+        name = function.inputs(name)[0]
+    if function.op(name) != "RepeatDataset":
+        return False
+    count = function.constant(function.inputs(name)[1])
+    return count is not None and int(count) < 0
+
+
+# The list of files that a reader opens, as rows, and what is done with the list before.
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rows:
+    """The rows of a list of files, in the order in which the list has them.
+
+    columns: the components of a row, each an array[n].
+    shuffle: the operation that shuffles the list, None without one; with its kernel pair, which is
+        None where nothing seeds it.
+    """
+
+    columns: tuple[NDArray[Any], ...]
+    host: Host | None = None
+    shuffle: Operation | None = None
+    pair: KernelPair | None = None
+    reshuffle: bool = True
+    repeats: bool = False
+    operations: tuple[Operation, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+
+def rows_of(operation: Operation) -> Rows:
+    """Return the rows that an operation lists.
+
+    Raises:
+        UnknownReaderError: it does what the settings of a reader cannot say.
+    """
+    chain: list[Operation] = []
+    here = operation
+    while here.op not in ("TensorSliceDataset", "TensorDataset"):
+        if here.op not in _STEPS:
+            raise UnknownReaderError(f"{here.op} makes the list of its files")
+        chain.append(here)
+        here = here.input
+    rows = _listed(here)
+    for step in reversed(chain):
+        rows = _STEPS[step.op](rows, step)
+        rows = replace(rows, operations=(*rows.operations, step))
+    return rows
+
+
+def _listed(operation: Operation) -> Rows:
+    columns = tuple(constant(other) for other in operation.others)
+    rank = 1 if operation.op == "TensorSliceDataset" else 0
+    if not columns or any(column is None or column.ndim != rank for column in columns):
+        raise UnknownReaderError("the names of its files are computed anew each time")
+    return Rows(columns=tuple(c.reshape(-1) for c in columns), operations=(operation,))
+
+
+def _shard(rows: Rows, step: Operation) -> Rows:
+    count, index = step.number("num_shards"), step.number("index")
+    if rows.repeats:
+        raise UnknownReaderError("the list of its files is sharded behind a repeat")
+    if count == 1:
+        return rows
+    if rows.shuffle is not None:
+        raise UnknownReaderError("the list of its files is shuffled, then sharded")
+    if rows.host is not None:
+        raise UnknownReaderError("the list of its files is sharded twice")
+    return replace(rows, host=Host(index=index, count=count))
+
+
+def _shuffle(rows: Rows, step: Operation) -> Rows:
+    buffer = step.number("buffer_size")
+    if rows.repeats or rows.shuffle is not None:
+        raise UnknownReaderError("the list of its files is shuffled behind a shuffle or a repeat")
+    if 0 <= buffer < _num_left(rows):
+        raise UnknownReaderError(
+            f"the list of its {len(rows)} files is shuffled by a buffer of {buffer}, not as a whole"
+        )
+    return replace(
+        rows, shuffle=step, pair=kernel_pair(step), reshuffle=step.flag("reshuffle_each_iteration")
+    )
+
+
+def _num_left(rows: Rows) -> int:
+    host = rows.host
+    return len(rows) if host is None else len(range(host.index, len(rows), host.count))
+
+
+def _repeat(rows: Rows, step: Operation) -> Rows:
+    count = step.number("count")
+    if count == 1:
+        return rows
+    if count >= 0 or rows.repeats:
+        raise UnknownReaderError(f"the list of its files is repeated {count} times")
+    return replace(rows, repeats=True)
+
+
+def _cut(rows: Rows, step: Operation) -> Rows:
+    count, is_take = step.number("count"), step.op == "TakeDataset"
+    if count < 0 if is_take else count == 0:
+        return rows
+    if rows.host is not None or rows.shuffle is not None or rows.repeats:
+        raise UnknownReaderError("the list of its files is cut behind a shard, shuffle or repeat")
+    kept = slice(count) if is_take else slice(count if count > 0 else len(rows), None)
+    return replace(rows, columns=tuple(column[kept] for column in rows.columns))
+
+
+_STEPS: Mapping[str, Callable[[Rows, Operation], Rows]] = {
+    "ShardDataset": _shard,
+    **dict.fromkeys(SHUFFLES, _shuffle),
+    "RepeatDataset": _repeat,
+    "TakeDataset": _cut,
+    "SkipDataset": _cut,
+    **dict.fromkeys(
+        ("PrefetchDataset", "OptionsDataset", "AssertCardinalityDataset"), lambda rows, _: rows
+    ),
+}

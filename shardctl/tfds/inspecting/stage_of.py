@@ -1,0 +1,225 @@
+"""One dataset operation -> the stages of a pipeline that it is; all that is not known is opaque."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal
+
+from shardctl.base.tfds_rules import DEFAULT_GRAPH_SEED, SEED_MODULUS
+from shardctl.stages import stages as call
+from shardctl.stages.part import KernelPair, Stage
+from shardctl.stages.stages import CACHE_IN_FILE, WHY_OPEN, Map, Opaque
+from shardctl.tfds.inspecting import graph
+from shardctl.tfds.inspecting.graph import Operation, Options
+
+_AUTOTUNE = -1
+
+
+def stages_of_operation(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    """Return the stages that an operation on one dataset is.
+
+    options: those in force for the whole pipeline.
+    """
+    make, simple = _STAGES.get(operation.op), _SIMPLE.get(operation.op)
+    try:
+        if simple is not None:
+            return (simple(operation),)
+        return (opaque(operation),) if make is None else make(operation, options)
+    except graph.NoConstantError as error:
+        return (Opaque(call=_call(operation.op), reason=str(error)),)
+
+
+def opaque(operation: Operation) -> Opaque:
+    """Return the stage of an operation that says nothing about its order."""
+    named = graph.call_name(operation.op)
+    for known in (operation.op, "from_generator" if named == "generator" else named):
+        if known in WHY_OPEN:
+            return Opaque(call=known, reason=WHY_OPEN[known])
+    reason = f"{operation.op} is no stage that shardctl knows"
+    return Opaque(call=_call(operation.op), reason=reason)
+
+
+def _call(op: str) -> str:
+    return re.sub(r"Dataset(V\d)?$", "", op)
+
+
+def _shuffle(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    reshuffle = None if operation.flag("reshuffle_each_iteration") else False
+    buffer = operation.number("buffer_size")
+    return (call.Shuffle(buffer=buffer, seed=kernel_pair(operation), reshuffle=reshuffle),)
+
+
+def _batch(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    drop_remainder = bool(operation.number("drop_remainder"))
+    return (call.Batch(size=operation.number("batch_size"), drop_remainder=drop_remainder),)
+
+
+def _parallel_batch(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    # Threads of its own read ahead, and hand out what is ready first, as those of a map do.
+    return (*_batch(operation, options), *_parallel_map(operation, options))
+
+
+_TAKES_APART = "what it takes apart is not just what a batch made"
+
+
+def _unbatch(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    if _splits_batches(operation.input):
+        return (call.Unbatch(),)
+    why = (
+        f"{_TAKES_APART}, so how many elements come of each depends on the data; behind a map, "
+        "shapes tell it of batches made with drop_remainder=True"
+    )
+    return (Opaque(call="unbatch", reason=why),)
+
+
+def _splits_batches(below: Operation, depth: int = 1) -> bool:
+    """Return whether elements are batches as they were made, whatever was done with them whole.
+
+    depth: so many batches within each other.
+    """
+    while depth:
+        if below.op in graph.BATCHES and not below.op.startswith("Padded"):
+            depth -= 1
+        elif below.op == "UnbatchDataset":
+            depth += 1
+        elif below.op in _COMBINES:
+            inputs = below.inputs[_COMBINES[below.op] :]
+            return all(_splits_batches(each, depth) for each in inputs)
+        elif not (
+            below.op in _KEEPS_BATCHES
+            or below.is_identity
+            or (depth == 1 and below.op in graph.MAPS and _keeps_length(below))
+        ):
+            return False
+        below = below.input
+    return True
+
+
+def _keeps_length(operation: Operation) -> bool:
+    """Return whether shapes say that a map makes batches of as many rows as it is given."""
+    shapes = [shape for each in (operation, operation.input) for shape in each.shapes]
+    # The length along the first axis: none without one, -1 if nobody knows.
+    lengths = {int(shape.dim[0].size) if shape.dim else -1 for shape in shapes}
+    return len(lengths) == 1 and -1 not in lengths
+
+
+def _rebatch(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    value = operation.value("batch_sizes")
+    sizes = set() if value is None else set(value.ravel().tolist())
+    if len(sizes) != 1 or min(sizes) <= 0:
+        return (Opaque(call="rebatch", reason="its batches have several sizes"),)
+    if not _splits_batches(operation.input):
+        return (Opaque(call="rebatch", reason=_TAKES_APART),)
+    drop_remainder = bool(operation.value("drop_remainder"))
+    return call.Unbatch(), call.Batch(size=sizes.pop(), drop_remainder=drop_remainder)
+
+
+def _cache(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    if keeps_in_memory(operation):
+        return (call.Cache(),)
+    return (Opaque(call=CACHE_IN_FILE, reason=WHY_OPEN[CACHE_IN_FILE]),)
+
+
+def keeps_in_memory(cache: Operation) -> bool:
+    """Return whether a cache keeps nothing of an earlier run, as one in a file does."""
+    filename = cache.value("filename")
+    return filename is not None and filename.size == 1 and not filename.item()
+
+
+def _parallel_map(operation: Operation, options: Options) -> tuple[Stage, ...]:
+    calls = _or_auto(operation.number("num_parallel_calls"))
+    in_order = None if options.op_determinism else deterministic(operation)
+    return (Map(calls=calls, deterministic=in_order),)
+
+
+def deterministic(operation: Operation) -> bool | None:
+    """Return the attribute `deterministic`, None where options decide."""
+    return {"true": True, "false": False}.get(operation.text("deterministic"))
+
+
+def _count(operation: Operation) -> int:
+    """Return a count, -1 for any that is negative, which has no end."""
+    return max(-1, operation.number("count"))
+
+
+def _or_auto(number: int) -> int | Literal["auto"]:
+    return "auto" if number == _AUTOTUNE else number
+
+
+Make = Callable[[Operation, Options], tuple[Stage, ...]]
+_SIMPLE: Mapping[str, Callable[[Operation], Stage]] = {
+    "RepeatDataset": lambda op: call.Repeat(count=_count(op) if _count(op) >= 0 else None),
+    "ShardDataset": lambda op: call.Shard(
+        num_shards=op.number("num_shards"), index=op.number("index")
+    ),
+    "TakeDataset": lambda op: call.Take(count=_count(op)),
+    "SkipDataset": lambda op: call.Skip(count=_count(op)),
+    "PrefetchDataset": lambda op: call.Prefetch(size=_or_auto(op.number("buffer_size"))),
+    "AssertCardinalityDataset": lambda op: call.AssertCardinality(count=op.number("cardinality")),
+    # These hand out what they read, and do no more than part what they are between: as does the
+    # zip of `enumerate`; others are sources.
+    **dict.fromkeys(("MapDataset", "FinalizeDataset", "ZipDataset"), lambda _: Map()),
+    **dict.fromkeys(("FilterDataset", "ParallelFilterDataset"), lambda _: call.Filter()),
+}
+_STAGES: Mapping[str, Make] = {
+    **dict.fromkeys(graph.SHUFFLES, _shuffle),
+    **dict.fromkeys(graph.BATCHES, _batch),
+    **dict.fromkeys(graph.CACHES, _cache),
+    "ParallelBatchDataset": _parallel_batch,
+    "UnbatchDataset": _unbatch,
+    "RebatchDatasetV2": _rebatch,
+    "ParallelMapDatasetV2": _parallel_map,
+    "OptionsDataset": lambda op, options: (options.in_force(graph.options_of(op)),),
+}
+_KEEPS_BATCHES = (
+    "PrefetchDataset",
+    "OptionsDataset",
+    "CacheDatasetV2",
+    "ShuffleDatasetV3",
+    "RepeatDataset",
+    "TakeDataset",
+    "SkipDataset",
+    "ShardDataset",
+    "AssertCardinalityDataset",
+)
+# What combines datasets, and the first of its inputs that is not a selector.
+_COMBINES = {"ConcatenateDataset": 0, "DirectedInterleaveDataset": 1}
+# Seeds as TensorFlow's kernels have them, and as a script would state them.
+
+
+def kernel_pair(operation: Operation) -> KernelPair | None:
+    """Return the two seeds of an operation's kernel, None where it takes them from the machine."""
+    pair = operation.number("seed"), operation.number("seed2")
+    return None if pair == (0, 0) else pair
+
+
+def global_seed_of(pairs: Iterable[KernelPair]) -> int | None:
+    """Return the global seed under which all pairs have one seed each, None without a global seed.
+
+    Where they were made under several, it is None, and those of another one stay pairs.
+
+    >>> global_seed_of([(3, 1), (3, 2)]), global_seed_of([(87654321, 1)])
+    (3, None)
+    """
+    first = {seed for seed, _ in pairs}
+    (only,) = first if len(first) == 1 else {DEFAULT_GRAPH_SEED}
+    return only if only != DEFAULT_GRAPH_SEED and 0 <= only < SEED_MODULUS else None
+
+
+def stated_seed(pair: KernelPair | None, global_seed: int | None) -> int | KernelPair | None:
+    """Return the seed that a script states to get a pair; the pair itself where none does.
+
+    >>> stated_seed((3, 7), 3), stated_seed((87654321, 7), None), stated_seed((87654321, 7), 3)
+    (7, 7, (87654321, 7))
+    >>> stated_seed((0, 2147483647), 0)
+    0
+    """
+    if pair is None:
+        return None
+    seed, seed2 = pair
+    if seed != (DEFAULT_GRAPH_SEED if global_seed is None else global_seed):
+        return pair
+    if (seed, seed2) == (0, SEED_MODULUS):
+        return 0
+    return seed2 if 0 <= seed2 < SEED_MODULUS else pair

@@ -1,0 +1,533 @@
+"""A dataset's graph -> the pipeline of stages that it is, walked from the end to the sources."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+from shardctl.errors import ShardctlError, UsageError
+from shardctl.iteration.build import build
+from shardctl.stages import stages as call
+from shardctl.stages.part import KernelPair, Source, Stage
+from shardctl.stages.pipelines import readers_of
+from shardctl.stages.stages import WHY_OPEN, Map, Opaque, Pipeline, Range, Shared, WithOptions
+from shardctl.tfdata.mixture import weights_of_logits
+from shardctl.tfds.inspecting import graph, stage_of
+from shardctl.tfds.inspecting.graph import (
+    Function,
+    NoConstantError,
+    Operation,
+    Options,
+    constant,
+)
+from shardctl.tfds.inspecting.reader import (
+    FoundReader,
+    UnknownReaderError,
+    found_reader,
+    reads_files,
+)
+from shardctl.verbs.inspect.answer import no_reader
+
+_COMBINE = ("ZipDataset", "DirectedInterleaveDataset")
+_MOST_CHOICES = 1 << 20  # that are written one by one
+
+
+def walked(root: Operation, options: Options) -> FoundPipeline:
+    """Return the pipeline that a graph is."""
+    walk = _Walk(options, shared_objects(root))
+    pipeline = walk.pipeline(root, 0)
+    return FoundPipeline(pipeline=pipeline, stages=tuple(walk.stages))
+
+
+class _Walk:
+    """The walk over a graph; `shared` are the labels of objects that are used more than once."""
+
+    def __init__(self, options: Options, shared: Mapping[str, str]) -> None:
+        self.stages: list[FoundStage] = []
+        self._options = options
+        self._shared = shared
+        self._known: dict[str, Shared] = {}
+
+    def pipeline(self, root: Operation, level: int) -> Pipeline:
+        """Return the pipeline that ends with an operation."""
+        chain = _chain(root)
+        # Up to the last object that is used elsewhere too, the walk was there already.
+        known = [index for index, each in enumerate(chain) if each.object_name in self._known]
+        if known:
+            again = self._known[chain[known[-1]].object_name or ""]
+            self._note(again, (chain[known[-1]],), level)
+            return self._behind(again, (), chain[known[-1]], chain[known[-1] + 1 :], level)
+        if reads_files(chain[0]):
+            return self._behind(*self._reader(chain, level), level)
+        combines = chain[0].op in _COMBINE
+        source = self._combination(chain[0], level) if combines else _plain_source(chain[0])
+        self._note(source, (chain[0],), level)
+        return self._behind(source, (), chain[0], chain[1:], level)
+
+    def _behind(
+        self,
+        source: Source,
+        stages: tuple[Stage, ...],
+        last: Operation,
+        rest: tuple[Operation, ...],
+        level: int,
+    ) -> Pipeline:
+        """Return a pipeline from a source, which is `last`, and the operations behind it."""
+        made = self._as_shared(last, Pipeline(source=source, stages=stages))
+        for operation in rest:
+            behind = self._stages(operation, level)
+            made = self._as_shared(operation, replace(made, stages=(*made.stages, *behind)))
+        return made
+
+    def _as_shared(self, operation: Operation, pipeline: Pipeline) -> Pipeline:
+        name = operation.object_name
+        if name is None or name not in self._shared:
+            return pipeline
+        if name not in self._known:
+            self._known[name] = Shared(label=self._shared[name], pipeline=pipeline)
+        return Pipeline(source=self._known[name])
+
+    def _reader(
+        self, chain: tuple[Operation, ...], level: int
+    ) -> tuple[Source, tuple[Stage, ...], Operation, tuple[Operation, ...]]:
+        first, rest = chain[0], chain[1:]
+        try:
+            reader = found_reader(first)
+        except UnknownReaderError as error:
+            unknown = Opaque(call="read of files", reason=str(error))
+            self._note(unknown, (first,), level)
+            return unknown, (), first, rest
+        own: Stated = ()
+        if reader.is_tfds:
+            reader, own, rest = behind_tfds(reader, rest, self._options)
+        if reader.in_order == "default" and self._options.hands_out_what_is_ready:
+            reader = replace(reader, in_order="false")
+        if self._options.op_determinism:
+            reader = replace(reader, in_order="true", decodes_in_order=True)
+        source = call.Read()
+        self._note(source, reader.operations, level, reader=reader)
+        for stage, operation in own:
+            self._note(stage, (operation,), level)
+        last = next(
+            (op for op in reversed(reader.operations) if op.object_name in self._shared),
+            reader.operations[-1],
+        )
+        return source, tuple(stage for stage, _ in own), last, rest
+
+    def _combination(self, operation: Operation, level: int) -> Source:
+        if operation.op == "ZipDataset":
+            inputs = tuple(self.pipeline(each, level + 1) for each in operation.inputs)
+            return _of_one_index(inputs) or call.Zip(inputs=inputs)
+        selector, *given = operation.inputs
+        stop = operation.flag("stop_on_empty_dataset")
+        found = sampling(selector, len(given))
+        inputs = tuple(self.pipeline(each, level + 1) for each in given)
+        if found is not None:
+            return call.SampleFromDatasets(inputs=inputs, stop_on_empty=stop, **found._asdict())
+        choices = _choices(selector, self._options)
+        return call.ChooseFromDatasets(inputs=inputs, choices=choices, stop_on_empty=stop)
+
+    def _stages(self, operation: Operation, level: int) -> tuple[Stage, ...]:
+        if operation.op == "ConcatenateDataset":
+            other = self.pipeline(operation.inputs[1], level + 1)
+            stages: tuple[Stage, ...] = (call.Concatenate(other=other),)
+        else:
+            stages = stage_of.stages_of_operation(operation, self._options)
+        removed = _removed(operation, stages, self._options)
+        if removed is not None:
+            stages = removed
+            if not stages:
+                self._note(Map(), (operation,), level, removed=True)
+        for stage in stages:
+            self._note(stage, (operation,), level)
+        return stages
+
+    def _note(
+        self, part: Stage | Source, operations: tuple[Operation, ...], level: int, **more: Any
+    ) -> None:
+        self.stages.append(FoundStage(part=part, operations=operations, level=level, **more))
+
+
+def _of_one_index(inputs: tuple[Pipeline, ...]) -> Range | None:
+    """Return a zip of sources that nothing shuffles as one source: element i has all of index i.
+
+    None where that is not so, or it has no end.
+    """
+    zipped = Pipeline(source=call.Zip(inputs=inputs))
+    if readers_of(zipped):
+        return None
+    try:
+        node = build(zipped, no_reader)
+        if node.is_infinite or not node.is_fixed or node.cardinality != node.num_elements:
+            return None
+    except ShardctlError:
+        return None
+    return Range(stop=node.num_elements) if node.num_elements >= 0 else None
+
+
+def _chain(root: Operation) -> tuple[Operation, ...]:
+    """Return the operations from a source to the end, along what each reads first."""
+    chain = [root]
+    while chain[-1].inputs and not reads_files(chain[-1]) and not _is_generator(chain[-1]):
+        below = _counted(chain[-1]) if chain[-1].op in _COMBINE else chain[-1].input
+        if below is None:
+            break
+        chain.append(below)
+    return tuple(reversed(chain))
+
+
+def _is_generator(operation: Operation) -> bool:
+    """Whether this is `from_generator`, which TensorFlow makes of a flat_map over one number."""
+    function = operation.function if operation.op == "FlatMapDataset" else None
+    return function is not None and function.generates
+
+
+def _counted(operation: Operation) -> Operation | None:
+    """Return what `enumerate` counts: it zips a range that has no end with it."""
+    if operation.op != "ZipDataset" or len(operation.inputs) != 2:
+        return None
+    numbers, counted = operation.inputs
+    try:
+        endless = numbers.op == "RangeDataset" and numbers.number("stop") > graph.LONGEST_RANGE
+    except NoConstantError:
+        return None
+    return counted if endless else None
+
+
+def _plain_source(operation: Operation) -> Source:
+    """Return a source of elements that are counted from 0."""
+    if _is_generator(operation):
+        return Opaque(call="from_generator", reason=WHY_OPEN["from_generator"])
+    try:
+        length = _length(operation)
+    except NoConstantError as error:
+        return Opaque(call=_called(operation), reason=str(error))
+    return stage_of.opaque(operation) if length is None else Range(stop=length)
+
+
+def _length(operation: Operation) -> int | None:
+    if operation.op == "RangeDataset":
+        return len(_range(operation))
+    if operation.op == "TensorSliceDataset":
+        return graph.num_rows(operation.others[0])
+    if operation.op == "TensorDataset":
+        return 1
+    if operation.op == "ListDataset":
+        per_element = len(operation.attributes["output_types"].list.type)
+        return len(operation.others) // per_element
+    return None
+
+
+def _range(operation: Operation) -> range:
+    return range(*(operation.number(name) for name in ("start", "stop", "step")))
+
+
+def _called(operation: Operation) -> str:
+    return "range" if operation.op == "RangeDataset" else operation.op.removesuffix("Dataset")
+
+
+def _choices(selector: Operation, options: Options) -> Pipeline:
+    """Return the pipeline of choices, whose elements count by their values."""
+    chain = _chain(selector)
+    values = chosen_values(chain[0])
+    source: Source
+    if values is None or (not _counts_on(values) and len(values) > _MOST_CHOICES):
+        source = Opaque(call=_called(chain[0]), reason="what it chooses is not known")
+    elif _counts_on(values):
+        source = Range(stop=len(values))
+    else:
+        source = call.Values(values=tuple(values))
+    stages: list[Stage] = []
+    for operation in chain[1:]:
+        if operation.op in (*_COMBINE, "ConcatenateDataset"):
+            stages.append(Opaque(call=operation.op, reason="what it chooses is not known"))
+        elif operation.function is not None and not operation.function.is_identity:
+            reason = "what it chooses is computed by code of the script"
+            stages.append(Opaque(call="map", reason=reason))
+        else:
+            stages += stage_of.stages_of_operation(operation, options)
+    return Pipeline(source=source, stages=tuple(stages))
+
+
+def _counts_on(values: Sequence[int]) -> bool:
+    """Return whether values are 0, 1, 2 and so on; a range of any length is not listed for that."""
+    numbers = range(len(values))
+    return values == numbers if isinstance(values, range) else tuple(values) == tuple(numbers)
+
+
+def _removed(
+    operation: Operation, stages: tuple[Stage, ...], options: Options
+) -> tuple[Stage, ...] | None:
+    """Return what is left of stages that do nothing, None where they do something.
+
+    TensorFlow takes such stages out (tensorflow/core/grappler/optimizers/data/
+    noop_elimination.cc), unless options say no; then they still part a shuffle from a repeat.
+    """
+    is_identity = operation.is_identity
+    if not is_identity and stages not in _NOTHING_DONE:
+        return None
+    if options.removes_nothing_done:
+        # Those of a chain are left to the rules of the pipeline, where these see the same.
+        return () if is_identity or options.stated.optimizations is False else None
+    if is_identity or options.noop_elimination is None:
+        return None
+    if stages == (call.Repeat(count=1),):
+        return (Opaque(call="repeat", reason="noop_elimination=False keeps a repeat of one epoch"),)
+    return (Map(),)
+
+
+_NOTHING_DONE: tuple[tuple[Stage, ...], ...] = (
+    (call.Take(count=-1),),
+    (call.Skip(count=0),),
+    (call.Repeat(count=1),),
+    (call.Shard(num_shards=1, index=0),),
+)
+
+
+# Mixtures: the selector of `sample_from_datasets`, and the choices of `choose_from_datasets`.
+#
+# Source: tensorflow/python/data/ops/sample_from_datasets_op.py and choose_from_datasets_op.py;
+# both are a DirectedInterleaveDataset whose first input says which of the others is next.
+
+_FLOAT32_BYTES = 4
+
+
+class Sampling(NamedTuple):
+    """What samples, as `SampleFromDatasets` has it: a kernel pair is the seed."""
+
+    weights: tuple[float, ...] | None
+    weights_dtype: Literal["float32", "float64"]
+    seed: KernelPair | None
+    rerandomize: bool | None
+
+
+def sampling(selector: Operation, num_inputs: int) -> Sampling | None:
+    """Return the sampling that a selector is, None where it is none."""
+    function = selector.function
+    if selector.op != "MapDataset" or function is None:
+        return None
+    logits = _logits(function, selector)
+    batch = selector.input
+    if logits is None or batch.op not in ("BatchDatasetV2", "BatchDataset"):
+        return None
+    numbers = batch.input
+    if numbers.op not in ("RandomDataset", "RandomDatasetV2"):
+        return None
+    try:
+        in_pairs = batch.number("batch_size") == 2
+        if logits.shape != (1, num_inputs) or not in_pairs:
+            return None
+        return Sampling(
+            weights=_weights(logits[0]),
+            weights_dtype="float64" if logits.dtype.itemsize > _FLOAT32_BYTES else "float32",
+            seed=stage_of.kernel_pair(numbers),
+            rerandomize=numbers.flag("rerandomize_each_iteration") or None,
+        )
+    except (NoConstantError, UsageError):
+        return None
+
+
+def _logits(function: Function, selector: Operation) -> Any:
+    """Return the logits of a function of a seed that is one draw of a multinomial distribution.
+
+    They are captured, or a constant of the function where a script gives no weights.
+    """
+    if len(function.returned) != 1 or function.op(function.returned[0]) != "Squeeze":
+        return None
+    draw = function.inputs(function.returned[0])[0]
+    if function.op(draw) != "StatelessMultinomial":
+        return None
+    logits, count, seed = function.inputs(draw)
+    one = function.constant(count)
+    if seed != function.parameters[0] or one is None or int(one) != 1:
+        return None
+    if logits in function.parameters[1:]:
+        captured = selector.others
+        place = function.parameters.index(logits) - 1
+        return constant(captured[place]) if place < len(captured) else None
+    return function.constant(logits)
+
+
+def _weights(logits: Any) -> tuple[float, ...] | None:
+    """Return weights with these logarithms; None for all ones, where a script gives no weights."""
+    if (logits == 1).all():
+        return None
+    if logits.dtype.itemsize > _FLOAT32_BYTES:
+        return tuple(map(_in_few_digits, logits.tolist()))
+    return weights_of_logits(logits)
+
+
+def _in_few_digits(logit: float) -> float:
+    """Return a number whose logarithm this is, as people write it, or else the nearest there is.
+
+    >>> _in_few_digits(math.log(0.7))
+    0.7
+    """
+    near = math.exp(logit)
+    said = (float(f"{near:.{digits}g}") for digits in range(1, 17))
+    return next((weight for weight in said if math.log(weight) == logit), near)
+
+
+def chosen_values(operation: Operation) -> Sequence[int] | None:
+    """Return the whole numbers that a source of choices lists, None where it is none.
+
+    Those of a range, which may be of any length, are a range.
+    """
+    try:
+        if operation.op == "RangeDataset":
+            return _range(operation)
+    except NoConstantError:
+        return None
+    if operation.op not in ("TensorSliceDataset", "TensorDataset") or len(operation.others) != 1:
+        return None
+    values = constant(operation.others[0])
+    rank = 1 if operation.op == "TensorSliceDataset" else 0
+    if values is None or values.ndim != rank or values.dtype.kind not in "iu":
+        return None
+    return tuple(int(value) for value in values.reshape(-1))
+
+
+# Dataset objects that a script uses more than once; a graph has a copy of them for each use.
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def shared_objects(root: Operation) -> Mapping[str, str]:
+    """Return the objects that are used by several others, by their names, each with a label.
+
+    Only those count whose iterators know of each other: something of them reshuffles, or is
+    cached. What is used twice by way of an object that is used twice is no use of its own.
+    """
+    users: dict[str, set[tuple[object, int]]] = defaultdict(set)
+    with_state: dict[str, bool] = {}
+    for operation in root.all():
+        user = operation.object_name or id(operation)
+        for place, used in enumerate(operation.inputs):
+            if used.object_name is not None:
+                users[used.object_name].add((user, place))
+                with_state.setdefault(used.object_name, _has_state(used))
+    names = [name for name, uses in users.items() if len(uses) > 1 and with_state[name]]
+    return {name: _label(index) for index, name in enumerate(names)}
+
+
+def _label(index: int) -> str:
+    rounds, letter = divmod(index, len(_LETTERS))
+    return _LETTERS[letter] + (str(rounds) if rounds else "")
+
+
+def _has_state(root: Operation) -> bool:
+    return any(
+        operation.op in graph.CACHES or (operation.op in graph.SHUFFLES and _reshuffles(operation))
+        for operation in root.all()
+    )
+
+
+def _reshuffles(operation: Operation) -> bool:
+    try:
+        one = operation.number("buffer_size") == 1
+    except NoConstantError:
+        one = False
+    return operation.flag("reshuffle_each_iteration") and not one
+
+
+# What TFDS puts behind its interleave: assertion, options, decoding, autocache and prefetch.
+#
+# Sources: TFDS core/reader.py, _read_files and Reader.read_files; core/dataset_builder.py,
+# _build_single_dataset.
+
+
+Stated = tuple[tuple[WithOptions, Operation], ...]
+
+
+def behind_tfds(
+    reader: FoundReader, rest: tuple[Operation, ...], options: Options
+) -> tuple[FoundReader, Stated, tuple[Operation, ...]]:
+    """Return TFDS's reader with what TFDS puts behind it, the options it states, and what is left.
+
+    An autocache belongs to it where no order changes by it; else it is a stage, as it would be
+    in a script. So is all that `as_supervised` and `batch_size` add.
+    """
+    left = list(rest)
+    own: list[Operation] = []
+
+    def taken(*ops: str) -> Operation | None:
+        """Return the next operation where it is one of these, which the reader then has."""
+        if not left or left[0].op not in ops:
+            return None
+        own.append(left.pop(0))
+        return own[-1]
+
+    asserted = taken("AssertCardinalityDataset")
+    stated, decoding = taken("OptionsDataset"), taken(*graph.MAPS)
+    if _keeps_its_order(reader) and left and stage_of.keeps_in_memory(left[0]):
+        taken("CacheDatasetV2")
+    taken("PrefetchDataset")
+    reader = replace(
+        reader, operations=(*reader.operations, *own), asserts_cardinality=asserted is not None
+    )
+    if decoding is not None and options.hands_out_what_is_ready and _runs_ahead(decoding):
+        reader = replace(reader, in_order="false", decodes_in_order=False)
+    if stated is None:
+        return reader, (), tuple(left)
+    said = options.in_force(graph.options_of(stated))
+    if said.deterministic and reader.in_order == "true":
+        reader = replace(reader, settings=(*reader.settings, ("deterministic", True)))
+    if said.deterministic is not False:  # parallel maps of the script go by that too
+        said = replace(said, deterministic=None)
+    return reader, () if said == WithOptions() else ((said, stated),), tuple(left)
+
+
+def _runs_ahead(decoding: Operation) -> bool:
+    """Return whether a map that options decide hands out what is ready first."""
+    if decoding.op == "MapDataset" or stage_of.deterministic(decoding) is not None:
+        return False
+    try:
+        return decoding.number("num_parallel_calls") != 1
+    except NoConstantError:
+        return True
+
+
+def _keeps_its_order(reader: FoundReader) -> bool:
+    """Return whether every pass reads alike, so that a cache changes nothing."""
+    settings = dict(reader.settings)
+    return not reader.is_endless and (
+        not settings.get("shuffle_files") or settings.get("reshuffle") is False
+    )
+
+
+# What was found of a pipeline: its stages as they are, each beside the operation that it is.
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FoundStage:
+    """A stage or source of the pipeline, the operations that it stands for, and remarks.
+
+    level: how deep it is among the inputs of combinations, from 0.
+    reader: the reader that it is, None for all else.
+    removed: whether TensorFlow's optimizer takes it out, so that it is no stage of the pipeline.
+    """
+
+    part: Stage | Source
+    operations: tuple[Operation, ...]
+    level: int = 0
+    reader: FoundReader | None = None
+    removed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FoundPipeline:
+    """A pipeline whose seeds are pairs of kernels, with the stages in their order.
+
+    The readers are `Read` sources without a spec, each the `part` of a found stage with a reader.
+    """
+
+    pipeline: Pipeline
+    stages: tuple[FoundStage, ...]
+
+    @property
+    def readers(self) -> tuple[FoundReader, ...]:
+        """The readers, in the order of the stages."""
+        return tuple(stage.reader for stage in self.stages if stage.reader is not None)

@@ -1,1 +1,0 @@
-"""The place in an order that a training loop has reached: counted, kept in checkpoints."""

@@ -1,1 +1,0 @@
-"""The graph of a real tf.data pipeline, recognised as readers, stages and mixtures."""

@@ -1,0 +1,343 @@
+"""The maps and batches of a dataset's graph over other elements, its shuffles and repeats gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from shardctl.base.arrays import Int64s
+from shardctl.errors import UsageError
+from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.inspecting import graph
+from shardctl.tfds.inspecting.graph import Graph, Operation, operation_of
+
+Kind = Literal["kept", "batch", "unbatch", "dropped", "order", "merged", "zipped", "leaf"]
+
+_OPS: Mapping[Kind, tuple[str, ...]] = {
+    "batch": (*graph.BATCHES, "DenseToSparseBatchDataset"),
+    "unbatch": ("UnbatchDataset",),
+    "kept": (*graph.MAPS, "ParallelMapDataset", "PrefetchDataset"),
+    # What says something of the whole, or guards it.
+    "dropped": (
+        "OptionsDataset",
+        "AssertCardinalityDataset",
+        "AssertNextDataset",
+        "FinalizeDataset",
+        "ModelDataset",
+        "MaxIntraOpParallelismDataset",
+        "PrivateThreadPoolDataset",
+    ),
+    # What changes which elements come, and when, but none of them.
+    "order": (
+        *graph.SHUFFLES,
+        *graph.CACHES,
+        "ShuffleAndRepeatDataset",
+        "ShuffleAndRepeatDatasetV2",
+        "RepeatDataset",
+        "TakeDataset",
+        "SkipDataset",
+        "ShardDataset",
+        "FilterDataset",
+    ),
+    "merged": ("ConcatenateDataset", "DirectedInterleaveDataset"),
+    "zipped": ("ZipDataset",),
+}
+_KINDS: Mapping[str, Kind] = {op: kind for kind, ops in _OPS.items() for op in ops}
+# Whose elements are known by their index.
+_SOURCES = ("TensorSliceDataset", "TensorDataset", "ListDataset")
+
+
+class NotRebuildable(Exception):  # noqa: N818  # a reason that callers put into words of theirs
+    """Why the elements of a dataset cannot be made again, of other examples; a clause."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GraphNode:
+    """A dataset in a graph, and the datasets that it reads.
+
+    A tree: a dataset that two read is there twice. `leaf` numbers the leaves from the left, the
+    selector of a mixture left out; size is that of a batch. Leaves that are zipped before anything
+    shuffles them have one `source`: their elements of one index come together.
+    """
+
+    operation: Operation
+    kind: Kind
+    inputs: tuple[GraphNode, ...] = ()
+    leaf: int | None = None
+    size: int = 1
+    source: int | None = None
+
+    @property
+    def node(self) -> Any:
+        """Its node in the graph of TensorFlow."""
+        return self.operation.node
+
+    def walk(self) -> Iterator[GraphNode]:
+        """Yield this node and those below, from the root down and from the left."""
+        yield self
+        for below in self.inputs:
+            yield from below.walk()
+
+    @property
+    def leaves(self) -> list[GraphNode]:
+        """The sources below, from the left."""
+        return [node for node in self.walk() if node.kind == "leaf"]
+
+
+class _Tree:
+    """Makes the tree of a graph, and counts its leaves and sources."""
+
+    def __init__(self) -> None:
+        self.num_leaves = self.num_sources = 0  # sources, whose elements are counted by themselves
+
+    def of(self, here: Operation, source: int | None = None) -> GraphNode:
+        """Return the tree below a dataset; `source` is that of all in it, told by their index."""
+        kind = _KINDS.get(here.op, "leaf")
+        indexed = source is not None
+        if source is None and (kind == "leaf" or (kind == "zipped" and _indexed(here))):
+            source, self.num_sources = self.num_sources, self.num_sources + 1
+            indexed = True
+        if indexed and kind not in ("zipped", "kept", "dropped"):
+            self.num_leaves += 1
+            return GraphNode(operation=here, kind="leaf", leaf=self.num_leaves - 1, source=source)
+        return GraphNode(
+            operation=here,
+            kind=kind,
+            inputs=tuple(self.of(below, source) for below in _datasets(here, kind)),
+            size=size_of(here) if kind == "batch" else 1,
+            source=source if kind == "zipped" else None,
+        )
+
+
+def _datasets(here: Operation, kind: Kind) -> tuple[Operation, ...]:
+    """Return the datasets that an operation reads, the selector of a mixture left out."""
+    if kind == "merged":
+        return here.inputs if here.op == "ConcatenateDataset" else here.inputs[1:]
+    return here.inputs if kind == "zipped" else here.inputs[:1]
+
+
+def _indexed(here: Operation) -> Literal["counted", "endless", ""]:
+    """Return what elements of index i are: of a source, of one without end, or neither.
+
+    What zips sources alone is counted where one of them has an end of its own: of numbers that
+    count on, or of one element that repeats, elements are told apart by the others.
+    """
+    kind = _KINDS.get(here.op, "leaf")
+    if kind == "zipped":
+        kinds = set(map(_indexed, here.inputs))
+        return "counted" if "" not in kinds and "counted" in kinds else ""
+    if kind in ("kept", "dropped"):
+        return _indexed(here.input)
+    if here.op == "RepeatDataset":
+        below = here.input
+        while _KINDS.get(below.op) == "dropped":
+            below = below.input
+        return "endless" if below.op == "TensorDataset" else ""
+    if here.op == "RangeDataset":
+        stop = here.value("stop")
+        return "endless" if stop is not None and stop > graph.LONGEST_RANGE else "counted"
+    return "counted" if here.op in _SOURCES else ""
+
+
+def size_of(here: Operation) -> int:
+    """Return the size of a batch or of a buffer.
+
+    Raises:
+        NotRebuildable: TensorFlow computes it anew.
+    """
+    size = graph.constant(here.others[0])
+    if size is None:
+        raise NotRebuildable(f"the size of {here.op} is not written in its graph")
+    return int(size)
+
+
+class EditedGraph:
+    """A graph of which only what makes elements of examples is left, its leaves open.
+
+    Batches are formed anew, so a window may end with a batch that is not full and has none before
+    its end; see `full_widths`. What the graph holds beside datasets is as it was at this call.
+
+    Raises:
+        NotRebuildable: TensorFlow makes no graph of the dataset; or batches that were formed, mixed
+            and parted again would come out otherwise.
+    """
+
+    def __init__(self, dataset: Any) -> None:
+        try:
+            operation = operation_of(dataset)
+        except UsageError as error:
+            raise NotRebuildable(str(error)) from error
+        self.graph: Graph = operation.graph
+        self.element_spec = dataset.element_spec
+        tree = _Tree()
+        self.root = tree.of(operation)
+        self.num_sources = tree.num_sources
+        self._cancelled: set[int] = set()
+        self._cancel(self.root)
+        self._check_batches(self.root, outer=False, mixed=False)
+        self._check_widths(self.root)
+
+    def buffer_sizes(self) -> Iterator[int]:
+        """Yield the sizes of the shuffle buffers above the leaves."""
+        for here in self.root.walk():
+            if here.operation.op.startswith("Shuffle"):
+                yield size_of(here.operation)
+
+    @cached_property
+    def merges(self) -> list[GraphNode]:
+        """The mixtures and concatenations, from the root down."""
+        return [node for node in self.root.walk() if node.kind == "merged"]
+
+    @cached_property
+    def full_widths(self) -> Int64s:
+        """How many examples an element has whose first is of leaf i, where its batches are full."""
+        of_source = {leaf.source: leaf for leaf in self.root.leaves}
+        return np.array([self._width_for(self.root, leaf) for leaf in of_source.values()], np.int64)
+
+    def choices(self, merged: GraphNode, leaves: Int64s) -> Int64s:
+        """Return which input of a mixture each of its elements in a window comes from."""
+        branches = {
+            leaf.source: index
+            for index, branch in enumerate(merged.inputs)
+            for leaf in branch.leaves
+        }
+        table = np.full(self.num_sources, -1, np.int64)
+        for leaf, index in branches.items():
+            table[leaf] = index
+        found = table[leaves]
+        found = found[found >= 0]
+        widths = [self._width(branch) for branch in merged.inputs]
+        if len(set(widths)) == 1:
+            return found[:: widths[0]]
+        picked, at = [], 0
+        while at < len(found):
+            picked.append(int(found[at]))
+            at += widths[picked[-1]] or 1
+        return np.array(picked, np.int64)
+
+    def applied(self, leaves: Sequence[Any], choices: Sequence[Any]) -> Any:
+        """Return the dataset of elements made of those that `leaves` yield, one dataset a leaf.
+
+        To be called where a function is made a graph, as that of `flat_map` is.
+
+        `choices` yield, for each of `merges`, which of its inputs comes next.
+        """
+        tf = tensorflow()
+        given = {f"leaf_{i}:0": tf.data.experimental.to_variant(d) for i, d in enumerate(leaves)}
+        for index, chosen in enumerate(choices):
+            given[f"choices_{index}:0"] = tf.data.experimental.to_variant(chosen)
+        definition, root = self._definition
+        (made,) = tf.graph_util.import_graph_def(
+            definition, input_map=given, return_elements=[f"{root}:0"], name="own"
+        )
+        return tf.data.experimental.from_variant(made, self.element_spec)
+
+    @cached_property
+    def _definition(self) -> tuple[Any, str]:
+        tf = tensorflow()
+        old, new = self.graph, tf.compat.v1.GraphDef()
+        new.versions.CopyFrom(old.definition.versions)
+        new.library.CopyFrom(old.definition.library)
+        copied: set[str] = set()
+
+        def placeholder(name: str) -> str:
+            node = new.node.add(name=name, op="Placeholder")
+            node.attr["dtype"].type = tf.variant.as_datatype_enum
+            node.attr["shape"].shape.SetInParent()
+            return name
+
+        def copy_of_value(text: str) -> str:
+            for node in old.below(old.nodes[text.removeprefix("^").partition(":")[0]]):
+                if node.name not in copied:
+                    copied.add(node.name)
+                    new.node.add().CopyFrom(node)
+            return text
+
+        number = 0
+
+        def made(here: GraphNode) -> str:
+            nonlocal number
+            if here.kind == "leaf":
+                return placeholder(f"leaf_{here.leaf}")
+            if here.kind in ("dropped", "order") or id(here) in self._cancelled:
+                return made(here.inputs[0])
+            name = f"stage_{number}"
+            number += 1
+            inputs = [made(below) for below in here.inputs]
+            if here.kind == "merged":
+                which = next(i for i, node in enumerate(self.merges) if node is here)
+                node = new.node.add(name=name, op="DirectedInterleaveDataset")
+                node.input.extend([placeholder(f"choices_{which}"), *inputs])
+                for key in ("output_types", "output_shapes"):
+                    node.attr[key].CopyFrom(here.node.attr[key])
+                node.attr["N"].i = len(inputs)
+                return name
+            others = map(copy_of_value, here.node.input[len(inputs) :])
+            node = new.node.add()
+            node.CopyFrom(here.node)
+            node.name = name
+            del node.input[:]
+            node.input.extend([*inputs, *others])
+            return name
+
+        return new, made(self.root)
+
+    def _cancel(self, node: GraphNode) -> None:
+        """Mark every `unbatch` and the batch below it, which undo each other."""
+        if node.kind == "unbatch":
+            below = node.inputs[0]
+            while self._keeps_batches(below):
+                below = below.inputs[0]
+            if below.kind != "batch":
+                raise NotRebuildable("unbatch takes apart what maps have made of batches")
+            self._cancelled.update((id(node), id(below)))
+        for below in node.inputs:
+            self._cancel(below)
+
+    def _keeps_batches(self, node: GraphNode) -> bool:
+        """Whether batches pass a node as they were made, whatever their order."""
+        if node.kind in ("dropped", "order") or node.operation.op == "PrefetchDataset":
+            return True
+        return node.kind == "kept" and node.operation.is_identity
+
+    def _check_batches(self, node: GraphNode, *, outer: bool, mixed: bool) -> None:
+        """Refuse a batch of batches that were reordered: the inner ones cannot be told apart."""
+        if node.kind == "batch" and id(node) not in self._cancelled:
+            if outer and mixed:
+                raise NotRebuildable("batches are reordered and then batched again")
+            outer, mixed = True, False
+        mixed = mixed or node.kind in ("order", "merged")
+        for below in node.inputs:
+            self._check_batches(below, outer=outer, mixed=mixed)
+
+    def _check_widths(self, node: GraphNode) -> None:
+        for below in node.inputs:
+            self._check_widths(below)
+        live = node.kind == "batch" and id(node) not in self._cancelled
+        if (live or node.kind == "zipped") and None in map(self._width, node.inputs):
+            raise NotRebuildable("a mixture of batches of several sizes is batched or zipped")
+
+    def _width(self, node: GraphNode) -> int | None:
+        """Return how many examples a full element has, None where that depends on the input."""
+        widths = [self._width(below) for below in node.inputs]
+        if not widths:
+            return 1
+        if node.source is not None:
+            return 1  # of an index of its source
+        if node.kind == "zipped":
+            return None if None in widths else sum(width or 0 for width in widths)
+        width = widths[0] if len(set(widths)) == 1 else None
+        if node.kind == "batch" and id(node) not in self._cancelled:
+            return None if width is None else width * node.size
+        return width
+
+    def _width_for(self, node: GraphNode, leaf: GraphNode) -> int:
+        width = self._width(node)
+        if width is not None:
+            return width
+        branch = next(b for b in node.inputs if any(leaf is found for found in b.leaves))
+        return self._width_for(branch, leaf)

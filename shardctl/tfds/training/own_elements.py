@@ -1,0 +1,464 @@
+"""The elements of a dataset object as its order predicts them, made from its own examples."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from shardctl.base.arrays import Int64s
+from shardctl.base.text import choices, counted
+from shardctl.base.tfds_rules import WHOLE_DATASET
+from shardctl.dataset.dataset import Dataset
+from shardctl.errors import DatasetError, UsageError
+from shardctl.order.example_codes import ExampleCodes
+from shardctl.order.order import Order
+from shardctl.tfds.imports import tensorflow, without_autograph
+from shardctl.tfds.inspecting.graph import Graph
+from shardctl.tfds.training.edited_graph import EditedGraph, GraphNode, NotRebuildable
+from shardctl.tfds.training.records import file_adapter, path_of_shard
+from shardctl.verbs.inspect.answer import CountedElements, Inspection
+
+# What has elements, each an example or several.
+Elements = Order | CountedElements
+
+
+def num_examples_of(order: Elements) -> int | None:
+    """Return how many examples an order has, None without end or where that is not known yet."""
+    return None if order.is_endless else order.num_examples
+
+
+def element_after(order: Elements, consumed: int) -> int:
+    """Return the element that comes after so many examples were handed out.
+
+    Raises:
+        UsageError: there are fewer, or the number ends within an element.
+    """
+    if isinstance(order, CountedElements):
+        order.reach(consumed)
+    total = num_examples_of(order)
+    if consumed < 0 or (total is not None and consumed > total):
+        raise UsageError(
+            f"consumed={consumed}: the pipeline hands out {counted(total or 0, 'example')}"
+        )
+    if consumed == total:
+        return order.num_steps or 0
+    element, within = (int(found[0]) for found in order.steps_of([consumed]))
+    if within:
+        before = consumed - within
+        after = before + width_of(order, element)
+        raise UsageError(
+            f"consumed={consumed} is in the middle of step {element}, whose batch holds examples "
+            f"{before} to {after - 1}; whole steps end after {before} and {after} examples"
+        )
+    return element
+
+
+def width_of(order: Elements, element: int) -> int:
+    """Return how many examples an element holds."""
+    return len(order.positions_in_step(element))
+
+
+def num_examples_before(order: Elements, element: int) -> int:
+    """Return how many examples are handed out before an element."""
+    if element == order.num_steps:
+        return num_examples_of(order) or 0
+    return order.positions_in_step(element).start
+
+
+# Elements of a source by their places in it, read in the order of its files.
+
+PIECE_SIZE = 256
+_MAX_OPEN = 64  # files that are read on where the last look-up ended
+_ORDER_BELOW = ("Shuffle", "Repeat", "Random", "Generator", "Shard", "Take", "Skip", "Filter")
+
+
+@dataclass(kw_only=True, eq=False)
+class Source:
+    """The elements that a leaf of a graph yields, before any map, by their code.
+
+    types: the components of an element, as TensorSpecs.
+    places: (number of the file, index in it) of codes, int64[q] each; both ascend with the code.
+    open: the elements of a file from some index on, a `tf.data.Dataset`.
+    names: the tfds_ids of codes, which come before the records where TFDS adds those.
+    """
+
+    types: tuple[Any, ...]
+    places: Callable[[Int64s], tuple[Int64s, Int64s]]
+    open: Callable[[int, int], Any]
+    names: Callable[[Int64s], Sequence[str]] | None = None
+    # Files that are read up to some element.
+    _opened: dict[int, tuple[Iterator[Any], int]] = field(init=False, default_factory=dict)
+
+    def elements(self, codes: Int64s) -> list[tuple[Any, ...]]:
+        """Return the elements of any codes, each read once."""
+        wanted, place = np.unique(codes, return_inverse=True)
+        store = list(self._read(wanted))
+        found = [store[index] for index in place.tolist()]
+        if self.names is None or not found:
+            return found
+        names = self.names(codes)
+        return [(name.encode(), *record) for name, record in zip(names, found, strict=True)]
+
+    def _read(self, wanted: Int64s) -> Iterator[tuple[Any, ...]]:
+        files, indices = self.places(wanted)
+        cuts = np.flatnonzero(np.diff(files)) + 1
+        for here in np.split(np.arange(len(wanted)), cuts):
+            if len(here):
+                yield from self._read_file(int(files[here[0]]), indices[here].tolist())
+
+    def _read_file(self, file: int, indices: list[int]) -> Iterator[tuple[Any, ...]]:
+        rows, at = self._opened.pop(file, (iter(()), -1 - PIECE_SIZE))
+        for index in indices:
+            if not 0 <= index - at < PIECE_SIZE:
+                rows, at = _rows(self.open(file, index)), index
+            for row in islice(rows, index - at, index - at + 1):
+                at = index + 1
+                yield row
+            if at != index + 1:
+                raise DatasetError("the files hold fewer examples than the metadata says")
+        self._opened[file] = rows, at
+        while len(self._opened) > _MAX_OPEN:
+            del self._opened[next(iter(self._opened))]
+
+
+def file_source(dataset: Dataset, codes: ExampleCodes, *, with_ids: bool) -> Source:
+    """Return what TFDS's reader yields before it decodes: serialized examples, and tfds_ids."""
+    counts = [split.num_shards for split in dataset.splits]
+    first_files = np.cumsum([0, *counts[:-1]]).astype(np.int64)
+
+    def places(wanted: Int64s) -> tuple[Int64s, Int64s]:
+        split, shard, index = codes.places(wanted)
+        return first_files[split] + shard, index
+
+    def opened(file: int, start: int) -> Any:
+        split = int(np.searchsorted(first_files, file, side="right")) - 1
+        path = path_of_shard(dataset.splits[split], file - int(first_files[split]))
+        return file_adapter(dataset.file_format).make_tf_data(path).skip(start)
+
+    tf = tensorflow()
+    return Source(
+        types=(tf.TensorSpec([], tf.string),) * (2 if with_ids else 1),
+        places=places,
+        open=opened,
+        names=codes.tfds_ids if with_ids else None,
+    )
+
+
+def node_source(graph: Graph, leaf: GraphNode) -> Source:
+    """Return a source of a fixed order, as `Dataset.range`: the elements of a node of a graph.
+
+    Raises:
+        NotRebuildable: what it reads has an order of its own, or is no plain tensor.
+    """
+    tf, node = tensorflow(), leaf.node
+    # One element that repeats is the same at each index.
+    for below in () if node.op == "RepeatDataset" else graph.below(node):
+        is_dataset = below.op.endswith("Dataset") or "DatasetV" in below.op
+        if is_dataset and any(word in below.op for word in _ORDER_BELOW):
+            raise NotRebuildable(f"{node.op} reads what has an order of its own")
+    name = "output_types" if "output_types" in node.attr else "Toutput_types"
+    kinds = map(tf.dtypes.as_dtype, node.attr[name].list.type)
+    shapes = map(tf.TensorShape, node.attr["output_shapes"].list.shape)
+    types = tuple(tf.TensorSpec(s, t) for s, t in zip(shapes, kinds, strict=True))
+    if not types or tf.variant in (t.dtype for t in types):
+        raise NotRebuildable(f"{node.op} yields what is no plain tensor")
+
+    def opened(file: int, start: int) -> Any:
+        definition = tf.compat.v1.GraphDef()
+        definition.library.CopyFrom(graph.definition.library)
+        definition.node.extend(graph.below(node))
+        end = definition.node.add(name="dataset", op="_Retval", input=[node.name])
+        end.attr["T"].type = tf.variant.as_datatype_enum
+        end.attr["index"].i = 0
+        variant = tf.raw_ops.DatasetFromGraph(graph_def=definition.SerializeToString())
+        return tf.data.experimental.from_variant(variant, types).skip(start)
+
+    return Source(types=types, places=lambda wanted: (np.zeros_like(wanted), wanted), open=opened)
+
+
+def _rows(elements: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield the elements of a dataset as tuples of their components."""
+    elements = _in_own_threads(elements)
+    spec = elements.element_spec
+    if isinstance(spec, tuple):
+        yield from elements.as_numpy_iterator()
+        return
+    for batch in elements.batch(PIECE_SIZE).as_numpy_iterator():
+        for record in batch.tolist():
+            yield (record,)
+
+
+def _in_own_threads(elements: Any) -> Any:
+    """Return a dataset that another one may read from within its Python code.
+
+    Parquet files are read by Python too, as TFDS does it. In the threads that all datasets share,
+    it may wait for the very call that waits for it; and read ahead of that call, it may still run
+    Python when the dataset is left, for which the interpreter then waits at its end.
+    """
+    options = tensorflow().data.Options()
+    options.autotune.enabled = False
+    options.experimental_optimization.inject_prefetch = False
+    options.threading.private_threadpool_size = 1
+    return elements.with_options(options)
+
+
+# A dataset object beside the prediction of its elements, and these made from its examples.
+
+
+_INTERLEAVES = ("Interleave", "FlatMap")  # what a reader of files is
+_MAX_WINDOW = 1 << 20
+
+# Ops whose result is not a matter of their inputs alone, by a part of their names.
+_RANDOM = (
+    "Random",
+    "Multinomial",
+    "Rng",
+    "StatefulUniform",
+    "StatefulStandard",
+    "TruncatedNormal",
+    "SampleDistortedBoundingBox",
+)
+_OF_PYTHON = ("PyFunc",)
+_OF_VARIABLES = ("Assign", "ResourceScatter", "VarIsInitialized")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OwnElements:
+    """A dataset object and what a pass of it hands out."""
+
+    dataset: Any
+    elements: Elements
+
+    @classmethod
+    def of(cls, dataset: Any, inspection: Inspection, pass_index: int) -> OwnElements:
+        """Return the elements of a pass of a dataset object that was inspected.
+
+        Raises:
+            UnpredictableOrderError: a stage leaves their order open.
+        """
+        if inspection.dataset is None:
+            settings = replace(inspection.settings, pass_index=pass_index)
+            return cls(dataset=dataset, elements=CountedElements(settings))
+        return cls(dataset=dataset, elements=inspection.order(pass_index).order)
+
+    def made(self, *, start: int = 0) -> Any:
+        """Return the elements from `start` on, made by the object's own maps and batches.
+
+        Raises:
+            NotRebuildable: they cannot be made of examples one by one.
+        """
+        tf = tensorflow()
+        made = self.rest(start).dataset().with_options(self.dataset.options())
+        total = self.elements.num_steps
+        if total is not None:
+            made = made.apply(tf.data.experimental.assert_cardinality(total - start))
+        return made.prefetch(tf.data.AUTOTUNE)
+
+    def rest(self, start: int = 0) -> Rest:
+        """Return what `made` is made by, with the counts of what it reads.
+
+        Raises:
+            NotRebuildable: see `made`.
+        """
+        return Rest(
+            edited=self._edited,
+            sources=self._sources(),
+            elements=self.elements,
+            start=start,
+            window=self._window,
+        )
+
+    def state_warnings(self) -> Iterator[str]:
+        """Yield what maps do that is no matter of their examples alone."""
+        for kinds, what in (
+            (_RANDOM, "draws random numbers: its examples are the same, its numbers are others"),
+            (_OF_VARIABLES, "changes variables, which have the values of now"),
+            (_OF_PYTHON, "calls Python, whose state nobody can see"),
+        ):
+            ops = self._ops(kinds)
+            if ops:
+                yield f"a map of the pipeline ({choices(sorted(ops), 4)}) {what}"
+
+    @cached_property
+    def random_ops(self) -> set[str]:
+        """The ops of maps that draw random numbers."""
+        return self._ops(_RANDOM)
+
+    def _ops(self, parts: Sequence[str]) -> set[str]:
+        maps = (node.operation for node in self._edited.root.walk())
+        ops = {
+            op
+            for here in maps
+            if here.op.endswith(("MapDataset", "V2"))
+            for op in here.graph.ops_in_functions(here.node)
+        }
+        return {
+            op for op in ops if any(part in op for part in parts) and not op.startswith("Stateless")
+        }
+
+    @cached_property
+    def _edited(self) -> EditedGraph:
+        return EditedGraph(self.dataset)
+
+    def _sources(self) -> list[Source]:
+        num_sources = self._edited.num_sources
+        if num_sources != (len(self.elements.sources) or 1):
+            raise NotRebuildable("its sources are shared, or count what passes")
+        if isinstance(self.elements, CountedElements) and num_sources > 1:
+            raise NotRebuildable("its sources have no files, and each counts its elements from 0")
+        return list(map(self._source, self._edited.root.leaves))
+
+    def _source(self, leaf: GraphNode) -> Source:
+        order = self.elements
+        if isinstance(order, CountedElements):
+            return node_source(self._edited.graph, leaf)
+        tf = tensorflow()
+        kinds = [tf.dtypes.as_dtype(kind) for kind in leaf.node.attr["output_types"].list.type]
+        is_reader = any(word in leaf.node.op for word in _INTERLEAVES)
+        if not is_reader or kinds not in ([tf.string], [tf.string, tf.string]):
+            raise NotRebuildable(f"{leaf.node.op} reads files in a way of its own")
+        if " + " in order.dataset.file_format:
+            raise NotRebuildable("its datasets have different file formats")
+        return file_source(order.dataset, order.codes, with_ids=len(kinds) == 2)
+
+    @property
+    def _window(self) -> int:
+        """Examples at a time: about a buffer, so that what lies in it is read once."""
+        whole = num_examples_of(self.elements) or self.elements.num_steps or 0
+        sizes = self._edited.buffer_sizes()
+        buffered = max((whole if size == WHOLE_DATASET else size for size in sizes), default=0)
+        return max(WINDOW_SIZE, min(buffered, _MAX_WINDOW))
+
+
+# What a dataset object hands out from some element on, made by its own maps and batches.
+
+# Examples whose order is looked up, and which are read, at a time.
+WINDOW_SIZE = 1 << 13
+
+
+@dataclass(kw_only=True, eq=False)
+class Rest:
+    """The elements of a pass from `start` on, each made of the predicted examples.
+
+    window: examples at a time; a shuffle scatters examples over its buffer, so a window of that
+        size reads each file about once.
+    """
+
+    edited: EditedGraph
+    sources: Sequence[Source]
+    elements: Elements
+    start: int = 0
+    window: int = WINDOW_SIZE
+    _lock: Any = field(init=False, default_factory=threading.RLock)
+    _latest: tuple[tuple[int, int], tuple[Int64s, Int64s]] | None = field(init=False, default=None)
+
+    def dataset(self) -> Any:
+        """Return the `tf.data.Dataset`; it may be iterated again, from `start`."""
+        end_iterators_at_exit()
+        tf = tensorflow()
+        bounds = tf.TensorSpec([2], tf.int64)
+        windows = tf.data.Dataset.from_generator(self.windows, output_signature=bounds)
+        return windows.flat_map(without_autograph(self._made))
+
+    def windows(self) -> Iterator[Int64s]:
+        """Yield [start, stop) of elements that are formed in one go.
+
+        A batch that is not full ends its window, since batches are formed anew in each.
+        """
+        full = self.edited.full_widths
+        size = max(1, self.window // int(full.max(initial=1)))
+        at = self.start
+        while True:
+            with self._lock:
+                stop = self.elements.steps_up_to(at + size)
+                if stop <= at:
+                    return
+                leaves, _, widths = self.elements.examples_in_steps(at, stop)
+            firsts = np.cumsum(widths) - widths
+            here = full[leaves[firsts]] if len(leaves) else widths
+            cuts = np.flatnonzero(widths != here) + 1
+            for begin, end in zip((0, *cuts.tolist()), (*cuts.tolist(), stop - at), strict=True):
+                if begin < end:
+                    yield np.array([at + begin, at + end], np.int64)
+            at = stop
+
+    def _made(self, bounds: Any) -> Any:
+        tf = tensorflow()
+        leaves = [self._leaf(number, bounds) for number in range(len(self.sources))]
+        choices = [
+            tf.data.Dataset.from_generator(
+                lambda start, stop, merged=merged: self._choices(merged, int(start), int(stop)),
+                output_signature=tf.TensorSpec([], tf.int64),
+                args=(bounds[0], bounds[1]),
+            )
+            for merged in self.edited.merges
+        ]
+        made = self.edited.applied(leaves, choices)
+        return made.apply(tf.data.experimental.assert_cardinality(bounds[1] - bounds[0]))
+
+    def _leaf(self, number: int, bounds: Any) -> Any:
+        tf = tensorflow()
+        source = self.sources[number]
+        of_source = self.edited.root.leaves[number].source
+        in_pieces = all(t.dtype == tf.string and t.shape.rank == 0 for t in source.types)
+
+        def elements(start: Any, stop: Any) -> Iterator[Any]:
+            with self._lock:  # never while something is yielded: another thread asks for the next
+                leaves, codes = self._examples(int(start), int(stop))
+                found = source.elements(codes[leaves == of_source])
+            if not in_pieces:
+                yield from found
+                return
+            for first in range(0, len(found), PIECE_SIZE):
+                yield _columns(found[first : first + PIECE_SIZE])
+
+        types = source.types
+        if in_pieces:
+            types = tuple(tf.TensorSpec([None], t.dtype) for t in types)
+        found = tf.data.Dataset.from_generator(
+            elements, output_signature=types, args=(bounds[0], bounds[1])
+        )
+        return found.unbatch() if in_pieces else found
+
+    def _choices(self, merged: GraphNode, start: int, stop: int) -> list[int]:
+        chosen: list[int] = self.edited.choices(merged, self._examples(start, stop)[0]).tolist()
+        return chosen
+
+    def _examples(self, start: int, stop: int) -> tuple[Int64s, Int64s]:
+        with self._lock:
+            if self._latest is None or self._latest[0] != (start, stop):
+                leaves, codes, _ = self.elements.examples_in_steps(start, stop)
+                self._latest = (start, stop), (leaves, codes)
+            return self._latest[1]
+
+
+def _columns(rows: list[Any]) -> tuple[Any, ...]:
+    return tuple(np.array(column, object) for column in zip(*rows, strict=True))
+
+
+# Iterators that a script leaves early, ended before its interpreter is.
+
+
+@cache
+def end_iterators_at_exit() -> None:
+    """Let the iterators of tf.data that are still there end before the interpreter does.
+
+    What reads ahead for an iterator may be in a generator of ours, or in TFDS's reader of Parquet
+    files. Once the interpreter ends, no thread gets back into Python, and TensorFlow, which waits
+    for its threads where an iterator goes, would wait for ever.
+    """
+    atexit.register(_end_iterators)
+
+
+def _end_iterators() -> None:
+    kind = tensorflow().data.Iterator
+    for found in [each for each in gc.get_objects() if issubclass(type(each), kind)]:
+        vars(found).pop("_iterator_resource", None)  # the last that holds on to it

@@ -1,0 +1,521 @@
+"""Pictures as lines of a terminal and as SVG: on file, of marks by hand, within their paper."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from math import comb
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import shardctl
+from shardctl.base.text import inert, printable
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.draw.picture import (
+    EVEN,
+    SHEET,
+    Bar,
+    Heat,
+    Paper,
+    Picture,
+    Rise,
+    Series,
+    Span,
+    bar_lines,
+    drawn_bar,
+    lines_of,
+    pictures_of,
+    tick_line,
+    words,
+)
+from shardctl.draw.svg import STYLE, svg_element, svg_file
+from shardctl.draw.tables import PLAIN, Screen, display_width
+from shardctl.order.shard_map import strips
+from shardctl.verbs.eval.answer import Evaluation, evaluate
+from shardctl.verbs.eval.view import eval_table
+from shardctl.verbs.layout.answer import layout
+from shardctl.verbs.quality.answer import quality
+from shardctl.verbs.quality.loaders import compare_loaders
+from shardctl.verbs.quality.view import loaders_table, quality_table
+from shardctl.verbs.simulate.answer import Simulation, simulate
+from shardctl.verbs.simulate.picture import epoch_starts, step_starts
+from shardctl.verbs.simulate.view import simulate_table
+from tests.cases import FUZZ, check_cases, few_or_many
+from tests.draw.drawn import (
+    HOSTILE_TEXTS,
+    dataset,
+    drawn,
+    evaluations,
+    picture,
+    simulations,
+    without_codes,
+)
+from tests.golden import assert_golden
+from tests.verbs.hosts.random_hosts import NUMS_HOSTS, plans, splits
+from tests.verbs.quality.quality_orders import even_dataset, quality_alone
+
+
+def laid_out(*found: Split) -> object:
+    return layout(Dataset(name="toy", splits=found))
+
+
+def evaluated(*lengths: int, **options: Any) -> Evaluation:
+    """Return the evaluation on Flax's page that hangs, or a variant of it."""
+    more = {"batch": 64, "hosts": 8, "devices": 8, **options}
+    return evaluate(dataset(*(lengths or (4097,)), name="test"), **more)
+
+
+def simulated(*lengths: int, skip: int = 0, take: int | None = None, **settings: Any) -> Simulation:
+    return simulate(dataset(*lengths), "train", settings, skip=skip, take=take)
+
+
+def measured(n: int, shards: int, **settings: Any) -> object:
+    return quality_alone(even_dataset(n, shards), shardctl.ReadSettings(**settings))
+
+
+BUFFER = {"buffer_seed": 1}
+BY_FILES = {"settings": {"host_by": "files"}}
+ANSWERS: dict[str, dict[str, Callable[[], object]]] = {
+    "layout": {
+        "some shards": lambda: laid_out(
+            Split(
+                name="train",
+                shard_lengths=(40, 0, 40, 10, 0),
+                shard_bytes=(4096, None, None, 2048, 0),
+            )
+        ),
+        "alike": lambda: laid_out(Split.even(name="train", num_examples=1_281_167, num_shards=9)),
+        "groups": lambda: laid_out(Split(name="train", shard_lengths=[10] * 9_999 + [15])),
+        "many splits": lambda: laid_out(
+            *(Split(name=f"part{number}", shard_lengths=(1, 5)) for number in range(11))
+        ),
+        "one more": lambda: laid_out(Split(name="train", shard_lengths=(3, 4, 3))),
+        "one file": lambda: laid_out(Split(name="a", shard_lengths=(7,), shard_bytes=(9,))),
+        "no shards": lambda: laid_out(Split(name="train", shard_lengths=())),
+    },
+    "eval": {
+        "hangs": evaluated,
+        "ends": lambda: evaluated(hosts=3),
+        "padded": lambda: evaluated(remainder="pad"),
+        "dropped": lambda: evaluated(remainder="drop"),
+        "folded": lambda: evaluated(1_000_001, batch=1, hosts=2, devices=1),
+        "uneven files": lambda: evaluated(400, 300, batch=1, hosts=2, devices=1, **BY_FILES),
+        "few of many": lambda: evaluated(10_001, batch=1, hosts=100_000, devices=1),
+        "groups": lambda: evaluated(*range(1, 31), batch=4, hosts=30, devices=1, **BY_FILES),
+        "scattered": lambda: evaluated(5, 9, 5, batch=10, hosts=3, devices=1, **BY_FILES),
+        "idle": lambda: evaluated(4, 0, batch=2, hosts=2, devices=1, remainder="pad", **BY_FILES),
+        "nothing": lambda: evaluated(0, batch=8, hosts=4),
+        "little room": lambda: evaluated(
+            *(*range(1, 12), 100_000, 1_000_000, 1_000_001), batch=1, hosts=5_000, **BY_FILES
+        ),
+    },
+    "simulate": {
+        # Shards of 3, 5, 4 and 2: 0 1 | 3 4 | 8 9 | 2 | 5 6 | 10 11 | shard 3 in slot 0: 12 13 | 7
+        "cycle 3, block 2": lambda: simulated(3, 5, 4, 2, cycle=3, block=2),
+        "epochs and batches": lambda: simulated(2, 2, cycle=2, block=1, epochs=2, batch=3),
+        "hues": lambda: simulated(*[2] * 5, cycle=2, block=1),
+        # A buffer of one mixes nothing: 0 0 | 1 | 2 nine times | 3 three times and both of epoch 1.
+        "runs": lambda: simulated(2, 1, 9, 3, buffer=1, cycle=1, epochs=2, **BUFFER),
+        "many": lambda: simulated(*[1] * 300, buffer=1, cycle=1, **BUFFER),
+        "behind": lambda: simulated(60, 60, 60, skip=100, cycle=2),
+        "nothing": lambda: simulated(3, 5, take=0),
+        "splits": lambda: simulate(
+            Dataset(
+                name="d",
+                splits=tuple(
+                    Split(name=name, shard_lengths=(1, 2))
+                    for name in ("train", "a_split_with_a_long_name")
+                ),
+            ),
+            "train+a_split_with_a_long_name",
+        ),
+    },
+    "quality": {
+        "storage": lambda: measured(60_000, 1),
+        "buffer": lambda: measured(20_000, 40, shuffle_seed=1, buffer=500, **BUFFER),
+        "uniform": lambda: measured(6_000, 60, buffer=6_000, **BUFFER),
+        "a million million": lambda: measured(10**12, 1000, buffer=1000, **BUFFER),
+        "even from afar": lambda: measured(
+            10**11, 100_000, shuffle_seed=1, buffer=100_000, **BUFFER
+        ),
+        "two": lambda: measured(2, 1),
+        "what if": lambda: quality(even_dataset(900, 9), "train", {"batch": 8}),
+    },
+    "loaders": {"all": lambda: compare_loaders(even_dataset(2_000, 10), "train")},
+}
+
+
+@pytest.mark.parametrize("verb", ANSWERS)
+def test_pictures_are_those_on_file(verb: str) -> None:
+    found = []
+    for name, made in ANSWERS[verb].items():
+        answer = made()
+        for width in (80, 40):
+            lines = drawn(answer, width)
+            assert max(map(display_width, lines)) <= width
+            assert [without_codes(line) for line in drawn(answer, width, color=True)] == lines
+            found += [f"== {name}, {width} columns", *lines]
+        assert drawn(answer, None) == drawn(answer, 200) == drawn(answer, 80)
+    assert_golden(Path(__file__).with_name("golden") / f"{verb}.txt", "\n".join(found) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("verb", "name"),
+    [("layout", "some shards"), ("eval", "hangs"), ("simulate", "hues"), ("quality", "what if")],
+)
+def test_svg_files_are_those_on_file(verb: str, name: str) -> None:
+    text = "".join(svg_file(pictures_of(ANSWERS[verb][name]()))).replace(STYLE, "")
+    text = re.sub(r"(?=<(?:rect|text|path|g) )", "\n", text)
+    assert_golden(Path(__file__).with_name("golden") / f"{verb}.svg", text)
+
+
+@pytest.mark.parametrize(
+    ("verb", "name", "table"),
+    [
+        ("eval", "hangs", eval_table),
+        ("simulate", "hues", simulate_table),
+        ("loaders", "all", loaders_table),
+        ("quality", "two", quality_table),
+    ],
+)
+def test_a_table_has_them_where_the_screen_shows_pictures(verb: str, name: str, table: Any) -> None:
+    answer = ANSWERS[verb][name]()
+    pictures = "\n".join(drawn(answer))
+    assert pictures in "".join(table(answer, Screen(width=80, pictures=True)))
+    assert pictures not in "".join(table(answer, Screen(width=80)))
+    assert not re.search("[█─]", "".join(table(answer, PLAIN)))
+
+
+def test_an_answer_without_a_drawer_has_no_pictures() -> None:
+    assert pictures_of(shardctl.plan("mnist")) == ()
+
+
+def test_bars_of_loaders_are_as_long_as_their_numbers() -> None:
+    plan = compare_loaders(even_dataset(20_000, 100), "train")
+    lines = drawn(plan)
+    uniform = 100 * (1 - comb(19_800, 256) / comb(20_000, 256))  # 200 examples in each of 100
+    assert lines[-1].endswith(f" {uniform:.1f}")
+    for way in plan.ways:
+        assert way.mixing is not None
+        (line,) = (line for line in lines if line.startswith(f"{way.reader} "))
+        assert line.endswith(f" {way.mixing.shards:.1f}")
+        expected = lines[-1].count("█") * way.mixing.shards / plan.uniform_shards
+        assert abs(line.count("█") - expected) <= 1.5
+
+
+LAYOUTS = st.lists(splits(), min_size=1, max_size=3).map(
+    lambda found: laid_out(
+        *(
+            Split(name=f"{'長い' * n}{n}", shard_lengths=split.shard_lengths)
+            for n, split in enumerate(found)
+        )
+    )
+)
+SWEEPS = st.lists(NUMS_HOSTS, min_size=1, max_size=30)
+ANY = st.one_of(plans(NUMS_HOSTS), plans(SWEEPS), LAYOUTS, evaluations(), simulations())
+
+
+def check_fits(case: tuple[object, int]) -> None:
+    """No line leaves a sheet or a screen, colours change no character, and the file is XML."""
+    answer, width = case
+    pictures = pictures_of(answer)
+    assert all(one.title and one.caption for one in pictures)
+    ElementTree.fromstring("".join(svg_file(pictures)).encode())
+    for mark in (mark for one in pictures for mark in one.marks):
+        for line in lines_of(mark, SHEET.width):
+            assert display_width("".join(span.text for span in line).rstrip()) <= SHEET.width
+    lines = drawn(answer, width)
+    assert max(map(display_width, lines)) <= min(width, 80)
+    assert [without_codes(line) for line in drawn(answer, width, color=True)] == lines
+
+
+@few_or_many(20, 200)
+def test_no_line_leaves_its_paper(num_cases: int) -> None:
+    check_cases(st.tuples(ANY, st.integers(45, 120)), check_fits, num_cases)
+
+
+@pytest.mark.fuzz
+def test_no_line_leaves_its_paper_fuzz() -> None:
+    check_cases(st.tuples(ANY, st.integers(45, 120)), check_fits, FUZZ // 4, fuzz=True)
+
+
+@few_or_many(10, 30)
+def test_rows_of_an_evaluation_end_with_their_steps(num_cases: int) -> None:
+    def check(evaluation: Evaluation) -> None:
+        hang = evaluation.hang(evaluation.remainder)
+        found = drawn(evaluation, 57)
+        assert any("hangs at step" in line for line in found) == (hang is not None)
+        rows = [line for line in found if line.endswith((" waits", " done"))]
+        ends = {
+            word: [max(map(row.rfind, "█▒…"), default=-1) for row in rows if row.endswith(word)]
+            for word in ("waits", "done")
+        }
+        if hang is not None:
+            assert min(ends["waits"]) >= max(ends["done"])
+
+    check_cases(evaluations(), check, num_cases)
+
+
+@few_or_many(30, 120)
+def test_strips_name_the_shards_that_are_read_and_where_epochs_and_batches_begin(
+    num_cases: int,
+) -> None:
+    def check(simulation: Simulation) -> None:
+        order, start, stop = simulation.order, simulation.skip, simulation.skip + simulation.take
+        found = strips(order, start, stop, most=100_000)
+        if not found.visits:
+            return
+        epochs = order.epoch_of(range(start, stop)).tolist()
+        begun = [(start, epochs[0])]
+        begun += [
+            (at, epochs[at - start])
+            for at in range(start + 1, stop)
+            if epochs[at - start] != epochs[at - start - 1]
+        ]
+        assert epoch_starts(found.visits) == (begun if len(begun) > 1 else [])
+        if order.has_steps:
+            steps, places = (column.tolist() for column in order.steps_of(range(start, stop)))
+            if steps[-1] - steps[0] >= 10:
+                assert step_starts(order, start, stop, 10) is None
+            firsts = [
+                (at, step)
+                for at, step, place in zip(range(start, stop), steps, places, strict=True)
+                if place == 0
+            ]
+            assert step_starts(order, start, stop, 10**6) == firsts
+        else:
+            assert step_starts(order, start, stop, 10) == []
+        lines = drawn(simulation, 57)
+        if len(lines) < 2 or order.codes.several_splits:
+            return
+        head = " ".join(lines[: next(i for i, line in enumerate(lines) if line[:1] == " ")])
+        last = int(re.findall(r"position(?:s \d+ to)? (\d+):", head)[0])
+        read = order.codes.places(order.read(start, last + 1))[1].tolist()
+        rows = (re.match(r" *(slot )?\d+ (?P<row>.*)", line) for line in lines)
+        named = (re.findall(r"(?<![×\d])\d+", match["row"]) for match in rows if match)
+        assert set(read) == {int(number) for numbers in named for number in numbers}, lines
+
+    check_cases(simulations(), check, num_cases)
+
+
+# Marks: bars by hand, heat maps of known orders, numbers below their places.
+
+
+def bars(labels: list[str], series: list[Series], width: int) -> list[str]:
+    lines = bar_lines("host", labels, series, Paper(width=width))
+    return ["".join(span.text for span in line).rstrip() for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "bar"),
+    [
+        (8, 8, "████"),
+        (7, 7, "███▌"),
+        (6.25, 6.25, "███▏"),
+        (0, 0, ""),
+        (0.001, 0.001, "▏"),  # more than nothing is seen
+        (3, 5, "█░░"),
+        (4, 4.1, "██"),  # less than an eighth of a column is not
+        (0, 8, "░░░░"),
+        (7.5, 8, "███░"),  # and an eighth of one is
+    ],
+)
+def test_a_bar_is_full_to_the_least_and_shaded_to_the_most(
+    least: float, most: float, bar: str
+) -> None:
+    assert drawn_bar(least, most, 8, 4) == bar
+    assert drawn_bar(0, 0, 0, 10) == ""
+
+
+def test_values_line_up_and_words_follow_them() -> None:
+    found = [Bar(10, 10, "10", "most"), Bar(5, 5, "5"), Bar(0, 0, "0", "idle")]
+    assert bars(["0", "1", "2"], [Series("examples", found)], 40) == [
+        "host  examples",
+        "0     ██████████████████████████ 10 most",
+        "1     █████████████               5",
+        "2                                 0 idle",
+    ]
+
+
+def test_series_that_have_no_room_are_left_out_and_follow_below_on_a_sheet() -> None:
+    series = [Series(name, [Bar(10**6, 10**6, "1,000,000")]) for name in ("a", "b", "c")]
+    headings = [bars(["0"], series, width)[0].split() for width in (80, 60, 40)]
+    assert headings == [["host", "a", "b", "c"], ["host", "a", "b"], ["host", "a"]]
+    assert len(list(bar_lines("host", ["0"], series, SHEET))) == 4
+
+
+VALUES = st.one_of(st.just(0), st.integers(0, 10), st.integers(0, 2**40), st.floats(0, 1e9))
+BARS = st.builds(
+    lambda ends, word: Bar(min(ends), max(ends), f"{min(ends):.3g}–{max(ends):.3g}", word),
+    st.tuples(VALUES, VALUES),
+    st.sampled_from(("", "most", "9 idle")),
+)
+
+
+@few_or_many(60, 500)
+def test_no_bar_is_wider_than_the_paper(num_cases: int) -> None:
+    def check(case: tuple[list[list[Bar]], int]) -> None:
+        rows, width = case
+        series = [Series("examples", found) for found in zip(*rows, strict=False)]
+        labels = [f"{number}–{number * 99_999}" for number in range(len(rows))]
+        lines = bars(labels, series, width)
+        assert max(map(display_width, lines)) <= width
+        for bar, line in zip(series[0].bars, lines[1:], strict=True):
+            assert bar.word in line
+            assert bar.text in line
+
+    rows = st.lists(st.lists(BARS, min_size=3, max_size=3), min_size=1, max_size=20)
+    check_cases(st.tuples(rows, st.integers(45, 120)), check, num_cases)
+
+
+def heat(ranks: np.ndarray) -> Heat:
+    """Return the map of one rank a position, in 48 rows and 96 columns."""
+    at = (ranks * 48 // len(ranks)) * 96 + np.arange(len(ranks)) * 96 // len(ranks)
+    counts = np.bincount(at, minlength=48 * 96).reshape(48, 96)
+    return Heat(counts=counts, sides=("first", "last"), below=f"position {len(ranks) - 1}")
+
+
+def test_the_order_of_storage_is_a_diagonal_and_nothing_else() -> None:
+    found = heat(np.arange(96_000))
+    levels = found.levels(48, 96)
+    down, right = np.nonzero(levels)
+    assert np.array_equal(down, right // 2)
+    assert not found.is_even
+    assert np.array_equal(heat(np.arange(96_000)[::-1]).levels(48, 96), levels[::-1])
+
+
+@pytest.mark.parametrize("size", [100, 3_000, 200_000])
+def test_a_uniform_permutation_is_an_even_grey(size: int) -> None:
+    found = heat(np.random.default_rng(3).permutation(size))
+    assert found.is_even
+    lines = ["".join(span.text for span in line) for line in lines_of(found, 80)]
+    text = "".join(line.partition("│")[2] for line in lines[:-1])
+    assert text.count("░") > 0.6 * len(text)
+    assert not set(text) & set(" ▓█")
+
+
+def test_two_halves_that_are_mixed_by_themselves_are_two_patches() -> None:
+    rng, n = np.random.default_rng(4), 100_000
+    levels = heat(np.concatenate([rng.permutation(n), n + rng.permutation(n)])).levels(48, 96)
+    assert not levels[:24, 48:].any()
+    assert not levels[24:, :48].any()
+    assert (levels[:24, :48] > EVEN).mean() > 0.9
+
+
+def test_few_examples_are_in_few_cells() -> None:
+    assert heat(np.arange(48)).levels(48, 96).shape == (4, 4)
+
+
+def test_numbers_side_by_side_are_as_high_as_they_are() -> None:
+    rise = Rise(names=("a", "by"), values=(0.0, 0.13, 1.0), expected=(1.0, 1.0, 1.0))
+    lines = ["".join(span.text for span in line) for line in lines_of(rise, 20)]
+    assert lines == ["a  ▁▁▁▁▁▂▂▂▂▂█████", "by ███████████████"]
+
+
+def test_a_number_stands_at_its_column_unless_it_would_touch_another() -> None:
+    assert tick_line([(0, "0"), (3, "10"), (5, "20"), (6, "30")], 10) == "0  10 30"
+    assert tick_line([(4, "7")], 10) == "    7"
+    assert tick_line([(0, "0"), (9, "1,000")], 10) == "0    1,000"
+    assert tick_line([], 10) == ""
+
+
+# SVG: well-formed whatever names are, says what the marks say, and is small.
+
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+def parsed(*pictures: Picture) -> ElementTree.Element:
+    text = "".join(svg_file(pictures))
+    return ElementTree.fromstring(text.encode())  # which no lone surrogate can be
+
+
+def every_mark(text: str) -> Picture:
+    return picture(
+        words(text),
+        (Span(text, slot=9), Span("█▌", "warning"), Span("░░▒", ""), Span(text, "bold")),
+        Rise(names=("one", "other"), values=(0.5, 1.0), expected=(1.0, 1.0)),
+        Heat(counts=np.eye(3, dtype=np.int64), sides=("first", "last"), below="3"),
+        text=text,
+    )
+
+
+@few_or_many(100, 150)
+def test_no_text_is_markup_or_breaks_the_file(num_cases: int) -> None:
+    def check(text: str) -> None:
+        root = parsed(every_mark(text))
+        tags = {element.tag.removeprefix(_SVG) for element in root.iter()}
+        assert tags <= {"svg", "title", "desc", "style", "rect", "text", "path", "g"}
+        attributes = {name for element in root.iter() for name in element.attrib}
+        assert not {name for name in attributes if name.startswith("on") or "href" in name}
+        if shown := inert(printable(text)):
+            assert root.findtext(f"{_SVG}title") == shown
+        element = svg_element(every_mark(text))
+        ElementTree.fromstring(element.replace("<svg ", f'<svg xmlns="{_SVG[1:-1]}" ').encode())
+
+    check_cases(HOSTILE_TEXTS, check, num_cases)
+
+
+def test_a_file_stands_alone() -> None:
+    text = "".join(svg_file([every_mark("a"), every_mark("b")]))
+    root = ElementTree.fromstring(text)
+    named = {element.get("id"): element.text for element in root.iter() if element.get("id")}
+    assert named[root.get("aria-labelledby")] == "a; b"
+    assert "; a; a" in str(named[root.get("aria-describedby")])
+    _, _, width, height = map(float, root.attrib["viewBox"].split())
+    assert float(root.attrib["width"]) / width == float(root.attrib["height"]) / height
+    assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", text)
+    style = root.findtext(f"{_SVG}style") or ""
+    for name in re.findall(r'(?<= class=")[^"]*(?=")', text.replace(" ", "", 0)):
+        assert all(one == "picture" or f".picture .{one}{{" in style for one in name.split()), name
+    assert not list(parsed().iter(f"{_SVG}text"))
+
+
+def test_words_for_those_who_do_not_see_it_are_whole_and_without_blocks() -> None:
+    said = " ".join(f"host {number} reads the same." for number in range(200))
+    root = parsed(picture(words("0  ", "████▌", " 12 most"), text=said))
+    assert f" 0 12 most; {said}" in (root.findtext(f"{_SVG}desc") or "")
+
+
+def test_blocks_are_as_wide_as_they_are() -> None:
+    spans = (Span("ab "), Span("██▌"), Span(" "), Span("█", "warning"), Span("░"))
+    boxes = re.findall(
+        r'<rect class="(\w+)" x="([\d.]+)" y="2" width="([\d.]+)"', svg_element(picture(spans))
+    )
+    assert boxes == [("data", "24", "20"), ("alarm", "56", "8"), ("padding", "64", "8")]
+
+
+@few_or_many(30, 120)
+def test_a_heat_map_is_its_levels(num_cases: int) -> None:
+    """The runs of each path are painted into an array as an SVG viewer paints them."""
+
+    def check(counts: list[list[int]]) -> None:
+        heat = Heat(counts=np.array(counts, dtype=np.int64), sides=("a", "b"), below="9")
+        wanted = heat.levels(*heat.counts.shape)
+        group = parsed(picture(heat)).find(f"{_SVG}g")
+        assert group is not None
+        painted = np.zeros_like(wanted)
+        for path in group:
+            level = int(path.attrib["class"].removeprefix("level"))
+            for x, row, length in re.findall(r"M(\d+) (\d+)\.5h(\d+)", path.attrib["d"]):
+                part = painted[int(row), int(x) : int(x) + int(length)]
+                assert (part == 0).all()
+                part[:] = level
+        assert (painted == wanted).all()
+
+    rows = st.integers(1, 12).flatmap(
+        lambda width: st.lists(
+            st.lists(st.integers(0, 5000), min_size=width, max_size=width), min_size=1, max_size=9
+        )
+    )
+    check_cases(rows, check, num_cases)
+
+
+def test_a_heat_map_of_noise_is_less_than_60_kib() -> None:
+    counts = np.random.default_rng(0).integers(0, 300, (48, 96)) ** 2
+    heat = Heat(counts=counts, sides=("first", "last"), below="position 1,000")
+    assert len("".join(svg_file([picture(heat)]))) < 60 * 1024

@@ -1,0 +1,313 @@
+"""JSON and YAML are read as their parsers read them, within bounds, or are one line of error."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import partial
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import strategies as st
+
+from shardctl.errors import DatasetError, ShardctlError
+from shardctl.files.parse import parse_json, parse_yaml
+from tests.cases import FUZZ, check_cases, few_or_many
+from tests.strategies import damaged, error_line
+
+VALID = b"""\
+name: toy  # a comment
+splits: &splits
+  train: {shard_lengths: [1_000, 0x10, 3], num_bytes: 12}
+  test:
+    shard_lengths:
+    - 5
+    - 6
+again: *splits
+"""
+VALID_JSON = b'{"name": "mnist", "splits": [{"name": "train", "shardLengths": ["60000", 1]}]}'
+
+
+def error_of(parse: Any, source: str, data: bytes) -> str:
+    with pytest.raises(DatasetError) as caught:
+        parse(data, source=source)
+    return str(caught.value)
+
+
+json_error = partial(error_of, parse_json, "info.json")
+yaml_error = partial(error_of, parse_yaml, "layout.yaml")
+
+
+def check_bytes(data: bytes) -> None:
+    """A value, or an error that is one printable line."""
+    for parse in (parse_json, parse_yaml):
+        line = error_line(lambda parse=parse: parse(data, source="file"))  # type: ignore[misc]
+        assert line is None or line.startswith("file")
+
+
+def test_bytes_give_a_value_or_one_line_of_error() -> None:
+    texts = st.text(max_size=60).map(lambda text: text.encode("utf-8", "surrogatepass"))
+    strategy = st.binary(max_size=60) | texts | damaged(VALID) | damaged(VALID_JSON)
+    check_cases(strategy, check_bytes, 200)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"a: 1\na: 2", "line 2: key 'a' is there twice"),
+        (b"{a: 1, 'a': 2}", "line 1: key 'a' is there twice"),
+        (b"a: &a [1, *a]", "line 1: alias 'a' lies inside its own value"),
+        (b"&a a: 1\nb: *nothing", "line 2: alias 'nothing' has no anchor before it"),
+        (b"a: !!python/object/apply:os.system [ls]", "line 1: tag 'tag:yaml.org,2002:python"),
+        (b"a: !x 1", "line 1: tag '!x': tags are not read"),
+        (b"a: !!int 1", "line 1: tag 'tag:yaml.org,2002:int': tags are not read"),
+        (b"? [1]\n: 2", "line 1: a key must be text, not a list or a mapping"),
+        (b"a: 1\n---\nb: 2", "line 2: a second document starts here; only one is read"),
+        (b"[" * 100_000, "line 1"),
+        (b"- " * 100_000 + b"a", "line 1"),
+        (b"a: " + b"9" * 5000, "line 1: a number with too many digits"),
+        (b"a: 0x_", "line 1: '0x_' is not a number"),
+        (b"a: 1" + b":59" * 400 + b".5", "line 1: a number with too many digits"),
+        (b"a: 1" + b":5" * 190 + b".5", "line 1: a number with too many digits"),
+        (b"a: 1" + b":59" * 1_000_000, "line 1: a number with too many digits"),
+        (b"a: 0x" + b"f" * 10_000, "line 1: a number with too many digits"),
+        (b"a: 1." + b"0" * 5000, "line 1: a number with too many digits"),
+        (b"%b: 1\n%b: 2" % (b"0x" + b"f" * 99, b"0x" + b"f" * 99), "line 2: key a number of"),
+        (b"a: [1,\n2", "line 3 is not YAML: did not find expected ',' or ']'"),
+        (b"a:\n\t- 1", "line 2 is not YAML: found character that cannot start any token"),
+        (b"a: \xff", "line 1 is not UTF-8 text (byte 0xff)"),
+        (b"a\nb: \0", "line 2 holds a NUL character; it is not a text file"),
+        (b"a: '\x1b[31m'", "it is not YAML: unacceptable character #x001b: control"),
+        (b'"\\x1b[31m": 1\n"\\x1b[31m": 2', "line 2: key '\\x1b[31m' is there twice"),
+    ],
+)
+def test_what_is_refused_is_named_with_its_line(data: bytes, said: str) -> None:
+    assert yaml_error(data).startswith(f"layout.yaml: {said}")
+
+
+def test_keys_of_one_hash_are_refused_before_each_is_compared_with_all() -> None:
+    """Python takes a number modulo 2**61 - 1 for its hash."""
+    keys = [number * (2**61 - 1) for number in range(1, 200_000)]
+    assert len(set(map(hash, keys[:1000]))) == 1
+    data = "".join(f"{key}: 1\n" for key in keys).encode()
+    assert yaml_error(data).startswith("layout.yaml: line 101: more than 100 number keys with one")
+    assert parse_yaml(data[: data.index(b"\n")], source="x") == {2**61 - 1: 1}
+
+
+@pytest.mark.parametrize(("lead", "digit", "most"), [("", "9", 4300), ("0x", "f", 400)])
+def test_so_many_digits_a_number_may_have(lead: str, digit: str, most: int) -> None:
+    text = lead + digit * (most - len(lead))
+    assert parse_yaml(text.encode(), source="x") == yaml.safe_load(text)
+    assert "line 1: a number with too many digits" in yaml_error(f"{text}{digit}".encode())
+
+
+def test_a_long_text_of_digits_and_more_is_text() -> None:
+    for text in ("1" * 5000 + "a", "1:" * 5000, "0x" + "g" * 5000):
+        assert parse_yaml(f"a: '{text}'\nb: {text}x".encode(), source="x") == {
+            "a": text,
+            "b": f"{text}x",
+        }
+
+
+def test_an_alias_bomb_is_refused() -> None:
+    """Ten lists of ten times the one before: 10 billion values in 500 bytes."""
+    lines = ["l0: &l0 [lol]"]
+    lines += [f"l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * 10)}]" for i in range(1, 11)]
+    assert "values with its aliases written out" in yaml_error("\n".join(lines).encode())
+
+
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [
+        (b"", None),
+        (b"# nothing", None),
+        (b"\xef\xbb\xbfa: 1", {"a": 1}),
+        (b"version: 3.0.1", {"version": "3.0.1"}),
+        (b"version: 3.0", {"version": 3.0}),
+        (b"day: 2020-01-01", {"day": "2020-01-01"}),
+        (b"a: 010", {"a": 8}),
+        (b"a: '10'", {"a": "10"}),
+        (b"a: yes\nb: ~\nc: .5", {"a": True, "b": None, "c": 0.5}),
+        (b'{"a": [1, 2.5, null, true]}', {"a": [1, 2.5, None, True]}),
+        (b"a: &x {b: 1}\nc: *x", {"a": {"b": 1}, "c": {"b": 1}}),
+        ("a: 1²\nb: ٣".encode(), {"a": "1²", "b": "٣"}),
+    ],
+)
+def test_values_are_those_of_yaml_1_1_and_dates_stay_text(data: bytes, value: object) -> None:
+    assert parse_yaml(data, source="x") == value
+
+
+@few_or_many(40, 120)
+def test_dumped_values_read_back(num_cases: int) -> None:
+    scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+    values = st.recursive(
+        scalars,
+        lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner),
+        max_leaves=10,
+    )
+
+    def check(value: Any) -> None:
+        text = yaml.safe_dump(value)
+        assert parse_yaml(text.encode("utf-8", "surrogatepass"), source="x") == value
+
+    def storable(value: Any) -> bool:
+        """YAML has no lone surrogates."""
+        return not any("\ud800" <= char <= "\udfff" for char in repr(value))
+
+    check_cases(values.filter(storable), check, num_cases)
+
+
+def check_against_pyyaml(data: bytes) -> None:
+    """Where both read a text, they read the same; we refuse more (tags, duplicates, dates)."""
+    try:
+        ours = parse_yaml(data, source="layout.yaml")
+    except ShardctlError:
+        return
+    if b"<<" in data or b"=" in data:  # merge keys and value keys are plain text to us
+        return
+    try:
+        theirs = yaml.load(data.decode("utf-8-sig"), Loader=yaml.CSafeLoader)
+    except (yaml.YAMLError, ValueError):
+        return  # a date that is none, which stays text here
+    if not has_dates(theirs):
+        assert same(ours, theirs)
+
+
+def has_dates(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(has_dates, value)) or any(map(has_dates, value.values()))
+    if isinstance(value, list):
+        return any(map(has_dates, value))
+    return hasattr(value, "isoformat")
+
+
+def same(ours: Any, theirs: Any) -> bool:
+    if isinstance(ours, float) and isinstance(theirs, float) and math.isnan(theirs):
+        return math.isnan(ours)
+    return type(ours) is type(theirs) and repr(ours) == repr(theirs)
+
+
+def test_texts_read_as_pyyaml_reads_them() -> None:
+    alphabet = "ab01279._:-+[]{},&*!|>'\"#?% \n~eExXo"
+    texts = st.text(alphabet, max_size=12).map(str.encode)
+    check_cases(texts | damaged(VALID), check_against_pyyaml, 200)
+
+
+@pytest.mark.fuzz
+def test_any_bytes_read_as_pyyaml_reads_them() -> None:
+    def check(data: bytes) -> None:
+        check_bytes(data)
+        check_against_pyyaml(data)
+
+    strategy = st.binary(max_size=200) | damaged(VALID)
+    check_cases(strategy, check, FUZZ, fuzz=True)
+
+
+@pytest.mark.parametrize("length", [3, 40_000])
+def test_long_lists_count_as_much_as_short_ones_also_as_aliases(
+    length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = f"a: &x [{', '.join(['1'] * length)}]\nb: *x\n".encode()
+    # The mapping, two keys, and twice the list and its numbers.
+    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 2 * length + 5)
+    assert parse_yaml(data, source="x") == {"a": [1] * length, "b": [1] * length}
+    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 2 * length + 4)
+    assert "more than" in yaml_error(data)
+
+
+@pytest.mark.parametrize(
+    ("value", "num_values"), [("7", 1), ("w", 1), ("[7, 8]", 3), ("{k: 7}", 3)]
+)
+def test_an_alias_counts_as_much_as_what_it_stands_for(
+    value: str, num_values: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = f"[&x {value}, *x, *x]".encode()
+    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 1 + 3 * num_values)
+    assert parse_yaml(data, source="x") == yaml.safe_load(data)
+    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 3 * num_values)
+    assert "more than" in yaml_error(data)
+
+
+# JSON.
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "line 1, column 1 is not JSON: expecting value"),
+        (b'{"a": 1,\n "b" 2}', "line 2, column 6 is not JSON: expecting ':' delimiter"),
+        (b'{"a": 1} x', "line 1, column 10 is not JSON: extra data"),
+        (b'{"a": 1, "a": 2}', "key 'a' is there twice"),
+        (b'{"\\u001b[31m": 1, "\\u001b[31m": 2}', "key '\\x1b[31m' is there twice"),
+        (b'{"a": NaN}', "NaN is not a JSON number"),
+        (b'{"a": -Infinity}', "-Infinity is not a JSON number"),
+        (b"[" * 200_000, "JSON nested too deeply"),
+        (b'{"a": ' * 200_000, "JSON nested too deeply"),
+        (b"[" + b"9" * 5000 + b"]", "a number with too many digits"),
+        (b'{\n"a": "\xff"}', "line 2 is not UTF-8 text (byte 0xff)"),
+        (b'{"a"\n: "\0"}', "line 2 holds a NUL character; it is not a text file"),
+        ('{"a": 1}'.encode("utf-16"), "line 1 is not UTF-8 text (byte 0xff)"),
+    ],
+)
+def test_what_is_not_json_is_refused_with_its_place(data: bytes, said: str) -> None:
+    assert json_error(data) == f"info.json: {said}"
+
+
+@few_or_many(30, 80)
+def test_json_values_read_as_pythons_json_reads_them(num_cases: int) -> None:
+    values = st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=10,
+    )
+
+    def check(value: Any) -> None:
+        try:
+            text = json.dumps(value, allow_nan=False).encode()
+        except ValueError:  # infinity
+            return
+        assert parse_json(text, source="x") == json.loads(text)
+
+    check_cases(values, check, num_cases)
+
+
+def test_more_values_than_any_dataset_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 5)
+    assert parse_json(b"[1, 2, [3]]", source="x") == [1, 2, [3]]
+    for data in (b"[1, 2, 3, 4, 5, 6]", b'{"a": [[[[[]]]]]}', b"[{}, {}, {}]"):
+        assert json_error(data) == "info.json: more than 5 values"
+
+
+_KEYS = st.sampled_from(["a", "b", '\\":', "a:", "\\u0061"])
+_BLANKS = st.sampled_from(["", " ", "\n\t"])
+
+
+def _mappings(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    pair = st.tuples(_KEYS, _BLANKS, inner).map(lambda parts: '"{}"{}: {}'.format(*parts))
+    return st.lists(pair, max_size=3).map(lambda pairs: f"{{{', '.join(pairs)}}}")
+
+
+def test_keys_that_are_there_twice_are_refused_wherever_they_are() -> None:
+    def law(text: str) -> None:
+        twice = False
+
+        def mapping_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+            nonlocal twice
+            twice = twice or len(dict(pairs)) < len(pairs)
+            return dict(pairs)
+
+        value = json.loads(text, object_pairs_hook=mapping_of)
+        if twice:
+            assert "is there twice" in json_error(text.encode())
+        else:
+            assert parse_json(text.encode(), source="info.json") == value
+
+    texts = st.recursive(
+        st.sampled_from(["1", "null", '"x"', '"\\": :"', '":"']),
+        lambda inner: st.one_of(
+            _mappings(inner), st.lists(inner, max_size=3).map(lambda items: f"[{', '.join(items)}]")
+        ),
+        max_leaves=12,
+    )
+    check_cases(texts, law, 200)

@@ -1,0 +1,296 @@
+"""Hugging Face Datasets: buffers, eras, tables, how shards are shared, and what is refused."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.loaders.hugging_face import (
+    Streaming,
+    by_halves,
+    hugging_face_sequence,
+    in_turn,
+    one_for_one,
+)
+from shardctl.loaders.hugging_face_eras import (
+    BEFORE_SHUFFLE,
+    ERAS,
+    MAKE_ROWS,
+    changed_between,
+    era_of,
+    of_tables,
+    streams_tables,
+)
+from shardctl.loaders.loader_sequence import LoaderConfig
+
+STREAM: dict[str, Any] = {"streaming": True, "seed": 3, "buffer": 16}
+LENGTHS = (101, 57, 230, 12, 300, 99, 41)
+
+
+def asked(version: str = "5.2.0", lengths: Any = (8, 4), **settings: Any) -> LoaderConfig:
+    return LoaderConfig(lengths=np.array(lengths, np.int64), version=version, **settings)
+
+
+def order_of(config: LoaderConfig) -> list[int]:
+    found = hugging_face_sequence(config)
+    order: list[int] = found.indices_at(np.arange(found.num_examples)).tolist()
+    return order
+
+
+def replaced(stream: list[int], size: int, rng: np.random.Generator) -> list[int]:
+    """`BufferShuffledExamplesIterable.__iter__` of datasets 4.8."""
+    drawn: list[int] = []
+    held: list[int] = []
+    out: list[int] = []
+    for example in stream:
+        if len(held) < size:
+            held.append(example)
+            continue
+        drawn = drawn or rng.integers(0, size, size=1000).tolist()
+        place = drawn.pop(0)
+        out.append(held[place])
+        held[place] = example
+    rng.shuffle(held)
+    return out + held
+
+
+def halved(blocks: list[list[int]], size: int, rng: np.random.Generator) -> list[int]:
+    """`BufferShuffledExamplesIterable._iter_arrow` of datasets 5.2, a block a table."""
+    held: list[int] = []
+    out: list[int] = []
+    for block in blocks:
+        held += block
+        if len(held) >= size:
+            mixed = [held[place] for place in rng.permutation(len(held))]
+            count = len(held) - size // 2
+            out += mixed[:count]
+            held = mixed[count:]
+    return out + [held[place] for place in rng.permutation(len(held))] if held else out
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_buffers_do_what_the_loops_do(seed: int) -> None:
+    random = Random(seed)
+    stream = list(range(random.choice((0, 1, 2, 30, 999, 2500))))
+    size = random.choice((1, 2, 3, 10, 100, 1000, 3000))
+    expected = replaced(stream, size, np.random.default_rng(seed))
+    assert one_for_one(np.array(stream), size, np.random.default_rng(seed)).tolist() == expected
+
+    ends = sorted({*random.choices(range(1, len(stream) + 1), k=9), len(stream)} if stream else [])
+    starts = [0, *ends[:-1]]
+    blocks = [stream[start:end] for start, end in zip(starts, ends, strict=False)]
+    lengths = np.array([len(block) for block in blocks], np.int64)
+    for of_library, ours in ((blocks, lengths), ([[one] for one in stream], None)):
+        expected = halved(of_library, size, np.random.default_rng(seed))
+        found = by_halves(np.array(stream, np.int64), ours, size, np.random.default_rng(seed))
+        assert found.tolist() == expected
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_streams_are_read_in_turn_until_all_have_ended(seed: int) -> None:
+    random = Random(seed)
+    block = random.choice((1, 2, 5, 100))
+    streams = [[random.random() for _ in range(random.randrange(12))] for _ in range(seed % 5)]
+    rounds = zip_longest(
+        *([stream[at : at + block] for at in range(0, len(stream), block)] for stream in streams)
+    )
+    blocks = [piece for turn in rounds for piece in turn if piece]
+    order, lengths = in_turn([np.array(stream) for stream in streams], block)
+    assert order.tolist() == [example for piece in blocks for example in piece]
+    assert lengths.tolist() == [len(piece) for piece in blocks]
+
+
+@pytest.mark.parametrize(
+    ("version", "since"),
+    [
+        ("3.6.0", "3.0.0"),
+        ("4.3.0", "3.0.0"),
+        ("4.4.2", "4.4.0"),
+        ("4.8.2", "4.8.0"),
+        ("4.8.10", "4.8.3"),
+        ("5.0.1", "5.0.0"),
+        ("5", "5.0.0"),
+        ("10.0", "5.1.0"),
+        ("2.21.0", "3.0.0"),
+    ],
+)
+def test_the_newest_era_that_has_begun_counts(version: str, since: str) -> None:
+    assert era_of(version).since == since
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "pipeline", "changes"),
+    [
+        ("4.8.0", "5.2.0", {}, ["5.0.0", "5.1.0"]),
+        ("5.2.0", "4.8.5", {}, ["5.0.0", "5.1.0"]),
+        ("3.6.0", "4.8.5", {}, []),
+        ("3.6.0", "4.8.5", {"workers": 2}, ["4.4.0", "4.6.0"]),
+        ("3.6.0", "4.8.5", {"pass": 1}, ["4.6.0"]),
+        ("3.6.0", "4.8.5", {"host": "1/2"}, ["4.8.0", "4.8.3"]),
+        ("5.1.0", "5.2.0", {"workers": 2, "pass": 1}, []),
+        ("4.8.0", "5.2.0", {"shuffle_seed": None, "buffer": None, "streaming": True}, []),
+        ("4.8.0", "5.2.0", {"buffer": None}, []),
+    ],
+)
+def test_what_changed_is_said_where_a_pipeline_has_it(
+    old: str, new: str, pipeline: dict[str, object], changes: list[str]
+) -> None:
+    stream = {"shuffle_seed": 3, "buffer": 16, "epochs": 1, "pass": 0, "host": None}
+    said = changed_between(old, new, {**stream, **pipeline})
+    assert [era.since for era in ERAS if era.since in said] == changes
+
+
+def test_which_files_are_streamed_as_tables() -> None:
+    def tables(file_format: str, version: str = "5.2.0", **more: Any) -> bool:
+        return of_tables(asked(version, LENGTHS, file_format=file_format, **more))
+
+    formats = ("parquet", "arrow", "tfrecord", "array_record", "webdataset", "mds")
+    assert [name for name in formats if tables(name)] == ["parquet", "arrow"]
+    assert not [name for name in formats if tables(name, arrow=False)]
+    assert all(tables(name, arrow=True) for name in formats)
+    # The versions that lose examples make tables of WebDataset's rows.
+    versions = ("4.7.0", "4.8.0", "4.8.2", "4.8.3", "5.2.0")
+    assert [v for v in versions if tables("webdataset", v)] == ["4.8.0", "4.8.2"]
+
+
+def test_calls_before_the_shuffle_make_rows_of_tables() -> None:
+    """As datasets 5.1.0 and 5.2.0 did with Parquet files: `tests/live` runs each of them."""
+
+    def of_files(**more: Any) -> LoaderConfig:
+        return asked(lengths=LENGTHS, file_format="parquet", seed=3, buffer=100, **more)
+
+    calls = {one for one in BEFORE_SHUFFLE if not streams_tables(of_files(before_shuffle=one))}
+    assert calls == {*MAKE_ROWS}
+    rows, tables = order_of(of_files(before_shuffle="map")), order_of(of_files())
+    assert rows == order_of(of_files(arrow=False)) != tables
+    assert order_of(of_files(before_shuffle="cast_column")) == tables
+
+
+def test_each_order_begins_at_its_era() -> None:
+    lengths = (40,) * 24
+    orders = [
+        order_of(asked(version, lengths, **STREAM, first_epoch=1, workers=2, batch=4))
+        for version in ("4.3.0", "4.4.0", "4.6.0", "5.0.0", "5.1.0")
+    ]
+    assert len({tuple(order) for order in orders}) == 5
+    assert order_of(asked("4.8.5", lengths, **STREAM)) == order_of(
+        asked("3.6.0", lengths, **STREAM)
+    )
+
+
+def test_epochs_follow_one_another() -> None:
+    kinds: tuple[dict[str, Any], ...] = ({"streaming": True, "buffer": 3}, {})
+    for streams in kinds:
+        both = order_of(asked(seed=1, first_epoch=4, epochs=2, **streams))
+        apart = [order_of(asked(seed=1, first_epoch=epoch, **streams)) for epoch in (4, 5)]
+        assert both == apart[0] + apart[1]
+
+
+def test_a_dataset_has_one_order_in_all_epochs() -> None:
+    assert order_of(asked(seed=1, epochs=2)) == 2 * order_of(asked(seed=1, first_epoch=7))
+
+
+@pytest.mark.parametrize("streams", [{}, {"streaming": True}, STREAM])
+@pytest.mark.parametrize("lengths", [(), (1,), (0, 1), (0,)])
+def test_little_or_nothing_is_read_as_it_is(
+    lengths: tuple[int, ...], streams: dict[str, Any]
+) -> None:
+    shards = np.array(lengths, np.int64)
+    question = asked(
+        lengths=tuple(length for length in lengths if length), shard_lengths=shards, **streams
+    )
+    assert order_of(question) == list(range(sum(lengths)))
+
+
+def test_an_empty_shard_is_a_shard() -> None:
+    full = asked(lengths=(2, 3, 4), streaming=True, shares=True, num_hosts=2)
+    empty = np.array([2, 0, 3, 4])
+    with_one = asked(
+        lengths=(2, 3, 4), streaming=True, shares=True, num_hosts=2, shard_lengths=empty
+    )
+    assert order_of(full) == [0, 2, 4, 6, 8]  # 3 shards: by stride
+    assert order_of(with_one) == [0, 1, 2, 3, 4]  # 4 shards: the first and the third
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"buffer": 16, "streaming": False, "seed": 1}, "reads by index"),
+        ({"host_by": "files"}, "one run of a Dataset"),
+        ({"input_shards": 3}, "needs --streaming"),
+        ({"seed": -1}, "0 or more"),
+        ({"buffer": -2, "seed": 1}, "1 example or more"),
+        ({"buffer": 1 << 30, "seed": 1}, "takes about"),
+        ({"input_shards": 3, "streaming": True}, "is read with --shuffle-seed N only"),
+        ({**STREAM, "input_shards": 3, "version": "4.8.5"}, "came with 5.0.0"),
+        ({**STREAM, "shares": True, "host_by": "files", "version": "5.0.1"}, "came with 5.1.0"),
+        ({**STREAM, "shares": True, "num_hosts": 3, "host_by": "files"}, "2 shards on 3 hosts"),
+        ({**STREAM, "shard_lengths": np.array([9, 4])}, "reads parts of a shard"),
+        ({"lengths": (1 << 27, 1), "seed": 1}, "takes about 11 GB"),
+        ({"lengths": (1 << 27, 1), "streaming": True}, "takes about 11 GB"),
+        ({"shares": True, "host": 12, "num_hosts": 13, "seed": 1}, "IndexError"),
+    ],
+)
+def test_what_the_library_refuses_is_refused_by_name(
+    settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError) as raised:
+        hugging_face_sequence(asked(**settings))
+    assert message in str(raised.value)
+
+
+def test_a_buffer_without_a_seed_is_open() -> None:
+    with pytest.raises(UnpredictableOrderError, match="--shuffle-seed"):
+        hugging_face_sequence(asked(buffer=16))
+
+
+def streaming(version: str, num_shards: int, **settings: Any) -> Streaming:
+    lengths = np.full(num_shards, 5)
+    asked = LoaderConfig(lengths=lengths, version=version, streaming=True, **settings)
+    return Streaming(asked, era_of(version))
+
+
+@pytest.mark.parametrize(
+    ("version", "num_shards", "seed", "counted"),
+    [
+        ("4.8.5", 24, 1, 24),
+        ("5.0.0", 24, None, 24),
+        ("5.0.0", 24, 1, 2),  # 10 runs, the shortest of 2 shards
+        ("5.0.0", 12, 1, 1),
+        ("5.0.0", 4, 1, 1),
+        ("5.1.0", 24, 1, 24),
+    ],
+)
+def test_shards_are_counted_as_the_library_counts_them(
+    version: str, num_shards: int, seed: int | None, counted: int
+) -> None:
+    assert streaming(version, num_shards, seed=seed).num_shards == counted
+
+
+@pytest.mark.parametrize("version", ["3.6.0", "4.8.5", "5.0.0", "5.2.0"])
+@pytest.mark.parametrize("num_shards", [1, 3, 12])
+@pytest.mark.parametrize("hosts", [1, 2, 3])
+@pytest.mark.parametrize("workers", [0, 2, 5])
+def test_hosts_and_workers_read_every_example_once(
+    version: str, num_shards: int, hosts: int, workers: int
+) -> None:
+    read = []
+    for host in range(hosts):
+        given = {"shares": True, "host": host, "num_hosts": hosts, "workers": workers}
+        found = streaming(version, num_shards, seed=1, buffer=7, **given)
+        orders = found.workers(2)
+        assert [len(order) for order in orders] == found.sizes(2)
+        assert len(orders) == max(1, workers)
+        read += [index for order in orders for index in order.tolist()]
+    assert sorted(read) == list(range(5 * num_shards))
+
+
+def test_workers_without_a_shard_are_idle() -> None:
+    assert streaming("5.2.0", 3, workers=5).num_idle_workers == 2
+    assert streaming("5.0.0", 12, seed=1, workers=5).num_idle_workers == 4
+    assert streaming("5.2.0", 12, seed=1, workers=5).num_idle_workers == 0

@@ -1,0 +1,162 @@
+"""Globs, braces and prefix@N mean what they mean in TensorFlow and in a shell."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from shardctl.errors import UsageError
+from shardctl.metadata.index.file_names import expanded, glob_regex, path_regex, sharded_regex
+from shardctl.metadata.index.listing import folders_of, no_match, nothing_in
+from shardctl.stores.stores import LocalStore
+from tests.cases import add_cases, some
+
+_ALPHABET = "ab1-.[]!^"
+
+
+def test_names_match_as_in_a_shell() -> None:
+    rng = random.Random(3)
+    lines, cases = [], []
+    for _ in range(600):
+        glob = "".join(rng.choice("ab1-.[]!^*?a1") for _ in range(rng.randint(1, 7)))
+        name = "".join(rng.choice("ab1-.]^") for _ in range(rng.randint(1, 5)))
+        cases.append((glob, name))
+        pattern = glob.replace("\\", "\\\\")
+        lines.append(f"p='{pattern}'; case '{name}' in $p) echo 1;; *) echo 0;; esac")
+    said = subprocess.run(
+        ["bash"], input="\n".join(lines), capture_output=True, text=True, check=True,
+        env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"},
+    ).stdout.split()  # fmt: skip
+    found = [
+        (glob, name)
+        for (glob, name), shell in zip(cases, said, strict=True)
+        if bool(glob_regex(glob).fullmatch(name)) != bool(int(shell))
+    ]
+    assert found == []
+    add_cases(len(cases))
+
+
+@pytest.mark.parametrize(
+    ("glob", "name", "matches"),
+    [
+        ("[]a]", "]", True),
+        ("[]a]", "a", True),
+        ("[!]a]", "b", True),
+        ("[!]a]", "]", False),
+        ("[a-]", "-", True),
+        ("[z-a]", "m", False),
+        ("[!z-a]", "m", True),
+        ("[[:digit:]]x", "7x", True),
+        ("[^[:digit:]]", "7", False),
+        ("a[", "a[", True),
+        ("[a", "[a", True),
+        (r"\*", "*", True),
+        (r"\*", "a", False),
+        (r"[\]]", "]", True),
+        ("*", "", True),
+        ("?", "é", True),
+        ("***", "abc", True),
+        ("{a}", "{a}", True),
+        ("a.c", "abc", False),
+    ],
+)
+def test_a_part_of_a_path(glob: str, name: str, matches: bool) -> None:
+    assert bool(glob_regex(glob).fullmatch(name)) == matches
+
+
+@pytest.mark.parametrize(
+    ("glob", "path", "matches"),
+    [
+        ("a/*", "a/b", True),
+        ("a/*", "a/b/c", False),
+        ("a/**", "a/b/c", True),
+        ("**/c", "c", True),
+        ("**/c", "a/b/c", True),
+        ("a/**/c", "a/c", True),
+        ("a/**/c", "ab/c", False),
+        ("a[!x]b", "a/b", False),
+    ],
+)
+def test_a_whole_path(glob: str, path: str, matches: bool) -> None:
+    assert bool(path_regex(glob).fullmatch(path)) == matches
+
+
+def test_braces_mean_what_they_mean_in_bash() -> None:
+    rng = random.Random(5)
+    pieces = ["{a,b}", "{1..3}", "{08..11}", "{3..1}", "{0..6..2}", "x", "{a,{b,c}}", "{,z}", "-"]
+    pieces += ["{x}", "{-1..1}", "{01..3}", "{"]
+    texts = ["".join(rng.choices(pieces, k=rng.randint(1, 4))) for _ in range(150)]
+    # What follows an opening brace without an end is read in another way by each version of bash.
+    texts = [text for text in texts if text.count("{") == text.count("}")]
+    lines = [f"printf '%s ' {text}; echo" for text in texts]
+    said = subprocess.run(
+        ["bash"], input="\n".join(lines), capture_output=True, text=True, check=True
+    )
+    for text, line in zip(texts, said.stdout.splitlines(), strict=True):
+        assert [word for word in expanded(text) if word] == line.split(), text
+    add_cases(len(texts))
+
+
+def test_a_brace_without_an_end_is_a_character() -> None:
+    assert list(expanded("a{b")) == ["a{b"]
+    assert list(expanded("a{1..2")) == ["a{1..2"]
+    with pytest.raises(UsageError, match="more than 10,000,000 paths"):
+        list(expanded("a{0..10000000}"))
+
+
+def test_prefix_at_n() -> None:
+    found = some(sharded_regex("toy-train.tfrecord@8"))
+    assert found[1] == 8
+    assert found[0].fullmatch("toy-train.tfrecord-00003-of-00008")
+    assert found[0].fullmatch("toy-train.tfrecord-3-of-8.gz")
+    assert not found[0].fullmatch("toy-trainXtfrecord-00003-of-00008")
+    assert not found[0].fullmatch("toy-train.tfrecord00003-of-00008")
+    with_ending = some(sharded_regex("data_@*.parquet"))
+    assert with_ending[1] is None
+    assert with_ending[0].fullmatch("data_3-of-8.parquet")
+    assert not with_ending[0].fullmatch("data_3-of-8.arrow")
+    for other in ("a", "a@", "a@0", "a@b", "a@-1", "me@8/a"):
+        assert sharded_regex(other.rpartition("/")[2]) is None
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in ("a/x/train", "a/y", "b/x/train", "_c/x", ".d/x"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "a/file").touch()
+    (tmp_path / "a/train-0.tar").touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("glob", "found"),
+    [
+        ("a/", ["a/"]),
+        ("*/", ["a/", "b/"]),
+        ("*/x/", ["a/x/", "b/x/"]),
+        ("*/[xy]/", ["a/x/", "a/y/", "b/x/"]),
+        ("**/train/", ["a/x/train/", "b/x/train/"]),
+        ("a/**/", ["a/", "a/x/", "a/x/train/", "a/y/"]),
+        ("nowhere/*/", []),
+        ("*/nowhere/", []),
+        ("a/file/", []),
+    ],
+)
+def test_folders_that_a_glob_means(tree: Path, glob: str, found: list[str]) -> None:
+    expected = [f"{tree}/{name}" for name in found]
+    assert list(folders_of(LocalStore(), f"{tree}/{glob}")) == expected
+
+
+def test_what_is_there_instead(tree: Path) -> None:
+    store = LocalStore()
+    assert no_match(store, f"{tree}/a/trian-0.tar").endswith("did you mean train-0.tar?")
+    assert no_match(store, f"{tree}/s3:/data/a*").endswith("pathlib makes one: give it as text")
+    assert no_match(store, f"{tree}/c/d").endswith(f"there is no folder '{tree}/c/'")
+    assert no_match(store, f"{tree}/a/q*").endswith("its folder has file, train-0.tar, x/, y/")
+    assert nothing_in(store, f"{tree}/b").endswith("it has x/")
+    (tree / "lost.tar").symlink_to("gone")
+    assert no_match(store, f"{tree}/lost.tar").startswith(f"'{tree}/lost.tar' is neither")
+    assert "is neither a file nor a folder" in no_match(store, "/dev/null")

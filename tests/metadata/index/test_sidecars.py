@@ -1,0 +1,173 @@
+"""What files beside record files state, where the files are not so, and which cannot be read."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardctl.metadata.index.index import index
+from shardctl.metadata.index.sidecars import Sidecars
+from shardctl.stores.store import StoredFile
+from shardctl.stores.stores import LocalStore
+from shardctl.verbs.index.view import summary
+from tests.byte_sources import RECORDED
+from tests.tfds_datasets import build_dataset
+
+
+def sidecars_in(folder: Path) -> Sidecars:
+    return Sidecars(LocalStore().scan(str(folder)))
+
+
+def stated(sidecars: Sidecars, folder: Path) -> dict[str, list[tuple[int, int | None]]]:
+    return {
+        Path(path).relative_to(folder).as_posix(): [(e.num_examples, e.num_bytes) for e in expected]
+        for path, expected in sidecars.expected.items()
+    }
+
+
+def test_metadata_of_tfds_state_the_length_of_each_shard(tmp_path: Path) -> None:
+    folder = build_dataset(tmp_path, splits={"train": [3, 1, 4], "test": [1]})
+    found = sidecars_in(folder)
+    assert stated(found, folder) == {
+        "toy-train.tfrecord-00000-of-00003": [(3, None)],
+        "toy-train.tfrecord-00001-of-00003": [(1, None)],
+        "toy-train.tfrecord-00002-of-00003": [(4, None)],
+        "toy-test.tfrecord-00000-of-00001": [(1, None)],
+    }
+    assert found.absent(set()) == []
+
+
+def test_names_that_follow_no_number_are_found_too(tmp_path: Path) -> None:
+    split = {"name": "train", "shardLengths": ["7"], "filepathTemplate": "{DATASET}.{FILEFORMAT}"}
+    info = {"name": "toy", "version": "1.0.0", "splits": [split]}
+    (tmp_path / "dataset_info.json").write_text(json.dumps(info))
+    assert stated(sidecars_in(tmp_path), tmp_path) == {"toy.tfrecord": [(7, None)]}
+
+
+@pytest.mark.parametrize("name", ["mds_plain", "mds_gz", "mds_zstd"])
+def test_what_mosaicml_wrote_is_stated_of_its_files(name: str) -> None:
+    folder = RECORDED / name
+    found = stated(sidecars_in(folder), folder)
+    there = {file.name: file.stat().st_size for file in folder.glob("shard.*")}
+    assert {file: num_bytes for file in there for _, num_bytes in found[file]} == there
+    assert sum(num_examples for file in there for num_examples, _ in found[file]) == 37
+
+
+def test_a_shard_is_there_packed_or_not() -> None:
+    folder = str(RECORDED / "mds_zstd")
+    found = sidecars_in(RECORDED / "mds_zstd")
+    names = {f"{folder}/shard.00000.mds", f"{folder}/shard.00001.mds.zstd", f"{folder}/index.json"}
+    assert found.absent(names) == [f"{folder}/shard.00002.mds.zstd"]
+    assert found.absent(set()) == found.absent({"e/shard.00000.mds"}) == []  # of another folder
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("index.json", '{"shards": [', "is not JSON"),
+        ("dataset_info.json", '{"name": "d"}', "has no splits"),
+        ("index.json", '{"version": 1, "shards": []}', "of shards of version 1, not 2"),
+        ("index.json", '{"version": 2, "shards": {}}', "shards must be a list"),
+        (
+            "index.json",
+            '{"version": 2, "shards": [{"samples": 1, "raw_data": {"bytes": 1}}]}',
+            "basename must be text",
+        ),
+        ("index.json", '{"version": 2, "shards": [{"samples": 1}]}', "neither raw_data nor zip"),
+        (
+            "index.json",
+            '{"version": 2, "shards": [{"samples": -1, "raw_data": {"basename": "a"}}]}',
+            "samples -1 is negative",
+        ),
+        (
+            "index.json",
+            '{"version": 2, "shards": [{"samples": 1, "raw_data": {"basename": "a"}}]}',
+            "bytes must be a whole",
+        ),
+        ("index.json", '{"pages": []}', None),  # an index of something else
+        ("dataset_info.json", '{"features": {}, "splits": {}}', None),  # of Hugging Face
+    ],
+)
+def test_faulty_sidecars_are_problems_and_nothing_else(
+    name: str, text: str, problem: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text)
+    found = sidecars_in(tmp_path)
+    assert not found
+    assert found.disagreement(StoredFile(path=str(tmp_path / "a"), num_bytes=3), 5) is None
+    assert len(found.problems) == (problem is not None)
+    assert all(str(problem) in one and name in one for one in found.problems)
+
+
+def test_many_faulty_sidecars_are_not_all_named(tmp_path: Path) -> None:
+    (tmp_path / "index.json").write_text("hello")
+    (file,) = LocalStore().scan(str(tmp_path))
+    problems = Sidecars([file] * 50).problems
+    assert len(problems) == 21
+    assert problems[-1] == "more files beside the record files cannot be read"
+
+
+@pytest.mark.parametrize(
+    ("num_examples", "num_bytes", "text"),
+    [
+        (3, 3, None),
+        (4, 3, "holds 4 examples, and index.json says 3"),
+        (1, 9, "holds 1 example, and index.json says 3"),
+        (3, 9, "has 9 bytes, and index.json says 3"),
+    ],
+)
+def test_counts_and_sizes_are_compared(
+    num_examples: int, num_bytes: int, text: str | None, tmp_path: Path
+) -> None:
+    raw: dict[str, Any] = {"basename": "a", "bytes": 3}
+    document = {"version": 2, "shards": [{"samples": 3, "raw_data": raw}]}
+    (tmp_path / "index.json").write_text(json.dumps(document))
+    found = sidecars_in(tmp_path)
+    file = StoredFile(path=str(tmp_path / "a"), num_bytes=num_bytes)
+    assert found.disagreement(file, num_examples) == text
+    assert found.num_agreed == (text is None)
+
+
+def test_index_names_the_files_that_are_not_as_is_stated(tmp_path: Path) -> None:
+    folder = shutil.copytree(RECORDED / "mds_plain", tmp_path / "d")
+    found = index(folder, cache=False)
+    assert (found.whole, found.num_agreed, found.said_by) == (True, 3, ("index.json",))
+    assert summary(found).endswith("; 3 as index.json said")
+    shutil.copy(folder / "shard.00000.mds", folder / "shard.00001.mds")
+    (folder / "shard.00002.mds").unlink()
+    found = index(folder, cache=False)
+    assert [(problem.kind, problem.text) for problem in found.problems] == [
+        ("sidecar", "'shard.00001.mds': holds 18 examples, and index.json says 16"),
+        ("sidecar", "'shard.00002.mds' is not there"),
+    ]
+    assert (found.whole, found.num_agreed) == (False, 1)
+
+
+def test_many_folders_are_asked_for_their_own_files(tmp_path: Path) -> None:
+    for number in range(30):
+        shutil.copytree(RECORDED / "mds_plain", tmp_path / str(number))
+    store = LocalStore()
+    files = [file for folder in tmp_path.iterdir() for file in store.scan(str(folder))]
+    found = Sidecars([file for file in files if file.path.endswith("index.json")])
+    shards = [file for file in files if file.path.endswith(".mds")]
+    assert [len(found.expected.get(file.path, [])) for file in shards] == [1] * 90
+    absent = shards.pop().path
+    assert found.absent([file.path for file in shards]) == [absent]
+
+
+def test_an_index_of_merged_folders_states_what_is_below_it(tmp_path: Path) -> None:
+    # streaming/base/util.py, merge_index: the basenames are paths below the index.
+    shutil.copytree(RECORDED / "mds_plain", tmp_path / "0")
+    document = json.loads((tmp_path / "0" / "index.json").read_text())
+    (tmp_path / "0" / "index.json").unlink()
+    for shard in document["shards"]:
+        shard["raw_data"]["basename"] = "0/" + shard["raw_data"]["basename"]
+    (tmp_path / "index.json").write_text(json.dumps(document))
+    found = sidecars_in(tmp_path)
+    files = sorted(LocalStore().scan(str(tmp_path / "0")), key=lambda file: file.path)
+    assert [len(found.expected.get(file.path, [])) for file in files] == [1, 1, 1]
+    assert found.absent([file.path for file in files[1:]]) == [files[0].path]

@@ -1,0 +1,301 @@
+"""Names are read as TFDS reads them, and lead to data dirs and then to the built-in catalog."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardctl.errors import DatasetError
+from shardctl.metadata import names as module
+from shardctl.metadata.names import (
+    CATALOG,
+    DatasetName,
+    catalog_dataset,
+    catalog_names,
+    catalog_titles,
+    data_dirs,
+    dataset_names,
+    find_dataset,
+    list_datasets,
+    newest_version,
+    parse_dataset_name,
+    version_key,
+)
+from shardctl.metadata.project_file import Project
+from tests.cases import some
+from tests.tfds_datasets import build_dataset
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "config", "version", "readings"),
+    [
+        ("mnist", "mnist", None, None, ["mnist"]),
+        ("mnist:3.0.1", "mnist", None, "3.0.1", ["mnist:3.0.1"]),
+        ("mnist:3.*.*", "mnist", None, "3.*.*", ["mnist:3.*.*"]),
+        ("coco/2017", "coco", "2017", None, ["coco/2017"]),
+        ("coco/2017:1.1.0", "coco", "2017", "1.1.0", ["coco/2017:1.1.0"]),
+        ("coco/2017/1.1.0", "coco", "2017", "1.1.0", ["coco/2017:1.1.0"]),
+        ("wiki/20230601.en+x-y", "wiki", "20230601.en+x-y", None, ["wiki/20230601.en+x-y"]),
+        # Of two parts the second may be a config, or a version.
+        ("mnist/3.0.1", "mnist", "3.0.1", None, ["mnist/3.0.1", "mnist:3.0.1"]),
+    ],
+)
+def test_a_name_has_a_config_and_a_version_where_they_are_given(
+    text: str, name: str, config: str | None, version: str | None, readings: list[str]
+) -> None:
+    found = parse_dataset_name(text)
+    assert found == DatasetName(name=name, config=config, version=version)
+    assert [str(reading) for reading in found.readings()] == readings
+    assert found.shown == text
+
+
+@pytest.mark.parametrize("text", ["mnist", "FashionMNIST", "D4rlAdroitDoor", "SVHNCropped", "aB1C"])
+def test_camel_case_becomes_the_snake_case_of_tfds(text: str) -> None:
+    from tensorflow_datasets.core import naming
+
+    found = some(parse_dataset_name(text))
+    assert found.name == naming.camelcase_to_snakecase(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "1mnist", "a-b", "mn ist", "mnist\n", "mnist/", "/mnist", "a/b/c", "gs://b/x"),
+        *("mnist:", "mnist:3", "mnist:3.0", "mnist:1.0.0.0", "mnist:a.b.c", "mnist/3.*.*"),
+        *("a:1.0.0:1.0.0", "a/b:1.0.0/c"),
+    ],
+)
+def test_what_is_not_a_name_is_none(text: str) -> None:
+    assert parse_dataset_name(text) is None
+
+
+def test_a_version_is_three_numbers() -> None:
+    assert (version_key("0.0.0"), version_key("10.0.2")) == ((0, 0, 0), (10, 0, 2))
+    others = ("1.0", "1.0.0.0", "01.0.0", "1.*.0", "1.0.0rc1", "", "9" * 19 + ".0.0")
+    assert set(map(version_key, others)) == {None}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "newest"),
+    [
+        *((None, "10.0.0"), ("3.*.*", "3.10.0"), ("3.9.*", "3.9.9"), ("*.0.0", "10.0.0")),
+        *(("3.9.0", "3.9.0"), ("4.*.*", None), ("3.9.1", None)),
+    ],
+)
+def test_the_newest_version_goes_by_numbers(wanted: str | None, newest: str | None) -> None:
+    versions = ["3.9.0", "3.10.0", "3.9.9", "10.0.0", "latest", "30.0"]
+    assert newest_version(versions, wanted) == newest
+    assert newest_version(["latest"], wanted) is None
+
+
+# Data dirs.
+
+
+def test_data_dirs_are_in_the_order_they_are_searched(tmp_path: Path) -> None:
+    env = {"HOME": "/home/me", "TFDS_DATA_DIR": "~/tfds"}
+    expected = [str(tmp_path), "/home/me/tfds", "/home/me/tensorflow_datasets"]
+    project = Project(data_dir=str(tmp_path))
+    dirs = data_dirs(tmp_path, env, Project(data_dir="/other"))
+    assert list(map(str, dirs)) == list(dirs.named_by) == expected
+    assert list(dirs.named_by.values()) == ["option", "environment", "default"]
+    assert next(iter(data_dirs(None, env, project).named_by.values())) == "file"
+    assert list(map(str, data_dirs(None, env, project))) == expected
+    assert list(map(str, data_dirs(None, env, Project()))) == expected[1:]
+    assert list(map(str, data_dirs(None, {"HOME": "/home/me"}, Project()))) == expected[2:]
+    (tmp_path / "tensorflow_datasets").mkdir()
+    once = data_dirs("~/tensorflow_datasets", {"HOME": str(tmp_path)}, Project())
+    assert list(once) == [tmp_path / "tensorflow_datasets"]
+    assert list(once.named_by.values()) == ["option"]
+
+
+@pytest.mark.parametrize(
+    ("given", "variable", "project", "error"),
+    [
+        ("no://me:pw@bucket", None, None, "--data-dir 'no://bucket': nobody knows"),
+        (None, "no://me:pw@bucket", None, "TFDS_DATA_DIR 'no://bucket': nobody knows"),
+        (None, None, "no://b", "/project/shardctl.yaml: data_dir 'no://b': nobody knows"),
+        ("/no/such", None, None, "--data-dir '/no/such': no such local folder"),
+        (None, None, "/no", "/project/shardctl.yaml: data_dir '/no': no such local folder"),
+    ],
+)
+def test_a_data_dir_that_cannot_be_searched_is_refused_by_name(
+    given: str | None, variable: str | None, project: str | None, error: str
+) -> None:
+    env = {"HOME": "/home/me"} | ({"TFDS_DATA_DIR": variable} if variable else {})
+    dirs = data_dirs(given, env, Project(path=Path("/project/shardctl.yaml"), data_dir=project))
+    with pytest.raises(DatasetError, match=f"^{re.escape(error)}"):
+        find_dataset(dirs, DatasetName(name="toy"))
+    assert list(dirs.local())[-1] == Path("/home/me/tensorflow_datasets")
+
+
+def test_a_folder_before_a_remote_one_may_hold_the_dataset(tmp_path: Path) -> None:
+    folder = build_dataset(tmp_path, with_files=False)
+    dirs = data_dirs(tmp_path, {"HOME": "/home/me", "TFDS_DATA_DIR": "no://bucket"}, Project())
+    assert find_dataset(dirs, DatasetName(name="toy")) == folder
+    with pytest.raises(DatasetError, match="TFDS_DATA_DIR"):
+        find_dataset(dirs, DatasetName(name="mnist"))
+
+
+def test_datasets_are_listed_by_name_config_and_version_number(tmp_path: Path) -> None:
+    for version in ("1.10.0", "1.9.0"):
+        build_dataset(tmp_path / "a", version=version, with_files=False)
+        build_dataset(tmp_path / "b", config="plain", version=version, with_files=False)
+    build_dataset(tmp_path / "b", name="another", with_files=False)
+    dirs = [tmp_path / "a", tmp_path / "b", tmp_path / "nothing"]
+    of_toy = ["toy:1.9.0", "toy:1.10.0", "toy/plain:1.9.0", "toy/plain:1.10.0"]
+    found = list_datasets(dirs)
+    assert list(map(str, found)) == ["another:1.0.0", *of_toy]
+    assert found[1].path == tmp_path / "a" / "toy" / "1.9.0"
+    assert list(map(str, list_datasets(dirs, "toy"))) == of_toy
+    assert dataset_names(dirs) == ("another", "toy")
+
+
+@pytest.mark.parametrize("named", ["../other", "../toy/plain", "plain/..", 7, "", None, ["plain"]])
+def test_a_default_config_is_the_name_of_a_folder_there(tmp_path: Path, named: object) -> None:
+    folder = build_dataset(tmp_path, config="plain", with_files=False)
+    build_dataset(tmp_path, name="other", with_files=False)
+    metadata = tmp_path / "toy" / ".config" / "metadata.json"
+    metadata.parent.mkdir(exist_ok=True)
+    metadata.write_text(json.dumps({"default_config_name": "plain"}))
+    assert find_dataset([tmp_path], DatasetName(name="toy")) == folder
+    metadata.write_text(json.dumps({"default_config_name": named}))
+    with pytest.raises(DatasetError, match=r"none of them the default; choose one: toy/plain"):
+        find_dataset([tmp_path], DatasetName(name="toy"))
+
+
+def test_folders_of_another_shape_or_closed_ones_are_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = build_dataset(tmp_path, with_files=False)
+    (tmp_path / "toy" / "2.0.0").mkdir()  # a version without metadata
+    (tmp_path / "toy" / "3.0.0.incompleteX").mkdir()
+    (tmp_path / "toy" / "3.0.0.incompleteX" / "dataset_info.json").touch()
+    (tmp_path / "toy" / "latest").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "file").touch()
+    scandir = os.scandir
+
+    def guarded(path: Path) -> object:
+        if Path(path).name == "secret":
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    assert [found.path for found in list_datasets([tmp_path])] == [folder]
+
+
+# The built-in catalog.
+
+DOCUMENTS: dict[str, Any] = {path.stem: json.loads(path.read_text()) for path in CATALOG.iterdir()}
+
+
+@pytest.mark.parametrize("name", catalog_names())
+def test_each_file_of_the_catalog_states_facts_and_their_source(name: str) -> None:
+    document = DOCUMENTS[name]
+    assert tuple(document) == ("name", "default_config", "entries")
+    assert document["name"] == name
+    titles, versions = catalog_titles(name), dict[str | None, list[Any]]()
+    assert len(set(titles)) == len(titles) > 0
+    for title, entry in zip(titles, document["entries"], strict=True):
+        assert set(entry) == {"config", "version", "file_format", "source", "splits"}
+        assert entry["source"].startswith("tensorflow/datasets@")
+        assert (entry["config"] is None) == (document["default_config"] is None)
+        versions.setdefault(entry["config"], []).append(version_key(entry["version"]))
+        wanted = some(parse_dataset_name(title))
+        dataset = some(catalog_dataset(wanted.name, wanted.config, wanted.version))
+        assert (dataset.title, dataset.file_format) == (title, "tfrecord")
+        assert (dataset.data_dir, dataset.origin) == (None, "built-in catalog")
+        for split, stated in zip(dataset.splits, entry["splits"], strict=True):
+            assert min(split.shard_lengths) > 0
+            lengths, total, count = split.shard_lengths, split.num_examples, split.num_shards
+            rounded = [round(total * i / count) for i in range(count + 1)]
+            even = [b - a for a, b in pairwise(rounded)]
+            assert (list(lengths) == even) == ("shard_lengths" not in stated)
+    assert all(each == sorted(each, reverse=True) for each in versions.values())
+    assert len((CATALOG / f"{name}.json").read_bytes()) < 16_000  # read at each start
+
+
+@pytest.mark.parametrize(
+    ("title", "split", "facts"),
+    [
+        ("imagenet2012:5.1.0", "train", (1_281_167, 1024, 146_999_114_192)),
+        ("imagenet2012:5.1.0", "validation", (50_000, 64, 6_711_099_535)),
+        ("imagenet2012:5.1.0", "test", (100_000, 128, 13_619_139_599)),
+        ("imagenet2012:5.0.0", "validation", (50_000, 64, None)),
+        ("mnist:3.0.1", "train", (60_000, 1, 18_872_042)),
+        ("mnist:3.0.1", "test", (10_000, 1, 3_150_056)),
+        ("cifar10:3.0.2", "train", (50_000, 1, 115_700_776)),
+        ("cifar100:3.0.2", "train", (50_000, 1, 115_334_082)),
+        ("fashion_mnist:3.0.1", "train", (60_000, 1, 32_717_636)),
+        ("imdb_reviews/plain_text:1.0.0", "unsupervised", (50_000, 1, 68_806_612)),
+        ("lm1b:1.1.0", "train", (30_301_028, 64, 4_681_985_100)),
+        ("coco/2014:1.1.0", "train", (82_783, 128, 13_524_503_973)),
+        ("coco/2017:1.1.0", "train", (118_287, 256, None)),
+        ("c4/en:3.1.0", "train", (364_613_570, 1024, 865_505_708_324)),
+        ("wikipedia/20230601.en:1.0.0", "train", (6_672_479, 256, 21_348_192_424)),
+        ("glue/mnli:2.0.0", "train", (392_702, 1, 95_620_596)),
+        ("squad/v2.0:3.0.0", "train", (130_319, 2, 141_803_569)),
+        ("wmt14_translate/fr-en:1.0.0", "train", (40_836_876, 128, 15_723_239_773)),
+        ("natural_questions/default:0.1.0", "train", (307_373, 1024, 94_631_678_385)),
+    ],
+)
+def test_well_known_splits_are_as_published(title: str, split: str, facts: object) -> None:
+    wanted = some(parse_dataset_name(title))
+    dataset = some(catalog_dataset(wanted.name, wanted.config, wanted.version))
+    found = dataset.split(split)
+    assert (found.num_examples, found.num_shards, found.num_bytes) == facts
+
+
+def test_shards_and_splits_are_those_of_the_determinism_guide() -> None:
+    dataset = some(catalog_dataset("imagenet2012"))
+    assert [split.name for split in dataset.splits] == ["train", "validation", "test"]
+    train = dataset.split("train")
+    assert train.offsets[450:452] == (563013, 564264)
+    assert train.filename(450) == "imagenet2012-train.tfrecord-00450-of-01024"
+    mnist = some(catalog_dataset("mnist", None, "3.*.*"))
+    assert [(s.name, s.shard_lengths) for s in mnist.splits] == [
+        ("train", (60000,)),
+        ("test", (10000,)),
+    ]
+
+
+def test_no_config_means_the_default_config_of_tfds() -> None:
+    coco, other = catalog_dataset("coco"), catalog_dataset("coco", "2017")
+    assert (coco and coco.config, other and other.title) == ("2014", "coco/2017:1.1.0")
+    with pytest.raises(DatasetError, match=r"'x' has .* choose one: imagenet_resized/32x32, image"):
+        catalog_dataset("imagenet_resized", shown="x")
+
+
+def test_the_newest_version_is_taken_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    splits = [{"name": "train", "num_examples": 3, "num_shards": 2}]
+    entries = [
+        {"config": None, "version": version, "splits": splits}
+        for version in ("2.10.0", "2.9.0", "10.0.0")
+    ]
+    monkeypatch.setattr(module, "_catalog_document", lambda name: {"entries": entries})
+    newest, newest_2 = catalog_dataset("toy"), catalog_dataset("toy", version="2.*.*")
+    assert (newest and newest.version, newest_2 and newest_2.version) == ("10.0.0", "2.10.0")
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "version"),
+    [
+        ("mnist", None, "9.9.9"),
+        ("mnist", "big", None),
+        ("no_such", None, None),
+        ("../mnist", None, None),
+        ("x" * 5000, None, None),
+        ("", None, None),
+    ],
+)
+def test_what_is_not_in_the_catalog_is_none(
+    name: str, config: str | None, version: str | None
+) -> None:
+    assert catalog_dataset(name, config, version) is None

@@ -1,0 +1,266 @@
+"""Graphs as the stages that they are: from the end of a pipeline to its sources."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shardctl.stages.part import Source, Stage
+from shardctl.stages.stages import ChooseFromDatasets, Opaque, Pipeline, Range, WithOptions
+from shardctl.stages.text import parse_stages
+from shardctl.tfds.inspecting.graph import Options, constant, operation_of, options_in_force
+from shardctl.tfds.inspecting.stage_of import stages_of_operation
+from shardctl.tfds.inspecting.walk import Sampling, chosen_values, sampling, shared_objects, walked
+
+
+def _sets() -> Any:
+    import tensorflow as tf
+
+    return tf.data.Dataset
+
+
+def _pipeline(dataset: Any) -> Pipeline:
+    return walked(operation_of(dataset), options_in_force(dataset)).pipeline
+
+
+def _twice(sets: Any, dataset: Any) -> Any:
+    return sets.zip((dataset.batch(2), dataset))
+
+
+# What a script writes, of `d`, Dataset, and `r`, its range(9).
+PIPELINES = {
+    "range(9) | batch(2)": lambda d, r: r.batch(2),
+    "range(9) | batch(3, drop_remainder=True)": lambda d, r: r.batch(3, True),
+    "range(9) | batch(3)": lambda d, r: r.padded_batch(3),
+    "range(9) | batch(3) | map(calls=2, deterministic=True)": lambda d, r: r.batch(
+        3, num_parallel_calls=2, deterministic=True
+    ),
+    "range(9) | shuffle(3, seed=[87654321, 7])": lambda d, r: r.shuffle(3, seed=7),
+    "range(9) | shuffle(3, seed=[87654321, 7], reshuffle=False)": lambda d, r: r.shuffle(
+        3, seed=7, reshuffle_each_iteration=False
+    ),
+    "range(9) | repeat(3)": lambda d, r: r.repeat(3),
+    "range(9) | repeat": lambda d, r: r.repeat(),
+    "range(9) | shard(3, 1)": lambda d, r: r.shard(3, 1),
+    "range(9) | take(-1)": lambda d, r: r.take(-5),
+    "range(9) | skip(5)": lambda d, r: r.skip(5),
+    "range(9) | cache": lambda d, r: r.cache(),
+    "range(9) | map": lambda d, r: r.map(lambda n: n + 1),
+    "range(9) | map(calls=auto, deterministic=False)": lambda d, r: r.map(
+        lambda n: n + 1, num_parallel_calls=-1, deterministic=False
+    ),
+    "range(9) | prefetch(auto)": lambda d, r: r.prefetch(-1),
+    "range(9) | filter": lambda d, r: r.filter(lambda n: n > 1),
+    "range(9) | batch(3) | unbatch | batch(2)": lambda d, r: r.batch(3).rebatch(2),
+    "range(9) | batch(3) | shuffle(2) | unbatch": lambda d, r: r.batch(3).shuffle(2).unbatch(),
+    "range(9) | batch(3) | concatenate(range(9) | batch(2)) | shuffle(4) | unbatch": (
+        lambda d, r: r.batch(3).concatenate(r.batch(2)).shuffle(4).unbatch()
+    ),
+    "choose_from_datasets([{1} | batch(3), {1} | batch(2)], choices=range(2)) | unbatch": (
+        lambda d, r: d.choose_from_datasets([r.batch(3), r.batch(2)], d.range(2)).unbatch()
+    ),
+    "range(9) | batch(2) | cache | batch(3) | unbatch | skip(1) | unbatch": (
+        lambda d, r: r.batch(2).cache().batch(3).unbatch().skip(1).unbatch()
+    ),
+    # A map to itself is taken out; shapes say that others keep the length of a batch.
+    "range(9) | batch(3) | unbatch": (
+        lambda d, r: r.batch(3).map(lambda rows: rows, num_parallel_calls=2).unbatch()
+    ),
+    "range(9) | batch(3, drop_remainder=True) | map | unbatch": (
+        lambda d, r: r.batch(3, True).map(lambda rows: (rows, rows * 2)).unbatch()
+    ),
+    "range(4)": lambda d, r: d.from_tensor_slices(np.ones((4, 3))),
+    "range(1)": lambda d, r: d.from_tensors(np.ones((4, 3))),
+    "range(3) | map | take(2)": lambda d, r: d.range(2, 8, 2).enumerate().take(2),
+    "range(9) | concatenate(range(2) | repeat)": lambda d, r: r.concatenate(d.range(2).repeat()),
+    "range(2) | skip(1)": lambda d, r: d.zip((d.range(3), d.range(4).batch(2))).skip(1),
+    "choose_from_datasets([range(3), range(4)], choices=values(1, 0) | repeat)": (
+        lambda d, r: d.choose_from_datasets(
+            [d.range(3), d.range(4)], d.from_tensor_slices(np.array([1, 0], np.int64)).repeat()
+        )
+    ),
+    "zip(shared(a, {0}) | batch(2), shared(a, {0}))": (
+        lambda d, r: _twice(d, d.range(4).shuffle(3, seed=1))
+    ),
+}
+
+
+@pytest.mark.parametrize("text", PIPELINES)
+def test_pipelines_are_walked_to_their_sources(text: str) -> None:
+    shuffled = "range(4) | shuffle(3, seed=[87654321, 1])"
+    expected = parse_stages(text.replace("{0}", shuffled).replace("{1}", "range(9)"))
+    assert _pipeline(PIPELINES[text](_sets(), _sets().range(9))) == expected
+
+
+def test_options_that_are_in_force(tf: Any) -> None:
+    options, loose = tf.data.Options(), WithOptions(deterministic=False)
+    options.deterministic = False
+    operation = operation_of(_sets().range(3).with_options(options))
+    assert stages_of_operation(operation, Options(stated=loose)) == (loose,)
+    tight = Options(stated=WithOptions(deterministic=True))
+    assert stages_of_operation(operation, tight) == (WithOptions(),)
+
+
+def _last(dataset: Any) -> Any:
+    (stage,) = stages_of_operation(operation_of(dataset), Options())
+    assert isinstance(stage, Opaque)
+    return stage
+
+
+def test_what_nobody_knows_is_opaque(tf: Any) -> None:
+    numbers = _sets().range(6)
+    assert _last(numbers.cache("/nowhere/cache")).call == "cache(filename)"
+    assert _last(numbers.sparse_batch(2, [1])) == Opaque(
+        call="DenseToSparseBatch",
+        reason="DenseToSparseBatchDataset is no stage that shardctl knows",
+    )
+    pairs = numbers.map(lambda n: tf.stack([n, n]))
+    for taken in (
+        pairs,
+        pairs.batch(2).map(lambda rows: rows[:, 0]),
+        pairs.batch(2, True).map(lambda rows: rows[:1]),
+        pairs.batch(2, True).map(lambda rows: tf.reshape(rows, [-1])),
+        pairs.batch(2, True).map(lambda rows: tf.reshape(rows, [2, 2])).unbatch(),
+        numbers.batch(2, True).map(lambda rows: rows[: rows[0]]),
+        pairs.batch(2).unbatch(),
+        numbers.batch(2).concatenate(pairs),
+        _sets().sample_from_datasets([pairs, numbers.batch(2)], seed=1),
+    ):
+        assert _last(taken.unbatch()).call == "unbatch"
+
+
+def test_stages_are_told_in_their_order_with_their_depth() -> None:
+    dataset = _sets().zip((_sets().range(3).batch(2), _sets().range(4))).repeat(2)
+    found = walked(operation_of(dataset), options_in_force(dataset))
+    # What is zipped by its index is one source.
+    assert [(stage.part.name, stage.level) for stage in found.stages] == [
+        *(("range", 1), ("batch", 1), ("range", 1), ("range", 0), ("repeat", 0))
+    ]
+
+
+def test_a_prefetch_of_nothing_stays_where_noop_elimination_is_asked_for(tf: Any) -> None:
+    options = tf.data.Options()
+    optimization = options.experimental_optimization
+    optimization.apply_default_optimizations = False
+    optimization.noop_elimination = optimization.shuffle_and_repeat_fusion = True
+    parted = _sets().range(9).shuffle(4, seed=1).prefetch(0).skip(0).repeat(2)
+    names = [stage.name for stage in _pipeline(parted.with_options(options)).stages]
+    assert names == ["shuffle", "prefetch", "repeat", "with_options"]
+
+
+def test_choices_of_any_number_are_not_listed() -> None:
+    sets = _sets()
+    for choices in (sets.range(1 << 60), sets.range(1, 1 << 60), sets.range(0, 1 << 60, 3)):
+        chosen = sets.choose_from_datasets([sets.range(3)], choices.map(lambda n: n * 0))
+        assert "map" in repr(_pipeline(chosen).source)
+    kept = sets.choose_from_datasets([sets.range(3)], sets.range(1 << 60).take(1))
+    source = _pipeline(kept).source
+    assert isinstance(source, ChooseFromDatasets)
+    assert source.choices.source == Range(stop=1 << 60)
+
+
+# Selectors of mixtures, as TensorFlow makes them.
+
+
+def _selector(weights: Any, seed: int = 4, num_inputs: int = 3, **more: Any) -> Any:
+    inputs = [_sets().range(3) for _ in range(num_inputs)]
+    mixed = _sets().sample_from_datasets(inputs, weights=weights, seed=seed, **more)
+    return operation_of(mixed).inputs[0]
+
+
+def test_weights_and_seeds_are_found() -> None:
+    for weights, again in (((0.5, 0.3, 0.2), None), (None, None), ((1.0, 2.0, 3.0), True)):
+        given = None if weights is None else list(weights)
+        found = sampling(_selector(given, rerandomize_each_iteration=again), 3)
+        assert found == Sampling(weights, "float32", (87654321, 4), again)
+    numbers = _sets().range(3)
+    assert sampling(operation_of(numbers), 3) is None
+    assert sampling(operation_of(numbers.map(lambda n: n % 2)), 3) is None
+    assert sampling(_selector([0.5, 0.3, 0.2]), 2) is None
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_weights_have_exactly_the_logits(tf: Any, kind: type) -> None:
+    generator = np.random.default_rng(1)
+    weights = np.concatenate([generator.random(6), 10.0 ** generator.integers(-9, 9, 5)])
+    selector = _selector(weights.astype(kind), num_inputs=len(weights))
+    found = sampling(selector, len(weights))
+    assert found is not None
+    assert found.weights_dtype == kind.__name__
+    again = tf.math.log(tf.constant(found.weights, kind)).numpy()
+    tolerance = 0.0 if kind is np.float32 else 1e-15  # one choice in 1e15
+    np.testing.assert_allclose(again, constant(selector.others[0])[0], rtol=tolerance)
+
+
+def test_values_of_choices() -> None:
+    sets = _sets()
+    values = sets.from_tensor_slices(np.array([1, 0, 2], np.int64))
+    for dataset, expected in (
+        (sets.range(3, 9, 2), range(3, 9, 2)),
+        (sets.range(1 << 60), range(1 << 60)),
+        (values, (1, 0, 2)),
+        (sets.from_tensors(np.int64(2)), (2,)),
+        (sets.from_tensor_slices([0.5]), None),
+        (sets.range(3).repeat(), None),
+    ):
+        assert chosen_values(operation_of(dataset)) == expected
+
+
+def test_what_reshuffles_or_is_cached_and_used_twice_is_shared() -> None:
+    sets, numbers = _sets(), _sets().range(5)
+
+    def shared(dataset: Any) -> list[int]:
+        """Return which inputs are shared."""
+        operation = operation_of(dataset)
+        names = shared_objects(operation)
+        return [i for i, one in enumerate(operation.inputs) if one.object_name in names]
+
+    shuffled, cached = numbers.shuffle(3, seed=1), numbers.cache()
+    assert shared(sets.zip((shuffled, shuffled.skip(1), numbers))) == [0]
+    assert shared(cached.concatenate(cached)) == [0, 1]
+    fixed = numbers.shuffle(3, seed=1, reshuffle_each_iteration=False)
+    assert shared(sets.zip((fixed, fixed))) == []
+    batched = shuffled.batch(2)
+    assert list(shared_objects(operation_of(sets.zip((batched, batched)))).values()) == ["a"]
+    assert shared(shuffled.batch(2)) == []
+
+
+# What each stage does to the order, in words.
+
+WORDS = {
+    "shuffle(10, seed=1)": "mixes within a buffer of 10, anew for each iterator",
+    "shuffle(-2, seed=1, reshuffle=false)": "mixes all elements, the same in every pass",
+    "repeat": "repeats without end",
+    "repeat(3)": "repeats 3 times",
+    "batch(1000, drop_remainder=true)": (
+        "puts 1,000 into one element; drops a last batch that is not full"
+    ),
+    "unbatch": "takes batches apart; keeps the order",
+    "shard(3, 1)": "keeps 1 element of 3, from number 1 on",
+    "take(5)": "ends after 5 elements",
+    "skip(1)": "drops the first 1 element",
+    "cache": "later passes repeat the first whole one",
+    "map": "keeps the order; parts a shuffle from a repeat",
+    "prefetch": "keeps the order; reads ahead",
+    "concatenate(test)": "goes on with another dataset",
+    "filter": "drops elements by what is in them",
+    "range(5)": "counts 5 elements",
+    "zip(a, b)": "puts one of each of 2 datasets into one element",
+    "sample_from_datasets([a, b])": (
+        "draws the next of 2 datasets by its weight; ends when all have ended"
+    ),
+    "choose_from_datasets([a, b], choices=range(2))": (
+        "takes the next of 2 datasets as chosen; ends at the first that ends"
+    ),
+}
+
+
+def test_effects_in_words() -> None:
+    found = {}
+    for text in WORDS:
+        pipeline = parse_stages(text)
+        part: Stage | Source = pipeline.stages[0] if pipeline.stages else pipeline.source
+        found[text] = part.effect
+    assert found == WORDS

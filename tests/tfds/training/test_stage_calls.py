@@ -1,0 +1,174 @@
+"""Stages as real datasets, beside the calls of a script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, get_args
+
+import pytest
+
+from shardctl.errors import UsageError
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import HOST_MODES, Host, HostBy
+from shardctl.stages.pipelines import sources_of
+from shardctl.stages.stages import Pipeline, SampleFromDatasets, Shared, Values
+from shardctl.stages.text import parse_stages
+from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
+from shardctl.tfds.training.pipeline import (
+    StageCalls,
+    input_context_of_host,
+    shard_of_host,
+    split_of_host,
+)
+from tests.cases import add_cases
+
+TEXTS = (
+    "cache | shuffle(5, seed=7) | map | repeat(2) | batch(3) | prefetch(2)",
+    "shuffle(5, seed=7, reshuffle=False) | take(7) | repeat(2) | skip(3) | shard(2, 1)",
+    "batch(4, drop_remainder=True) | shuffle(3, seed=1) | unbatch | map(calls=2)",
+    "range(9) | concatenate(range(3)) | shuffle(4, seed=2)",
+    "zip(a | batch(2, drop_remainder=True), b | shuffle(3, seed=1)) | batch(2)",
+    "sample_from_datasets([a, b | repeat(2)], weights=[0.7, 0.3], seed=4) | shuffle(5, seed=3)",
+    "choose_from_datasets([a, b], choices=range(2) | repeat)",
+    "a | shuffle(5, seed=7) | with_options(fusion=False) | repeat(2)",
+)
+BY_HAND: tuple[Callable[[Any, Any], Any], ...] = (
+    lambda ds, a: a.cache().shuffle(5, seed=7).map(lambda x: x + 0).repeat(2).batch(3).prefetch(2),
+    lambda ds, a: (
+        a.shuffle(5, seed=7, reshuffle_each_iteration=False).take(7).repeat(2).skip(3).shard(2, 1)
+    ),
+    lambda ds, a: a.batch(4, drop_remainder=True).shuffle(3, seed=1).unbatch().map(lambda x: x + 0),
+    lambda ds, a: ds.range(9).concatenate(ds.range(3)).shuffle(4, seed=2),
+    lambda ds, a: ds.zip((a.batch(2, drop_remainder=True), a.shuffle(3, seed=1))).batch(2),
+    lambda ds, a: ds.sample_from_datasets([a, a.repeat(2)], [0.7, 0.3], seed=4).shuffle(5, seed=3),
+    lambda ds, a: ds.choose_from_datasets([a, a], ds.range(2).repeat()),
+    lambda ds, a: _unfused(a.shuffle(5, seed=7)).repeat(2),
+)
+
+
+def _unfused(dataset: Any) -> Any:
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    options.experimental_optimization.shuffle_and_repeat_fusion = False
+    return dataset.with_options(options)
+
+
+def passes(dataset: Any) -> list[Any]:
+    import tensorflow as tf
+
+    return [
+        [[part.numpy().tolist() for part in tf.nest.flatten(e)] for e in dataset] for _ in range(3)
+    ]
+
+
+@pytest.mark.parametrize(("text", "by_hand"), zip(TEXTS, BY_HAND, strict=True))
+def test_stages_are_the_calls_of_a_script(
+    tf: Any, text: str, by_hand: Callable[[Any, Any], Any]
+) -> None:
+    made = _calls().dataset(parse_stages(text))
+    # One stage parts another from the next as it does in a script, so later passes agree too.
+    assert passes(made) == passes(by_hand(tf.data.Dataset, tf.data.Dataset.range(11)))
+    add_cases(3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "shuffle(5, {}) | map | repeat(2)",
+        "sample_from_datasets([a, b], weights=[1.0, 2.0], {})",
+        "sample_from_datasets([a, b], {}, rerandomize_each_iteration=True)",
+    ],
+)
+def test_pairs_are_the_seeds_of_kernels(text: str) -> None:
+    one, two = (_calls().dataset(parse_stages(text.format(seed))) for seed in SEEDS)
+    assert passes(one) == passes(two)
+
+
+SEEDS = ("seed=7", "seed=(87654321, 7)")
+
+
+def _calls() -> StageCalls:
+    import tensorflow as tf
+
+    return StageCalls(reader=lambda _: tf.data.Dataset.range(11))
+
+
+def test_a_shared_dataset_is_one_object(tf: Any) -> None:
+    own = parse_stages("range(9) | shuffle(4, seed=1)")
+    shared = Shared(label="ds", pipeline=own)
+    pipeline = parse_stages("zip(a, b)")
+    one = pipeline.source.inputs[0]  # type: ignore[attr-defined]
+    twice = type(pipeline)(
+        source=type(pipeline.source)(inputs=(type(one)(source=shared),) * 2)  # type: ignore[call-arg]
+    )
+    made = StageCalls(reader=lambda _: None).dataset(twice)
+    dataset = tf.data.Dataset.range(9).shuffle(4, seed=1)
+    assert passes(made) == passes(tf.data.Dataset.zip((dataset, dataset)))
+    assert len(list(sources_of(twice))) == 1
+
+
+def test_code_of_the_script_is_refused() -> None:
+    for text in ("filter", "flat_map"):
+        with pytest.raises(UsageError, match="code of the script"):
+            _calls().dataset(parse_stages(text))
+
+
+_SEEDS = shuffle_kernel_seeds(7, None)
+
+
+def _made(source: SampleFromDatasets) -> list[int]:
+    return [int(number) for number in _calls().dataset(Pipeline(source=source))]
+
+
+_INPUTS = tuple(Pipeline(source=Values(values=(10 * number,) * 20)) for number in range(3))
+
+
+@pytest.mark.parametrize("seed", [7, (_SEEDS.seed, _SEEDS.seed2)])
+def test_weights_of_64_bits_are_given_as_an_array(tf: Any, seed: int | tuple[int, int]) -> None:
+    def made(weight: float, dtype: Literal["float32", "float64"]) -> list[int]:
+        weights = (weight, weight, 0.0)
+        return _made(
+            SampleFromDatasets(inputs=_INPUTS, weights=weights, seed=seed, weights_dtype=dtype)
+        )
+
+    assert made(1e-60, "float64") == made(1.0, "float64") == made(1.0, "float32")
+    # 1e-60 is 0 in float32: nothing is left to choose.
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        made(1e-60, "float32")
+
+
+@pytest.mark.tensorflow
+def test_a_mixture_by_the_seeds_of_the_kernel_is_that_of_its_seed() -> None:
+    by_seed, by_pair = (
+        _made(SampleFromDatasets(inputs=_INPUTS, weights=(0.2, 0.5, 0.3), seed=seed))
+        for seed in (7, (_SEEDS.seed, _SEEDS.seed2))
+    )
+    assert by_seed == by_pair
+    assert len(by_seed) == 60
+
+
+# The calls of the host modes: each does what the core says of its mode.
+
+
+def _shared(settings: ReadSettings, mode: HostBy, count: int) -> list[int]:
+    import tensorflow as tf
+
+    numbers = tf.data.Dataset.range(count)
+    return [int(n) for n in shard_of_host(numbers, settings, mode).as_numpy_iterator()]
+
+
+@pytest.mark.parametrize("word", get_args(HostBy))
+def test_each_host_mode_does_what_it_says(tfds: Any, word: HostBy) -> None:
+    host, mode, alone = Host(index=1, count=3), HOST_MODES[word], ReadSettings(host_by=word)
+    assert (split_of_host("train", alone), input_context_of_host(alone)) == ("train", None)
+    assert _shared(alone, "files", 3) == _shared(alone, "examples", 3) == [0, 1, 2]
+    settings = ReadSettings(host=host, host_by=word)
+    split = split_of_host("train", settings)
+    assert split == (tfds.even_splits("train", 3)[1] if word == "even" else "train")
+    context = input_context_of_host(settings)
+    given = None if context is None else (context.num_input_pipelines, context.input_pipeline_id)
+    assert given == ((3, 1) if word == "files" else None)
+    assert _shared(settings, "files", 8) == list(range(8))[mode.own_instructions(8, host)]
+    stride, phase = mode.stride_and_phase(host)
+    assert _shared(settings, "examples", 8) == list(range(8))[phase::stride]

@@ -1,0 +1,285 @@
+"""Where examples are, in the order and on disk, both ways."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.shard_files import ShardFiles
+from shardctl.errors import UsageError
+from shardctl.order.order import Order
+from shardctl.order.plan_order import plan_order
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.verbs.locate.answer import Located, Query, QueryKind, locate_in, matches_at
+from tests.cases import check_cases
+from tests.children import running_command
+from tests.cli.conftest import Shardctl
+from tests.order.order_cases import changed, read_settings
+
+LENGTHS = {"train": (3, 0, 4, 2), "test": (2, 1)}
+TOY = Dataset(
+    name="d",
+    splits=tuple(
+        Split(
+            name=name,
+            shard_lengths=lengths,
+            files=(ShardFiles(pattern=f"d-{name}-\0", num_shards=len(lengths)),),
+        )
+        for name, lengths in LENGTHS.items()
+    ),
+)
+
+
+def order_of(spec: str = "train", **settings: object) -> Order:
+    return plan_order(TOY, spec, ReadSettings(**settings)).order  # type: ignore[arg-type]
+
+
+def asked(order: Order, *queries: tuple[QueryKind, object]) -> Located:
+    return locate_in(order, [Query(kind=kind, value=str(value)) for kind, value in queries])
+
+
+def test_a_position_is_an_example_in_a_file_in_an_epoch() -> None:
+    # Shards 0 and 2 first, in blocks of 2: 0 1 3 4 2 | 5 6 | 7 8
+    order = order_of(cycle=2, block=2, epochs=2, batch=4)
+    [match] = asked(order, ("position", 13)).matches
+    assert (match.position, match.epoch, match.step, match.index_in_batch) == (13, 1, 3, 1)
+    assert (match.id, match.filename, match.index_in_shard) == (2, "d-train-00000", 2)
+    assert match.tfds_id == "d-train-00000__2"
+
+
+@pytest.mark.long
+def test_every_position_of_an_order_is_found_by_id_tfds_id_and_step() -> None:
+    def law(settings: ReadSettings) -> None:
+        for spec in ("train", "test+train[2:]", "train+train[1:3]"):
+            order = plan_order(TOY, spec, changed(settings, batch=3)).order
+            every = np.arange(order.num_examples)
+            whole = matches_at(order, every, order.read(0, order.num_examples))
+            assert asked(order, *(("position", p) for p in every)).matches == tuple(whole)
+            num_steps = -(-order.num_examples // 3)
+            assert asked(order, *(("step", s) for s in range(num_steps))).matches == tuple(whole)
+            for match in whole[:6]:
+                same = tuple(other for other in whole if other.tfds_id == match.tfds_id)
+                assert asked(order, ("id", match.id)).matches == same
+                assert asked(order, ("tfds-id", match.tfds_id)).matches == same
+
+    settings = read_settings(num_examples=9, hosts=("even", "examples"))
+    check_cases(settings, law, 25)
+
+
+def test_an_example_that_is_never_handed_out_is_said() -> None:
+    order = order_of("train[:5]")
+    located = asked(order, ("id", 7), ("id", 2), ("tfds-id", "d-train-00003__1"))
+    assert [match.id for match in located.matches] == [2]
+    assert located.warnings == (
+        "id 7: this order never hands it out",
+        "tfds-id d-train-00003__1: this order never hands it out",
+    )
+
+
+def test_the_last_step_is_as_long_as_what_is_left() -> None:
+    assert len(asked(order_of(batch=4), ("step", 2)).matches) == 1
+    with pytest.raises(UsageError, match="step 2: the order has 2 batches of 4"):
+        asked(order_of(batch=4, drop_remainder=True), ("step", 2))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "message"),
+    [
+        ("position", 9, "position 9: the order has 9 examples, counted from 0"),
+        ("position", "-1", "--position '-1': a number from 0 is needed"),
+        ("position", "x", "--position 'x'"),
+        ("position", "\x1b[2J", r"--position '\\x1b\[2J'"),
+        ("position", 10**30, "position 10+: the order has 9"),
+        ("step", 0, "step needs --batch N"),
+        ("id", 9, "train has 9 examples"),
+        ("tfds-id", "a", "file__index is needed"),
+    ],
+)
+def test_what_cannot_be_located_is_refused(kind: QueryKind, value: object, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        asked(order_of(), (kind, value))
+
+
+def test_a_far_position_behind_a_buffer_is_found_both_ways() -> None:
+    files = ShardFiles(pattern="d-\0", num_shards=100)
+    split = Split(name="train", shard_lengths=(10**7,) * 100, files=(files,))
+    # The last buffer has more examples than memory is taken for.
+    for buffer in (100, 1_000_000, 1 << 28):
+        settings = ReadSettings(buffer=buffer, buffer_seed=1)
+        order = plan_order(Dataset(name="d", splits=(split,)), "train", settings).order
+        positions = [10**9 - 1, 5 * 10**8] if buffer <= 10**6 else [3]
+        ids = [match.id for match in asked(order, *(("position", p) for p in positions)).matches]
+        found = asked(order, *(("id", name) for name in ids)).matches
+        assert [match.position for match in found] == positions
+
+
+MIXED = "sample_from_datasets([train | shuffle(3, seed=1) | repeat, test | repeat], seed=5)"
+
+
+def test_how_much_of_each_source_is_handed_out_by_the_last_position() -> None:
+    order = plan_order(TOY, None, {"stages": f"{MIXED} | batch(4)"}).order
+    names = order.codes.names(order.read(0, 40))
+    located = asked(order, ("position", 7), ("step", 9), ("position", 3))
+    assert [(one.spec, one.consumed) for one in located.sources] == [
+        (spec, sum(name.startswith(spec) for name in names)) for spec in ("train", "test")
+    ]
+    assert [match.step for match in located.matches] == [1, 9, 9, 9, 9, 0]
+    assert asked(order_of(), ("position", 7)).sources == ()
+    whole = plan_order(TOY, None, {"stages": f"{MIXED} | take(40)"}).order
+    assert asked(whole, ("id", "test:1")).sources == ()
+
+
+def test_a_step_of_stages_without_batches_is_refused() -> None:
+    order = plan_order(TOY, None, {"stages": "map | repeat(2) | shuffle(2, seed=1)"}).order
+    with pytest.raises(UsageError, match=r"--step: the --stages make no batches"):
+        asked(order, ("step", 0))
+
+
+def test_an_id_of_stages_without_end_is_refused_with_a_way_out() -> None:
+    order = plan_order(TOY, None, {"stages": "repeat | shuffle(2, seed=1)"}).order
+    with pytest.raises(UsageError, match=r"no end, .* 'repeat \| take\(10_000\)'"):
+        asked(order, ("id", 3))
+    assert asked(order, ("position", 10**6)).matches[0].epoch == 10**6 // 9
+
+
+@pytest.mark.long
+def test_too_many_matches_are_refused_before_the_first_one() -> None:
+    order = order_of(shuffle_seed=1, epochs=10**13)
+    with pytest.raises(UsageError, match=r"1 examples in .* epochs have more than 8388608"):
+        locate_in(order, [Query(kind="id", value=4)])
+    for epochs in (10**10, 10**6):
+        several = order_of(epochs=epochs)
+        with pytest.raises(UsageError, match=r"10 examples in .* epochs have more than 8388608"):
+            locate_in(several, [Query(kind="id", value=number % 9) for number in range(10)])
+
+
+def test_a_search_of_more_than_a_day_is_refused_with_what_it_would_take() -> None:
+    data = Dataset(name="d", splits=(Split(name="train", shard_lengths=(2_000_000,)),))
+    settings = ReadSettings(buffer=1_000_000, buffer_seed=1, epochs=1_000_000)
+    order = plan_order(data, "train", settings).order
+    said = "1,000,000 epochs would take about 2 days, and more than a day is refused"
+    with pytest.raises(UsageError, match=said):
+        locate_in(order, [Query(kind="id", value="3")])
+
+
+LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [5, 0, 3, 6]}, test: {shard_lengths: [2]}}\n"
+# With a cycle of 2 and blocks of 2: 0 1 5 6 2 3 7 4 8 9 10 11 12 13
+ORDER = ("-d", "toy.yaml", "--cycle", 2, "--block", 2)
+FILE = "toy-train.tfrecord-0000{}-of-00004"
+
+
+@pytest.fixture(autouse=True)
+def layout(shardctl: Shardctl) -> None:
+    Path("toy.yaml").write_text(LAYOUT)
+
+
+def give(monkeypatch: pytest.MonkeyPatch, text: bytes) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+
+
+def matches(ran: Any) -> list[dict[str, Any]]:
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    found: list[dict[str, Any]] = json.loads(ran.stdout)["matches"]
+    return found
+
+
+def test_answers_are_in_the_order_of_the_command_line(shardctl: Shardctl) -> None:
+    arguments = ["--id=8", "--position", 0, f"--tfds-id={FILE.format(2)}__2", "--id", 1]
+    ran = shardctl("locate", *ORDER, *arguments, "--position", 2, "-f", "json")
+    assert [match["position"] for match in matches(ran)] == [8, 0, 6, 1, 2]
+
+
+def test_lists_come_from_stdin_where_the_options_are(
+    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give(monkeypatch, b"8\n\n 5 \r\n13\n")
+    ran = shardctl("locate", *ORDER, "--position", 1, "--id", "-", "--position", 0, "-f", "json")
+    assert [match["id"] for match in matches(ran)] == [1, 8, 5, 13, 0]
+    ran = shardctl("locate", *ORDER, "--position", "-", "--id", "-")
+    assert (ran.exit_code, ran.stderr.count("\n")) == (2, 1)
+    assert "can be read only once" in ran.stderr
+    give(monkeypatch, b"")
+    assert shardctl("locate", *ORDER, "--id", "-").stdout.endswith("\nno matches\n")
+
+
+def test_what_simulate_writes_can_be_located(
+    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipeline = (*ORDER, "--shuffle-seed", 3, "--buffer", 4, "--buffer-seed", 1, "all")
+    for name, kind in (("ids", "--id"), ("tfds-ids", "--tfds-id")):
+        ids = shardctl("simulate", *pipeline, "-f", name, "--take", -1).stdout
+        give(monkeypatch, ids.encode())
+        ran = shardctl("locate", *pipeline, kind, "-", "-f", "csv")
+        rows = list(csv.DictReader(io.StringIO(ran.stdout)))
+        assert [row["position"] for row in rows] == [str(i) for i in range(16)]
+        assert ran.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ([], "nothing to locate: give --position P, --step S, --id I or --tfds-id T"),
+        (["--position", "14"], "position 14: the order has 14 examples, counted from 0"),
+        (["--position", "-1"], "--position '-1': a number from 0 is needed"),
+        (["--step", "0"], "--step needs --batch N"),
+        (["--step", "4", "--batch", "4"], "step 4: the order has 4 batches of 4"),
+        (["--id", "test:0"], "split 'test' is not read; it is train"),
+        (["--id", "14"], "train has 14 examples"),
+        (["--tfds-id", "x__0"], "'x' is not read here"),
+        (["--position", "0", "-f", "npy"], "no format 'npy' here; choose from table, json"),
+        (["--position", "0", "--shuffle-files"], "give --shuffle-seed N"),
+    ],
+)
+def test_what_cannot_be_located_is_one_line(
+    shardctl: Shardctl, arguments: list[str], error: str
+) -> None:
+    ran = shardctl("locate", *ORDER, *arguments)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("error: ")
+    assert ran.stderr.count("\n") == 1
+    assert error in ran.stderr
+
+
+def test_a_list_on_a_stdin_that_is_closed_is_one_line(
+    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    ran = shardctl("locate", "--id", "-", "-d", "mnist")
+    said = "error: - is a list on stdin, which is closed; give the values themselves\n"
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (2, "", said)
+
+
+LONG = "locate -d imagenet2012 --shuffle-seed 1 --epochs 1000000 --id 5"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_the_first_match_is_written_before_the_last_is_sought(form: str, tmp_path: Path) -> None:
+    with running_command(*LONG.split(), "-f", form, folder=tmp_path) as running:
+        assert any(b"800735" in line for line in running.stdout)
+        running.process.send_signal(signal.SIGINT)
+        running.stdout.read()
+        assert running.stderr.read() == b""
+        assert running.process.wait(timeout=30) == 130
+
+
+@pytest.mark.long
+def test_what_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    with running_command(*LONG.split(), "-o", "found.csv", folder=folder) as running:
+        while not any(path.stat().st_size for path in folder.iterdir()):
+            assert running.process.poll() is None
+            time.sleep(0.01)
+        running.process.send_signal(signal.SIGINT)
+        assert running.process.wait(timeout=30) == 130
+    assert list(folder.iterdir()) == []

@@ -1,0 +1,184 @@
+"""Plans: the file instructions of each spec and host."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+from pathlib import Path
+
+import pytest
+
+from shardctl.spec.host import Host
+from shardctl.verbs.plan.answer import plan
+from tests.cases import add_cases, counted
+from tests.cli.conftest import Shardctl
+from tests.spec.tfds_splits import (
+    ids_read,
+    random_layout,
+    random_spec,
+    reads,
+    tfds_reads,
+    tfds_splits,
+    toy_dataset,
+)
+from tests.strategies import error_line
+
+TOY = {"train": (3, 4, 0, 3), "test": (2,)}
+
+
+def test_one_host_is_planned_as_it_is_among_all() -> None:
+    dataset = toy_dataset(TOY)
+    everyone = plan(dataset, "all", hosts=3, drop_remainder=True).plans
+    for index in range(3):
+        host = Host(index=index, count=3)
+        assert plan(dataset, "all", host=host, drop_remainder=True).plans == (everyone[index],)
+
+
+@pytest.mark.parametrize(
+    ("spec", "hosts", "warnings"),
+    [
+        ("train", None, []),
+        ("train", 10, []),
+        ("train", 11, ["'train': host 10/11 reads no examples"]),
+        ("train", 13, ["'train': 3 hosts read no examples"]),
+        ("test[1:1]", 2, ["'test[1:1]' selects no examples; TFDS refuses to read it"]),
+    ],
+)
+def test_idle_hosts_are_said(spec: str, hosts: int | None, warnings: list[str]) -> None:
+    assert list(plan(toy_dataset(TOY), spec, hosts=hosts).warnings) == warnings
+
+
+def test_hosts_and_one_of_them_are_two_answers() -> None:
+    dataset, one = toy_dataset(TOY), Host(index=0, count=3)
+    assert error_line(lambda: plan(dataset, "train", hosts=5, host=one)) == (
+        "--host and --hosts together: --host I/N already says how many there are"
+    )
+    assert error_line(lambda: plan(dataset, "train", drop_remainder=True)) == (
+        "--drop-remainder needs --hosts N or --host I/N: one reader drops nothing"
+    )
+
+
+@pytest.mark.parametrize(
+    ("hosts", "says"),
+    [
+        (0, "0 hosts: at least 1 is needed"),
+        (-3, "-3 hosts: at least 1 is needed"),
+        (
+            10**9 - 1,
+            "999999999 hosts: at most 1000000 are planned at once; choose one, as in 0/999999999",
+        ),
+        (10**9, "1000000000 hosts: at most 999999999 are counted"),
+    ],
+)
+def test_a_number_of_hosts_that_cannot_be_planned_is_refused(hosts: int, says: str) -> None:
+    assert error_line(lambda: plan(toy_dataset(TOY), "train", hosts=hosts)) == says
+
+
+def test_every_host_reads_what_tfds_even_splits_reads() -> None:
+    import tensorflow_datasets as tfds
+
+    rng = random.Random(5)
+    num_cases = 0
+    while num_cases < 400:
+        layout = random_layout(rng)
+        spec = random_spec(rng, layout)
+        dataset, hosts = toy_dataset(layout), rng.randint(1, 9)
+        drop_remainder = rng.random() < 0.5
+        theirs = tfds.even_splits(spec, n=hosts, drop_remainder=drop_remainder)
+        splits = tfds_splits(layout)
+        expected = [tfds_reads(splits, part) for part in theirs]
+        if None in expected:
+            continue
+        found = plan(dataset, spec, hosts=hosts, drop_remainder=drop_remainder).plans
+        assert [reads(p.file_instructions) for p in found] == expected, (layout, spec, hosts)
+        num_cases += 1
+    add_cases(num_cases)
+
+
+def test_the_plans_of_all_hosts_read_each_example_once() -> None:
+    rng = random.Random(6)
+    for _ in counted(range(200)):
+        lengths = tuple(rng.randint(0, 9) for _ in range(rng.randint(1, 6)))
+        start, stop = sorted(rng.randint(0, sum(lengths)) for _ in range(2))
+        found = plan(
+            toy_dataset({"train": lengths}), f"train[{start}:{stop}]", hosts=rng.randint(1, 8)
+        )
+        shared = [
+            example
+            for p in found.plans
+            for example in ids_read(p.file_instructions, {"train": lengths})
+        ]
+        assert shared == [("train", i) for i in range(sum(lengths))][start:stop]
+
+
+FROM_FILE = ("-d", "toy.yaml")
+
+
+@pytest.fixture(autouse=True)
+def layout(shardctl: Shardctl) -> None:
+    ones = [1] * 50
+    Path("toy.yaml").write_text(
+        "name: toy\nsplits:\n  train: {shard_lengths: [3, 0, 5]}\n"
+        f"  many: {{shard_lengths: {ones}}}\n"
+    )
+
+
+def read(ran_stdout: str) -> list[list[str]]:
+    rows = csv.DictReader(io.StringIO(ran_stdout))
+    return [[row[name] for name in ("host", "skip", "take", "first_id")] for row in rows]
+
+
+def test_hosts_share_the_examples_as_even_splits_does(shardctl: Shardctl) -> None:
+    # 8 examples among 3 hosts: 3, 3 and 2; without the remainder 2 each.
+    ran = shardctl("plan", "train", *FROM_FILE, "--hosts", 3, "-f", "csv")
+    assert read(ran.stdout) == [
+        ["0/3", "0", "3", "0"],
+        ["1/3", "0", "3", "3"],
+        ["2/3", "3", "2", "6"],
+    ]
+    ran = shardctl("plan", "train", *FROM_FILE, "--host", "1/3", "--drop-remainder", "-f", "csv")
+    assert read(ran.stdout) == [["1/3", "2", "1", "2"], ["1/3", "0", "1", "3"]]
+
+
+def test_a_host_that_reads_nothing_is_a_warning(shardctl: Shardctl) -> None:
+    ran = shardctl("plan", "train[:1]", *FROM_FILE, "--hosts", 2, "-f", "csv")
+    assert (ran.exit_code, read(ran.stdout)) == (0, [["0/2", "0", "1", "0"]])
+    assert ran.stderr == "warning: 'train[:1]': host 1/2 reads no examples\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--hosts", 2, "--host", "0/2"), "--host and --hosts together: --host I/N already says"),
+        (("--drop-remainder",), "--drop-remainder needs --hosts N or --host I/N"),
+        (("-f", "ids"), "no format 'ids' here; choose from table, json, yaml, csv"),
+        (("-f", "ids", "-d", "nowhere"), "no format 'ids' here"),
+    ],
+)
+def test_bad_usage_is_one_line(shardctl: Shardctl, options: tuple[object, ...], said: str) -> None:
+    ran = shardctl("plan", "train", *FROM_FILE, *options)
+    assert (ran.exit_code, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
+    assert ran.stderr.startswith(f"error: {said}")
+
+
+@pytest.mark.parametrize(
+    ("splits", "read"),
+    [
+        ("{train: {shard_lengths: [3]}, test: {shard_lengths: [2]}}", "train"),
+        ("{only: {shard_lengths: [3]}}", "only"),
+        ("{a: {shard_lengths: [3]}, b: {shard_lengths: [2]}}", None),
+    ],
+)
+def test_without_a_spec_it_reads_what_simulate_reads(
+    splits: str, read: str | None, shardctl: Shardctl
+) -> None:
+    Path("other.yaml").write_text(f"name: other\nsplits: {splits}\n")
+    planned = shardctl("plan", "-d", "other.yaml")
+    if read is not None:
+        assert planned == shardctl("plan", read, "-d", "other.yaml")
+        assert planned.exit_code == 0
+        return
+    simulated = shardctl("simulate", "-d", "other.yaml")
+    assert planned == simulated
+    assert planned.stderr == "error: no split given and other has no train; it has: a, b\n"
