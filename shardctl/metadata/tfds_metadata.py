@@ -16,7 +16,7 @@ from shardctl.base.tfds_rules import (
     DEFAULT_TEMPLATE,
     FEATURES_FILENAME,
 )
-from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.dataset import Dataset, ExampleSize, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files import fields
@@ -322,8 +322,6 @@ def example_size(document: object) -> ExampleSize | None:
     ...               "FeaturesDict", "featuresDict": {"features": {"x": image, "name": text}}})
     ExampleSize(num_bytes=784, num_tensors=2, unknown=('name',))
     """
-    from shardctl.dataset.element_size import ExampleSize  # 2 ms, and few answers need it
-
     try:
         leaves = list(_leaves(document, ()))
     except (DatasetError, RecursionError):
