@@ -29,6 +29,7 @@ from shardctl.loaders.loader_sequence import (
     LoaderConfig,
     LoaderSequence,
     UnequalBatches,
+    even_share,
 )
 from shardctl.tfdata.shuffle_window import MAX_BUFFER, check_buffer
 
@@ -71,13 +72,11 @@ def _by_index(config: LoaderConfig) -> LoaderSequence:
     for name in ("input_shards", "before_shuffle"):
         if getattr(config, name) is not None:
             raise refused("{} needs {streaming=True}", option(name, getattr(config, name)))
-    n, world = config.num_examples, config.num_hosts
-    start = n // world * config.host + min(config.host, n % world)
-    size = n // world + (config.host < n % world)
-    if n and not size:
+    n, share = config.num_examples, even_share(config.num_examples, config.host, config.num_hosts)
+    if n and not share:
         raise refused(
             "{}: datasets raises IndexError for a host that gets none of {} examples",
-            option("host", f"{config.host}/{world}"),
+            option("host", f"{config.host}/{config.num_hosts}"),
             n,
         )
     shuffles = config.seed is not None
@@ -89,7 +88,7 @@ def _by_index(config: LoaderConfig) -> LoaderSequence:
 
     found = Dealt(
         n,
-        Deal(first=start, size=config.whole_batches(size)),
+        Deal(first=share.start, size=config.whole_batches(len(share))),
         epochs=config.epochs,
         permutation=permutation if shuffles else None,
         batch=config.batch,

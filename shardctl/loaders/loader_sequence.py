@@ -281,6 +281,17 @@ class Dealt(LoaderSequence):
 # What both look up, and how batches follow from lengths.
 
 
+def even_share(num_examples: int, host: int, num_hosts: int) -> range:
+    """Return the piece of all examples that a host gets, of those that are of nearly one size.
+
+    >>> [even_share(10, host, 3) for host in range(3)]
+    [range(0, 4), range(4, 7), range(7, 10)]
+    """
+    each, rest = divmod(num_examples, num_hosts)
+    start = host * each + min(host, rest)
+    return range(start, start + each + (host < rest))
+
+
 def matches(wanted: Int64s, there: Int64s) -> tuple[Int64s, Int64s]:
     """Return (which of `wanted`, place in `there`), int64[r] each, of all pairs that are equal.
 
