@@ -319,10 +319,8 @@ class LoaderConfig:
     host, num_hosts: this process among those that share the examples; 0 of 1 where `shares` is not.
     first_epoch, epochs: which epochs are read, one after the other; how the library counts them
         (`set_epoch`, the iteration of an object, repetitions) is the rule's affair.
-
     shard_lengths: int64[files], how many examples the files have that are read, empty ones among
         them too; None where they are `lengths`, every shard read whole.
-
     file_format: of the record files, "" where the examples are not read from any.
 
     Settings that nobody gave are None or False.
