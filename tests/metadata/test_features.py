@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.dataset.element_size import ExampleSize
+from shardctl.dataset.dataset import ExampleSize
 from shardctl.metadata.tfds_metadata import example_size, read_example_size, read_tfds_folder
 from tests.cases import FUZZ, check_cases, some
 from tests.tfds_datasets import build_dataset
