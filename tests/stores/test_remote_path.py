@@ -66,12 +66,6 @@ def test_it_is_no_path_of_a_disk() -> None:
         RemotePath("/data")
 
 
-def test_paths_are_sorted_by_their_text_and_equal_to_no_other_kind() -> None:
-    two = [RemotePath("gs://b/b"), RemotePath("gs://b/a")]
-    assert sorted(two) == two[::-1]
-    assert RemotePath("gs://b") != "gs://b"
-
-
 @pytest.mark.parametrize(
     ("text", "folder", "path"),
     [
