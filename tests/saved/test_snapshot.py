@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.dataset.dataset import Dataset, Split, combined
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.folders import combined
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.order.plan_order import PlannedOrder, plan_order
