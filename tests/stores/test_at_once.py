@@ -13,8 +13,7 @@ import pytest
 
 from shardctl.errors import DatasetError
 from shardctl.stores.concurrently import as_answered, concurrently
-from shardctl.stores.ranges import RemoteSource
-from shardctl.stores.store import StoredFile
+from shardctl.stores.store import RemoteSource, StoredFile
 from tests.children import start
 
 

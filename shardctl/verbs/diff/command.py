@@ -18,9 +18,15 @@ from shardctl.cli.options.dataset import (
     refs_to_keep,
     text_on_stdin,
 )
-from shardctl.cli.options.names import path_from_repository, setting_origins, typed_again
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import Flag, argument, option
+from shardctl.cli.options.shared import (
+    Flag,
+    argument,
+    option,
+    path_from_repository,
+    setting_origins,
+    typed_again,
+)
 from shardctl.cli.output import (
     AllOption,
     Formats,
