@@ -261,7 +261,7 @@ def datasets(ctx: Any, incomplete: str) -> list[str]:
 def _named(ctx: Any, incomplete: str) -> list[str]:
     from shardctl.metadata.names import catalog_names, catalog_titles, data_dirs, list_datasets
     from shardctl.metadata.project_file import find_project
-    from shardctl.stores.paths import working_folder
+    from shardctl.stores.stores import working_folder
 
     titles: list[str] = []
     with contextlib.suppress(ShardctlError, OSError):
@@ -296,7 +296,7 @@ def _paths(incomplete: str) -> Iterator[str]:
 def _entries(incomplete: str) -> Iterator[tuple[str, bool]]:
     """Yield what a folder has whose path begins so, hidden if asked for, and if it is a folder."""
     from shardctl.metadata.names import expand_home
-    from shardctl.stores.paths import working_folder
+    from shardctl.stores.stores import working_folder
 
     begun = incomplete.rpartition("/")[2]
     folder = incomplete.removesuffix(begun)
@@ -314,7 +314,7 @@ def splits(ctx: Any, incomplete: str) -> list[str]:
     from shardctl.metadata.index.bare import Counting
     from shardctl.metadata.project_file import find_project
     from shardctl.metadata.reference import choose_dataset
-    from shardctl.stores.paths import working_folder
+    from shardctl.stores.stores import working_folder
 
     before, plus, last = incomplete.rpartition("+")
     names: list[str] = []

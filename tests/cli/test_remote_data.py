@@ -172,8 +172,7 @@ def test_after_a_tab_no_place_but_this_machine_is_asked(
     shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch, data: Path
 ) -> None:
     from shardctl.stores import stores
-    from shardctl.stores.paths import is_remote
-    from shardctl.stores.stores import LocalStore
+    from shardctl.stores.stores import LocalStore, is_remote
 
     asked: list[str] = []
 

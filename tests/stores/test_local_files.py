@@ -12,8 +12,7 @@ import pytest
 
 from shardctl.errors import DatasetError
 from shardctl.files.parse import decode
-from shardctl.stores.paths import absolute, working_folder
-from shardctl.stores.stores import LocalStore, read_file, subfolders
+from shardctl.stores.stores import LocalStore, absolute, read_file, subfolders, working_folder
 from tests.strategies import error_line
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes, links and permissions")

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.stores.paths import AnyPath, RemotePath, file_in, name_of, path_of, way_below
+from shardctl.stores.stores import AnyPath, RemotePath, file_in, name_of, path_of, way_below
 from tests.cases import check_cases
 
 _PARTS = st.lists(st.sampled_from(["a", "b.c", ".", "", "1.0.0", "x.tar.gz", "..b"]), max_size=6)

@@ -12,14 +12,17 @@ import pytest
 
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.stores.fsspec_store import FsspecStore
-from shardctl.stores.paths import AnyPath, RemotePath, is_remote, name_of
 from shardctl.stores.remote import PublicStore
 from shardctl.stores.stores import (
+    AnyPath,
     LocalStore,
+    RemotePath,
     answers,
     files_in,
     is_file,
     is_folder,
+    is_remote,
+    name_of,
     read_file,
     store_of,
     subfolders,
@@ -79,7 +82,7 @@ def test_a_missing_package_says_which_extra_has_it(module: str, path: str, extra
     code = f"""
 import sys; sys.modules[{module!r}] = None
 from shardctl.errors import DatasetError, MissingDependencyError
-from shardctl.stores.paths import RemotePath
+from shardctl.stores.stores import RemotePath
 from shardctl.stores.stores import store_of
 try: store_of({path!r}).status({path!r})
 except MissingDependencyError as error: print(error)
@@ -92,8 +95,8 @@ except MissingDependencyError as error: print(error)
 def test_local_paths_import_nothing_of_networks() -> None:
     code = """
 import sys
-from shardctl.stores.paths import RemotePath
-from shardctl.stores.paths import is_remote
+from shardctl.stores.stores import RemotePath
+from shardctl.stores.stores import is_remote
 from shardctl.stores.stores import store_of
 assert list(store_of("/").scan("/proc/self/net")) is not None and not is_remote("/data")
 names = ("fsspec", "requests", "urllib3", "asyncio", "s3fs")

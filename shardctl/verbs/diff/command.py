@@ -42,7 +42,7 @@ from shardctl.cli.output import (
 )
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.settings.table import SETTING_BY_FIELD
-from shardctl.stores.paths import working_folder
+from shardctl.stores.stores import working_folder
 
 if TYPE_CHECKING:
     from shardctl.metadata.reference import ChosenDataset
