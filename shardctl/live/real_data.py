@@ -28,7 +28,7 @@ from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.metadata.loader_versions import installed_version
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.spec.subsplit import Resolved
-from shardctl.stores.paths import is_remote
+from shardctl.stores.stores import is_remote
 from shardctl.verbs.verify.answer import BUDGETS, Source, Take
 from shardctl.verbs.verify.verify_files import (
     FileChecks,

@@ -21,8 +21,16 @@ from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files import fields
 from shardctl.files.parse import read_json
-from shardctl.stores.paths import AnyPath, RemotePath, absolute, way_below
-from shardctl.stores.stores import answers, files_in, is_file, subfolders
+from shardctl.stores.stores import (
+    AnyPath,
+    RemotePath,
+    absolute,
+    answers,
+    files_in,
+    is_file,
+    subfolders,
+    way_below,
+)
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import ExampleSize

@@ -144,7 +144,7 @@ def _refs(data_dir: str | None, root: Path, folder: Path) -> tuple[str, ...]:
 
     A path outside of the project is another on the next machine; a URL is the same there.
     """
-    from shardctl.stores.paths import is_remote
+    from shardctl.stores.stores import is_remote
 
     if data_dir is not None and is_remote(data_dir):
         return (data_dir,)
