@@ -27,7 +27,7 @@ from shardctl.stages.pipelines import open_stages, with_changed
 from shardctl.stages.pipelines import options_of as options_in_stages
 from shardctl.stages.stages import Pipeline, Read
 from shardctl.stages.text import text_of
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.tfdata.shuffle_seeds import Loop
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.graph import Operation, constant, operation_of, options_in_force
 from shardctl.tfds.inspecting.reader import FoundReader

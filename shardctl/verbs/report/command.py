@@ -18,7 +18,7 @@ from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import SpecArgument, Switch, number, option
 from shardctl.cli.output import Formats, OutputOptions, as_json, as_text, as_yaml, warn
 from shardctl.errors import UsageError
-from shardctl.verbs.config.options import all_in_force
+from shardctl.verbs.config.command import all_in_force
 from shardctl.verbs.lint.command import UsageOptions, usage_of
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _compare(
     devices: int,
 ) -> None:
     """Write two pipelines side by side; options of datasets and settings go over settings files."""
-    from shardctl.api.compare_reports import opened_report, refuse_one_file, sides_of
+    from shardctl.api.diff import opened_report, refuse_one_file, sides_of
     from shardctl.verbs.report.compare import compare_sides
 
     for name, value in vars(using).items():

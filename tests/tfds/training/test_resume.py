@@ -34,7 +34,7 @@ from shardctl.verbs.resume.hosts import resume_on_hosts
 from tests.cases import FUZZ, check_cases
 from tests.order.order_cases import changed, elements
 from tests.order.toy_pipelines import Case, Toys, as_line
-from tests.tfdata.shuffle.shuffle_oracles import tf_order
+from tests.tfdata.shuffle_oracles import tf_order
 from tests.tfds_datasets import build_dataset
 from tests.verbs.resume.stopped_pipelines import (
     from_a_file,
