@@ -189,27 +189,16 @@ def test_an_empty_split_is_warned_of(tmp_path: Path) -> None:
 def test_the_version(toy: Dataset, tmp_path: Path) -> None:
     features = str(tmp_path / "features.json")
     os.rename(tmp_path / "data", tmp_path / "2.3.4")
-    moved = Dataset(
-        name="toy",
-        splits=tuple(
-            Split(
-                name=split.name,
-                shard_lengths=split.shard_lengths,
-                files=tuple(
-                    replace(part, data_dir=str(tmp_path / "2.3.4")) for part in split.files
-                ),
-            )
-            for split in toy.splits
-        ),
-    )
-    assert write_metadata(moved, str(tmp_path / "2.3.4"), features).version == "2.3.4"
+    folder = str(tmp_path / "2.3.4")
+    (split,) = toy.splits
+    files = tuple(replace(part, data_dir=folder) for part in split.files)
+    moved = replace(toy, splits=(replace(split, files=files),), data_dir=None)
+    assert write_metadata(moved, folder, features).version == "2.3.4"
     assert write_metadata(moved, str(tmp_path), features).version == "1.0.0"
     versioned = replace(moved, version="5.0.0")
-    assert (
-        write_metadata(versioned, str(tmp_path / "2.3.4"), features, force=True).version == "5.0.0"
-    )
+    assert write_metadata(versioned, folder, features, force=True).version == "5.0.0"
     with pytest.raises(UsageError, match="TFDS takes three numbers"):
-        write_metadata(replace(moved, version="5"), str(tmp_path / "2.3.4"), features)
+        write_metadata(replace(moved, version="5"), folder, features)
 
 
 def test_a_place_that_tensorflow_does_not_reach_is_refused(toy: Dataset, tmp_path: Path) -> None:

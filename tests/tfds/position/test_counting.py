@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from shardctl.errors import UsageError
@@ -143,8 +144,6 @@ def test_one_loop_counts_at_a_time_and_nothing_else_moves_the_position(builder: 
 
 
 def test_a_smaller_batch_is_the_last_of_an_epoch_or_of_what_is_counted(builder: Any) -> None:
-    import numpy as np
-
     settings = changed(SETTINGS, batch=None)
     rows: Callable[[int], Any] = np.zeros
     position = Position(builder, "train", settings)
@@ -161,24 +160,18 @@ def test_a_smaller_batch_is_the_last_of_an_epoch_or_of_what_is_counted(builder: 
 
 
 def test_a_failed_count_leaves_the_position_where_it_was(builder: Any) -> None:
-    position = Position(builder, "train", SETTINGS, consumed=30)
+    position, batch = Position(builder, "train", SETTINGS, consumed=30), {"id": np.zeros(4)}
 
     def elements() -> Any:
-        yield from position_elements()
+        yield batch
         raise OSError("gone")
 
     with pytest.raises(OSError, match="gone"):
         list(position.count(elements()))
     assert saved(position) == 34
     with pytest.raises(UsageError, match="4 examples after 34"):
-        list(position.count(position_elements()))
+        list(position.count([batch]))
     assert saved(position) == 34
-
-
-def position_elements() -> Any:
-    import numpy as np
-
-    return [{"id": np.zeros(4)}]
 
 
 @pytest.mark.slow
@@ -195,7 +188,6 @@ def test_elements_of_stages_are_counted_with_their_steps(builder: Any) -> None:
 @pytest.mark.slow
 def test_steps_of_every_library_and_none_that_stays(tf: Any, builder: Any) -> None:
     import keras
-    import numpy as np
 
     jnp, nnx = pytest.importorskip("jax.numpy"), pytest.importorskip("flax.nnx")
     array, held = np.zeros((), int), {"step": jnp.zeros((), int)}

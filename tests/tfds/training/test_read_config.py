@@ -103,9 +103,6 @@ def test_a_plan_at_the_end_reads_nothing(toys: Toys) -> None:
 
 @pytest.mark.slow
 def test_a_plan_file_goes_into_tfds_load(tfds: Any, tmp_path: Path) -> None:
-
-    from shardctl.metadata.tfds_metadata import read_tfds_folder
-
     folder = build_dataset(tmp_path / "data", splits={"train": [3, 4, 5]})
     settings = ReadSettings(cycle=2, block=2)
     whole = shardctl.tfds.pipeline(tfds.builder_from_directory(folder), "train", settings)
@@ -442,8 +439,12 @@ def test_the_processes_of_a_real_jax_say_who_they_are() -> None:
     pytest.importorskip("jax")
     with socket.create_server(("localhost", 0)) as server:
         address = f"localhost:{server.getsockname()[1]}"
-    for index, (out, _) in enumerate(outputs(_JAX_CHILD, [[address, str(i)] for i in range(2)])):
-        source = "jax.process_index()"
+    command = [sys.executable, "-c", _JAX_CHILD, address]
+    how: dict[str, Any] = {"stdout": subprocess.PIPE, "text": True}
+    children = [subprocess.Popen([*command, str(index)], **how) for index in range(2)]
+    source = "jax.process_index()"
+    for index, child in enumerate(children):
+        out, _ = child.communicate(timeout=120)
         assert out.splitlines() == [
             "JAX is not loaded:",
             "loaded:",
@@ -501,25 +502,3 @@ def test_the_workers_of_a_real_strategy_say_who_they_are(tmp_path: Path) -> None
             f"the plan is for host {1 - index} of 2, and by {source} this process is host "
             f"{index} of 2; give this host its own plan, or say who reads with host=I",
         ]
-
-
-def outputs(program: str, arguments: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
-    """Run a program several times at once; return what each writes to stdout, and to stderr."""
-    children = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, *own],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for own in arguments
-    ]
-    try:
-        found = [child.communicate(timeout=120) for child in children]
-        for child, (_, errors) in zip(children, found, strict=True):
-            assert child.returncode == 0, errors
-        return found
-    finally:
-        for child in children:
-            child.kill()
-            child.wait()
