@@ -134,18 +134,6 @@ def test_code_of_each_kind_of_mixture_goes_on(folders: Folders, text: str) -> No
     assert [name.rpartition("/")[2] for name in expected] == found
 
 
-def test_a_dataset_used_twice_is_made_once() -> None:
-    from shardctl.stages.stages import Batch, Map, Pipeline, Read, Shared, Shuffle
-
-    shuffled = Pipeline(source=Read(spec="test"), stages=(Shuffle(buffer=9, seed=1),))
-    one = Pipeline(source=Shared(label="one", pipeline=shuffled))
-    other = Pipeline(source=Shared(label="one", pipeline=shuffled), stages=(Map(calls="auto"),))
-    stages = Pipeline(source=Zip(inputs=(one, other)), stages=(Batch(size=2),))
-    text = "".join(simulate_python(simulate("mnist", None, ReadSettings(stages=stages))))
-    assert text.count("as_dataset(") == text.count(".shuffle(") == 1
-    assert "num_parallel_calls=tf.data.AUTOTUNE" in text
-
-
 def test_what_has_no_public_call_is_refused() -> None:
     from shardctl.stages.stages import Map, Pipeline, Repeat, Shuffle
 

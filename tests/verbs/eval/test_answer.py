@@ -149,12 +149,6 @@ def test_numbers_out_of_range_are_refused(
         evaluate(toy(4), batch=batch, hosts=num_hosts, devices=num_devices)
 
 
-def test_what_tfds_refuses_to_deal_is_a_warning() -> None:
-    assert "without examples" in evaluate(toy(3), batch=1, hosts=4).warnings[0]
-    by_files = evaluate(toy(3), batch=1, hosts=4, settings=ReadSettings(host_by="files"))
-    assert "fewer files than hosts" in by_files.warnings[0]
-
-
 def test_stages_epochs_and_endless_files_of_training_are_left_out() -> None:
     training = as_settings({"stages": "shuffle(9, seed=1) | repeat | batch(4)"})
     settings, said = of_training(training)

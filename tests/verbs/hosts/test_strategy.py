@@ -119,28 +119,6 @@ def test_hosts_without_examples_are_refused_under_even_and_idle_under_examples()
     assert (even.idle_hosts, examples.idle_hosts, examples.refusal) == (2, 2, None)
 
 
-def test_file_shares_follow_the_order_of_the_files() -> None:
-    dataset = toy(1, 2, 4, 8, 16)
-    there, back = (
-        compared(dataset, 2, reverse=reverse).strategy("files") for reverse in (False, True)
-    )
-    assert there.columns is not None
-    assert back.columns is not None
-    assert there.columns.num_examples.tolist() == [1 + 4 + 16, 2 + 8]
-    assert back.columns.num_examples.tolist() == [16 + 4 + 1, 8 + 2]
-    odd = compared(toy(1, 2, 4, 8), 2, reverse=True).strategy("files").columns
-    assert odd is not None
-    assert odd.num_examples.tolist() == [8 + 2, 4 + 1]
-
-
-def test_epochs_count_in_batches_alone() -> None:
-    once, thrice = (compared(toy(10, 10), 2, batch=8, epochs=n).strategy("even") for n in (1, 3))
-    assert (once.num_examples, once.num_bytes) == (thrice.num_examples, thrice.num_bytes)
-    assert once.batches is not None
-    assert thrice.batches is not None
-    assert (once.batches.tolist(), thrice.batches.tolist()) == ([2, 2], [4, 4])
-
-
 def test_64_hosts_with_ds_shard_read_the_data_64_times() -> None:
     even, files, examples = compared(IMAGENET, 64).strategies
     assert 1.0 < (even.read_amplification or 0) < 1.03
