@@ -11,16 +11,7 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.base.text import counted, printable
-from shardctl.draw.picture import (
-    FULL,
-    PARTIAL,
-    SHADE,
-    Paper,
-    Picture,
-    Span,
-    tick_line,
-    words,
-)
+from shardctl.draw.picture import FULL, PARTIAL, SHADE, Paper, Picture, Span, tick_line, words
 from shardctl.draw.quantities import counts_between, short_count
 from shardctl.draw.tables import Look, Screen, paragraph
 from shardctl.verbs.eval.answer import Evaluation

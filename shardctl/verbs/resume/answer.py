@@ -36,11 +36,7 @@ from shardctl.saved.resume_plan import (
     TakeCall,
     settings_as_planned,
 )
-from shardctl.settings.read_settings import (
-    ReadSettings,
-    SettingsLike,
-    as_settings,
-)
+from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.settings.short_form import short_form, stages_of
 from shardctl.settings.table import ENDLESS
 from shardctl.spec.reads import Reads, joined, reads_of
@@ -126,9 +122,7 @@ def resume(
     """
     if mode not in get_args(BufferMode):
         raise refused(
-            "{mode!}: choose from {}",
-            choices(nearest_first(mode, get_args(BufferMode))),
-            mode=mode,
+            "{mode!}: choose from {}", choices(nearest_first(mode, get_args(BufferMode))), mode=mode
         )
     dataset, spec, settings = without_stages(as_dataset(dataset), spec, as_settings(settings))
     if settings.reader.on_tf_data:

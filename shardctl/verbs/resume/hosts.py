@@ -408,10 +408,7 @@ def resume_on_hosts(
         num_further_epochs=follow,
         from_consumed=tuple(counts),
         hosts=shares,
-        warnings=(
-            *planned[0].warnings,
-            *_warnings(settings, first, found, int(dropped.sum())),
-        ),
+        warnings=(*planned[0].warnings, *_warnings(settings, first, found, int(dropped.sum()))),
     )
 
 

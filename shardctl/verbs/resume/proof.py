@@ -36,12 +36,7 @@ from shardctl.spec.subsplit import Resolved
 from shardctl.tfdata.interleave import Interleave
 from shardctl.verbs.resume.answer import resume_order, resume_unseen_of
 from shardctl.verbs.resume.apply_plan import applied
-from shardctl.verbs.resume.hosts import (
-    left_by_example,
-    old_orders,
-    resume_on_hosts,
-    undropped,
-)
+from shardctl.verbs.resume.hosts import left_by_example, old_orders, resume_on_hosts, undropped
 from shardctl.verbs.resume.rest_of_epoch import order_to_resume, without_dropping
 from shardctl.verbs.resume.stopped_hosts import OldHost, num_read_of, stopped_hosts
 
@@ -398,9 +393,7 @@ def _num_counted(order: Order) -> int:
     size = order.codes.num_codes
     if size > MAX_COUNTED:
         raise refused(
-            "{prove} counts every example of the splits; {:,} are more than {:,}",
-            size,
-            MAX_COUNTED,
+            "{prove} counts every example of the splits; {:,} are more than {:,}", size, MAX_COUNTED
         )
     return size
 

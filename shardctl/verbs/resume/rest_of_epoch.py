@@ -34,15 +34,8 @@ from shardctl.saved.resume_plan import (
     TakeCall,
     settings_as_planned,
 )
-from shardctl.saved.unseeded_buffer import (
-    DEFAULT_RISK,
-    UnseededBuffer,
-    behind_buffer,
-)
-from shardctl.settings.read_settings import (
-    ReadSettings,
-    with_any_buffer_seed,
-)
+from shardctl.saved.unseeded_buffer import DEFAULT_RISK, UnseededBuffer, behind_buffer
+from shardctl.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.settings.table import SETTING_BY_FIELD
 from shardctl.spec.host import even_range
 from shardctl.spec.reads import Reads

@@ -13,12 +13,7 @@ from shardctl.order.plan_order import PlannedOrder, order_of
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.saved.resume_plan import ResumePlan, RunSegment, settings_as_planned
 from shardctl.saved.shared_rest import SharedRest
-from shardctl.saved.unseeded_buffer import (
-    DEFAULT_RISK,
-    UnseededBuffer,
-    check_risk,
-    of_all_hosts,
-)
+from shardctl.saved.unseeded_buffer import DEFAULT_RISK, UnseededBuffer, check_risk, of_all_hosts
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.reads import Reads, joined
@@ -375,10 +370,7 @@ def _part(
         buffer_seeds=order.seeds.of_buffer(max(epoch, 0)) if buffered else None,
     )
     return SharedRun(
-        planned=planned,
-        rest=rest,
-        num_further_epochs=found.num_further_epochs,
-        stretches=stretches,
+        planned=planned, rest=rest, num_further_epochs=found.num_further_epochs, stretches=stretches
     )
 
 

@@ -79,10 +79,7 @@ AGAIN = (
         (
             {"loader": "torch", "drop_shard_remainder": True},
             "pad",
-            (
-                LOST,
-                "1 example left out by DistributedSampler; leave out --drop-shard-remainder",
-            ),
+            (LOST, "1 example left out by DistributedSampler; leave out --drop-shard-remainder"),
         ),
         (
             {"loader": "torch"},

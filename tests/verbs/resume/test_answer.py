@@ -69,11 +69,7 @@ def test_batches_that_are_dropped_are_not_left_without_a_seed_either(
             "--consumed '12': the order has 11 examples; a longer job has more --epochs",
         ),
         ({"consumed": -1}, {}, "--consumed '-1': the order has 11 examples$"),
-        (
-            {"steps": 4},
-            {"batch": 4},
-            "--steps '4': the order has 3 batches of 4; a longer job",
-        ),
+        ({"steps": 4}, {"batch": 4}, "--steps '4': the order has 3 batches of 4; a longer job"),
         # 3 epochs of 11 examples are 8.25 batches of 4.
         (
             {"steps": 10},
@@ -84,11 +80,7 @@ def test_batches_that_are_dropped_are_not_left_without_a_seed_either(
         ({"steps": 1}, {}, "steps needs --batch N"),
         ({}, {}, "--consumed N, or --steps S"),
         ({"consumed": 1, "steps": 1}, {"batch": 1}, "--consumed N, or --steps S"),
-        (
-            {"consumed": 1, "mode": "fast"},
-            {},
-            'mode="fast": choose from exactly-once, exact-order',
-        ),
+        ({"consumed": 1, "mode": "fast"}, {}, 'mode="fast": choose from exactly-once, exact-order'),
     ],
 )
 def test_a_place_outside_the_order_is_refused(

@@ -157,10 +157,7 @@ def test_new_hosts_drop_of_the_rest_and_of_each_epoch(
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        (
-            {"stages": "shard(4, 0) | repeat(2) | cache"},
-            "is of 4 hosts, and --hosts 2",
-        ),
+        ({"stages": "shard(4, 0) | repeat(2) | cache"}, "is of 4 hosts, and --hosts 2"),
         ({"stages": "read(train, host='0/4') | cache"}, "is of 4 hosts, and --hosts 2 stopped"),
         ({"stages": "shard(4, 1) | batch(2)"}, "is of 4 hosts"),
         (

@@ -56,7 +56,7 @@ def test_the_fields_of_the_document() -> None:
     ]
     assert (document["format_version"], document["kind"]) == (1, "simulate")
     assert list(document["dataset"]) == [
-        *("name", "config", "version", "file_format", "data_dir", "fingerprint"),
+        *("name", "config", "version", "file_format", "data_dir", "fingerprint")
     ]
     assert [document[name] for name in ("num_examples", "skip", "take")] == [14, 2, 3]
     assert list(document["ids"].chunks()) == [[2, 3, 4]]
