@@ -77,5 +77,5 @@ def test_the_steps_are_drawn_where_they_are_asked_for(shardctl: Shardctl, odd: P
     options = ("test", "--hosts", 8, "--devices", 8, "--batch", 64, "-d", odd)
     assert "█" not in shardctl("eval", *options).stdout  # piped
     drawn = shardctl("eval", *options, "--picture").stdout
-    assert "   0  ████ ▒▒▒▒   2 waits\n" in drawn
-    assert "           ^ hangs at step 1\n" in drawn
+    assert "█ 2 waits  █" in drawn
+    assert "\nhangs at step 1\n" in drawn
