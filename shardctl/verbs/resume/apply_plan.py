@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from shardctl.base.arrays import Int64s, distinct
-from shardctl.base.text import choices, printable, quoted
+from shardctl.base.text import choices, counted, printable, quoted
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.folders import layout_tells_order, with_folders
 from shardctl.dataset.identity import (
@@ -260,7 +260,8 @@ def what_changed(found: Sequence[Difference]) -> list[str]:
             changes.append(f"{_CALLED[d.field]} {_value(d.then)}, now {_value(d.now)}")
         elif isinstance(d.then, SplitSize) and isinstance(d.now, SplitSize):
             now = f"{d.now.num_examples:,} in {d.now.num_shards:,}"
-            changes.append(f"{name} had {_size(d.then)}, now {now}")
+            shards = counted(d.then.num_shards, "shard")
+            changes.append(f"{name} had {d.then.num_examples:,} examples in {shards}, now {now}")
         elif d.field == "splits" and d.split is not None:
             changes.append(f"split {name} is {'gone' if d.now is None else 'new'}")
         elif d.field == "template" and not renamed:
@@ -272,11 +273,6 @@ def what_changed(found: Sequence[Difference]) -> list[str]:
         changes = ["its splits are in another order"]
     changes = list(dict.fromkeys(changes))[:_MOST_CHANGES]
     return changes or ["the lengths or names of its files changed, the totals did not"]
-
-
-def _size(split: SplitSize) -> str:
-    shards = "1 shard" if split.num_shards == 1 else f"{split.num_shards:,} shards"
-    return f"{split.num_examples:,} examples in {shards}"
 
 
 def _value(value: object) -> str:
