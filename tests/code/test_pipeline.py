@@ -16,7 +16,7 @@ from shardctl.errors import ShardctlError, UsageError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.verbs.simulate.answer import simulate
-from shardctl.verbs.simulate.code import simulate_python
+from shardctl.verbs.simulate.view import simulate_python
 from tests.cases import FUZZ, check_cases
 from tests.code.pasted import read, run
 from tests.golden import assert_golden

@@ -1,7 +1,8 @@
 """What hosts share of a pipeline, and what each of them gets, for `hosts` and for `eval`.
 
 Another loader than TFDS's reader shares in a way of its own, and each host's order is looked
-through; `readers.py` does the same for the readers of a tf.data pipeline.
+through. Of the readers of a tf.data pipeline shares follow in closed form in each of the host
+modes, and what the stages make of a share is played once for all hosts that have as much.
 """
 
 from __future__ import annotations

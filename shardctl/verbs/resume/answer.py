@@ -1,4 +1,4 @@
-"""How does a pipeline resume exactly where it stopped?"""
+"""Plans with which a pipeline resumes exactly where it stopped, or reads what a log lacks."""
 
 from __future__ import annotations
 
@@ -399,7 +399,7 @@ def _left(order: LoaderOrder, consumed: int, epoch: int) -> tuple[int, Int64s | 
     return num_left, np.concatenate(pieces) if num_left <= _MOST_EXAMPLES else None
 
 
-# What is left to read when only a log says what was seen?
+# Plans of what a log of the examples seen leaves over.
 
 
 @checked

@@ -1,4 +1,4 @@
-"""How does a job resume with another number of hosts?"""
+"""Plans with which a job resumes on another number of hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TODO."""
+"""What hosts that stopped have left of their epochs, and how a run goes on with it."""
 
 from __future__ import annotations
 
@@ -228,11 +228,9 @@ def check_left(left: Reads, old: Sequence[OldHost], epoch: int) -> None:
         raise AssertionError(f"{left.num_examples} examples left, {expected} by count")
 
 
-# What does a host of a run read that went on with other hosts, and in which order?
-#
-# A run that was shared anew has one stretch behind it, or several: what each host of each had
-# handed out. From that alone follows what every host reads now, so that a position in it is a few
-# counts.
+# Runs that went on with other hosts. Such a run has one stretch behind it, or several: what each
+# host of each had handed out. From that alone follows what every host reads now, and in which
+# order, so that a position in it is a few counts.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

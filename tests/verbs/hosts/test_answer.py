@@ -176,20 +176,6 @@ def test_a_reason_is_the_merit_of_one_and_the_faults_of_the_others(
     assert reason(compared(toy(*lengths), num_hosts, **settings)).startswith(said)
 
 
-def test_ds_shard_after_different_file_orders_reads_examples_twice() -> None:
-    tf = pytest.importorskip("tensorflow")
-    orders = [[0, 1, 2], [1, 0, 2]]  # what two unseeded hosts may shuffle three files to
-    seen: list[int] = []
-    for host, order in enumerate(orders):
-        files = tf.data.Dataset.from_tensor_slices(order)
-        read = files.interleave(
-            lambda f: tf.data.Dataset.range(5).map(lambda i, f=f: i + 5 * tf.cast(f, tf.int64)),
-            cycle_length=1,
-        )
-        seen += [int(x) for x in read.shard(2, host)]
-    assert (len(seen), len(set(seen)) < 15) == (15, True)
-
-
 def test_epochs_of_more_examples_than_63_bits_count_are_refused() -> None:
     with pytest.raises(UsageError, match="--epochs 4611686018427387904 of 8 examples is too many"):
         hosts(toy(4, 4), "train", ReadSettings(epochs=1 << 62), hosts=2)

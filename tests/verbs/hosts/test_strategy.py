@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import strategies as st
 
-from tests.cases import add_cases, check_cases
+from tests.cases import check_cases
 from tests.spec.host_cases import HostCase, host_cases
 from tests.verbs.hosts.comparisons import IMAGENET, batches_by_hand, compared, of_case, toy
 
@@ -56,24 +56,6 @@ def test_figures_are_those_of_a_brute_force_count() -> None:
         drop=st.booleans(),
     )
     check_cases(cases, check_figures, 120)
-
-
-def test_batches_are_as_many_as_those_of_tf_data() -> None:
-    tf = pytest.importorskip("tensorflow")
-    num_cases = 0
-    for epochs, batch, drop in [(1, 7, False), (1, 7, True), (3, 7, False), (2, 16, True)]:
-        strategy = compared(
-            toy(20, 31, 4), 4, batch=batch, epochs=epochs, drop_remainder=drop
-        ).strategy("files")
-        assert strategy.columns is not None
-        assert strategy.batches is not None
-        for num_examples, found in zip(
-            strategy.columns.num_examples.tolist(), strategy.batches.tolist(), strict=True
-        ):
-            read = tf.data.Dataset.range(num_examples).repeat(epochs)
-            assert sum(1 for _ in read.batch(batch, drop_remainder=drop)) == found
-            num_cases += 1
-    add_cases(num_cases)
 
 
 @pytest.mark.parametrize("seed", [0, 7])

@@ -270,6 +270,13 @@ def test_a_dataset_that_is_named_wins_over_what_a_plan_says(
     Path("other").mkdir()
     Path("more.yaml").rename("other/big.yaml")
     assert shardctl("resume", "--plan", "plan.yaml", "-d", "other/big.yaml").exit_code == 0
+    Path("big.yaml").unlink()
+    missing = shardctl("resume", "--plan", "plan.yaml")
+    assert (missing.exit_code, missing.stdout) == (2, "")
+    assert missing.stderr == (
+        "error: plan.yaml: no file or folder 'big.yaml'; say where the plan's dataset is with "
+        "--dataset REF\n"
+    )
 
 
 @pytest.mark.parametrize("refs", ["x", [1], [["a"]], {"a": 1}])
