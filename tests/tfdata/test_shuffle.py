@@ -18,13 +18,13 @@ from shardctl.tfdata.interleave import Interleave
 from shardctl.tfdata.philox import philox_samples
 from shardctl.tfdata.shuffle_buffer import (
     ShuffleReplay,
+    ShuffleWindow,
     inputs_of_places,
     outputs_of_inputs,
     shuffle_permutation,
 )
 from shardctl.tfdata.shuffle_permutations import permutations, shuffled_codes, shuffled_in_turn
 from shardctl.tfdata.shuffle_seeds import KernelSeeds, shuffle_kernel_seeds
-from shardctl.tfdata.shuffle_window import ShuffleWindow
 from tests.cases import FUZZ, add_cases, check_cases, seed_of_test
 from tests.tfdata.shuffle_oracles import tf_order
 
