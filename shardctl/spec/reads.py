@@ -100,12 +100,12 @@ class Reads:
         """Whether both read the same; one of them may know its files by name alone."""
         if not isinstance(other, Reads):
             return NotImplemented
-        indices = self.shard_index, other.shard_index
+        own, others = self.shard_index, other.shard_index
         return (
             self._has_columns_of(other, "skip", "take", "examples_in_shard")
             and [*self._split_names_of_rows()] == [*other._split_names_of_rows()]
             and self.filenames() == other.filenames()
-            and (indices[0] is None or indices[1] is None or np.array_equal(*indices))
+            and (own is None or others is None or np.array_equal(own, others))
         )
 
     __hash__ = None  # type: ignore[assignment]  # arrays have none
@@ -205,8 +205,14 @@ class Reads:
 
     def select(self, rows: Int64s | slice) -> Reads:
         """Return the rows asked for, in the order asked for."""
-        same = {name: chosen(getattr(self, name), rows) for name in ("part", "split", "skip")}
-        return replace(self, shard=self.shard[rows], take=self.take[rows], **same)
+        return replace(
+            self,
+            part=chosen(self.part, rows),
+            split=chosen(self.split, rows),
+            shard=self.shard[rows],
+            skip=chosen(self.skip, rows),
+            take=self.take[rows],
+        )
 
     def trimmed(self, skip: Int64s, take: Int64s) -> Reads:
         """Return the same rows reading `take` examples after `skip` more of their own range."""
