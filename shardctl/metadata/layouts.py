@@ -25,8 +25,8 @@ from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Document
 from shardctl.files.fields import files_field, files_of_field
 from shardctl.saved.head import read_head
-from shardctl.stores.paths import AnyPath, RemotePath, absolute, is_remote, path_of
 from shardctl.stores.store import StoredFile
+from shardctl.stores.stores import AnyPath, RemotePath, absolute, is_remote, path_of
 
 ORIGIN = "layout file"
 MAX_NUM_SHARDS = 10_000_000
@@ -51,7 +51,8 @@ def read_layout_file(path: AnyPath, *, names_only: bool = False) -> Dataset:
         if kind == "layout":
             dataset = _of_layout_document(document, path.parent)
         elif kind == "index":
-            dataset = _of_index_document(document, path.parent).dataset
+            layout = fields.mapping(document, "a layout")
+            dataset = _of_index_document(layout, path.parent).dataset
         else:
             dataset = dataset_from_layout(document, stem=path.stem, folder=path.parent)
         remote = isinstance(path, RemotePath)

@@ -9,6 +9,7 @@ import types
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -167,9 +168,7 @@ def test_versions_are_those_of_what_is_loaded(monkeypatch: pytest.MonkeyPatch) -
     assert versions() == {"tensorflow": "9.9", "tensorflow_datasets": None}
 
 
-def test_autograph_leaves_a_function_alone() -> None:
-    import tensorflow as tf
-
+def test_autograph_leaves_a_function_alone(tf: Any) -> None:
     kinds: list[str] = []
 
     def element(number: object) -> object:

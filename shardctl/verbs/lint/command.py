@@ -16,17 +16,22 @@ from shardctl.cli.options.dataset import (
     project_here,
     setting_in_words,
 )
-from shardctl.cli.options.names import setting_origins
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import Number, Splits, Switch, Word, flag, number, option
+from shardctl.cli.options.shared import (
+    Number,
+    Splits,
+    Switch,
+    Word,
+    flag,
+    number,
+    option,
+    setting_origins,
+)
 from shardctl.cli.output import (
     Formats,
     OutputOptions,
-    as_csv,
-    as_json,
     as_table,
     as_text,
-    as_yaml,
     verb_formats,
 )
 from shardctl.errors import UsageError
@@ -112,19 +117,11 @@ class UsageOptions:
         """Return what is given here, each by its name under `lint:`."""
         from shardctl.verbs.lint.answer import comma_separated
 
-        given = {
-            "eval": self.evaluated and tuple(self.evaluated),
-            "hosts": self.num_hosts,
-            "take": self.take,
-            "as_data_source": self.as_data_source,
-            "assert_cardinality": self.assert_cardinality,
-            "autocache": self.autocache,
-            "seeds": self.seeds,
-            "open_files": self.open_files,
-            "select": self.select and [c for text in self.select for c in comma_separated(text)],
-            "ignore": self.ignore and [c for text in self.ignore for c in comma_separated(text)],
-        }
-        return {name: value for name, value in given.items() if value is not None}
+        names = {"evaluated": "eval", "num_hosts": "hosts"}
+        given = {names.get(k, k): value for k, value in vars(self).items() if value is not None}
+        for name in {"select", "ignore"} & given.keys():
+            given[name] = [code for text in given[name] for code in comma_separated(text)]
+        return given
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,25 +137,13 @@ class LintOptions(UsageOptions):
 
     fail_on: Word = None
 
-    def given(self) -> dict[str, Any]:
-        """Return what is given here, each by its name under `lint:`."""
-        given = super().given()
-        return given if self.fail_on is None else {**given, "fail_on": self.fail_on}
-
 
 def usage_of(arguments: dict[str, Any]) -> "Usage":
     """Return what the arguments say besides the specs and the rules."""
-    from shardctl.verbs.lint.context import Usage
+    from shardctl.verbs.lint.context import USAGE_NAMES, Usage
 
-    return Usage(
-        hosts=arguments.get("hosts"),
-        take=arguments.get("take"),
-        as_data_source=arguments.get("as_data_source"),
-        assert_cardinality=arguments.get("assert_cardinality", True),
-        try_autocache=arguments.get("autocache", True),
-        seeds=arguments.get("seeds", ()),
-        max_open_files=arguments.get("open_files") or _open_file_limit(),
-    )
+    said = {field: arguments[name] for field, name in USAGE_NAMES.items() if name in arguments}
+    return Usage(**{"max_open_files": _open_file_limit(), **said})
 
 
 def _open_file_limit() -> int | None:
@@ -179,10 +164,7 @@ FORMATS = Formats(
 )
 _RULES = Formats(
     renderers={
-        "table": as_table("verbs.lint.view:rules_table"),
-        "json": as_json("verbs.lint.view:rules_document"),
-        "yaml": as_yaml("verbs.lint.view:rules_document"),
-        "csv": as_csv("verbs.lint.view:rules_rows"),
+        **verb_formats("verbs.lint.view", "rules"),
         "github": as_table("verbs.lint.view:rules_table"),  # rules are not at a line of a file
     }
 )

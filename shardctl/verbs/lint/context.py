@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -56,6 +56,11 @@ class Usage:
             if value is not None and not 0 < value <= INT64_MAX:
                 bound = ", at least 1," if value < 1 else f" up to {INT64_MAX}"
                 raise UsageError(f"{option(name, value)}: a number{bound} is needed")
+
+
+# What fields of a `Usage` are called under `lint:`.
+USAGE_NAMES = {field.name: field.name for field in fields(Usage)}
+USAGE_NAMES |= {"try_autocache": "autocache", "max_open_files": "open_files"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,29 +148,32 @@ class LintContext:
         return tuple(read for read in self.reads if read.evaluates and read.num_examples)
 
     @property
+    def used(self) -> tuple[Read, ...]:
+        """All specs with examples."""
+        return (*self.trained, *self.evaluated)
+
+    @property
     def loader(self) -> LoaderName:
         """Who reads: "tfds" is TFDS's reader on tf.data."""
         return self.settings.loader
 
-    def loader_order(self, read: Read) -> LoaderOrder | ShardctlError:
-        """Return the order in which another loader reads a spec, of the host that is looked at.
+    @cached_property
+    def loader_orders(self) -> dict[str, LoaderOrder | ShardctlError]:
+        """The orders in which another loader reads the specs, of the host that is looked at.
 
         An error in its place is why there is none: the loader leaves it open, or refuses it.
         """
-        if read.spec not in self._loader_orders:
-            from shardctl.order.plan_order import order_of
+        from shardctl.order.plan_order import order_of
 
-            host = self.host if self.num_hosts > 1 else self.settings.host
+        host = self.host if self.num_hosts > 1 else self.settings.host
+        found: dict[str, Any] = {}
+        for read in self.reads:
             try:
-                order: Any = order_of(read.resolved, replace(self.settings, host=host)).order
+                planned = order_of(read.resolved, replace(self.settings, host=host))
+                found[read.spec] = planned.order
             except ShardctlError as error:
-                order = error
-            self._loader_orders[read.spec] = order
-        return self._loader_orders[read.spec]
-
-    @cached_property
-    def _loader_orders(self) -> dict[str, LoaderOrder | ShardctlError]:
-        return {}
+                found[read.spec] = error
+        return found
 
     @property
     def reads_data_source(self) -> bool:
@@ -176,15 +184,9 @@ class LintContext:
 
     def usage_in_force(self) -> dict[str, Any]:
         """Return what is not part of an order's settings by its name under `lint:`."""
-        return {
-            "hosts": self.num_hosts,
-            "take": self.usage.take,
-            "as_data_source": self.reads_data_source,
-            "assert_cardinality": self.usage.assert_cardinality,
-            "autocache": self.usage.try_autocache,
-            "seeds": list(self.usage.seeds),
-            "open_files": self.usage.max_open_files,
-        }
+        said = {USAGE_NAMES[name]: value for name, value in asdict(self.usage).items()}
+        seen = {"hosts": self.num_hosts, "as_data_source": self.reads_data_source}
+        return {**said, **seen, "seeds": list(self.usage.seeds)}
 
     @property
     def num_hosts(self) -> int:
@@ -391,25 +393,23 @@ class LintContext:
         return cycle if self.settings.is_endless else min(cycle, self.files_of_host(read))
 
     @cached_property
-    def _strategies(self) -> dict[str, Strategy]:
+    def _shares(self) -> dict[str, Strategy]:
         from shardctl.verbs.hosts.sharing import sharing_of_resolved
-
-        def shared(read: Read, settings: ReadSettings) -> Strategy:
-            sharing = sharing_of_resolved(read.resolved, settings)
-            return sharing.strategy(sharing.judged, self.num_hosts)
 
         found = {}
         for read in self.reads:
             try:
-                found[read.spec] = shared(read, self.settings)
+                sharing = sharing_of_resolved(read.resolved, self.settings)
+                found[read.spec] = sharing.strategy(sharing.judged, self.num_hosts)
             except ShardctlError:
                 # Stages of an open count: what the hosts read is known all the same.
-                found[read.spec] = shared(read, replace(self.settings, stages=None))
+                sharing = sharing_of_resolved(read.resolved, replace(self.settings, stages=None))
+                found[read.spec] = sharing.strategy(sharing.judged, self.num_hosts)
         return found
 
     def shares(self, read: Read) -> Strategy:
         """Return what each host gets of a spec."""
-        return self._strategies[read.spec]
+        return self._shares[read.spec]
 
 
 # Which specs are read for an evaluation, by the names of splits and files.

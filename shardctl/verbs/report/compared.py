@@ -15,34 +15,15 @@ from shardctl.files.documents import Document
 from shardctl.saved.head import kind_head, own_version
 from shardctl.stages.text import pipeline_of, text_of
 from shardctl.verbs.config.view import value_text
+from shardctl.verbs.diff import view as diff_view
 from shardctl.verbs.diff.answer import Diff
-from shardctl.verbs.diff.view import (
-    cause_line,
-    cause_record,
-    diff_document,
-    diff_table,
-    headline,
-    moved_line,
-)
 from shardctl.verbs.eval.view import eval_document
 from shardctl.verbs.hosts.view import hosts_document
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.view import quality_document
+from shardctl.verbs.report import elements as html
 from shardctl.verbs.report.compare import ComparedSide, ReportComparison
 from shardctl.verbs.report.document import part_document
-from shardctl.verbs.report.elements import (
-    Section,
-    code,
-    in_frame,
-    items,
-    name,
-    page,
-    paragraph,
-    part,
-    plain,
-    sentence,
-    table,
-)
 from shardctl.verbs.report.page import (
     Told,
     cards,
@@ -58,9 +39,9 @@ from shardctl.verbs.report.question import NotShown
 def comparison_page(comparison: ReportComparison) -> Iterator[str]:
     """Yield the page; the same comparison gives the same bytes."""
     one, other = comparison.sides
-    yield page(
+    yield html.page(
         title=f"{one.label} and {other.label}",
-        heading=f"A: {name(one.label)}<br/>B: {name(other.label)}",
+        heading=f"A: {html.name(one.label)}<br/>B: {html.name(other.label)}",
         kind="Two pipelines side by side",
         more=_datasets(comparison),
         sections=comparison_sections(comparison),
@@ -70,10 +51,10 @@ def comparison_page(comparison: ReportComparison) -> Iterator[str]:
 def comparison_body(comparison: ReportComparison) -> str:
     """Return the page for a notebook, in a frame."""
     title = f"{comparison.a.label} and {comparison.b.label} side by side"
-    return in_frame(title, repr(comparison)[1:-1], "".join(comparison_page(comparison)))
+    return html.in_frame(title, repr(comparison)[1:-1], "".join(comparison_page(comparison)))
 
 
-def comparison_sections(comparison: ReportComparison) -> list[Section]:
+def comparison_sections(comparison: ReportComparison) -> list[html.Section]:
     """Return the sections in the order of a newcomer's questions."""
     unstated = of_unstated_hosts(comparison.num_hosts, said=comparison.hosts_said)
     told = cards(
@@ -85,26 +66,28 @@ def comparison_sections(comparison: ReportComparison) -> list[Section]:
         """Yield what a report has of both, side by side."""
         yield '<div class="sides">\n'
         for letter, side in zip("AB", comparison.sides, strict=True):
-            found = "".join(part(attrgetter(answer)(side), body))
-            yield f"<div><h3>{letter}: {name(side.label)}</h3>\n{found}</div>\n"
+            found = "".join(html.part(attrgetter(answer)(side), body))
+            yield f"<div><h3>{letter}: {html.name(side.label)}</h3>\n{found}</div>\n"
         yield "</div>\n"
 
     return [
-        Section("summary", "In short", (told,)),
-        Section("parting", "Where do they part?", _parting(comparison)),
-        Section("settings", "Which settings differ?", _settings(comparison)),
-        Section("shuffle", "How does each shuffle?", both("quality", quality_body)),
-        Section("hosts", f"What does each host read?{unstated}", both("hosts", hosts_body)),
-        Section(
+        html.Section("summary", "In short", (told,)),
+        html.Section("parting", "Where do they part?", _parting(comparison)),
+        html.Section("settings", "Which settings differ?", _settings(comparison)),
+        html.Section("shuffle", "How does each shuffle?", both("quality", quality_body)),
+        html.Section("hosts", f"What does each host read?{unstated}", both("hosts", hosts_body)),
+        html.Section(
             "evaluation", f"Does the evaluation end?{unstated}", both("evaluation", evaluation_body)
         ),
-        Section("about", "About this page", _about(comparison)),
+        html.Section("about", "About this page", _about(comparison)),
     ]
 
 
 def _datasets(comparison: ReportComparison) -> str:
     """Return what both read, and first of all whether that is the same, as HTML."""
-    one, other = (f"{code(side.spec)} of {name(side.head.title)}" for side in comparison.sides)
+    one, other = (
+        f"{html.code(side.spec)} of {html.name(side.head.title)}" for side in comparison.sides
+    )
     if comparison.dataset_changes:
         differ = "<strong>The datasets or their layouts are not the same.</strong>"
         rest = "Equal ids need not be equal examples."
@@ -115,10 +98,10 @@ def _datasets(comparison: ReportComparison) -> str:
 def _same_order(comparison: ReportComparison) -> Told:
     found = comparison.diff
     if isinstance(found, NotShown):
-        return Told("Not known", "open", paragraph(f"{sentence(found.reason)}."))
-    told = paragraph(f"{plain(headline(found))}.")
+        return Told("Not known", "open", html.paragraph(f"{html.sentence(found.reason)}."))
+    told = html.paragraph(f"{html.plain(diff_view.headline(found))}.")
     if found.first is not None:
-        moved = paragraph(f"{first_upper(plain(moved_line(found.moved)))}.")
+        moved = html.paragraph(f"{first_upper(html.plain(diff_view.moved_line(found.moved)))}.")
         return Told("No", "warn", told + moved)
     if not found.equal:
         return Told("Not known", "open", told)
@@ -130,12 +113,12 @@ def _better(comparison: ReportComparison) -> Told:
     found: list[Quality] = []
     for side in comparison.sides:
         if isinstance(side.quality, NotShown):
-            told = paragraph(f"{name(side.label)}: {sentence(side.quality.reason)}.")
+            told = html.paragraph(f"{html.name(side.label)}: {html.sentence(side.quality.reason)}.")
             return Told("Not known", "open", told)
         found.append(side.quality)
     scores = [one.score for one in found]
-    scored = [f"{one.score.value:.4f} ({plain(one.verdict)})" for one in found]
-    told = paragraph(f"A scores {scored[0]}; B {scored[1]}.")
+    scored = [f"{one.score.value:.4f} ({html.plain(one.verdict)})" for one in found]
+    told = html.paragraph(f"A scores {scored[0]}; B {scored[1]}.")
     # Within two of their errors, or of spreads, two scores cannot be told apart.
     noise = 2 * max(score.spread + (score.sampling_error or 0.0) for score in scores)
     lead = scores[1].value - scores[0].value
@@ -143,15 +126,17 @@ def _better(comparison: ReportComparison) -> Told:
 
 
 def _parting(comparison: ReportComparison) -> Iterator[str]:
-    yield from part(comparison.diff, _differences)
+    yield from html.part(comparison.diff, _differences)
     if isinstance(comparison.diff, NotShown):
-        yield items(plain(cause_line(cause)) for cause in comparison.dataset_changes)
+        yield html.items(
+            html.plain(diff_view.cause_line(cause)) for cause in comparison.dataset_changes
+        )
 
 
 def _differences(found: Diff) -> Iterator[str]:
     """Yield the answer of `diff`."""
-    lines = "".join(diff_table(found, Screen(abridged=True))).splitlines()
-    yield "<pre>" + "\n".join(map(plain, lines)) + "</pre>\n"
+    lines = "".join(diff_view.diff_table(found, Screen(abridged=True))).splitlines()
+    yield "<pre>" + "\n".join(map(html.plain, lines)) + "</pre>\n"
 
 
 _SETTINGS = tuple(Column(heading=text, align="left") for text in ("setting", "A", "B"))
@@ -160,12 +145,12 @@ _SETTINGS = tuple(Column(heading=text, align="left") for text in ("setting", "A"
 def _settings(comparison: ReportComparison) -> Iterator[str]:
     differing = [one for one in comparison.settings if one.differs]
     same = [one for one in comparison.settings if not one.differs]
-    names = ", ".join(code(one.name) for one in differing)
-    yield paragraph(f"{names}." if names else "Every setting has one value on both sides.")
+    names = ", ".join(html.code(one.name) for one in differing)
+    yield html.paragraph(f"{names}." if names else "Every setting has one value on both sides.")
     captions = ("Settings that are not the same", f"{counted(len(same), 'setting')} alike")
     for caption, shown in zip(captions, (differing, same), strict=True):
         rows = [(one.name, *(setting_text(one.name, v) for v in (one.a, one.b))) for one in shown]
-        yield table(caption, _SETTINGS, rows, kind="said") if rows else ""
+        yield html.table(caption, _SETTINGS, rows, kind="said") if rows else ""
 
 
 def setting_text(setting: str, value: Any) -> str:
@@ -191,10 +176,10 @@ def _about(comparison: ReportComparison) -> Iterator[str]:
         ("rules of the order", *(str(side.rules) for side in sides)),
     )
     columns = [Column(heading=text, align="left") for text in ("what", "A", "B")]
-    yield table("What A and B are", columns, rows, kind="said")
+    yield html.table("What A and B are", columns, rows, kind="said")
     yield from stated("What was assumed", comparison.notes)
     yield from stated("Worth knowing", comparison.warnings)
-    yield paragraph(f"Written by shardctl {plain(own_version())}.", "quiet")
+    yield html.paragraph(f"Written by shardctl {html.plain(own_version())}.", "quiet")
 
 
 # Two pipelines side by side, as a document: each as the commands write it, and where they part.
@@ -211,8 +196,10 @@ def comparison_document(comparison: ReportComparison) -> Document:
             "equal": comparison.equal,
             "num_hosts": comparison.num_hosts,
             "num_devices": comparison.num_devices,
-            "diff": part_document(comparison.diff, diff_document),
-            "dataset_changes": [cause_record(cause) for cause in comparison.dataset_changes],
+            "diff": part_document(comparison.diff, diff_view.diff_document),
+            "dataset_changes": [
+                diff_view.cause_record(cause) for cause in comparison.dataset_changes
+            ],
             "settings": [
                 {"name": one.name, "a": one.a, "b": one.b, "differs": one.differs}
                 for one in comparison.settings

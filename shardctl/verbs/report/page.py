@@ -29,41 +29,15 @@ from shardctl.verbs.layout.answer import Layout
 from shardctl.verbs.layout.view import LEGEND, split_cells
 from shardctl.verbs.lint.answer import Finding, Lint
 from shardctl.verbs.lint.rule import SEVERITIES
+from shardctl.verbs.quality import view as quality_view
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.loaders import LoaderComparison
 from shardctl.verbs.quality.picture import order_picture
 from shardctl.verbs.quality.score import Verdict, meaning
-from shardctl.verbs.quality.view import (
-    LABELS,
-    epochs_line,
-    going_on_cells,
-    hosts_line,
-    measured_line,
-    memory_lines,
-    metric_cells,
-    mixing_cells,
-    mixing_legend,
-)
+from shardctl.verbs.report import elements as html
 from shardctl.verbs.report.answer import Report
 from shardctl.verbs.report.document import again
-from shardctl.verbs.report.elements import (
-    OPTION,
-    Section,
-    code,
-    command,
-    facts,
-    figures,
-    in_frame,
-    items,
-    link,
-    name,
-    page,
-    paragraph,
-    part,
-    plain,
-    sentence,
-    table,
-)
+from shardctl.verbs.report.elements import name, part
 from shardctl.verbs.report.question import NotShown, Shown
 from shardctl.verbs.simulate.picture import strips_picture
 
@@ -72,7 +46,7 @@ _SETTINGS = tuple(Column(heading=text, align="left") for text in ("setting", "va
 
 def report_page(report: Report) -> Iterator[str]:
     """Yield the page of a report; the same report gives the same bytes."""
-    yield page(
+    yield html.page(
         title=f"{report.dataset.title}, {report.spec}",
         heading=f"{name(report.dataset.title)}, {name(report.spec)}",
         kind="How this dataset is read, and in which order",
@@ -84,24 +58,26 @@ def report_page(report: Report) -> Iterator[str]:
 def report_body(report: Report) -> str:
     """Return the page for a notebook."""
     title = f"Report of {report.dataset.title}, {report.spec}"
-    return in_frame(title, repr(report)[1:-1], "".join(report_page(report)))
+    return html.in_frame(title, repr(report)[1:-1], "".join(report_page(report)))
 
 
-def report_sections(report: Report) -> list[Section]:
+def report_sections(report: Report) -> list[html.Section]:
     """Return the sections in the order of a newcomer's questions."""
     loaders = report.loaders
     found = (
         summary_section(report),
-        Section("data", "What is read, and how", _data(report)),
-        Section("shuffle", "Is it shuffled?", _shuffle(report)),
-        Section("open", "Which files are open when?", _open(report)),
-        Section("hosts", "What does each host read?", part(report.hosts, hosts_body)),
-        Section("evaluation", "Does the evaluation end?", part(report.evaluation, evaluation_body)),
+        html.Section("data", "What is read, and how", _data(report)),
+        html.Section("shuffle", "Is it shuffled?", _shuffle(report)),
+        html.Section("open", "Which files are open when?", _open(report)),
+        html.Section("hosts", "What does each host read?", part(report.hosts, hosts_body)),
+        html.Section(
+            "evaluation", "Does the evaluation end?", part(report.evaluation, evaluation_body)
+        ),
         None
         if loaders is None
-        else Section("loaders", "How would other loaders read it?", part(loaders, _loaders)),
-        Section("findings", "What goes wrong?", part(report.lint, _findings)),
-        Section("about", "About this report", _about(report)),
+        else html.Section("loaders", "How would other loaders read it?", part(loaders, _loaders)),
+        html.Section("findings", "What goes wrong?", part(report.lint, _findings)),
+        html.Section("about", "About this report", _about(report)),
     )
     return [section for section in found if section is not None]
 
@@ -114,26 +90,26 @@ def _pipeline(report: Report) -> str:
     count = counted(order.epoch_size, "example")
     if order.num_examples != order.epoch_size:
         count += f" an epoch, {order.num_examples:,} in all"
-    assumed = (f" Assumed: {sentence(text)}" for text in order.assumptions)
-    return f"{count}: {sentence(settings_words(pipeline_record(order)))}{''.join(assumed)}"
+    assumed = (f" Assumed: {html.sentence(text)}" for text in order.assumptions)
+    return f"{count}: {html.sentence(settings_words(pipeline_record(order)))}{''.join(assumed)}"
 
 
 def _about(report: Report) -> Iterator[str]:
     yield from stated("What was assumed", report.notes)
     yield from stated("Worth knowing", report.warnings)
     yield "<h3>Make it again</h3>\n"
-    yield command(again(report.question))
+    yield html.command(again(report.question))
     pairs = (
-        ("fingerprint of the dataset", code(report.dataset.fingerprint)),
-        ("shardctl", plain(own_version())),
-        ("rules of the order", plain(ORDER_RULES)),
+        ("fingerprint of the dataset", html.code(report.dataset.fingerprint)),
+        ("shardctl", html.plain(own_version())),
+        ("rules of the order", html.plain(ORDER_RULES)),
     )
-    yield facts(pairs, "lines wide")
+    yield html.facts(pairs, "lines wide")
 
 
 def stated(heading: str, lines: Iterable[str]) -> Iterator[str]:
     """Yield sentences under a heading, nothing where there are none."""
-    said = items(first_upper(sentence(line)) for line in lines)
+    said = html.items(first_upper(html.sentence(line)) for line in lines)
     if said:
         yield f"<h3>{heading}</h3>\n{said}"
 
@@ -142,11 +118,11 @@ def _data(report: Report) -> Iterator[str]:
     dataset = report.dataset
     pairs = (
         ("dataset", name(dataset.title)),
-        ("what is read of it", code(report.spec)),
-        ("file format", plain(dataset.file_format)),
+        ("what is read of it", html.code(report.spec)),
+        ("file format", html.plain(dataset.file_format)),
         ("known from", name(dataset.data_dir or dataset.origin)),
     )
-    yield facts(pairs)
+    yield html.facts(pairs)
     yield from part(report.layout, _layout)
     chosen = [item for item in report.in_force if item.origin.source != "default"]
     others = [item for item in report.in_force if item.origin.source == "default"]
@@ -155,100 +131,106 @@ def _data(report: Report) -> Iterator[str]:
 
 
 def _layout(layout: Layout) -> Iterator[str]:
-    yield figures(pictures_of(layout))
-    yield table("Splits, and how evenly their shards share the examples", *split_cells(layout))
-    yield paragraph(plain(LEGEND), "quiet")
+    yield html.figures(pictures_of(layout))
+    yield html.table("Splits, and how evenly their shards share the examples", *split_cells(layout))
+    yield html.paragraph(html.plain(LEGEND), "quiet")
 
 
 def _settings(caption: str, settings: list[SettingInForce]) -> str:
     rows = ((item.name, value_words(item), origin_words(item.origin)) for item in settings)
-    return table(caption, _SETTINGS, rows, kind="said") if settings else ""
+    return html.table(caption, _SETTINGS, rows, kind="said") if settings else ""
 
 
 def evaluation_body(evaluation: Evaluation) -> Iterator[str]:
     """Yield the steps of every host, where they end, and what cures a hang."""
-    yield paragraph(
-        f"{code(evaluation.spec)}: {counted(evaluation.total, 'example')} on "
+    yield html.paragraph(
+        f"{html.code(evaluation.spec)}: {counted(evaluation.total, 'example')} on "
         f"{counted(evaluation.num_hosts, 'host')} of {counted(evaluation.num_devices, 'device')}, "
         f"in batches of {evaluation.device_batch:,} a device, {evaluation.host_batch:,} a host.",
         "lead",
     )
     if evaluation.refusal is not None:
-        refused = f"<strong>Refused:</strong> {sentence(evaluation.refusal)}."
-        yield paragraph(f"{refused} What follows is what its hosts would do.")
-    yield figures(pictures_of(evaluation))
+        refused = f"<strong>Refused:</strong> {html.sentence(evaluation.refusal)}."
+        yield html.paragraph(f"{refused} What follows is what its hosts would do.")
+    yield html.figures(pictures_of(evaluation))
     call = call_of(evaluation)
-    yield items(
-        first_upper(sentence(line))
+    yield html.items(
+        first_upper(html.sentence(line))
         if not line.startswith(call)
-        else f"{code(call)}{sentence(line.removeprefix(call))}"
+        else f"{html.code(call)}{html.sentence(line.removeprefix(call))}"
         for line in advice_of_evaluation(evaluation)
     )
-    yield table("What becomes of the examples that fill no batch", *way_cells(evaluation))
-    yield paragraph("* as it is set up here", "quiet")
+    yield html.table("What becomes of the examples that fill no batch", *way_cells(evaluation))
+    yield html.paragraph("* as it is set up here", "quiet")
 
 
 def hosts_body(plan: HostsPlan) -> Iterator[str]:
     """Yield what hosts read, and which way to share serves best."""
     comparison = plan.comparisons[0]
     best = comparison.recommended
-    named = "None" if best is None else plain(best.name)
+    named = "None" if best is None else html.plain(best.name)
     several = len(comparison.strategies) > 1
     serves = f"<strong>Serves best: {named}.</strong> " if several else ""
-    yield paragraph(f"{serves}{first_upper(sentence(reason(comparison)))}.", "lead")
-    yield figures(pictures_of(plan))
-    yield table("The ways to share, side by side", *measure_cells(plan))
-    yield items(map(sentence, advice(comparison, plan.settings)))
+    yield html.paragraph(f"{serves}{first_upper(html.sentence(reason(comparison)))}.", "lead")
+    yield html.figures(pictures_of(plan))
+    yield html.table("The ways to share, side by side", *measure_cells(plan))
+    yield html.items(map(html.sentence, advice(comparison, plan.settings)))
 
 
 def _findings(lint: Lint) -> Iterator[str]:
     looked = ", ".join(
-        f"{code(read.spec)} (evaluation)" if read.evaluates else code(read.spec)
+        f"{html.code(read.spec)} (evaluation)" if read.evaluates else html.code(read.spec)
         for read in lint.context.reads
     )
     num = len(lint.findings)
     found = f"and made {counted(num, 'finding')}" if num else "and found nothing"
-    yield paragraph(f"{counted(len(lint.rules), 'rule')} looked at {looked}, {found}.")
+    yield html.paragraph(f"{counted(len(lint.rules), 'rule')} looked at {looked}, {found}.")
     if num:
         yield f'<ul class="findings">\n{"".join(map(_finding, lint.findings))}</ul>\n'
-        example = code(f"shardctl lint --explain {lint.findings[0].rule.code}")
-        yield paragraph(f"{example} tells the whole story.")
+        example = html.code(f"shardctl lint --explain {lint.findings[0].rule.code}")
+        yield html.paragraph(f"{example} tells the whole story.")
 
 
 def _finding(finding: Finding) -> str:
-    told = [("why", sentence(finding.why)), ("what helps", sentence(finding.fix))]
+    told = [("why", html.sentence(finding.why)), ("what helps", html.sentence(finding.fix))]
     if finding.specs:
-        told.append(("in", ", ".join(map(code, finding.specs))))
+        told.append(("in", ", ".join(map(html.code, finding.specs))))
     return (
         f'<li class="{finding.severity}">\n'
         f'<h3><span class="severity">{first_upper(finding.severity)}</span> '
-        f"{plain(finding.rule.code)}: {plain(finding.rule.title)}</h3>\n"
-        f"{facts(told, 'lines')}</li>\n"
+        f"{html.plain(finding.rule.code)}: {html.plain(finding.rule.title)}</h3>\n"
+        f"{html.facts(told, 'lines')}</li>\n"
     )
 
 
 def _loaders(plan: LoaderComparison) -> Iterator[str]:
     hosts = "" if plan.num_hosts == 1 else f", {counted(plan.num_hosts, 'host')}"
-    yield paragraph(
+    yield html.paragraph(
         f"{counted(plan.num_examples, 'example')} in {counted(plan.num_shards, 'shard')}, "
         f"batches of {plan.batch:,}{hosts}.",
         "lead",
     )
-    yield figures(pictures_of(plan))
+    yield html.figures(pictures_of(plan))
     if any(way.refused is None for way in plan.ways):
-        yield table("How each way mixes, and how it ends", *mixing_cells(plan))
-        yield paragraph(f"{plain(first_upper(mixing_legend(plan)))}.", "quiet")
-        yield table("How each way goes on after a stop", *going_on_cells(plan), kind="said")
+        yield html.table("How each way mixes, and how it ends", *quality_view.mixing_cells(plan))
+        yield html.paragraph(
+            f"{html.plain(first_upper(quality_view.mixing_legend(plan)))}.", "quiet"
+        )
+        yield html.table(
+            "How each way goes on after a stop", *quality_view.going_on_cells(plan), kind="said"
+        )
 
 
 def _shuffle(report: Report) -> Iterator[str]:
     if report.is_open is not None:
         told = "what is shown is one order of many"
-        yield paragraph(f"Nobody can know this order; {told}: {sentence(report.is_open)}.")
+        yield html.paragraph(
+            f"Nobody can know this order; {told}: {html.sentence(report.is_open)}."
+        )
     yield from part(report.quality, quality_body)
     order = report.order
     if isinstance(report.quality, NotShown) and isinstance(order, Order):
-        yield from part(report.strips, lambda _: (figures([order_picture(order)]),))
+        yield from part(report.strips, lambda _: (html.figures([order_picture(order)]),))
 
 
 def quality_body(quality: Quality) -> Iterator[str]:
@@ -256,28 +238,34 @@ def quality_body(quality: Quality) -> Iterator[str]:
     score = quality.score
     error = score.sampling_error
     measured = "" if error is None else f", known to {error:.4f} since stretches are measured"
-    yield paragraph(
-        f"<strong>{plain(first_upper(quality.verdict))}:</strong> "
-        f"{plain(meaning(quality.verdict, quality.order))}. "
+    yield html.paragraph(
+        f"<strong>{html.plain(first_upper(quality.verdict))}:</strong> "
+        f"{html.plain(meaning(quality.verdict, quality.order))}. "
         f"The score is {score.value:.4f} of 1{measured}; a uniform permutation of these examples "
         f"scores {score.expected:.4f}, give or take {score.spread:.4f}. The lowest metric is "
-        f"{LABELS[quality.weakest.name]}.",
+        f"{quality_view.LABELS[quality.weakest.name]}.",
         "lead",
     )
-    yield figures(pictures_of(quality))
-    yield table("Each metric beside what a uniform permutation shows", *metric_cells(quality))
+    yield html.figures(pictures_of(quality))
+    yield html.table(
+        "Each metric beside what a uniform permutation shows", *quality_view.metric_cells(quality)
+    )
     if any(metric.scale == "shown" for metric in quality.metrics):
-        yield paragraph("* shown, not in the score", "quiet")
-    lines = (measured_line(quality), epochs_line(quality), hosts_line(quality))
-    yield items(plain(first_upper(line)) for line in lines if line)
-    yield items(map(_memory, memory_lines(quality)))
+        yield html.paragraph("* shown, not in the score", "quiet")
+    lines = (
+        quality_view.measured_line(quality),
+        quality_view.epochs_line(quality),
+        quality_view.hosts_line(quality),
+    )
+    yield html.items(html.plain(first_upper(line)) for line in lines if line)
+    yield html.items(map(_memory, quality_view.memory_lines(quality)))
 
 
 def _memory(line: str) -> str:
     """Return what is said of the buffer's memory, and where the option in it belongs."""
-    said = first_upper(sentence(line))
-    asked = OPTION.search(line)
-    return f"{said} (an option of {code('shardctl quality')})" if asked else said
+    said = first_upper(html.sentence(line))
+    asked = html.OPTION.search(line)
+    return f"{said} (an option of {html.code('shardctl quality')})" if asked else said
 
 
 def _open(report: Report) -> Iterator[str]:
@@ -289,7 +277,9 @@ def _open(report: Report) -> Iterator[str]:
         how = "It is read to its end, before another is opened."
         if files > 1:
             how = f"They take turns, {counted(settings.block, 'example')} each."
-        yield paragraph(f"Examples come from {counted(files, 'file')} at a time. {how}", "lead")
+        yield html.paragraph(
+            f"Examples come from {counted(files, 'file')} at a time. {how}", "lead"
+        )
     yield from part(report.strips, lambda strips: _strips(report, strips))
 
 
@@ -298,13 +288,13 @@ def _strips(report: Report, strips: Strips) -> Iterable[str]:
     assert isinstance(order, Order)
     handed_out = strips_picture(strips, order, SHEET)
     if report.before_buffer is None or report.opened is None:
-        return (figures([handed_out]),)
+        return (html.figures([handed_out]),)
     opened = strips_picture(report.opened, report.before_buffer, SHEET)
     shown = (
         replace(opened, title="What is read of the files, into the buffer"),
         replace(handed_out, title="What the shuffle buffer hands out"),
     )
-    return (figures(shown),)
+    return (html.figures(shown),)
 
 
 # What a report comes to, in a few answers with links to what they are made of.
@@ -331,7 +321,7 @@ class Told(NamedTuple):
     more: str
 
 
-def summary_section(report: Report) -> Section:
+def summary_section(report: Report) -> html.Section:
     """Return the answers; a question whose answer is not known says why."""
     unstated = of_unstated_hosts(report.num_hosts, said=bool(report.question.hosts_said))
     body = cards(
@@ -342,9 +332,9 @@ def summary_section(report: Report) -> Section:
     )
     if report.notes:
         number, rest = ("One", " is") if len(report.notes) == 1 else (len(report.notes), "s are")
-        assumed = link("about", "assumed")
-        body += paragraph(f"{number} thing{rest} {assumed} that nobody said.", "quiet")
-    return Section("summary", "In short", (body,))
+        assumed = html.link("about", "assumed")
+        body += html.paragraph(f"{number} thing{rest} {assumed} that nobody said.", "quiet")
+    return html.Section("summary", "In short", (body,))
 
 
 def of_unstated_hosts(num_hosts: int, *, said: bool) -> str:
@@ -355,8 +345,8 @@ def of_unstated_hosts(num_hosts: int, *, said: bool) -> str:
 def cards(*answers: tuple[str, str, Told]) -> str:
     """Return answers as cards: each a question, the section that tells more, the answer."""
     listed = "".join(
-        f'<li class="{told.worth}">\n<h3>{link(anchor, question)}</h3>\n'
-        f'<p class="answer">{plain(told.answer)}</p>\n{told.more}</li>\n'
+        f'<li class="{told.worth}">\n<h3>{html.link(anchor, question)}</h3>\n'
+        f'<p class="answer">{html.plain(told.answer)}</p>\n{told.more}</li>\n'
         for question, anchor, told in answers
     )
     return f'<ul class="answers">\n{listed}</ul>\n'
@@ -364,20 +354,22 @@ def cards(*answers: tuple[str, str, Told]) -> str:
 
 def _told(part: Any, told: Callable[[Any], Told]) -> Told:
     if isinstance(part, NotShown):
-        return Told("Not known", "open", paragraph(sentence(part.reason)))
+        return Told("Not known", "open", html.paragraph(html.sentence(part.reason)))
     return told(part)
 
 
 def _shuffled(quality: Quality) -> Told:
     score, verdict = quality.score, quality.verdict
-    told = paragraph(
+    told = html.paragraph(
         f"Score {score.value:.2f} of 1; a uniform permutation scores {score.expected:.2f}: "
-        f"{plain(meaning(verdict, quality.order))}."
+        f"{html.plain(meaning(verdict, quality.order))}."
     )
     better = [one for one in quality.alternatives if one.score.value > score.value + 0.005]
     if better and _WORTH[verdict] != "good":
         best = max(better, key=lambda choice: choice.score.value)
-        told += paragraph(f"Most would help: {plain(best.change)} (score {best.score.value:.2f}).")
+        told += html.paragraph(
+            f"Most would help: {html.plain(best.change)} (score {best.score.value:.2f})."
+        )
     return Told(first_upper(verdict), _WORTH[verdict], told)
 
 
@@ -406,7 +398,7 @@ def _ends(evaluation: Evaluation) -> Told:
 
 
 def _said(*lines: str) -> str:
-    return "".join(paragraph(f"{first_upper(sentence(line))}.") for line in lines)
+    return "".join(html.paragraph(f"{first_upper(html.sentence(line))}.") for line in lines)
 
 
 def _faults(report: Report) -> Told:
@@ -421,9 +413,9 @@ def _wrong(lint: Lint) -> Told:
     counts = Counter(finding.severity for finding in lint.findings)
     if not counts:
         told = f"{counted(len(lint.rules), 'rule')} looked, and found nothing."
-        return Told("Nothing found", "good", paragraph(told))
+        return Told("Nothing found", "good", html.paragraph(told))
     said = ", ".join(counted(counts[name], name) for name in SEVERITIES if counts[name])
     worth: Worth = "bad" if counts["error"] else "warn"
-    few = [plain(finding.rule.title) for finding in lint.findings[:_MOST_FINDINGS]]
+    few = [html.plain(finding.rule.title) for finding in lint.findings[:_MOST_FINDINGS]]
     more = len(lint.findings) - _MOST_FINDINGS
-    return Told(said, worth, items([*few, f"{more} more"] if more > 0 else few))
+    return Told(said, worth, html.items([*few, f"{more} more"] if more > 0 else few))

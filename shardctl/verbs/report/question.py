@@ -19,7 +19,7 @@ from shardctl.stages.pipelines import parts_of
 from shardctl.stages.stages import Batch, Read, Shard
 from shardctl.verbs.config.answer import Origin, SettingInForce, lint_in_force, read_in_force
 from shardctl.verbs.hosts.answer import MAX_NUM_HOSTS
-from shardctl.verbs.lint.context import Usage
+from shardctl.verbs.lint.context import USAGE_NAMES, Usage
 from shardctl.verbs.quality.answer import DEFAULT_WINDOW
 
 STAND_IN_HOSTS = 8
@@ -175,11 +175,10 @@ def question_in_python(
     loaders: bool,
 ) -> ReportQuestion:
     """Return the question of a caller in Python: what is not as by default was an argument."""
-    said: dict[str, Any] = {}  # by the names under `lint:`, of which two are others
+    said: dict[str, Any] = {}
     arguments: dict[str, str] = {}
-    renamed = {"max_open_files": "open_files", "try_autocache": "autocache"}
     for field_name, value in _given(usage, Usage()).items():
-        name = renamed.get(field_name, field_name)
+        name = USAGE_NAMES[field_name]
         said[name], arguments[name] = value, f"usage.{field_name}"
     if hosts is not None:
         usage = replace(usage, hosts=hosts)

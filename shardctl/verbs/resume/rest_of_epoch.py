@@ -34,15 +34,8 @@ from shardctl.saved.resume_plan import (
     TakeCall,
     settings_as_planned,
 )
-from shardctl.saved.unseeded_buffer import (
-    DEFAULT_RISK,
-    UnseededBuffer,
-    behind_buffer,
-)
-from shardctl.settings.read_settings import (
-    ReadSettings,
-    with_any_buffer_seed,
-)
+from shardctl.saved.unseeded_buffer import DEFAULT_RISK, UnseededBuffer, behind_buffer
+from shardctl.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.settings.table import SETTING_BY_FIELD
 from shardctl.spec.host import even_range
 from shardctl.spec.reads import Reads
@@ -92,26 +85,38 @@ def plan_of(planned: PlannedOrder, settings: ReadSettings, **what: Any) -> Resum
 
 def within_a_batch(order: Order, consumed: int, by: ContinuedBy) -> tuple[str, ...]:
     """Return what becomes of batches where a pipeline stopped within one, as warnings."""
-    if not order.has_steps or consumed == order.num_examples:
+    step, within = steps_before(order, consumed)
+    if step is None or not within:
         return ()
-    (step,), (within,) = (array.tolist() for array in order.steps_of([consumed]))
-    if not within:
-        return ()
-    if by == "shardctl.tfds":
-        whole = order.positions_in_step(step)
-        return (
-            f"{consumed} examples end {within} into the batch of step {step}: shardctl.tfds goes "
-            f"on at whole steps, {whole.start} or {whole.stop}",
-        )
-    follow = {
-        "loader": "the first batch that follows holds what is left of it, the others are those of "
-        "the uninterrupted loader",
-        "file_instructions": "the batches that follow begin in other places than those of the "
-        "uninterrupted pipeline",
-    }
-    size = order.settings.batch if by == "file_instructions" else None
-    of = "" if size is None else f" of {size}"
-    return (f"{consumed} examples end {within} into a batch{of}: {follow[by]}",)
+    size, whole = order.settings.batch, order.positions_in_step(step)
+    of = f" of {size}" if size is not None and by == "file_instructions" else ""
+    which, follow = {
+        "shardctl.tfds": (
+            f"the batch of step {step}",
+            f"shardctl.tfds goes on at whole steps, {whole.start} or {whole.stop}",
+        ),
+        "loader": (
+            "a batch",
+            "the first batch that follows holds what is left of it, the others are those of the "
+            "uninterrupted loader",
+        ),
+        "file_instructions": (
+            f"a batch{of}",
+            "the batches that follow begin in other places than those of the uninterrupted "
+            "pipeline",
+        ),
+    }[by]
+    return (f"{consumed} examples end {within} into {which}: {follow}",)
+
+
+def steps_before(order: Order, position: int) -> tuple[int | None, int]:
+    """Return (whole batches before a position, examples of the next one before it)."""
+    if not order.has_steps:
+        return None, 0
+    if position == order.num_examples:
+        return order.num_steps, 0
+    step, within = order.steps_of([position])
+    return int(step[0]), int(within[0])
 
 
 def epoch_at(order: Order, consumed: int) -> int:
@@ -269,7 +274,7 @@ def reads_at(reads: Reads, reading: EpochReading, positions: Int64s) -> Reads:
     return singles.trimmed(offset, np.ones_like(offset)).runs()
 
 
-# Where does a pipeline resume when nobody knows the seed of its shuffle buffer?
+# Where a pipeline resumes when the seed of its shuffle buffer is not known.
 #
 # The order in which the buffer read is known, and so is how far it had read; which of that it
 # handed out only its seed tells. What is read on is put through a buffer again, with a seed of its

@@ -15,7 +15,7 @@ import pytest
 from shardctl.errors import DatasetError, UsageError
 from shardctl.metadata.index.answer import Index
 from shardctl.metadata.index.index import index
-from shardctl.metadata.index.workers import CountedFile, FileToCount, LocalRunner, count_one
+from shardctl.metadata.index.workers import CountedFile, FileToCount, count_one
 from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.stores.stores import LocalStore
 from tests.record_files import framed
@@ -26,7 +26,6 @@ LENGTHS = (3, 0, 5, 1)
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often each file is opened."""
     found: Counter[str] = Counter()
     real = LocalStore.open
 
@@ -39,7 +38,6 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def written(folder: Path, lengths: tuple[int, ...] = LENGTHS, split: str = "train") -> list[Path]:
-    """Write a split of TFRecord files whose time of change is long ago."""
     folder.mkdir(exist_ok=True)
     files = []
     for shard, length in enumerate(lengths):
@@ -95,37 +93,6 @@ def test_files_that_are_counted_once_are_not_opened_again(
     assert sum(opened.values()) == 4
 
 
-@pytest.mark.long
-def test_a_file_that_changes_and_keeps_size_and_time_is_counted_when_its_time_is_over(
-    tmp_path: Path, opened: Counter[str]
-) -> None:
-    (file,) = written(tmp_path / "data", (2,))
-    # As of a file system with times of whole seconds: what is written now may be written again
-    # within the same second.
-    now = time.time_ns() // 10**9 * 10**9
-    file.write_bytes(framed(b"a" * 16, b"b" * 16))
-    os.utime(file, ns=(now, now))
-    begin = time.time_ns()
-    first = index(tmp_path / "data")
-    assert time.time_ns() >= now + 2 * 10**9
-    assert time.time_ns() - begin < 4 * 10**9
-    assert first.splits[0].versions[0] == f"mtime:{now}"
-    assert first.num_counted == 1
-    assert index(tmp_path / "data").num_known == 1
-
-
-def test_a_time_of_the_future_says_nothing(tmp_path: Path) -> None:
-    (file,) = written(tmp_path / "data", (2,))
-    ahead = time.time_ns() + 10**13
-    os.utime(file, ns=(ahead, ahead))
-    begin = time.monotonic()
-    for _ in range(2):
-        found = index(tmp_path / "data")
-        assert list(found.splits[0].versions) == [""]
-        assert found.num_counted == 1
-    assert time.monotonic() - begin < 1
-
-
 def test_the_first_broken_file_in_shard_order_is_named_whatever_is_done_first(
     tmp_path: Path,
 ) -> None:
@@ -157,13 +124,6 @@ def test_the_first_broken_file_in_shard_order_is_named_whatever_is_done_first(
 def aged_cut(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-1])
     aged(file)
-
-
-def test_files_behind_a_broken_one_are_not_read(tmp_path: Path, opened: Counter[str]) -> None:
-    files = written(tmp_path / "data", (1,) * 9)
-    aged_cut(files[2])
-    index(tmp_path / "data")
-    assert sum(opened.values()) == 3
 
 
 def test_a_gap_is_refused_before_anything_is_read(tmp_path: Path, opened: Counter[str]) -> None:
@@ -208,18 +168,6 @@ def test_a_file_without_bytes_is_of_any_compression(tmp_path: Path, place: int) 
     assert found.compression == "GZIP"
 
 
-def test_a_broken_compressed_file_is_named_by_what_is_inside(tmp_path: Path) -> None:
-    files = written(tmp_path / "data")
-    for file in files:
-        file.write_bytes(gzip.compress(file.read_bytes()))
-    files[0].write_bytes(files[0].read_bytes()[:-9])
-    (broken,) = index(tmp_path / "data").broken
-    assert broken.finding.kind == "cut"
-    assert "of what is inside GZIP: the file ends before its GZIP data do" in str(
-        broken.finding.reason
-    )
-
-
 def test_contents_are_read_where_they_are_asked_for(tmp_path: Path) -> None:
     (file,) = written(tmp_path / "data", (3,))
     data = bytearray(file.read_bytes())
@@ -258,18 +206,3 @@ def test_a_compressed_file_without_examples_leaves_the_format_to_the_next(tmp_pa
     found = index(tmp_path)
     assert (found.dataset.file_format, found.compression) == ("tfrecord", "GZIP")
     assert found.dataset.splits[0].shard_lengths == (0, 0, 2)
-
-
-def test_a_glob_of_a_split_may_be_a_path(tmp_path: Path) -> None:
-    written(tmp_path / "data")
-    found = index(tmp_path / "data", split={"some": Path("toy-*")}, cache=False)
-    assert [split.split.name for split in found.splits] == ["some"]
-    with pytest.raises(UsageError, match=r"^split=.*: a text or a path is needed at 'some'$"):
-        index(tmp_path / "data", split={"some": ["toy-*"]})  # type: ignore[dict-item]
-
-
-def test_a_runner_knows_how_many_workers_it_has(tmp_path: Path) -> None:
-    written(tmp_path / "data")
-    said = "^--jobs '2' with --runner: it knows itself how many workers"
-    with pytest.raises(UsageError, match=said):
-        index(tmp_path / "data", jobs=2, runner=LocalRunner(jobs=1))

@@ -86,7 +86,7 @@ def test_an_option_replaces_what_the_project_says_under_its_name() -> None:
     given = LintOptions(num_hosts=2, evaluated=["a", "b"], ignore=["SC003, SC004", "SC005"])
     assert given.arguments(PROJECT) == {
         "hosts": 2,
-        "eval": ("a", "b"),
+        "eval": ["a", "b"],
         "ignore": ["SC003", "SC004", "SC005"],
         "take": 5,
     }

@@ -59,10 +59,9 @@ def rows_of(path: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(Path(path).read_text())))
 
 
-def test_an_order_that_is_read_as_predicted(shardctl: Shardctl, built: Path) -> None:
-    import tensorflow as tf
-    import tensorflow_datasets as tfds
-
+def test_an_order_that_is_read_as_predicted(
+    tf: Any, tfds: Any, shardctl: Shardctl, built: Path
+) -> None:
     ran = shardctl("verify", "-d", built, "--cycle", 2, "--epochs", 2)
     assert (ran.exit_code, ran.stderr) == (0, "")
     assert ran.stdout.splitlines() == [
@@ -90,26 +89,6 @@ def test_a_layout_is_read_as_index_ranges(shardctl: Shardctl) -> None:
     document = json.loads(shardctl(*arguments, "--take", 6, "-f", "json").stdout)
     assert (document["read"], document["num_files"]) == ("index ranges", 0)
     assert [(one["start"], one["stop"]) for one in document["checked"]] == [(0, 6)]
-
-
-@pytest.mark.tensorflow
-def test_a_folder_without_its_files_is_a_finding(shardctl: Shardctl, copy: Path) -> None:
-    for file in copy.glob("toy-*"):
-        file.rename(copy / file.name.replace("-of-0000", "-of-0001"))
-    shardctl("resume", "--consumed", 1, "-d", copy, "-o", "plan.yaml")
-    for arguments in (("verify",), ("verify", "--plan", "plan.yaml"), ("verify", "--files")):
-        ran = shardctl(*arguments, "-d", copy)
-        assert (ran.exit_code, ran.stderr) == (1, "")
-        assert "no file of split 'train' is here: 3 files are missing" in ran.stdout
-        assert "in their place: 'toy-train.tfrecord-00000-of-00014' and 3 more" in ran.stdout
-
-
-@pytest.mark.tensorflow
-def test_nothing_to_verify_is_bad_input(shardctl: Shardctl, built: Path) -> None:
-    shardctl("resume", "train[:0]", "--consumed", 0, "-d", built, "-o", "plan.yaml")
-    for arguments in (("train[:0]",), ("--plan", "plan.yaml")):
-        ran = shardctl("verify", *arguments, "-d", built)
-        refused(ran, "nothing to verify: 'train[:0]' of toy:1.0.0 has no examples")
 
 
 def test_files_that_are_not_as_the_metadata_says(shardctl: Shardctl, copy: Path) -> None:
@@ -200,10 +179,8 @@ def test_what_is_missing_is_named_with_the_way_to_install_it(
 
 
 def test_a_tensorflow_that_nobody_has_compared_is_warned_of_once(
-    shardctl: Shardctl, built: Path, monkeypatch: pytest.MonkeyPatch
+    tf: Any, shardctl: Shardctl, built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import tensorflow as tf
-
     monkeypatch.setattr(tf, "__version__", "2.99.0")
     monkeypatch.setattr("shardctl.tfds.imports._seen", set())
     assert shardctl("simulate", "-d", built).stderr == ""  # it does not read with TensorFlow

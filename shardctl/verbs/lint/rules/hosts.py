@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from shardctl.base.text import counted
 from shardctl.stages import stages as ast
+from shardctl.stages.part import Stage
 from shardctl.stages.text import text_of_part
 from shardctl.verbs.lint.context import LintContext, of_type
 from shardctl.verbs.lint.context import Read as LintRead
@@ -21,21 +22,16 @@ def few_shards(context: LintContext) -> Iterator[Violation]:
     """Find fewer file instructions than hosts."""
     num_hosts = context.num_hosts
     for read in _reads_split_among_hosts(context):
-        if read.num_files >= num_hosts:
-            continue
         files = counted(read.num_files, "file")
         if context.host_mode.refuses_files(read.num_files, num_hosts):
-            yield Violation(
-                f"TFDS refuses to split {files} among {num_hosts:,} hosts",
-                f"--host-by even, or {num_hosts:,} shards or a multiple of that",
-                read,
-                settings=("host_by", "hosts", "host"),
-                severity="error",
-            )
-            continue
-        times = context.shares(read).read_amplification or 1
-        why = f"{num_hosts:,} hosts share {files} and read the data {times:,.1f} times in all"
-        yield Violation(why, f"{num_hosts:,} shards, or a multiple of that", read)
+            why = f"TFDS refuses to split {files} among {num_hosts:,} hosts"
+            fix = f"--host-by even, or {num_hosts:,} shards or a multiple of that"
+            names = ("host_by", "hosts", "host")
+            yield Violation(why, fix, read, settings=names, severity="error")
+        elif read.num_files < num_hosts:
+            times = context.shares(read).read_amplification or 1
+            why = f"{num_hosts:,} hosts share {files} and read the data {times:,.1f} times in all"
+            yield Violation(why, f"{num_hosts:,} shards, or a multiple of that", read)
 
 
 @rule("SC032", "hosts", "host")
@@ -52,18 +48,14 @@ def odd_shards(context: LintContext) -> Iterator[Violation]:
         else:
             times = context.shares(read).read_amplification or 1
             what = f"some are read by two hosts, {times:,.2f} times the data in all"
-        files = counted(count, "file")
-        yield Violation(
-            f"{files} do not divide among {num_hosts:,} hosts, and {what}",
-            f"{count - rest:,} or {count - rest + num_hosts:,} shards",
-            read,
-            severity="warning" if whole_files else "notice",
-        )
+        why = f"{counted(count, 'file')} do not divide among {num_hosts:,} hosts, and {what}"
+        fix = f"{count - rest:,} or {count - rest + num_hosts:,} shards"
+        yield Violation(why, fix, read, severity="warning" if whole_files else "notice")
 
 
 def _reads_split_among_hosts(context: LintContext) -> tuple[LintRead, ...]:
     split = context.num_hosts > 1 and not context.host_mode.reads_all
-    return (*context.trained, *context.evaluated) if split else ()
+    return context.used if split else ()
 
 
 @rule("SC033", "host_by")
@@ -72,16 +64,13 @@ def example_sharding(context: LintContext) -> Iterator[Violation]:
     num_hosts = context.num_hosts
     if num_hosts == 1 or not context.host_mode.reads_all:
         return
-    for read in (*context.trained, *context.evaluated):
+    for read in context.used:
         num_bytes = context.shares(read).num_bytes
         total = 0 if num_bytes is None else num_bytes.total
         if num_hosts >= MANY_HOSTS or total - total // num_hosts >= MUCH_TO_READ:
-            yield Violation(
-                f"each of {num_hosts:,} hosts reads and decodes every example, {num_hosts:,} "
-                "times the data in all",
-                "--host-by even, or --host-by files",
-                read,
-            )
+            each = f"each of {num_hosts:,} hosts reads and decodes every example"
+            why = f"{each}, {num_hosts:,} times the data in all"
+            yield Violation(why, "--host-by even, or --host-by files", read)
 
 
 @rule("SC034", *("batch", "host_by", "hosts", "host"), for_data_source=True, loaders=EVERY_LOADER)
@@ -90,12 +79,11 @@ def uneven_hosts(context: LintContext) -> Iterator[Violation]:
     settings, take = context.settings, context.usage.take
     if context.num_hosts == 1 or settings.is_endless:
         return
-    for read in (*context.trained, *context.evaluated):
+    for read in context.used:
         shares = context.shares(read)
         examples, batches = shares.num_examples, shares.num_batches
-        if shares.refusal is not None or not shares.is_uneven:
-            continue
-        if take is not None and take <= examples.min:
+        enough = take is not None and take <= examples.min
+        if shares.refusal is not None or not shares.is_uneven or enough:
             continue
         if batches is None:
             why = f"hosts read {examples.min:,} to {examples.max:,} examples"
@@ -134,28 +122,23 @@ def unshared_order(context: LintContext) -> Iterator[Violation]:
     open_files = (open_files and settings.global_seed is None) or context.races
     at = context.stages_at(None) if context.writes_stages else ()
     shards = [one for one in at if isinstance(one.stage, ast.Shard) and one.stage.num_shards > 1]
+    lost = "so some examples go to several hosts and others to none"
     for here in shards:
-        causes = [
-            *(one for one in of_type(here.before, ast.Shuffle) if _is_open(one, context)),
-            *of_type(here.before, ast.Opaque),
-        ]
+        causes: list[Stage] = [*of_type(here.before, ast.Opaque)]
+        unseeded = (one for one in of_type(here.before, ast.Shuffle) if _is_open(one, context))
+        causes = [*unseeded, *causes]
         files = open_files and isinstance(here.source, ast.Read)
         if causes or files or settings.deterministic is False:
             cause = next(map(text_of_part, causes), "the files")
-            yield Violation(
-                f"{here}: each host has an order of its own behind {cause}, so some examples go "
-                "to several hosts and others to none",
-                "shard before the shuffle, or one seed for all hosts",
-                settings=("stages",),
-            )
+            why = f"{here}: each host has an order of its own behind {cause}, {lost}"
+            fix = "shard before the shuffle, or one seed for all hosts"
+            yield Violation(why, fix, settings=("stages",))
     if shards or context.num_hosts == 1 or not context.host_mode.reads_all:
         return
     if settings.deterministic is False or open_files:
-        yield Violation(
-            "each host reads in an order of its own, so ds.shard gives some examples to several "
-            "hosts and others to none",
-            "one --shuffle-seed for all hosts, or --host-by even",
-        )
+        given = "so ds.shard gives some examples to several hosts and others to none"
+        why = f"each host reads in an order of its own, {given}"
+        yield Violation(why, "one --shuffle-seed for all hosts, or --host-by even")
 
 
 def _is_open(shuffle: ast.Shuffle, context: LintContext) -> bool:
@@ -167,7 +150,7 @@ def _is_open(shuffle: ast.Shuffle, context: LintContext) -> bool:
 def idle_hosts(context: LintContext) -> Iterator[Violation]:
     """Find fewer examples than hosts."""
     num_hosts = context.num_hosts
-    for read in (*context.trained, *context.evaluated) if num_hosts > 1 else ():
+    for read in context.used if num_hosts > 1 else ():
         idle = context.shares(read).idle_hosts
         # That files are refused, SC031 says.
         if idle and not context.host_mode.refuses_files(read.num_files, num_hosts):

@@ -41,7 +41,7 @@ def lost_remainder(context: LintContext) -> Iterator[Violation]:
         return
     from shardctl.loaders.grain import equal_hosts  # NumPy
 
-    for read, order in _orders(context, (*context.trained, *context.evaluated)):
+    for read, order in _orders(context, context.used):
         each, rest = divmod(read.num_examples, num_hosts)
         if not rest or not equal_hosts(order.version):
             continue
@@ -51,11 +51,8 @@ def lost_remainder(context: LintContext) -> Iterator[Violation]:
         share = "its share" if epochs == 1 else f"{epochs} epochs"
         others = f", the others read {again} once more" if again else ""
         each_host = f"each of {num_hosts} hosts reads {counted(size, 'example')}"
-        yield Violation(
-            f"{each_host}; {those} {share}{others}",
-            "--drop-shard-remainder, or --host-by examples, which reads every example",
-            read,
-        )
+        fix = "--drop-shard-remainder, or --host-by examples, which reads every example"
+        yield Violation(f"{each_host}; {those} {share}{others}", fix, read)
 
 
 @rule("SC083", "shuffle_seed", "host", loaders=_GRAIN)
@@ -69,41 +66,37 @@ def host_permutation(context: LintContext) -> Iterator[Violation]:
         alike = max(longer, num_hosts - longer)
         if each > 1 and alike > 1:
             who = f"{alike:,} of {num_hosts:,} hosts" if longer else f"all {num_hosts:,} hosts"
-            yield Violation(
-                f"{who} read the same places of their pieces at the same time",
-                "a seed for each host, as in seed + 1000 * host, or --host-by examples",
-                read,
-            )
+            why = f"{who} read the same places of their pieces at the same time"
+            fix = "a seed for each host, as in seed + 1000 * host, or --host-by examples"
+            yield Violation(why, fix, read)
 
 
 @rule("SC084", "shuffle_seed", "buffer", loaders=_GRAIN)
 def doubled_example(context: LintContext) -> Iterator[Violation]:
     """Find shuffles of 4 ** k + 1 examples."""
-    from shardctl.loaders.grain import host_share
     from shardctl.loaders.grain_shuffle import is_permutation  # NumPy
+    from shardctl.loaders.loader_sequence import even_share
 
     settings, count = context.settings, context.num_hosts
-    for read, _ in _orders(context, (*context.trained, *context.evaluated)):
+    for read, _ in _orders(context, context.used):
         lengths = set() if settings.buffer is None else {settings.buffer}
         if settings.shuffle_seed is not None:
-            n, drop = read.num_examples, settings.drop_shard_remainder
-            shares = [host_share(n, host, count, drop=drop) for host in (0, count - 1)]
+            n = read.num_examples
+            shared = n - (n % count if settings.drop_shard_remainder else 0)
+            shares = [even_share(shared, host, count) for host in (0, count - 1)]
             lengths |= set(map(len, shares)) if _samples(context) else {n}
         for length in sorted(lengths):
             if length and not is_permutation(length):
-                yield Violation(
-                    f"a shuffle of {length:,} examples hands out one of them twice and the last "
-                    "one never",
-                    "one example less or more",
-                    read,
-                )
+                twice = "hands out one of them twice and the last one never"
+                why = f"a shuffle of {length:,} examples {twice}"
+                yield Violation(why, "one example less or more", read)
 
 
 @rule("SC085", "buffer", "epochs", loaders=_GRAIN)
 def overlapping_window(context: LintContext) -> Iterator[Violation]:
     """Find windows that the examples do not fill."""
     window = context.settings.buffer or 1
-    for read, _ in _orders(context, (*context.trained, *context.evaluated)):
+    for read, _ in _orders(context, context.used):
         beyond = -(context.settings.epochs * read.num_examples) % window
         if beyond:
             why = (
@@ -125,7 +118,7 @@ def _orders(
 ) -> Iterator[tuple[Read, LoaderOrder]]:
     """Yield the specs that a loader reads with these settings, each with the order of a host."""
     for read in context.trained if reads is None else reads:
-        order = context.loader_order(read)
+        order = context.loader_orders[read.spec]
         if not isinstance(order, ShardctlError):
             yield read, order
 
@@ -159,12 +152,9 @@ def repeated_in_evaluation(context: LintContext) -> Iterator[Violation]:
         # All processes are dealt as many, one after the other.
         dealt = num_hosts * order.epoch_size
         if dealt > read.num_examples:
-            yield Violation(
-                f"{num_hosts:,} processes read {dealt:,} examples, and there are "
-                f"{read.num_examples:,}: {dealt - read.num_examples:,} are read again",
-                f"{gather}, which drops them" if gather else fix,
-                read,
-            )
+            again = f"{read.num_examples:,}: {dealt - read.num_examples:,} are read again"
+            why = f"{num_hosts:,} processes read {dealt:,} examples, and there are {again}"
+            yield Violation(why, f"{gather}, which drops them" if gather else fix, read)
 
 
 # What rules about shuffles find where another loader than TFDS's reads.
@@ -181,12 +171,9 @@ def one_order(context: LintContext) -> Iterator[Violation]:
             yield Violation(f"{why}{cause}", fix, read, settings=_EPOCHS)
     for read, order in _orders(context) if context.several_epochs else ():
         if order.sequence.is_shuffled_once:
-            yield Violation(
-                f"{why}Dataset.shuffle mixes once and a Dataset has no set_epoch",
-                "ds.shuffle(seed=seed + epoch) in each epoch, or --streaming",
-                read,
-                settings=_EPOCHS,
-            )
+            cause = "Dataset.shuffle mixes once and a Dataset has no set_epoch"
+            fix = "ds.shuffle(seed=seed + epoch) in each epoch, or --streaming"
+            yield Violation(f"{why}{cause}", fix, read, settings=_EPOCHS)
 
 
 def no_shuffle(context: LintContext) -> Iterator[Violation]:
@@ -200,7 +187,7 @@ def no_shuffle(context: LintContext) -> Iterator[Violation]:
 def no_seed(context: LintContext) -> Iterator[Violation]:
     """Find an order that the loader leaves open, most often for want of a seed."""
     for read in context.trained:
-        found = context.loader_order(read)
+        found = context.loader_orders[read.spec]
         if isinstance(found, UnpredictableOrderError):
             names = ("shuffle", "loader")
             yield Violation(f"{found}", seed_to_give(context), read, settings=names)
@@ -234,12 +221,9 @@ def hosts_read_everything(context: LintContext) -> Iterator[Violation]:
         fix = f"a multiple of {hosts} as the number of shards"
         if files >= hosts and era_of(order.version).has_strategy:
             fix = f"{fix}, or --host-by files"
-        yield Violation(
-            f"{hosts:,} hosts do not share {counted(files, 'shard')}{now} evenly: each streams all "
-            f"of them and keeps one example in {hosts:,}",
-            fix,
-            read,
-        )
+        shards = f"{hosts:,} hosts do not share {counted(files, 'shard')}{now} evenly"
+        why = f"{shards}: each streams all of them and keeps one example in {hosts:,}"
+        yield Violation(why, fix, read)
 
 
 @rule("SC092", "workers", loaders=_HF)
@@ -262,12 +246,9 @@ def small_stream_buffer(context: LintContext) -> Iterator[Violation]:
         if order.config.seed is None or streaming.buffer * _FAR_SMALLER > filling:
             continue
         shards = "one shard" if in_turn == 1 else f"{in_turn:,} shards in turn"
-        yield Violation(
-            f"the buffer holds {streaming.buffer:,} examples, and {shards} with {filling:,} fill "
-            "it, so neighbours stay together",
-            f"{option('buffer', filling)}, or smaller shards",
-            read,
-        )
+        held = f"the buffer holds {streaming.buffer:,} examples, and {shards} with {filling:,}"
+        why = f"{held} fill it, so neighbours stay together"
+        yield Violation(why, f"{option('buffer', filling)}, or smaller shards", read)
 
 
 @rule("SC094", "loader_version", "hosts", loaders=_HF)
@@ -278,12 +259,9 @@ def lost_stride(context: LintContext) -> Iterator[Violation]:
         if asked.num_hosts == 1 or streaming.shares_shards:
             continue
         if era_of(order.version).strides_tables and streams_tables(asked):
-            yield Violation(
-                f"datasets {order.version} gives all examples to the first of "
-                f"{asked.num_hosts:,} hosts, and none to the others",
-                "--loader-version 4.8.3 or newer",
-                read,
-            )
+            hosts = f"to the first of {asked.num_hosts:,} hosts, and none to the others"
+            why = f"datasets {order.version} gives all examples {hosts}"
+            yield Violation(why, "--loader-version 4.8.3 or newer", read)
 
 
 def _streamed(context: LintContext) -> Iterator[tuple[Read, LoaderOrder, Streaming]]:

@@ -34,11 +34,9 @@ def cycle_none(context: LintContext) -> Iterator[Violation]:
     settings = context.settings
     if settings.cycle == "auto":
         cycle = settings.cycle_length(ordered=False)
-        yield Violation(
-            f"the cycle length is a third of the machine's CPUs, {cycle} of {settings.cpus}: "
-            "another machine reads in another order",
-            f"--cycle {DEFAULT_CYCLE}, or another number",
-        )
+        third = f"the cycle length is a third of the machine's CPUs, {cycle} of {settings.cpus}"
+        why = f"{third}: another machine reads in another order"
+        yield Violation(why, f"--cycle {DEFAULT_CYCLE}, or another number")
 
 
 @rule("SC022", "repeat_files")
@@ -64,12 +62,10 @@ def repeat_assertion(context: LintContext) -> Iterator[Violation]:
             num_examples = sum(piece.num_examples for piece in ranges)
             if num_examples and not _is_cut(chain, usage.take, num_examples):
                 who = f"{read.spec} ({chain.place})" if chain.place else read.spec
-                yield Violation(
-                    f"{who}: reading fails after the first epoch, since TFDS asserts that there "
-                    f"are no more than {num_examples:,} examples",
-                    "ReadConfig(assert_cardinality=False), said with --no-assert-cardinality",
-                    specs=(read.spec,),
-                )
+                most = f"TFDS asserts that there are no more than {num_examples:,} examples"
+                why = f"{who}: reading fails after the first epoch, since {most}"
+                fix = "ReadConfig(assert_cardinality=False), said with --no-assert-cardinality"
+                yield Violation(why, fix, specs=(read.spec,))
 
 
 def _is_cut(chain: Chain, take: int | None, num_examples: int) -> bool:
@@ -95,15 +91,12 @@ def repeat_autocache(context: LintContext) -> Iterator[Violation]:
     num_bytes = sum(size for size in sizes if size is not None)
     if not caches or None in sizes or not 0 < num_bytes <= AUTOCACHE_BYTES:
         return
-    for read in () if context.dataset.is_counted else (*context.trained, *context.evaluated):
+    for read in () if context.dataset.is_counted else context.used:
         # An InputContext takes its files later, so it does not count here.
         if not context.reshuffles_files or context.files_asked_for(read) == 1:
-            yield Violation(
-                "TFDS caches this small dataset, and the cache of a stream without end grows for "
-                "ever",
-                "ReadConfig(try_autocache=False), said with --no-autocache",
-                read,
-            )
+            grows = "the cache of a stream without end grows for ever"
+            fix = "ReadConfig(try_autocache=False), said with --no-autocache"
+            yield Violation(f"TFDS caches this small dataset, and {grows}", fix, read)
 
 
 @rule("SC024", "cycle", "open_files")
@@ -111,18 +104,15 @@ def open_files(context: LintContext) -> Iterator[Violation]:
     """Find an interleave that opens more files than a process may."""
     limit, settings = context.usage.max_open_files, context.settings
     cycle = settings.cycle_length(ordered=context.dataset.ordered)
-    for read in () if limit is None else (*context.trained, *context.evaluated):
+    for read in () if limit is None else context.used:
         num_open = FILES_OPEN_PER_CYCLE * cycle
         if not settings.is_endless:
             num_open = min(num_open, context.files_of_host(read))
         if limit is not None and num_open + OTHER_OPEN_FILES > limit:
             fitting = max((limit - OTHER_OPEN_FILES) // FILES_OPEN_PER_CYCLE, 1)
-            yield Violation(
-                f"cycle {cycle:,} and its read-ahead hold {num_open:,} files open, and a process "
-                f"may open {limit:,}",
-                f"--cycle {fitting}, or ulimit -n {num_open + OTHER_OPEN_FILES}",
-                read,
-            )
+            held = f"cycle {cycle:,} and its read-ahead hold {num_open:,} files open"
+            fix = f"--cycle {fitting}, or ulimit -n {num_open + OTHER_OPEN_FILES}"
+            yield Violation(f"{held}, and a process may open {limit:,}", fix, read)
 
 
 @rule("SC025", "cycle")
@@ -133,18 +123,15 @@ def idle_cycle(context: LintContext) -> Iterator[Violation]:
         num_files = context.files_of_host(read)
         if isinstance(cycle, int) and 0 < num_files < cycle:
             files = counted(num_files, "file")
-            yield Violation(
-                f"a cycle of {cycle:,} mixes {files}, as many as a host reads",
-                f"--cycle {num_files}, more shards, or --buffer N",
-                read,
-            )
+            why = f"a cycle of {cycle:,} mixes {files}, as many as a host reads"
+            yield Violation(why, f"--cycle {num_files}, more shards, or --buffer N", read)
 
 
 @rule("SC018", "cycle", "block")
 def assumed_reader(context: LintContext) -> Iterator[Violation]:
     """Find files without metadata whose reading nobody stated."""
     fix = "--cycle 1 for plain TFRecordDataset(files), --cycle C and --block B for interleave"
-    for read in (*context.trained, *context.evaluated):
+    for read in context.used:
         unstated = unstated_reading(
             context.settings, is_counted=context.dataset.is_counted, num_files=read.num_files
         )
@@ -165,12 +152,10 @@ def ordered_shuffle(context: LintContext) -> Iterator[Violation]:
     if settings.cycle not in (None, ORDERED_CYCLE):
         names, said = [*names, "cycle"], [*said, f"cycle {settings.cycle}"]
     if names and context.dataset.ordered:
-        yield Violation(
-            "the dataset is ordered (disable_shuffling=True), and TFDS refuses "
-            + " and ".join(said),
-            "leave them out, or ReadConfig(enable_ordering_guard=False) and --ignore SC026",
-            settings=tuple(names),
-        )
+        refused = f"TFDS refuses {' and '.join(said)}"
+        why = f"the dataset is ordered (disable_shuffling=True), and {refused}"
+        fix = "leave them out, or ReadConfig(enable_ordering_guard=False) and --ignore SC026"
+        yield Violation(why, fix, settings=tuple(names))
 
 
 @rule("SC027", "as_data_source", for_data_source=True)
@@ -182,15 +167,11 @@ def format_refused(context: LintContext) -> Iterator[Violation]:
         if why is not None and form not in OTHER_FORMATS:
             yield Violation(why, "as_data_source, said with --as-data-source")
     elif form in OTHER_FORMATS:
-        yield Violation(
-            f"TFDS does not read {form} files, through as_data_source neither",
-            "write them as array_record, or read them with their own library",
-        )
+        why = f"TFDS does not read {form} files, through as_data_source neither"
+        yield Violation(why, "write them as array_record, or read them with their own library")
     elif form not in RANDOM_ACCESS_FORMATS:
-        yield Violation(
-            f"as_data_source does not read {form} files: it raises NotImplementedError",
-            "as_dataset, or prepare the dataset as array_record",
-        )
+        why = f"as_data_source does not read {form} files: it raises NotImplementedError"
+        yield Violation(why, "as_dataset, or prepare the dataset as array_record")
 
 
 @rule("SC028", "specs", "eval", "as_data_source", for_data_source=True)
@@ -203,12 +184,9 @@ def parquet_part(context: LintContext) -> Iterator[Violation]:
         num_asked = sum(piece.num_examples for piece in ranges)
         num_read = sum(map(num_in_whole_shards, ranges))
         if num_read != num_asked:
-            yield Violation(
-                f"as_data_source hands out {num_read:,} examples in place of {num_asked:,}, every "
-                "Parquet shard it touches whole",
-                "slice by shards, as in [:3shard], or read array_record files",
-                read,
-            )
+            given = f"as_data_source hands out {num_read:,} examples in place of {num_asked:,}"
+            fix = "slice by shards, as in [:3shard], or read array_record files"
+            yield Violation(f"{given}, every Parquet shard it touches whole", fix, read)
 
 
 def num_in_whole_shards(piece: SplitRange) -> int:

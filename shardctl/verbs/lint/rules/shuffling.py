@@ -15,7 +15,6 @@ from shardctl.tfdata.shuffle_seeds import iterators_per_pass
 from shardctl.verbs.lint.context import (
     LintContext,
     Read,
-    Training,
     count_of,
     of_type,
     repeats,
@@ -72,12 +71,10 @@ def small_buffer(context: LintContext) -> Iterator[Violation]:
             continue
         size = round(opened)
         buffer = f"shuffle({size})" if context.writes_stages else f"--buffer {size}"
-        yield Violation(
-            f"the buffer holds {max(sizes):,} of the {size:,} examples in the "
-            f"{counted(cycle, 'file')} read at a time",
-            f"{buffer}, or what memory allows; `shardctl quality` says what it gains",
-            read,
-        )
+        files = f"the {counted(cycle, 'file')} read at a time"
+        why = f"the buffer holds {max(sizes):,} of the {size:,} examples in {files}"
+        fix = f"{buffer}, or what memory allows; `shardctl quality` says what it gains"
+        yield Violation(why, fix, read)
 
 
 def _buffers(context: LintContext, read: Read) -> Iterator[int]:
@@ -147,17 +144,9 @@ def no_shuffle(context: LintContext) -> Iterator[Violation]:
             continue
         if not any(isinstance(stage, ast.Shuffle) or repeats(stage) for stage in one.stages):
             few = ", a few files at a time" if context.cycle_of_host(one.read) > 1 else ""
-            yield Violation(
-                f"{one.who}: nothing shuffles it, so examples come in the order of storage{few}",
-                _fix(context, one),
-                specs=(one.read.spec,),
-            )
-
-
-def _fix(context: LintContext, one: Training) -> str:
-    if context.files_of_host(one.read) > 1:
-        return f"--shuffle-seed N and {context.shuffle_to_add}"
-    return context.shuffle_to_add
+            why = f"{one.who}: nothing shuffles it, so examples come in the order of storage{few}"
+            files = "--shuffle-seed N and " * (context.files_of_host(one.read) > 1)
+            yield Violation(why, f"{files}{context.shuffle_to_add}", specs=(one.read.spec,))
 
 
 # SC011 to SC016: what seeds do not do, and which iterator of a shuffle a later pass reads.
@@ -172,11 +161,9 @@ def global_seed(context: LintContext) -> Iterator[Violation]:
     own = [one.name for one in context.seeded() if isinstance(one.seed, int)]
     if own and context.settings.global_seed is not None:
         named = " and ".join(dict.fromkeys(own))
-        yield Violation(
-            f"the order depends on --global-seed as well as on {named}: another "
-            "tf.random.set_seed gives another order",
-            "build the dataset before tf.random.set_seed, or fix that seed too",
-        )
+        both = f"the order depends on --global-seed as well as on {named}"
+        why = f"{both}: another tf.random.set_seed gives another order"
+        yield Violation(why, "build the dataset before tf.random.set_seed, or fix that seed too")
 
 
 @rule("SC012", "seeds", for_data_source=True)
@@ -214,12 +201,9 @@ def _equal_inputs(context: LintContext) -> Iterator[Violation]:
             first = seen.setdefault(one, index)
             seeded = all(stage.seed is not None for stage in of_type(one.stages, ast.Shuffle))
             if first != index and seeded:
-                yield Violation(
-                    f"inputs {first} and {index} of {source.name} are {text_of(one)} both: "
-                    "their examples come twice, in one order",
-                    "a seed of its own for each input",
-                    settings=("stages",),
-                )
+                both = f"inputs {first} and {index} of {source.name} are {text_of(one)} both"
+                why = f"{both}: their examples come twice, in one order"
+                yield Violation(why, "a seed of its own for each input", settings=("stages",))
 
 
 def _alike(seeds: Sequence[int], global_seed: int | None) -> Iterator[list[int]]:
@@ -238,22 +222,18 @@ def drawn_seed(context: LintContext) -> Iterator[Violation]:
     """Find a shuffle whose seed depends on what was built before it."""
     unseeded = [one.fix for one in context.seeded() if one.seed is None]
     if unseeded and context.settings.global_seed is not None:
-        yield Violation(
-            "a seed is drawn from the global one: every random op built before the shuffle "
-            "changes the order",
-            " and ".join(unseeded),
-        )
+        changes = "every random op built before the shuffle changes the order"
+        yield Violation(f"a seed is drawn from the global one: {changes}", " and ".join(unseeded))
 
 
 @rule("SC014", "loop")
 def keras_pairs(context: LintContext) -> Iterator[Violation]:
     """Find Keras epochs over a shuffle that reshuffles."""
     if context.settings.loop == "keras-fit" and _reshuffles(context):
-        yield Violation(
-            "Keras makes two iterators an epoch, so epochs take every second order: those of a "
-            "Python loop differ, and initial_epoch begins anew",
-            "steps_per_epoch, --loop python, or --ignore SC014 where it is known",
-        )
+        differ = "those of a Python loop differ, and initial_epoch begins anew"
+        why = f"Keras makes two iterators an epoch, so epochs take every second order: {differ}"
+        fix = "steps_per_epoch, --loop python, or --ignore SC014 where it is known"
+        yield Violation(why, fix)
 
 
 def _reshuffles(context: LintContext) -> bool:
@@ -288,12 +268,9 @@ def extra_iterator(context: LintContext) -> Iterator[Violation]:
         else:
             what = "the file shuffle"
         who = f"{here}," if context.writes_stages else f"a pass of {repeat.count:,} epochs"
-        index = settings.pass_index
-        yield Violation(
-            f"{who} makes {repeat.count + 1:,} iterators of {what}: pass {index:,} begins "
-            f"{index:,} orders later",
-            "iterate the dataset once an epoch, or count so when you compare",
-        )
+        later = f"pass {settings.pass_index:,} begins {settings.pass_index:,} orders later"
+        why = f"{who} makes {repeat.count + 1:,} iterators of {what}: {later}"
+        yield Violation(why, "iterate the dataset once an epoch, or count so when you compare")
 
 
 @rule("SC016", "epochs", "loop")
@@ -304,11 +281,9 @@ def racy_pass(context: LintContext) -> Iterator[Violation]:
         return
     if settings.is_endless:
         if settings.pass_index:
-            yield Violation(
-                "where the endless pass before was cut leaves the order of the files to timing",
-                "build the dataset anew, which is pass 0",
-                settings=("pass", "repeat_files"),
-            )
+            why = "where the endless pass before was cut leaves the order of the files to timing"
+            names = ("pass", "repeat_files")
+            yield Violation(why, "build the dataset anew, which is pass 0", settings=names)
         return
     for read in context.trained if settings.loop == "keras-fit" and context.knows_length else ():
         try:
@@ -320,12 +295,9 @@ def racy_pass(context: LintContext) -> Iterator[Violation]:
                 partial_last_batch=_ends_in_part(context, read),
             )
         except UnpredictableOrderError:
-            yield Violation(
-                f"each Keras epoch repeats the dataset {settings.epochs:,} times, and from the "
-                "second on timing decides the order of the files",
-                "fit(epochs=k) in place of ds.repeat(k)",
-                read,
-            )
+            times = f"each Keras epoch repeats the dataset {settings.epochs:,} times"
+            why = f"{times}, and from the second on timing decides the order of the files"
+            yield Violation(why, "fit(epochs=k) in place of ds.repeat(k)", read)
 
 
 def _ends_in_part(context: LintContext, read: Read) -> bool:
@@ -343,11 +315,10 @@ def _ends_in_part(context: LintContext, read: Read) -> bool:
 @rule("SC007", "deterministic")
 def not_deterministic(context: LintContext) -> Iterator[Violation]:
     """Find `options.deterministic = False`, and maps and options that hand out what is ready."""
+    again = "in another order each run, whatever the seeds"
     if context.settings.deterministic is False:
-        yield Violation(
-            "examples come as their decoding ends, in another order each run, whatever the seeds",
-            "leave out --no-deterministic",
-        )
+        why = f"examples come as their decoding ends, {again}"
+        yield Violation(why, "leave out --no-deterministic")
         return
     places = [
         str(here)
@@ -357,23 +328,17 @@ def not_deterministic(context: LintContext) -> Iterator[Violation]:
         if not (isinstance(here.stage, ast.Map) and here.stage.calls in (None, 1))
     ]
     if places:
-        yield Violation(
-            f"{'; '.join(places)}: elements come as they are ready, in another order each run, "
-            "whatever the seeds",
-            "leave out deterministic=False",
-            settings=("stages",),
-        )
+        why = f"{'; '.join(places)}: elements come as they are ready, {again}"
+        yield Violation(why, "leave out deterministic=False", settings=("stages",))
 
 
 @rule("SC008", "shuffle_files", "global_seed")
 def racy_interleave(context: LintContext) -> Iterator[Violation]:
     """Find a file shuffle that only the global seed fixes."""
     if context.races and context.settings.global_seed is not None:
-        yield Violation(
-            "without a shuffle seed TFDS interleaves files as they are ready: the global seed "
-            "fixes the files' order, not the examples'",
-            "--shuffle-seed N, or --deterministic",
-        )
+        fixes = "the global seed fixes the files' order, not the examples'"
+        why = f"without a shuffle seed TFDS interleaves files as they are ready: {fixes}"
+        yield Violation(why, "--shuffle-seed N, or --deterministic")
 
 
 @rule("SC009", "buffer", "repeat_files")

@@ -19,7 +19,7 @@ from shardctl.verbs.lint.context import (
     reshuffles,
     shuffles,
 )
-from shardctl.verbs.lint.rule import Violation, rule
+from shardctl.verbs.lint.rule import Severity, Violation, rule
 
 
 @rule("SC071", "stages")
@@ -30,13 +30,11 @@ def shuffled_split(context: LintContext) -> Iterator[Violation]:
         if cause is None or here.num_left == here.num_elements:
             continue
         what = "keeps" if isinstance(stage, ast.Take) else "leaves out"
-        yield Violation(
-            f"{here}, {what} other examples in each iteration, since {cause} before it: parts made "
-            "so share examples",
-            f"slice the spec, or put {text_of_part(stage)} before the shuffle",
-            # A subset may be meant to change; the rest of one never is.
-            severity="warning" if isinstance(stage, ast.Take) else None,
-        )
+        other = f"{here}, {what} other examples in each iteration, since {cause} before it"
+        fix = f"slice the spec, or put {text_of_part(stage)} before the shuffle"
+        # A subset may be meant to change; the rest of one never is.
+        severity: Severity | None = "warning" if isinstance(stage, ast.Take) else None
+        yield Violation(f"{other}: parts made so share examples", fix, severity=severity)
 
 
 def _reshuffled_by(here: StageAt, context: LintContext) -> str | None:
@@ -57,11 +55,9 @@ def shuffled_batches(context: LintContext) -> Iterator[Violation]:
         if not shuffles(shuffle) or any(map(shuffles, here.before)) or batch is None:
             continue
         if batch.size > 1:
-            yield Violation(
-                f"{here}, moves whole batches: the {batch.size:,} examples of a batch stay "
-                "together in every epoch",
-                f"{text_of_part(shuffle)} before {text_of_part(batch)}",
-            )
+            stay = f"the {batch.size:,} examples of a batch stay together in every epoch"
+            fix = f"{text_of_part(shuffle)} before {text_of_part(batch)}"
+            yield Violation(f"{here}, moves whole batches: {stay}", fix)
 
 
 def _open_batch(stages: tuple[Stage, ...]) -> ast.Batch | None:
@@ -92,11 +88,8 @@ def open_count(context: LintContext) -> Iterator[Violation]:
         several = context.num_hosts > 1 and not endless
         if several:
             why += f", and {context.num_hosts:,} hosts end at different steps"
-        yield Violation(
-            f"{here}: {why}",
-            f"{fix}, or --ignore SC078 where it is known",
-            severity="warning" if several else None,
-        )
+        fix += ", or --ignore SC078 where it is known"
+        yield Violation(f"{here}: {why}", fix, severity="warning" if several else None)
 
 
 @rule("SC079", "stages")
@@ -106,10 +99,8 @@ def nothing_left(context: LintContext) -> Iterator[Violation]:
         for here in context.stages_at(read):
             stage, count = here.stage, here.num_elements
             if isinstance(stage, ast.Concatenate) and count == math.inf:
-                yield Violation(
-                    f"{here}, comes behind a stream without end, and is never read",
-                    "concatenate before the repeat, or sample_from_datasets",
-                )
+                why = f"{here}, comes behind a stream without end, and is never read"
+                yield Violation(why, "concatenate before the repeat, or sample_from_datasets")
             if here.num_left != 0 or not count:
                 continue
             came = f"the {count:,} elements that come there"
@@ -117,11 +108,9 @@ def nothing_left(context: LintContext) -> Iterator[Violation]:
             batch = next(iter(of_type(here.before, ast.Batch)), None)
             if batch is not None and isinstance(stage, ast.Skip | ast.Take | ast.Shard):
                 came += f" (batches of {batch.size:,})"
-            yield Violation(
-                f"{here}, leaves nothing of {came}",
-                "a count below that" if isinstance(stage, ast.Skip) else "leave it out",
-                specs=() if read is None else (read.spec,),
-            )
+            fix = "a count below that" if isinstance(stage, ast.Skip) else "leave it out"
+            specs = () if read is None else (read.spec,)
+            yield Violation(f"{here}, leaves nothing of {came}", fix, specs=specs)
 
 
 # SC073 and SC074: caches that keep an order, or nothing.
@@ -139,10 +128,9 @@ def cached_shuffle(context: LintContext) -> Iterator[Violation]:
         if any(map(reshuffles, here.behind)) or (shuffle is None and not files):
             continue
         frozen = "the shuffled files" if shuffle is None else text_of_part(shuffle)
-        yield Violation(
-            f"{here}, keeps the first order of {frozen}: every later epoch comes in it too",
-            "a shuffle behind the cache" if shuffle is None else f"cache before {frozen}",
-        )
+        why = f"{here}, keeps the first order of {frozen}: every later epoch comes in it too"
+        behind = "a shuffle behind the cache"
+        yield Violation(why, behind if shuffle is None else f"cache before {frozen}")
 
 
 @rule("SC074", "stages")
@@ -151,23 +139,20 @@ def unfilled_cache(context: LintContext) -> Iterator[Violation]:
     for here, _ in context.at_stages(ast.Cache):
         if here.num_elements == math.inf:
             endless = [stage for stage in of_type(here.before, ast.Repeat) if stage.count is None]
-            yield Violation(
-                f"{here}, keeps a stream without end, until memory runs out",
-                "cache before repeat" if endless else "leave out the cache",
-                severity="error",
-            )
+            why = f"{here}, keeps a stream without end, until memory runs out"
+            fix = "cache before repeat" if endless else "leave out the cache"
+            yield Violation(why, fix, severity="error")
     for read in context.staged_reads:
         for here in context.stages_at(read):
             found = cut(here.behind) if isinstance(here.stage, ast.Cache) else None
             if found is None or not found[1] < (here.num_elements or 0) < math.inf:
                 continue
             take = text_of_part(found[0])
-            yield Violation(
-                f"{here}, is asked for {found[1]:,} of {here.num_elements:,} elements by {take}: "
-                "it is never filled, and each pass reads the files again",
-                f"{take} before the cache",
-                specs=() if read is None else (read.spec,),
-            )
+            part = f"{found[1]:,} of {here.num_elements:,} elements by {take}"
+            never = "it is never filled, and each pass reads the files again"
+            specs = () if read is None else (read.spec,)
+            why = f"{here}, is asked for {part}: {never}"
+            yield Violation(why, f"{take} before the cache", specs=specs)
 
 
 def cut(behind: tuple[Stage, ...]) -> tuple[ast.Take, int] | None:
@@ -231,11 +216,9 @@ def drifting_mixture(context: LintContext) -> Iterator[Violation]:
             continue
         first = min((one for one in known if one.end != math.inf), default=None, key=_end_of)
         after = "" if first is None else f" after about {round(_end_of(first)):,} elements"
-        yield Violation(
-            f"{chain}: input {(first or finite[0]).index} runs dry{after}, and the others go on "
-            "without it, with other weights",
-            "repeat every input, or stop_on_empty_dataset=True",
-        )
+        rest = "and the others go on without it, with other weights"
+        why = f"{chain}: input {(first or finite[0]).index} runs dry{after}, {rest}"
+        yield Violation(why, "repeat every input, or stop_on_empty_dataset=True")
 
 
 @rule("SC077", "stages")
@@ -249,11 +232,9 @@ def cut_mixture(context: LintContext) -> Iterator[Violation]:
         total = sum(one.count or 0 for one in others)
         unread = sum((one.count or 0) - one.weight * (first.end or 0) for one in others)
         if total and unread > _MUCH * total:
-            yield Violation(
-                f"{chain}: it ends when input {first.index} runs dry, and about "
-                f"{round(unread):,} of {round(total):,} elements of the others are left unread",
-                f"repeat input {first.index}, or weights by the lengths",
-            )
+            left = f"{round(unread):,} of {round(total):,} elements of the others are left unread"
+            why = f"{chain}: it ends when input {first.index} runs dry, and about {left}"
+            yield Violation(why, f"repeat input {first.index}, or weights by the lengths")
 
 
 Mixture = ast.SampleFromDatasets | ast.ChooseFromDatasets

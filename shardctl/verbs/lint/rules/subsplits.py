@@ -36,11 +36,9 @@ def leak(context: LintContext) -> Iterator[Violation]:
         shared = _shared_by(trained, evaluated)
         if shared:
             rest = _rest(context, trained, evaluated)
-            yield Violation(
-                f"{trained.spec} trains on {_some(shared)} that {evaluated.spec} evaluates on",
-                _SHARE_NOTHING if rest is None else f"train on {rest}",
-                specs=(trained.spec, evaluated.spec),
-            )
+            fix = _SHARE_NOTHING if rest is None else f"train on {rest}"
+            why = f"{trained.spec} trains on {_some(shared)} that {evaluated.spec} evaluates on"
+            yield Violation(why, fix, specs=(trained.spec, evaluated.spec))
 
 
 @_of_specs("SC042")
@@ -51,11 +49,9 @@ def overlap(context: LintContext) -> Iterator[Violation]:
             shared = _shared_by(one, other)
             if shared:
                 rest = _rest(context, one, other)
-                yield Violation(
-                    f"{one.spec} and {other.spec} share {_some(shared)}",
-                    _SHARE_NOTHING if rest is None else f"{rest} in place of {one.spec}",
-                    specs=(one.spec, other.spec),
-                )
+                fix = _SHARE_NOTHING if rest is None else f"{rest} in place of {one.spec}"
+                why = f"{one.spec} and {other.spec} share {_some(shared)}"
+                yield Violation(why, fix, specs=(one.spec, other.spec))
 
 
 def _shared_by(one: Read, other: Read) -> IdSets:
@@ -85,10 +81,8 @@ def repeated_part(context: LintContext) -> Iterator[Violation]:
     for read in context.reads:
         again = read.num_examples - num_ids(id_sets(read.resolved.ranges))
         if again:
-            why = (
-                f"{counted(again, 'example')} more are read than there are, since its parts overlap"
-            )
-            yield Violation(why, "parts that share nothing", read)
+            more = f"{counted(again, 'example')} more are read than there are"
+            yield Violation(f"{more}, since its parts overlap", "parts that share nothing", read)
 
 
 @_of_specs("SC044")
@@ -115,13 +109,10 @@ def gap(context: LintContext) -> Iterator[Violation]:
         for (_, start), (stop, _) in itertools.pairwise(stretches):
             if stop - start <= most:
                 ids = f"id {start} is" if stop - start == 1 else f"ids {start} to {stop - 1} are"
-                yield Violation(
-                    f"{ids} between two specs of {name} and in neither",
-                    f"let one end at {name}[:{stop}], where the other begins",
-                    specs=tuple(
-                        read.spec for read in context.reads if _ends_at(read, name, start, stop)
-                    ),
-                )
+                fix = f"let one end at {name}[:{stop}], where the other begins"
+                ends = [one.spec for one in context.reads if _ends_at(one, name, start, stop)]
+                why = f"{ids} between two specs of {name} and in neither"
+                yield Violation(why, fix, specs=tuple(ends))
 
 
 def _ends_at(read: Read, name: str, stop: int, start: int) -> bool:
@@ -142,7 +133,7 @@ def take_for_slice(context: LintContext) -> Iterator[Violation]:
     """Find a `take` that reads other examples than the slice would."""
     several = context.num_hosts > 1
     for take, names in _takes(context):
-        for read in (*context.trained, *context.evaluated):
+        for read in context.used:
             if take >= (context.shares(read).num_examples.max if several else read.num_examples):
                 continue
             num_same, known = _num_in_slice(context, read, take), ""
@@ -151,12 +142,8 @@ def take_for_slice(context: LintContext) -> Iterator[Violation]:
             if num_same is not None and not several:
                 known = f": it has {num_same:,} of the slice's {take:,} examples"
             fix = "a slice of the spec, which is then split among the hosts"
-            yield Violation(
-                f"take({take}) keeps the first of the order, not of the spec{known}",
-                fix if several else _slice(read, take),
-                read,
-                settings=names,
-            )
+            why = f"take({take}) keeps the first of the order, not of the spec{known}"
+            yield Violation(why, fix if several else _slice(read, take), read, settings=names)
 
 
 def _takes(context: LintContext) -> Iterator[tuple[int, tuple[str, ...]]]:
@@ -190,11 +177,9 @@ def _num_in_slice(context: LintContext, read: Read, take: int) -> int | None:
     host = context.host if context.num_hosts > 1 else None
     once = replace(context.settings.followed, epochs=1, pass_index=0, stages=None, host=host)
     settings = replace(once, batch=None, drop_remainder=False)
-    in_storage_order = ReadSettings(cycle=1, host=host)
     try:
-        order, stored = (
-            order_of(read.resolved, each).order for each in (settings, in_storage_order)
-        )
+        order = order_of(read.resolved, settings).order
+        stored = order_of(read.resolved, ReadSettings(cycle=1, host=host)).order
     except ShardctlError:  # an order that is left open, or that other rules are about
         return None
     num_kept = min(take, order.num_examples, stored.num_examples)
@@ -219,27 +204,21 @@ def dropped_in_evaluation(context: LintContext) -> Iterator[Violation]:
             if not isinstance(batch, ast.Batch) or not batch.drop_remainder:
                 continue
             if count is not None and not math.isinf(count) and count % batch.size:
-                yield Violation(
-                    f"{int(count) % batch.size:,} of {int(count):,} elements fill no "
-                    f"{text_of_part(batch)} and are never evaluated",
-                    _PAD,
-                    read,
-                )
+                lost = f"{int(count) % batch.size:,} of {int(count):,} elements fill no "
+                why = f"{lost}{text_of_part(batch)} and are never evaluated"
+                yield Violation(why, _PAD, read)
         drops = settings.drop_remainder and settings.batch is not None
         columns = context.shares(read).columns if drops else None
         if settings.batch is None or columns is None:
             continue
         dropped = int((columns.num_examples % settings.batch).sum())
         # What a loader reads twice, so that all hosts have as many, is not lost once dropped.
-        lost = min(dropped, read.num_examples - int(columns.num_examples.sum()) + dropped)
-        if lost > 0:
-            hosts = f" on {context.num_hosts:,} hosts" if context.num_hosts > 1 else ""
-            yield Violation(
-                f"{lost:,} of {read.num_examples:,} examples fill no batch of "
-                f"{settings.batch:,}{hosts} and are never evaluated",
-                _PAD,
-                read,
-            )
+        num_lost = min(dropped, read.num_examples - int(columns.num_examples.sum()) + dropped)
+        if num_lost > 0:
+            where = f" on {context.num_hosts:,} hosts" if context.num_hosts > 1 else ""
+            batch_of = f"batch of {settings.batch:,}{where}"
+            why = f"{num_lost:,} of {read.num_examples:,} examples fill no {batch_of}"
+            yield Violation(f"{why} and are never evaluated", _PAD, read)
 
 
 # Which examples specs select: sets of ids as sorted stretches, split by split.
