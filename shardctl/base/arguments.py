@@ -1,4 +1,4 @@
-"""Kinds of arguments: what an annotation takes, and as what it is kept.
+"""Arguments of public functions and values: what their annotations take, kept as Python's own.
 
 `int` takes every whole number there is, of NumPy and TensorFlow too, and keeps an int. A type may
 say more by an `Annotated` with a `Kind`: `DatasetLike` takes a reference too (`made_kind`), and

@@ -1,4 +1,4 @@
-"""`sample_from_datasets` and `choose_from_datasets`: choices say which input is next."""
+"""Nodes over several inputs: `zip`, `sample_from_datasets`, `choose_from_datasets`."""
 
 from __future__ import annotations
 

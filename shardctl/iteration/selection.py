@@ -1,4 +1,4 @@
-"""Stages that hand out every so-manyth element from some place on: take, skip, shard, map, ..."""
+"""Stages over one input: take, skip, shard, cache, filter, and those that change no element."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""File instructions as columns, for orders and plans over a million shards."""
+"""File instructions as columns, in any order of the files, for plans over a million shards."""
 
 from __future__ import annotations
 
