@@ -11,8 +11,7 @@ from shardctl.base.text import choices, did_you_mean, printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.parse import decode
-from shardctl.stores.paths import RemotePath, path_of
-from shardctl.stores.stores import read_file
+from shardctl.stores.stores import RemotePath, path_of, read_file
 
 PROJECT_FILENAME = "shardctl.yaml"
 # Settings that may be beside `read:` as well, as who reads, and what is behind the reader.

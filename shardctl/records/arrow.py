@@ -21,8 +21,7 @@ from shardctl.records.contents import (
     refused,
 )
 from shardctl.records.streams import Window
-from shardctl.stores.ranges import RangeFile
-from shardctl.stores.store import ByteSource
+from shardctl.stores.store import ByteSource, RangeFile
 
 _ROWS_AT_ONCE = 1 << 10  # rows of Parquet that are decoded at a time
 _PAGE_HEADER_BYTES = 32

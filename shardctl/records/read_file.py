@@ -20,9 +20,8 @@ from shardctl.records.contents import Damage, FileContents, RecordFormat, Report
 from shardctl.records.mds import MDS
 from shardctl.records.tfrecord import TFRecord
 from shardctl.records.webdataset import WebDataset
-from shardctl.stores.paths import is_remote
 from shardctl.stores.store import StoredFile
-from shardctl.stores.stores import store_of
+from shardctl.stores.stores import is_remote, store_of
 
 _ALL: tuple[RecordFormat, ...] = (
     TFRecord(),

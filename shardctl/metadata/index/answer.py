@@ -18,7 +18,7 @@ from shardctl.metadata.index.names import NameProblem
 from shardctl.metadata.layouts import BrokenFile
 from shardctl.records.contents import Compression
 from shardctl.saved.head import head
-from shardctl.stores.paths import absolute, is_remote
+from shardctl.stores.stores import absolute, is_remote
 
 
 @dataclass(frozen=True, kw_only=True)

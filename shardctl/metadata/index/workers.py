@@ -27,8 +27,8 @@ from shardctl.base.text import quoted
 from shardctl.errors import DatasetError
 from shardctl.records.contents import FileContents, Report, no_report
 from shardctl.stores.concurrently import as_answered
-from shardctl.stores.paths import is_remote
 from shardctl.stores.store import StoredFile
+from shardctl.stores.stores import is_remote
 
 _ALONE = 0.2  # seconds of work for which no other processes are started
 _BATCH_FILES, _BATCH_BYTES = 256, 1 << 25
