@@ -16,7 +16,7 @@ from shardctl.base.tfds_rules import (
     DEFAULT_TEMPLATE,
     FEATURES_FILENAME,
 )
-from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.dataset import Dataset, ExampleSize, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files import fields

@@ -126,13 +126,13 @@ def format_of_name(path: str) -> str | None:
     >>> format_of_name("tfrecord/part-00000")
     """
     name = re.split(r"[/\\]", path)[-1].lower()
-    places = (
+    endings = (
         (found.start(), known)
         for known, counter in FORMATS.items()
         for suffix in counter.suffixes
         for found in re.finditer(re.escape(suffix) + r"(?![a-z0-9_])", name)
     )
-    return max(places, default=(0, None))[1]
+    return max(endings, default=(0, None))[1]
 
 
 def _not_read(path: str, error: Exception) -> FileContents:

@@ -342,7 +342,7 @@ def receive(file: IO[bytes] | None) -> Any:
 class FileToCount:
     """A file, its format as `FORMATS` names it, and whether its contents are checked too.
 
-    index: its place among all files that are to be counted; answers come in any order.
+    index: its position among all files that are to be counted; answers come in any order.
     listed: whether `file` is as a listing showed it; else whatever is at its path is counted.
     """
 
