@@ -79,13 +79,3 @@ def _public(file: StoredFile, mark: str) -> StoredFile:
     """Return a file by its public path; its version tells which query chose it."""
     version = file.version and file.version + mark
     return replace(file, path=public_url(file.path), version=version)
-
-
-def _full(path: str) -> str:
-    return full_url(public_url(path))
-
-
-def _public(file: StoredFile, mark: str) -> StoredFile:
-    """Return a file by its public path; its version tells which query chose it."""
-    version = file.version and file.version + mark
-    return replace(file, path=public_url(file.path), version=version)
