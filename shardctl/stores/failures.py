@@ -1,4 +1,4 @@
-"""Failures of networks as one line, requests tried again, and what is secret left out of messages."""
+"""Failures of networks as one line, requests tried again, and secrets left out of messages."""
 
 from __future__ import annotations
 
