@@ -22,7 +22,6 @@ from shardctl.draw.tables import (
 from shardctl.files.documents import Document
 from shardctl.saved.plan_file import instruction_rows, plan_document
 from shardctl.saved.resume_plan import ResumePlan, calls_chained
-from shardctl.saved.snapshot import Snapshot
 from shardctl.saved.unseeded_buffer import UnseededBuffer
 from shardctl.verbs.resume.proof import BrokenPromise, Proof
 
@@ -369,13 +368,3 @@ def script_written(plan: ResumePlan, path: str, framework: str) -> Iterator[str]
     """Yield what a training script does, and what is left to do with it."""
     yield f"wrote {path}: a training script ({framework}), from example {plan.consumed:,} on"
     yield "next: edit prepare(), the model and the loss; rerun it after an interruption"
-
-
-def snapshot_written(snapshot: Snapshot, path: str, dataset: Sequence[str] = ()) -> Iterator[str]:
-    """Yield what a snapshot fixes, and what compares with it.
-
-    `dataset` are the options without which its dataset is not found again.
-    """
-    yield f"wrote {path}: the order of {snapshot.num_examples:,} examples of {snapshot.spec}"
-    compare = shlex.join(["shardctl", "diff", path, *dataset])
-    yield f"next: commit it; {compare} says whether the order is still that"

@@ -1,18 +1,18 @@
-"""Text files and folders: read whole and in bounds, or refused in a line that says why."""
+"""Files and folders of this machine: read whole and in bounds, or refused in a line."""
 
 from __future__ import annotations
 
 import os
 import sys
-import tracemalloc
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from shardctl.errors import DatasetError, NotThereError
+from shardctl.errors import DatasetError
 from shardctl.files.parse import decode
-from shardctl.stores.paths import absolute, working_folder
-from shardctl.stores.stores import os_reason, read_file, subfolders
+from shardctl.stores.stores import LocalStore, absolute, read_file, subfolders, working_folder
 from tests.strategies import error_line
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes, links and permissions")
@@ -25,27 +25,6 @@ def test_a_file_is_read_up_to_the_bound(tmp_path: Path) -> None:
     assert read_file(path, max_num_bytes=6) == b"\xff\0four"
     line = error_line(lambda: read_file(path, max_num_bytes=5))
     assert line == f"'{path}' is larger than 5 bytes, the most read as text"
-
-
-@pytest.mark.skipif(not Path("/proc/version").exists(), reason="needs a file without a size")
-def test_a_file_without_a_size_is_read_up_to_the_bound() -> None:
-    path = Path("/proc/version")
-    data = path.read_bytes()
-    assert path.stat().st_size == 0 < len(data)
-    assert read_file(path, max_num_bytes=len(data)) == data
-    with pytest.raises(DatasetError, match=f"larger than {len(data) - 1} bytes"):
-        read_file(path, max_num_bytes=len(data) - 1)
-
-
-def test_what_is_not_there_is_told_from_what_cannot_be_read(tmp_path: Path) -> None:
-    for name, kind in (("gone", NotThereError), ("x" * 999, DatasetError)):
-        with pytest.raises(DatasetError) as caught:
-            read_file(tmp_path / name)
-        assert type(caught.value) is kind
-
-
-def test_an_error_of_a_library_without_a_number_has_a_reason() -> None:
-    assert os_reason(OSError("a text of its own")) == "it cannot be opened"
 
 
 def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:
@@ -107,16 +86,6 @@ def test_what_is_not_text_is_refused_with_its_line(data: bytes, line: str) -> No
     assert said.startswith(f"notes.txt: {line}")
 
 
-def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"x" * 1000)
-    tracemalloc.start()
-    try:
-        assert len(read_file(tmp_path / "file")) == 1000
-        assert tracemalloc.get_traced_memory()[1] < 1_000_000
-    finally:
-        tracemalloc.stop()
-
-
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs /proc")
 def test_a_file_that_says_it_has_no_bytes_is_read_to_its_end() -> None:
     path = Path("/proc/self/status")
@@ -145,3 +114,53 @@ def test_a_working_folder_that_is_gone_leaves_whole_paths(
     assert working_folder() / tmp_path == tmp_path
     assert absolute(tmp_path) == str(tmp_path)
     assert "'a': the working folder is gone" in str(error_line(lambda: absolute("a")))
+
+
+def test_a_file_that_changed_since_it_was_listed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"0123456789")
+    store = LocalStore()
+    (listed,) = store.scan(str(tmp_path))
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(DatasetError, match="changed while it was read"), store.open(listed):
+        pass
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"0123456789")
+    os.utime(path, ns=(1, 1))
+    (listed,) = LocalStore().scan(str(tmp_path))
+
+    def read() -> None:
+        with LocalStore().open(listed) as source:
+            assert source.read(0, 5) == b"01234"
+            path.write_bytes(b"another 10")
+            assert source.read(5, 10) == b"er 10"
+
+    with pytest.raises(DatasetError, match="changed while it was read"):
+        read()
+
+
+def test_a_file_in_whose_place_another_is_put_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"0123456789")
+    (listed,) = LocalStore().scan(str(tmp_path))
+    (tmp_path / "b").write_bytes(b"another 10")
+    os.utime(tmp_path / "b", ns=(1, 1))
+
+    def read(change: Callable[[], object]) -> None:
+        with LocalStore().open(listed):
+            change()
+
+    with pytest.raises(DatasetError, match="changed while it was read"):
+        read(lambda: os.replace(tmp_path / "b", path))
+    listed = replace(listed, version="mtime:1")
+    with pytest.raises(DatasetError, match="vanished while it was read"):
+        read(path.unlink)
+
+
+def test_a_fifo_is_no_file_and_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a")
+    assert LocalStore().status(str(tmp_path / "a")) is None
+    assert list(LocalStore().scan(str(tmp_path))) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -16,9 +17,13 @@ from shardctl import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
 from shardctl.metadata.tfds_metadata import read_tfds_folder
-from shardctl.tfds.metadata import write_metadata
+from shardctl.stores.store import StoredFile
+from shardctl.stores.stores import store_of
+from shardctl.tfds import metadata as place
+from shardctl.tfds.metadata import find_features, first_record, place_files, write_metadata
 from tests.cases import FUZZ, check_cases
-from tests.tfds_datasets import build_dataset
+from tests.record_files import framed, header
+from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
 
 _NAMES = (
     "toy-{split}.{format}-{i:05d}-of-{n:05d}",
@@ -184,27 +189,16 @@ def test_an_empty_split_is_warned_of(tmp_path: Path) -> None:
 def test_the_version(toy: Dataset, tmp_path: Path) -> None:
     features = str(tmp_path / "features.json")
     os.rename(tmp_path / "data", tmp_path / "2.3.4")
-    moved = Dataset(
-        name="toy",
-        splits=tuple(
-            Split(
-                name=split.name,
-                shard_lengths=split.shard_lengths,
-                files=tuple(
-                    replace(part, data_dir=str(tmp_path / "2.3.4")) for part in split.files
-                ),
-            )
-            for split in toy.splits
-        ),
-    )
-    assert write_metadata(moved, str(tmp_path / "2.3.4"), features).version == "2.3.4"
+    folder = str(tmp_path / "2.3.4")
+    (split,) = toy.splits
+    files = tuple(replace(part, data_dir=folder) for part in split.files)
+    moved = replace(toy, splits=(replace(split, files=files),), data_dir=None)
+    assert write_metadata(moved, folder, features).version == "2.3.4"
     assert write_metadata(moved, str(tmp_path), features).version == "1.0.0"
     versioned = replace(moved, version="5.0.0")
-    assert (
-        write_metadata(versioned, str(tmp_path / "2.3.4"), features, force=True).version == "5.0.0"
-    )
+    assert write_metadata(versioned, folder, features, force=True).version == "5.0.0"
     with pytest.raises(UsageError, match="TFDS takes three numbers"):
-        write_metadata(replace(moved, version="5"), str(tmp_path / "2.3.4"), features)
+        write_metadata(replace(moved, version="5"), folder, features)
 
 
 def test_a_place_that_tensorflow_does_not_reach_is_refused(toy: Dataset, tmp_path: Path) -> None:
@@ -213,3 +207,220 @@ def test_a_place_that_tensorflow_does_not_reach_is_refused(toy: Dataset, tmp_pat
     remote = replace(toy, data_dir="s3://bucket/data", splits=(replace(split, files=files),))
     with pytest.raises(UsageError, match=r"no file system for s3:// here; it has .*gs://"):
         write_metadata(remote, "s3://bucket/data", str(tmp_path / "features.json"))
+
+
+# Features are found wherever they are named, and what is none is refused in a line.
+
+
+_SCRIPT = """
+import numpy as np
+import tensorflow_datasets as tfds
+
+FEATURES = tfds.features.FeaturesDict({"x": np.int64})
+
+def make():
+    return {"x": np.int64, "label": tfds.features.ClassLabel(names=["a", "b"])}
+
+def wrong():
+    return 3
+
+def broken():
+    raise ValueError("not today")
+
+class Toys(tfds.core.GeneratorBasedBuilder):
+    '''Toys of a test.'''
+    VERSION = tfds.core.Version("1.0.0")
+
+    def _info(self):
+        return tfds.core.DatasetInfo(
+            builder=self,
+            features=tfds.features.FeaturesDict(make()),
+            supervised_keys=("x", "label"),
+        )
+
+    def _split_generators(self, dl_manager):
+        return {}
+
+    def _generate_examples(self):
+        yield from ()
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> str:
+    path = tmp_path / "toys.py"
+    path.write_text(_SCRIPT)
+    return str(path)
+
+
+@pytest.mark.tensorflow
+def test_features_of_a_file_come_with_their_labels(script: str, tmp_path: Path) -> None:
+    find_features(f"{script}:make").features.save_config(str(tmp_path))
+    for named in (str(tmp_path), str(tmp_path / "features.json"), tmp_path):
+        assert find_features(named).features["label"].names == ["a", "b"]
+    other = tmp_path / "mine.json"
+    (tmp_path / "features.json").rename(other)
+    assert find_features(str(other)).features["label"].names == ["a", "b"]
+
+
+@pytest.mark.tensorflow
+def test_features_of_a_script(script: str) -> None:
+    assert sorted(find_features(f"{script}:make").features) == ["label", "x"]
+    assert sorted(find_features(f"{script}:FEATURES").features) == ["x"]
+    found = find_features(f"{script}:Toys")
+    assert sorted(found.features) == ["label", "x"]
+    assert found.said["supervised_keys"] == ("x", "label")
+
+
+@pytest.mark.tensorflow
+def test_features_of_a_dataset_of_tfds() -> None:
+    found = find_features("mnist")
+    assert sorted(found.features) == ["image", "label"]
+    assert "citation" in found.said
+
+
+@pytest.mark.tensorflow
+def test_what_names_no_features_is_refused(script: str, tmp_path: Path) -> None:
+    for named, said in (
+        (f"{script}:wrong", "no features of TFDS"),
+        (f"{script}:broken", "failed with ValueError: not today"),
+        (f"{script}:absent", "has no function 'absent'"),
+        ("there/is/none.json", "no file 'there/is/none.json'"),
+        ("no_such_dataset_of_tfds", "names no features"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            find_features(named)
+    bad = tmp_path / "features.json"
+    for text in ("{", "[]", json.dumps({"a": 1}), json.dumps({"type": "no.Such", "content": {}})):
+        bad.write_text(text)
+        with pytest.raises(DatasetError, match=r"features\.json"):
+            find_features(str(bad))
+
+
+# The first record of a file is that which TFDS reads first.
+
+
+def stored(path: Path) -> StoredFile:
+    file = store_of(str(path)).status(str(path))
+    assert file is not None
+    return file
+
+
+@pytest.mark.parametrize("file_format", WRITABLE_FORMATS)
+def test_the_first_record_is_that_of_tfds(tfds: Any, file_format: str, tmp_path: Path) -> None:
+    folder = build_dataset(tmp_path, splits={"train": [3]}, file_format=file_format)
+    record = first_record(stored(next(folder.glob("toy-train*"))), file_format)
+    assert record is not None
+    features = tfds.builder_from_directory(folder).info.features
+    assert int(features.deserialize_example_np(record)["id"]) == 0
+
+
+@pytest.mark.tensorflow
+def test_what_has_no_record_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for data in (b"", b"abc", header(2**40) + b"abc", framed(b"abc")[:-5]):
+        path.write_bytes(data)
+        with pytest.raises(DatasetError, match=r"'.*file'"):
+            first_record(stored(path), "tfrecord")
+        with pytest.raises(DatasetError, match=r"'.*file'"):
+            first_record(stored(path), "parquet")
+
+
+@pytest.mark.tensorflow
+def test_columns_that_tfds_does_not_write_are_named(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"image": [b"1"], "label": [2]}), path)
+    with pytest.raises(DatasetError, match="there is none: the columns are image, label"):
+        first_record(stored(path), "parquet")
+
+
+def test_a_format_without_a_library_here_has_no_record(tmp_path: Path) -> None:
+    path = tmp_path / "x.riegeli"
+    path.write_bytes(b"x")
+    assert first_record(stored(path), "riegeli") is None
+
+
+# Several files get to a folder all or none.
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    folder = tmp_path / "made"
+    folder.mkdir()
+    for name in ("a.json", "b.txt", "info.json"):
+        (folder / name).write_text(f"new {name}")
+    return folder
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def test_the_last_file_comes_last(made: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.mkdir()
+    assert place_files(made, str(target), last="a.json", force=False)[-1] == "a.json"
+    assert contents(target) == contents(made)
+
+
+@pytest.mark.tensorflow
+def test_a_remote_folder_is_one_of_epath(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "is_remote", lambda _: True)
+    folder = place._Folder(str(tmp_path))  # epath reads and writes local folders as others
+    assert folder.read("a.json") is None
+    folder.write("a.json", b"one")
+    folder.write("a.json", b"two")
+    assert folder.read("a.json") == b"two"
+    folder.restore("a.json", b"one")
+    assert contents(tmp_path) == {"a.json": "one"}
+    folder.restore("a.json", None)
+    assert contents(tmp_path) == {}
+    (tmp_path / "a").write_text("")
+    with pytest.raises(UsageError, match=r"cannot write .*/a/b"):
+        folder.write("a/b", b"")
+
+
+def test_others_are_replaced_when_told(made: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.mkdir()
+    (target / "b.txt").write_text("other")
+    (target / "a.json").write_text("new a.json")
+    with pytest.raises(UsageError, match=r"has b.txt already, of other contents; --force"):
+        place_files(made, str(target), last="info.json", force=False)
+    assert contents(target) == {"b.txt": "other", "a.json": "new a.json"}
+    place_files(made, str(target), last="info.json", force=True)
+    assert contents(target) == contents(made)
+
+
+@pytest.mark.parametrize("fails_at", ["a.json", "b.txt", "info.json"])
+def test_what_fails_on_the_way_leaves_all_as_it_was(
+    fails_at: str, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "target"
+    target.mkdir()
+    (target / "b.txt").write_text("other")
+    before = contents(target)
+    write = place._Folder.write
+    failed: list[str] = []
+
+    def failing(self: place._Folder, name: str, data: bytes) -> None:
+        if name == fails_at and not failed:
+            failed.append(name)
+            raise UsageError("the disk is full")
+        write(self, name, data)
+
+    monkeypatch.setattr(place._Folder, "write", failing)
+    with pytest.raises(UsageError, match="disk is full"):
+        place_files(made, str(target), last="info.json", force=True)
+    assert contents(target) == before
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(made: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no folder"):
+        place_files(made, str(tmp_path / "none"), last="info.json", force=False)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="cannot write"):
+        place_files(made, str(tmp_path / "file"), last="info.json", force=False)
