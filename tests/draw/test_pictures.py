@@ -407,10 +407,6 @@ def test_two_halves_that_are_mixed_by_themselves_are_two_patches() -> None:
     assert (levels[:24, :48] > EVEN).mean() > 0.9
 
 
-def test_few_examples_are_in_few_cells() -> None:
-    assert heat(np.arange(48)).levels(48, 96).shape == (4, 4)
-
-
 def test_numbers_side_by_side_are_as_high_as_they_are() -> None:
     rise = Rise(names=("a", "by"), values=(0.0, 0.13, 1.0), expected=(1.0, 1.0, 1.0))
     lines = ["".join(span.text for span in line) for line in lines_of(rise, 20)]
