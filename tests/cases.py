@@ -150,3 +150,9 @@ def few_or_many(few: int, many: int) -> pytest.MarkDecorator:
 def random_of_a_fuzz_run() -> random.Random:
     """Return the random numbers of the running fuzz test; each call begins anew."""
     return random.Random(seed_of_test())
+
+
+def some(value: Case | None) -> Case:
+    """Return a value that is there, or fail."""
+    assert value is not None
+    return value

@@ -116,6 +116,12 @@ def tf() -> Any:
 
 
 @pytest.fixture(scope="session")
+def tfds() -> Any:
+    """TensorFlow Datasets."""
+    return pytest.importorskip("tensorflow_datasets")
+
+
+@pytest.fixture(scope="session")
 def toys(tmp_path_factory: pytest.TempPathFactory) -> Toys:
     """Small datasets of several kinds, written by TFDS; tests read them and leave them alone."""
     return build_toys(tmp_path_factory.mktemp("toys"))

@@ -60,6 +60,16 @@ def first_upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def dataset_title(name: str, config: str | None, version: str | None) -> str:
+    """Return name, config and version as TFDS writes them.
+
+    >>> dataset_title("coco", "2017", "1.1.0"), dataset_title("mnist", None, None)
+    ('coco/2017:1.1.0', 'mnist')
+    """
+    title = name if config is None else f"{name}/{config}"
+    return title if version is None else f"{title}:{version}"
+
+
 def in_short(value: object, subject: str, *facts: str) -> str:
     """Return the repr of an answer: its class, what it is about, and the figures that tell most.
 

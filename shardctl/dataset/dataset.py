@@ -6,22 +6,26 @@ import itertools
 import os
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from shardctl.base.arguments import Kind, checked, keep_fields, kind_of, made_kind
 from shardctl.base.hooks import provided
-from shardctl.base.text import choices, counted, in_short, nearest_first, quoted
+from shardctl.base.text import choices, counted, dataset_title, in_short, nearest_first, quoted
 from shardctl.base.tfds_rules import DEFAULT_FILE_FORMAT, INT64_MAX
+from shardctl.dataset.identity import (
+    DatasetIdentity,
+    FolderIdentity,
+    SplitSize,
+    paths_left,
+)
 from shardctl.dataset.shard_files import PackedInts, ShardFiles
 from shardctl.errors import DatasetError, NotASplitError, UsageError
 
 if TYPE_CHECKING:
     from shardctl.base.arrays import Int64s
-    from shardctl.dataset.element_size import ExampleSize
-    from shardctl.dataset.identity import DatasetIdentity
 
 
 # What is wrong with one file of a dataset, or with the files of a split.
@@ -354,14 +358,21 @@ def shard_named(split: Split, filename: str) -> int | None:
     return split.files[0].index_of(folder + slash + filename)
 
 
-def dataset_title(name: str, config: str | None, version: str | None) -> str:
-    """Return name, config and version as TFDS writes them.
+@dataclass(frozen=True, kw_only=True)
+class ExampleSize:
+    """The bytes of a decoded example, from the shapes and dtypes of its features.
 
-    >>> dataset_title("coco", "2017", "1.1.0"), dataset_title("mnist", None, None)
-    ('coco/2017:1.1.0', 'mnist')
+    num_bytes: of the features of fixed shape. num_tensors: of all features; each adds to what a
+    shuffle buffer takes. unknown: the features, such as texts and images of any size, whose bytes
+    differ from example to example; then `num_bytes` is the least that an example takes.
     """
-    title = name if config is None else f"{name}/{config}"
-    return title if version is None else f"{title}:{version}"
+
+    num_bytes: int
+    num_tensors: int
+    unknown: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        keep_fields(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -467,9 +478,30 @@ class Dataset:
     @cached_property
     def identity(self) -> DatasetIdentity:
         """What tells this dataset from another; the fingerprint is computed for it."""
-        from shardctl.dataset.identity import identity_of  # few answers need it
+        folders = self.folders if len(self.folders) > 1 else ()
+        left = iter(paths_left([one.data_dir for one in folders if one.data_dir is not None]))
+        shared = ("name", "config", "version", "file_format", "data_dir", "fingerprint", "ordered")
+        return DatasetIdentity(
+            **{name: getattr(self, name) for name in shared},
+            folders=tuple(
+                one._as_folder(None if one.data_dir is None else next(left)) for one in folders
+            ),
+            splits=tuple(
+                SplitSize(**{each.name: getattr(split, each.name) for each in fields(SplitSize)})
+                for split in self.splits
+            ),
+        )
 
-        return identity_of(self)
+    def _as_folder(self, path: str | None) -> FolderIdentity:
+        splits = tuple(sorted(self.splits, key=lambda split: split.name))
+        sizes = [split.num_bytes for split in splits]
+        return FolderIdentity(
+            path=path,
+            title=None if self.version is None else self.title,
+            fingerprint=replace(self, splits=splits).fingerprint,
+            num_bytes=None if None in sizes else sum(size or 0 for size in sizes),
+            splits=tuple(split.name for split in splits),
+        )
 
     @cached_property
     def fingerprint(self) -> str:
@@ -525,62 +557,3 @@ _DATASET = made_kind(
 DatasetLike = Annotated[
     Dataset | str | os.PathLike[str] | Sequence[str | os.PathLike[str]], _DATASET
 ]
-
-
-# Several datasets that one pipeline reads, as one whose splits are `dataset/split`.
-
-
-def distinct_datasets(datasets: Iterable[Dataset]) -> list[Dataset]:
-    """Return the datasets, those that are equal once, in their order."""
-    found: list[Dataset] = []
-    for dataset in datasets:
-        if not any(dataset is other or dataset == other for other in found):
-            found.append(dataset)
-    return found
-
-
-def combined(datasets: Sequence[Dataset]) -> Dataset:
-    """Return one dataset with the splits of several, called `dataset/split`.
-
-    It is no dataset of TFDS: it names the examples of a mixture. One dataset stays as it is.
-
-    >>> from shardctl.dataset.dataset import Split
-    >>> one, two = (Dataset(name=name, splits=(Split(name="train", shard_lengths=(4,)),))
-    ...             for name in ("a", "b"))
-    >>> combined([one, two]).title, [split.name for split in combined([one, two]).splits]
-    ('a + b', ['a/train', 'b/train'])
-    """
-    first, *others = datasets
-    if not others:
-        return first
-    formats = {dataset.file_format for dataset in datasets}
-    return Dataset(
-        name=" + ".join(dataset.title for dataset in datasets),
-        splits=tuple(
-            replace(split, name=f"{label}/{split.name}")
-            for label, dataset in zip(labels_of(datasets), datasets, strict=True)
-            for split in dataset.splits
-        ),
-        file_format=first.file_format if len(formats) == 1 else " + ".join(sorted(formats)),
-        origin="a mixture",
-    )
-
-
-def labels_of(datasets: Sequence[Dataset]) -> list[str]:
-    """Return what each is called in the names of splits: its name, and more where two have one.
-
-    >>> from shardctl.dataset.dataset import Split
-    >>> split = Split(name="train", shard_lengths=(4,))
-    >>> labels_of([Dataset(name="a", version=v, splits=(split,)) for v in ("1.0.0", "2.0.0")])
-    ['a-1.0.0', 'a-2.0.0']
-    """
-    ways = (
-        [dataset.name for dataset in datasets],
-        [f"{dataset.name}-{dataset.config}" for dataset in datasets],
-        [f"{dataset.name}-{dataset.version}" for dataset in datasets],
-        [f"{dataset.name}-{dataset.config}-{dataset.version}" for dataset in datasets],
-    )
-    for names in ways:
-        if max(Counter(names).values()) == 1:
-            return names
-    return [f"{dataset.name}-{number}" for number, dataset in enumerate(datasets, 1)]

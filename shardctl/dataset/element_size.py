@@ -8,26 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from shardctl.base.arguments import keep_fields
 from shardctl.dataset.dataset import Dataset, Split
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExampleSize:
-    """The bytes of a decoded example, from the shapes and dtypes of its features.
-
-    num_bytes: of the features of fixed shape. num_tensors: of all features; each adds to what a
-    shuffle buffer takes. unknown: the features, such as texts and images of any size, whose bytes
-    differ from example to example; then `num_bytes` is the least that an example takes.
-    """
-
-    num_bytes: int
-    num_tensors: int
-    unknown: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        keep_fields(self)
-
 
 # What a tensor takes in a buffer beside its values: the object, its shape, its allocation. Measured
 # as the resident memory of `ds.shuffle` with TensorFlow 2.21 on Linux, 100,000 to 200,000 elements

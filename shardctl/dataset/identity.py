@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
 from shardctl.base.arguments import Name
-from shardctl.base.text import choices, printable
-from shardctl.dataset.dataset import Dataset, dataset_title
+from shardctl.base.text import choices, dataset_title, printable
 
 # In which order a dataset reads its folders, and whether another one reads them in the same.
 
@@ -233,39 +232,6 @@ class DatasetIdentity(DatasetHead):
 
     ordered: bool
     splits: tuple[SplitSize, ...]
-
-
-def identity_of(dataset: Dataset) -> DatasetIdentity:
-    """Return what tells a dataset from another; its fingerprint is computed for it."""
-    folders = dataset.folders if len(dataset.folders) > 1 else ()
-    here = [folder.data_dir for folder in folders if folder.data_dir is not None]
-    left = iter(paths_left(here))
-    return DatasetIdentity(
-        **{name: getattr(dataset, name) for name in _SHARED},
-        folders=tuple(
-            _folder_identity(folder, None if folder.data_dir is None else next(left))
-            for folder in folders
-        ),
-        splits=tuple(
-            SplitSize(**{field.name: getattr(split, field.name) for field in fields(SplitSize)})
-            for split in dataset.splits
-        ),
-    )
-
-
-_SHARED = ("name", "config", "version", "file_format", "data_dir", "fingerprint", "ordered")
-
-
-def _folder_identity(folder: Dataset, path: str | None) -> FolderIdentity:
-    splits = tuple(sorted(folder.splits, key=lambda split: split.name))
-    sizes = [split.num_bytes for split in splits]
-    return FolderIdentity(
-        path=path,
-        title=None if folder.version is None else folder.title,
-        fingerprint=replace(folder, splits=splits).fingerprint,
-        num_bytes=None if None in sizes else sum(size or 0 for size in sizes),
-        splits=tuple(split.name for split in splits),
-    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,7 +15,7 @@ from shardctl.iteration.iteration import UNKNOWN, Axis, InPlace, Node
 class Batch(Node):
     """`ds.batch(size, drop_remainder)`.
 
-    >>> from shardctl.iteration.source import Source
+    >>> from shardctl.iteration.iteration import Source
     >>> iteration = Batch(Source(range(5)), 2).iterate()
     >>> iteration.pull(9), iteration.examples(np.array([2, 0])).tolist()
     (3, [4, 0, 1])

@@ -11,10 +11,9 @@ from shardctl.iteration.batch import Batch, Unbatch
 from shardctl.iteration.cache import Asserted, Cache
 from shardctl.iteration.directed import Chosen, Directed, Sampled
 from shardctl.iteration.filtered import Filter, Passing
-from shardctl.iteration.iteration import EVERYTHING, Iteration, Node
+from shardctl.iteration.iteration import EVERYTHING, Iteration, Node, Source
 from shardctl.iteration.repeat import Concatenate, Repeat
 from shardctl.iteration.shuffle import Shuffle
-from shardctl.iteration.source import Source
 from shardctl.iteration.strided import Strided
 from shardctl.iteration.zipped import Zip
 from shardctl.stages import part as parts
@@ -22,9 +21,8 @@ from shardctl.stages import stages as call
 from shardctl.stages.part import Stage
 from shardctl.stages.pipelines import options_of
 from shardctl.stages.stages import Pipeline, Prefetch, WithOptions
-from shardctl.tfdata.mixture_weights import cumulative_of, uniform_cumulative
-from shardctl.tfdata.seed_generator import ScriptSeeds, SeedGenerator
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.tfdata.mixture import cumulative_of, uniform_cumulative
+from shardctl.tfdata.shuffle_seeds import Loop, ScriptSeeds, SeedGenerator
 
 SourceOf = Callable[[call.Read], Node]
 PassingOf = Callable[[call.Filter], Passing]
@@ -47,7 +45,7 @@ def build(
         may hold it too.
     kept: returns which codes pass a filter that has a list of those kept.
 
-    >>> from shardctl.iteration.source import NOTHING
+    >>> from shardctl.iteration.iteration import NOTHING
     >>> stages = (call.Skip(count=2), call.Batch(size=2))
     >>> pipeline = call.Pipeline(source=call.Range(stop=7), stages=stages)
     >>> build(pipeline, lambda read: NOTHING).cardinality
@@ -267,7 +265,7 @@ def iteration_of_pass(node: Node, pass_index: int = 0, *, loop: Loop = "python")
         it drops. Without a cardinality it reads the first pass to its end, which costs it a step,
         and takes that number for all others (keras/src/trainers/epoch_iterator.py).
 
-    >>> from shardctl.iteration.source import Source
+    >>> from shardctl.iteration.iteration import Source
     >>> iteration_of_pass(Source(range(3)), 5).pull(2)
     2
 

@@ -14,7 +14,7 @@ from shardctl.iteration.iteration import INFINITE, UNKNOWN, InPlace, Iteration, 
 class Cache(Node):
     """`ds.cache()`; filled once an iterator has seen the end, or all that TensorFlow knows of.
 
-    >>> from shardctl.iteration.source import Source
+    >>> from shardctl.iteration.iteration import Source
     >>> cache = Cache(Source(range(3)))
     >>> cache.iterate().pull(2), cache.state
     (2, 0)
@@ -73,7 +73,7 @@ class Asserted(Node):
     TensorFlow counts them as they are read, and fails where the count is another
     (tensorflow/core/kernels/data/experimental/assert_cardinality_dataset_op.cc).
 
-    >>> from shardctl.iteration.source import Source
+    >>> from shardctl.iteration.iteration import Source
     >>> Asserted(Source(range(3)), 3).cardinality
     3
 

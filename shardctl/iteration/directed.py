@@ -22,9 +22,8 @@ from shardctl.iteration.iteration import (
 )
 from shardctl.iteration.repeat import common_width, gathered, in_order
 from shardctl.iteration.zipped import Sharing, certain_left
-from shardctl.tfdata.mixture_schedule import BLOCK, MixtureSchedule, SampledChoices
-from shardctl.tfdata.mixture_weights import Float64s
-from shardctl.tfdata.seed_generator import SeedGenerator, TakenSeeds
+from shardctl.tfdata.mixture import BLOCK, Float64s, MixtureSchedule, SampledChoices
+from shardctl.tfdata.shuffle_seeds import SeedGenerator, TakenSeeds
 
 _MOST_DRAWS_IN_VAIN = 1 << 28  # half a minute here, hours in TensorFlow
 _MOST_READ_IN_VAIN = 1 << 22
@@ -165,7 +164,7 @@ class Directed(Node):
     Its iterator makes those of the choices and of all inputs at once, in their order
     (tensorflow/core/kernels/data/experimental/directed_interleave_dataset_op.cc).
 
-    >>> from shardctl.iteration.source import Source
+    >>> from shardctl.iteration.iteration import Source
     >>> inputs = (Source(range(10)), Source(range(20, 22)))
     >>> node = Directed(inputs, Chosen(Source([1, 0, 1, 1, 0])), stop_on_empty=False)
     >>> iteration = node.iterate()

@@ -22,7 +22,7 @@ class Filter(Node):
 
     How many of its input are left is kept every 65,536 elements; what lies between is looked up.
 
-    >>> from shardctl.iteration.source import Source
+    >>> from shardctl.iteration.iteration import Source
     >>> iteration = Filter(Source(range(10)), lambda codes: codes % 3 == 1).iterate()
     >>> iteration.pull(9), iteration.examples(np.array([2, 0])).tolist()
     (3, [7, 1])

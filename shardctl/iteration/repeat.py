@@ -194,7 +194,7 @@ class Repeat(Repeating):
     Of a finite one TensorFlow makes an iterator of the input more than there are epochs
     (tensorflow/core/kernels/data/repeat_dataset_op.cc).
 
-    >>> from shardctl.iteration.source import Source
+    >>> from shardctl.iteration.iteration import Source
     >>> iteration = Repeat(Source(range(3)), None).iterate()
     >>> iteration.pull(10**12), iteration.examples(np.array([10**12 - 1])).tolist()
     (1000000000000, [0])

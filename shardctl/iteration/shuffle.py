@@ -11,10 +11,9 @@ from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration.iteration import EVERYTHING, Derived, Iteration, Node, Repeating
 from shardctl.iteration.repeat import Joined
-from shardctl.tfdata.seed_generator import SeedGenerator, TakenSeeds
 from shardctl.tfdata.shuffle_buffer import ShuffleReplay
 from shardctl.tfdata.shuffle_permutations import shuffled_codes
-from shardctl.tfdata.shuffle_seeds import KernelSeeds
+from shardctl.tfdata.shuffle_seeds import KernelSeeds, SeedGenerator, TakenSeeds
 
 # An element stays longer than k buffers in a buffer with probability exp(-k).
 _FEW, _MANY = 4, 16
@@ -33,7 +32,7 @@ class Shuffle(Repeating):
     count: the epochs, 1 of a plain shuffle, None without end. An epoch is handed out whole before
         the next begins, but is read as soon as the buffer has room.
 
-    >>> from shardctl.iteration.source import Source
+    >>> from shardctl.iteration.iteration import Source
     >>> from shardctl.tfdata.shuffle_seeds import KernelSeeds
     >>> kernel = KernelSeeds(seed=87654321, seed2=7)
     >>> generator = SeedGenerator(kernel, False, stage="shuffle(3)")

@@ -10,13 +10,13 @@ from shardctl.base.arrays import Int64s
 from shardctl.errors import UnpredictableOrderError
 from shardctl.iteration.iteration import (
     INFINITE,
+    NOTHING,
     UNKNOWN,
     Derived,
     Iteration,
     Node,
     read_ahead,
 )
-from shardctl.iteration.source import NOTHING
 
 
 class Strided(Node):
@@ -29,7 +29,7 @@ class Strided(Node):
     warm: threads begin when an iterator is made, not when it is first asked.
     has_prefetch: it is a prefetch.
 
-    >>> from shardctl.iteration.source import Source
+    >>> from shardctl.iteration.iteration import Source
     >>> iteration = Strided(Source(range(10)), first=2, stride=3).iterate()
     >>> iteration.pull(9), iteration.examples(np.arange(3)).tolist()
     (3, [2, 5, 8])

@@ -34,7 +34,7 @@ from shardctl.iteration.strided import Strided
 def certain_left(node: Node, iteration: Iteration) -> int:
     """Return how many elements an iteration has left for certain, without reading any.
 
-    >>> from shardctl.iteration.source import Source
+    >>> from shardctl.iteration.iteration import Source
     >>> node = Source(range(5))
     >>> iteration = node.iterate()
     >>> iteration.pull(2), certain_left(node, iteration)
@@ -56,7 +56,7 @@ class Sharing:
     by_turns: two of them at least change such a thing while they are read, so that every single
         element has to be played in its turn.
 
-    >>> from shardctl.iteration.source import Source
+    >>> from shardctl.iteration.iteration import Source
     >>> cache = Cache(Repeat(Source(range(3)), 2))
     >>> Sharing((cache, cache)).by_turns  # what it holds is the same, whoever fills it
     False
@@ -114,7 +114,7 @@ class Zip(Node):
     Its iterator makes those of all inputs at once. When one says the end it asks the others once
     more, so that caches of the same length fill (tensorflow/core/kernels/data/zip_dataset_op.cc).
 
-    >>> from shardctl.iteration.source import Source
+    >>> from shardctl.iteration.iteration import Source
     >>> iteration = Zip((Source(range(5)), Source(range(10, 13)))).iterate()
     >>> iteration.pull(9), iteration.examples(np.array([2, 0])).tolist()
     (3, [2, 12, 0, 10])

@@ -15,16 +15,15 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.text import counted
 from shardctl.code.source import call, comment, keywords, literal
 from shardctl.live.library import DATA_LOADER, OfDataLoader, Source, element_of
-from shardctl.live.real_data import rows_of_files
-from shardctl.loaders.hugging_face_eras import era_of, is_read, of_tables
+from shardctl.live.real_data import files_of, rows_of_files
+from shardctl.loaders.hugging_face_eras import MAKE_ROWS, era_of, is_read, of_tables
 from shardctl.loaders.loader import LOADERS, Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.quality import loaders as ways
-from shardctl.verbs.verify.verify_files import file_path
 
-_COLUMN = "index"
+_COLUMN, _OTHER = "index", "_another_column"
 # What `split_dataset_by_node` calls the ways to share.
 _STRATEGIES = {"files": "shards", "examples": "examples"}
 # Formats that `load_dataset` reads, by the same names.
@@ -96,7 +95,7 @@ class HuggingFace(OfDataLoader):
     def imports_of_data(self, order: LoaderOrder) -> Iterator[str]:
         """Yield the imports of what loads."""
         yield "import datasets"
-        if reads_rows_of_parquet(order) and files_of(order):
+        if reads_rows_of_parquet(order) and _files(order):
             yield "import pyarrow.parquet as pq"
 
     @staticmethod
@@ -116,12 +115,13 @@ class HuggingFace(OfDataLoader):
     def made(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the shuffle, the share of a host, and the DataLoader."""
         if config.seed is not None:
-            arguments = {"seed": literal(config.seed)}
-            if config.buffer is not None:
-                arguments["buffer_size"] = literal(config.buffer)
-            if config.input_shards is not None:
-                arguments["max_buffer_input_shards"] = literal(config.input_shards)
-            yield from call("dataset = dataset.shuffle", keywords(arguments))
+            given = {
+                "seed": config.seed,
+                "buffer_size": config.buffer,
+                "max_buffer_input_shards": config.input_shards,
+            }
+            stated = {name: literal(one) for name, one in given.items() if one is not None}
+            yield from call("dataset = dataset.shuffle", keywords(stated))
         if config.shares:
             strategy = _STRATEGIES.get(config.host_by)
             more = [] if strategy is None else [f"strategy={literal(strategy)}"]
@@ -235,23 +235,20 @@ def _streamed_on(config: LoaderConfig, stop: Stop) -> Iterator[str]:
 
 def _called(dataset: Any, name: str) -> Any:
     """Return a stream behind one of the calls of `BEFORE_SHUFFLE`, with every example as it was."""
-    other = "_another_column"
-    of_rows: dict[str, Callable[[], Any]] = {
-        "map": lambda: dataset.map(_itself),
-        "filter": lambda: dataset.filter(_any),
-        "add_column": lambda: dataset.map(_with_another),  # which it is itself
-        "remove_columns": lambda: dataset.map(_with_another).remove_columns(other),
-    }
-    if name in of_rows:
-        return of_rows[name]()
+    if name == "filter":
+        return dataset.filter(_any)
+    if name in MAKE_ROWS and not name.startswith("rename"):
+        made = dataset.map(_itself if name == "map" else _with_another)  # as add_column does
+        return made.remove_columns(_OTHER) if name == "remove_columns" else made
     features = dataset.features
     if features is None:  # a generator's rows, whose columns nobody knows
         return dataset
     first = next(iter(features))
-    there, back = {first: other}, {other: first}
     of_columns: dict[str, Callable[[], Any]] = {
-        "rename_column": lambda: dataset.rename_column(first, other).rename_column(other, first),
-        "rename_columns": lambda: dataset.rename_columns(there).rename_columns(back),
+        "rename_column": lambda: dataset.rename_column(first, _OTHER).rename_column(_OTHER, first),
+        "rename_columns": lambda: dataset.rename_columns({first: _OTHER}).rename_columns(
+            {_OTHER: first}
+        ),
         "select_columns": lambda: dataset.select_columns(list(features)),
         "with_format": lambda: dataset.with_format(None),
         "cast": lambda: dataset.cast(features),
@@ -269,28 +266,23 @@ def _any(example: Any) -> bool:
 
 
 def _with_another(example: Any) -> Any:
-    return {**example, "_another_column": 0}
+    return {**example, _OTHER: 0}
 
 
 def _without_decoding(features: Any) -> Any:
     """Return features whose images and sounds stay as bytes, None where there are none of them."""
-    if features is None:
-        return None
-    kept = copy.deepcopy(features)
-    changed = False
-
-    def look(feature: Any) -> None:
-        nonlocal changed
+    kept, changed, left = copy.deepcopy(features), False, []
+    left.append(kept)
+    while left:
+        feature = left.pop()
         if getattr(feature, "decode", None) is True:
             feature.decode, changed = False, True
-        inner = feature.values() if isinstance(feature, dict) else feature
-        if isinstance(inner, (list, tuple)) or isinstance(feature, dict):
-            for each in inner:
-                look(each)
-        elif hasattr(feature, "feature"):
-            look(feature.feature)
-
-    look(kept)
+        if isinstance(feature, dict):
+            left += feature.values()
+        elif isinstance(feature, list | tuple):
+            left += feature
+        else:
+            left += [feature.feature] if hasattr(feature, "feature") else []
     return kept if changed else None
 
 
@@ -317,8 +309,8 @@ def _tables(source: list[Source], shards: list[tuple[int, int]]) -> Iterator[tup
 
 def loaded(spec: str, order: LoaderOrder) -> Iterator[str]:
     streaming = {"streaming": "True"} if order.config.streams else {}
-    files = files_of(order)
-    if files is None:
+    files = _files(order)
+    if not files:
         yield "# The examples in the order of their files, which are the shards."
         if order.dataset.file_format not in _FORMATS:
             yield f"# datasets reads no {order.dataset.file_format} files: this stands for the same"
@@ -342,22 +334,16 @@ def loaded(spec: str, order: LoaderOrder) -> Iterator[str]:
         yield from call("dataset = dataset.select", [f"[{', '.join(parts)}]"])
 
 
+def _files(order: LoaderOrder) -> tuple[str, ...]:
+    """Return the paths of files that `load_dataset` reads, none where one of them is not known."""
+    found = files_of(order) if order.dataset.file_format in _FORMATS else ()
+    return found if all(found) else ()
+
+
 def reads_rows_of_parquet(order: LoaderOrder) -> bool:
     """Return whether Parquet files are streamed row by row, as a generator does it."""
     config = order.config
     return config.streams and not of_tables(config) and order.dataset.file_format == "parquet"
-
-
-def files_of(order: LoaderOrder) -> list[str] | None:
-    """Return the paths of the files, each once in a row, None where they are not known."""
-    dataset, reads = order.dataset, order.reads
-    if dataset.file_format not in _FORMATS or not len(reads):
-        return None
-    places = list(zip(reads.split.tolist(), reads.shard.tolist(), strict=True))
-    if not all(dataset.splits[split].files for split, _ in places):
-        return None
-    paths = [file_path(dataset, split, shard) for split, shard in places]
-    return None if None in paths else [path for path in paths if path is not None]
 
 
 def _parts(order: LoaderOrder) -> list[tuple[int, int]]:

@@ -19,8 +19,8 @@ import numpy as np
 from shardctl.base.arguments import Kind
 from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import refused
-from shardctl.base.text import counted, printable
-from shardctl.dataset.dataset import Dataset, as_dataset, dataset_title
+from shardctl.base.text import counted, dataset_title, printable
+from shardctl.dataset.dataset import Dataset, as_dataset
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.parse import parse_json

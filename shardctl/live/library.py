@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from shardctl.base.arrays import Int64s
@@ -88,7 +88,7 @@ class Library(ABC):
 
     def rows(
         self, config: LoaderConfig, files: Sequence[str], file_format: str
-    ) -> Iterator[Sequence[Mapping[str, Any]]]:
+    ) -> Generator[Sequence[Mapping[str, Any]]]:
         """Yield the same batches of rows as the library reads them from its own kind of files.
 
         `files` are the paths of the shards, `config.lengths` their lengths.

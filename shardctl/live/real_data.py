@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -104,12 +105,7 @@ def _why_not_files(order: LoaderOrder, checks: FileChecks, take: Take) -> str | 
 
 def _why_not_rows(order: LoaderOrder, take: Take) -> str | None:
     """Return why the rows of files are not read by the library itself, None where they are."""
-    reads = order.reads
-    lengths = [
-        order.dataset.splits[split].shard_lengths[shard]
-        for split, shard in zip(reads.split.tolist(), reads.shard.tolist(), strict=True)
-    ]
-    if reads.take.tolist() != lengths:
+    if not np.array_equal(order.reads.take, order.reads.examples_in_shard):
         return f"{order.loader.title} opens whole files, and the spec takes parts of some"
     if order.config.num_examples > BUDGETS["files"] and take != "all":
         return (
@@ -121,18 +117,11 @@ def _why_not_rows(order: LoaderOrder, take: Take) -> str | None:
 
 def _with_rows(indices: RealData, order: LoaderOrder) -> RealData:
     """Return the files as the library opens them."""
-    rows = RowFiles(files=_files(order), file_format=order.dataset.file_format)
-    notes = list(indices.notes)
-    if rows.num_alike:
-        alike = counted(rows.num_alike, "row")
-        notes.append(f"{alike} with the contents of an earlier one, not told apart from it")
-    return replace(
-        indices,
-        rows=rows,
-        read="files",
-        notes=tuple(notes),
-        versions={"pyarrow": installed_version("pyarrow")},
-    )
+    rows = RowFiles(files=files_of(order), file_format=order.dataset.file_format)
+    alike = f"{counted(rows.num_alike, 'row')} with the contents of an earlier one, not told apart"
+    notes = (*indices.notes, *([f"{alike} from it"] if rows.num_alike else []))
+    versions = {"pyarrow": installed_version("pyarrow")}
+    return replace(indices, rows=rows, read="files", notes=notes, versions=versions)
 
 
 def _with_records(indices: RealData, resolved: Resolved, order: LoaderOrder) -> RealData:
@@ -143,7 +132,7 @@ def _with_records(indices: RealData, resolved: Resolved, order: LoaderOrder) -> 
         folder=folder,
         spec=resolved.spec,
         file_format=order.dataset.file_format,
-        files=_files(order),
+        files=files_of(order),
         skip=tuple(reads.skip.tolist()),
         take=tuple(reads.take.tolist()),
     )
@@ -163,22 +152,22 @@ def _with_records(indices: RealData, resolved: Resolved, order: LoaderOrder) -> 
     return replace(indices, examples=source, read="files", versions=library)
 
 
-def _files(order: LoaderOrder) -> tuple[str, ...]:
-    """Return the paths of the files of an order, in the order in which indices count them."""
-    reads = order.reads
+def files_of(order: LoaderOrder) -> tuple[str, ...]:
+    """Return the paths of the files of an order, in the order of their indices; "" is not known."""
+    dataset, reads = order.dataset, order.reads
     places = zip(reads.split.tolist(), reads.shard.tolist(), strict=True)
-    return tuple(file_path(order.dataset, split, shard) or "" for split, shard in places)
+    return tuple(
+        (dataset.splits[split].files and file_path(dataset, split, shard)) or ""
+        for split, shard in places
+    )
 
 
 def _folder(dataset: Dataset) -> str | None:
     """Return the one folder with metadata of TFDS from which a dataset is read, else None."""
     folders = {folder.data_dir for folder in folders_of(dataset)}
-    if dataset.is_counted or len(folders) != 1:
-        return None
-    folder = folders.pop()
-    if folder is None or not Path(folder, DATASET_INFO_FILENAME).is_file():
-        return None
-    return os.fspath(folder)
+    folder = folders.pop() if len(folders) == 1 and not dataset.is_counted else None
+    has_info = folder is not None and Path(folder, DATASET_INFO_FILENAME).is_file()
+    return os.fspath(folder) if folder is not None and has_info else None
 
 
 def _is_there(module: str) -> bool:
@@ -245,18 +234,18 @@ class RecordSource:
         return np.int64(index if bytes(record) == self._in_file(index) else -1)
 
     def _in_file(self, index: int) -> bytes:
-        """Return the record of an example, read by its place in its file."""
+        """Return the record of an example, read by its position in its file."""
         file = bisect.bisect_right(self._starts, index) - 1
-        path, place = self.files[file], self.skip[file] + index - self._starts[file]
-        if self.file_format == "parquet":
-            if path not in self._readers:
-                table = importlib.import_module("pyarrow.parquet").read_table(path)
-                self._readers[path] = table.column(0)
-            return bytes(self._readers[path][place].as_py())
-        if path not in self._readers:
+        path, position = self.files[file], self.skip[file] + index - self._starts[file]
+        is_parquet = self.file_format == "parquet"
+        if path not in self._readers and is_parquet:
+            table = importlib.import_module("pyarrow.parquet").read_table(path)
+            self._readers[path] = table.column(0)
+        elif path not in self._readers:
             records = importlib.import_module("array_record.python.array_record_module")
             self._readers[path] = records.ArrayRecordReader(path, "readahead_buffer_size:0")
-        return bytes(self._readers[path].read([place])[0])
+        reader = self._readers[path]
+        return bytes(reader[position].as_py() if is_parquet else reader.read([position])[0])
 
 
 # Rows of files that a library opens by itself, told apart by their contents.
@@ -289,14 +278,8 @@ class RowFiles:
 
     def batches(self, config: LoaderConfig, live: Library) -> Generator[Int64s]:
         """Yield what a loader hands out as indices, below 0 for rows that are in no file."""
-        rows = live.rows(config, self.files, self.file_format)
-        try:
-            for batch in rows:
-                yield self.indices_of(batch)
-        finally:
-            close = getattr(rows, "close", None)
-            if close is not None:
-                close()
+        with closing(live.rows(config, self.files, self.file_format)) as rows:
+            yield from map(self.indices_of, rows)
 
     def indices_of(self, rows: Sequence[Mapping[str, Any]]) -> Int64s:
         """Return the first index with the contents of each row, -1 where there is none."""

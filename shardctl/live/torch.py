@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -29,11 +29,9 @@ class Torch(OfDataLoader):
     def batches(self, config: LoaderConfig, source: Source) -> Iterator[Int64s]:
         """Yield what one rank hands out, batch by batch."""
         torch = library("torch", self.loader)
-        names: dict[str, Any] = {
-            "source": _Examples(source),
-            "rank": config.host,
-            "world_size": config.num_hosts,
-        }
+        examples = _Examples(source)
+        names: dict[str, Any] = {"source": examples, "rank": config.host}
+        names["world_size"] = config.num_hosts
         with torch.random.fork_rng(devices=[]):
             try:
                 self._check_seeds(config, torch)
@@ -43,7 +41,6 @@ class Torch(OfDataLoader):
             except (ValueError, RuntimeError) as error:  # the latter of older versions
                 raise refused("PyTorch", error) from error
             if not self.epoch_setter(config):
-                examples = names["source"]
                 # Workers that stay keep the examples as they are when they start.
                 examples.are_read = bool(config.persistent_workers)
                 for _ in range(config.first_epoch):
@@ -89,11 +86,11 @@ class Torch(OfDataLoader):
         options |= self.options(config)
         yield from call(f"loader = {self.kind}", ["source", *keywords(options)])
 
-    def advice(self, config: LoaderConfig, stop: Stop) -> Iterator[str]:
+    def advice(self, config: LoaderConfig, stop: Stop) -> Iterable[str]:
         """Yield that it keeps no position."""
-        yield (
+        return (
             "a DataLoader keeps no position: -f python reads the batches that are left by index, "
-            "and none of those before"
+            "and none of those before",
         )
 
     def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
@@ -176,11 +173,11 @@ class Accelerate(Torch):
             yield "# As Accelerator.prepare does for the Trainer, whose data_seed this is."
         yield from call("loader = prepare_data_loader", ["loader", *keywords(prepared)])
 
-    def advice(self, config: LoaderConfig, stop: Stop) -> Iterator[str]:
+    def advice(self, config: LoaderConfig, stop: Stop) -> Iterable[str]:
         """Yield what its own call is worth."""
-        yield (
+        return (
             "accelerator.skip_first_batches(loader, N) goes on in this epoch; the epochs that "
-            "follow are read whole"
+            "follow are read whole",
         )
 
     def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:

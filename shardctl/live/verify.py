@@ -85,15 +85,15 @@ def verify_loader(
         MissingDependencyError: the library is not installed.
     """
     dataset, settings = as_dataset(dataset), as_settings(settings)
-    loader = settings.reader
+    loader, take = settings.reader, "all" if take == -1 else take
     version = version_here(loader, settings)
     resolved = resolved_spec(dataset, spec)
     refuse_open_splits(resolved)
     planned = order_of_loader(resolved, settings, version)
     check_not_nothing(resolved, planned.order.num_examples, settings.host)
-    check_take("all" if take == -1 else take)
+    check_take(take)
     with LoaderProcess(loader) as process:
-        found = _compared(dataset, planned, process, "all" if take == -1 else take, watch)
+        found = _compared(dataset, planned, process, take, watch)
         if version.is_proven:
             return found
         return _with_version(found, loader, version.version, process, watch)
@@ -116,14 +116,9 @@ def verify_loader_plan(
             "order to be compared with: resume with this plan and its proof counts its examples"
         )
     proof = prove(dataset, plan)
-    left = BUDGETS["files"] if take is None else take
-    found = verify_loader(
-        dataset,
-        plan.spec,
-        plan.settings,
-        take=take if take in ("all", -1) else plan.consumed + int(left),
-        watch=watch,
-    )
+    if take not in ("all", -1):
+        take = plan.consumed + (BUDGETS["files"] if take is None else int(take))
+    found = verify_loader(dataset, plan.spec, plan.settings, take=take, watch=watch)
     rest = f"lost {proof.lost:,}, repeated {proof.repeated:,}, moved {proof.moved or 0:,}"
     wrong = () if proof.holds or proof.broken else (f"the plan does not read the rest: {rest}",)
     return replace(found, broken=proof.broken, unequal=(*found.unequal, *wrong))
@@ -399,7 +394,7 @@ def _values(loader: Loader, random: Random, *, workers: bool) -> dict[str, Any]:
         "epochs": (2, 3),
         "pass_index": (1, 2, 5),
         "host": [Host(index=index, count=count) for index in range(count)],
-        "host_by": ("even", "examples"),
+        "host_by": ("even", "examples", "files"),
         "drop_shard_remainder": (True,),
         "batch": (1, 2, 3, 4, 7, 8, 16, 33),
         "buffer": (1, 2, 3, 5, 16, 64, 100, 5000),

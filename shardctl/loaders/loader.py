@@ -43,7 +43,6 @@ class Loader:
     rule: module and function that answers an `LoaderConfig` with what one process hands out.
     calls: module and class of what its users call, live and as code; see `Library` in live.
     extra: of shardctl, which brings the library.
-    source: where in the library the rule is.
     beside: other packages that the order comes from, and their proven versions, ascending.
     changes: module and function that say what changed between two versions, "" if nothing did.
     rule_version: one higher where the rule changes; what `verify` found of an older is forgotten.
@@ -69,7 +68,6 @@ class Loader:
     proven: tuple[str, ...]
     takes: Collection[str]
     rule: str
-    source: str
     shares_by: str = ""
     calls: str = ""
     extra: str = ""
@@ -202,7 +200,6 @@ _TFDS = Loader(
     proven=(),  # the rules of TensorFlow and TFDS have a version of their own, in tfds_rules.py
     takes=TFDS_CALLS,
     rule="",
-    source="tensorflow_datasets/core/reader.py",
     on_tf_data=True,
     has_blocks=True,
     shares_in_modes=True,
@@ -221,7 +218,6 @@ _GRAIN = Loader(
     rule="shardctl.loaders.grain:grain_sequence",
     calls="shardctl.live.grain:Grain",
     extra="grain",
-    source="grain/_src/python: samplers.py, data_loader.py, experimental/index_shuffle",
 )
 _TORCH = Loader(
     name="torch",
@@ -236,8 +232,6 @@ _TORCH = Loader(
     rule="shardctl.loaders.torch:torch_sequence",
     calls="shardctl.live.torch:Torch",
     extra="torch",
-    source="torch/utils/data/distributed.py, torch/utils/data/sampler.py, "
-    "aten/src/ATen/native/TensorFactories.cpp",
 )
 _STATEFUL = Loader(
     name="stateful",
@@ -249,8 +243,6 @@ _STATEFUL = Loader(
     rule="shardctl.loaders.torch:stateful_sequence",
     calls="shardctl.live.torch:Stateful",
     extra="torch",
-    source="torchdata/stateful_dataloader/sampler.py, "
-    "torchdata/stateful_dataloader/stateful_dataloader.py",
     beside={"torch": _TORCH.proven},
 )
 _ACCELERATE = Loader(
@@ -266,7 +258,6 @@ _ACCELERATE = Loader(
     rule="shardctl.loaders.torch:accelerate_sequence",
     calls="shardctl.live.torch:Accelerate",
     extra="torch",
-    source="accelerate/data_loader.py",
     beside={"torch": _TORCH.proven},
     drops_repeated="gather_for_metrics",
     deals_batches=True,
@@ -289,7 +280,6 @@ _HF = Loader(
     rule="shardctl.loaders.hugging_face:hugging_face_sequence",
     calls="shardctl.live.hugging_face:HuggingFace",
     extra="hf",
-    source="datasets/arrow_dataset.py, datasets/iterable_dataset.py",
     changes="shardctl.loaders.hugging_face_eras:changed_between",
     shares_are_assumed=True,
     default_buffer=DEFAULT_BUFFER,

@@ -51,7 +51,8 @@ def read_layout_file(path: AnyPath, *, names_only: bool = False) -> Dataset:
         if kind == "layout":
             dataset = _of_layout_document(document, path.parent)
         elif kind == "index":
-            dataset = _of_index_document(document, path.parent).dataset
+            layout = fields.mapping(document, "a layout")
+            dataset = _of_index_document(layout, path.parent).dataset
         else:
             dataset = dataset_from_layout(document, stem=path.stem, folder=path.parent)
         remote = isinstance(path, RemotePath)

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shardctl.base.phrase import option
-from shardctl.base.text import choices, quoted
+from shardctl.base.text import choices, dataset_title, quoted
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
-from shardctl.dataset.dataset import Dataset, dataset_title
+from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.parse import read_json
 from shardctl.metadata.layouts import dataset_from_layout

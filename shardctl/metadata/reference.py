@@ -399,7 +399,7 @@ def _means_record_files(ref: str) -> bool:
     """
     if parse_dataset_name(ref) is not None:
         return False
-    from shardctl.metadata.index.globs import expanded, is_glob, sharded_regex
+    from shardctl.metadata.index.file_names import expanded, is_glob, sharded_regex
 
     name = ref.rpartition("/")[2]
     return is_glob(ref) or sharded_regex(name) is not None or next(expanded(ref)) != ref

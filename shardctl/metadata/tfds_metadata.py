@@ -25,7 +25,7 @@ from shardctl.stores.paths import AnyPath, RemotePath, absolute, way_below
 from shardctl.stores.stores import answers, files_in, is_file, subfolders
 
 if TYPE_CHECKING:
-    from shardctl.dataset.element_size import ExampleSize
+    from shardctl.dataset.dataset import ExampleSize
 
 _STATE_OF_ARROW = "state.json"  # beside what Hugging Face's save_to_disk writes
 _MAX_DEPTH = 3  # name/config/version under a data dir

@@ -16,9 +16,12 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.reads import Reads, reads_of, sorted_rows
 from shardctl.spec.subsplit import SplitRange
 from shardctl.tfdata.interleave import Interleave, InterleaveState
-from shardctl.tfdata.seed_generator import ScriptSeeds, SeedGenerator
-from shardctl.tfdata.shuffle_passes import iterators_per_pass
-from shardctl.tfdata.shuffle_seeds import KernelSeeds
+from shardctl.tfdata.shuffle_seeds import (
+    KernelSeeds,
+    ScriptSeeds,
+    SeedGenerator,
+    iterators_per_pass,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

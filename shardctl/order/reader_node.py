@@ -14,8 +14,8 @@ from shardctl.iteration.iteration import UNKNOWN, Leaf, Node
 from shardctl.order.epoch_reading import EpochReading
 from shardctl.order.example_codes import RowLookup
 from shardctl.order.reader_order import ReaderOrder
-from shardctl.tfdata.seed_generator import ScriptSeeds, SeedGenerator, TakenSeeds
 from shardctl.tfdata.shuffle_permutations import Seeds, shuffled_in_turn
+from shardctl.tfdata.shuffle_seeds import ScriptSeeds, SeedGenerator, TakenSeeds
 
 # ElementKeys: one int64 that says which reader an example comes from, in which reading, and where.
 #

@@ -11,7 +11,8 @@ from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
 from shardctl.base.text import printable, quoted
 from shardctl.base.tfds_rules import INT64_MAX
-from shardctl.dataset.dataset import Dataset, as_dataset, combined, distinct_datasets, labels_of
+from shardctl.dataset.dataset import Dataset, as_dataset
+from shardctl.dataset.folders import combined, distinct_datasets, labels_of
 from shardctl.errors import UsageError
 from shardctl.order.file_formats import (
     format_warnings,

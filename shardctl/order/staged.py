@@ -35,7 +35,7 @@ from shardctl.settings.short_form import stages_of
 from shardctl.spec.reads import joined
 from shardctl.stages.pipelines import parts_of, readers_of
 from shardctl.stages.stages import Filter, Pipeline, Read, Repeat, SampleFromDatasets, Shuffle
-from shardctl.tfdata.seed_generator import ScriptSeeds
+from shardctl.tfdata.shuffle_seeds import ScriptSeeds
 
 _AT_ONCE = 1 << 22  # elements that are pulled between two reports
 

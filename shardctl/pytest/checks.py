@@ -15,7 +15,7 @@ import pytest
 
 from shardctl.base.arguments import checked
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.tfdata.shuffle_seeds import Loop
 
 if TYPE_CHECKING:
     from shardctl.verbs.diff.answer import PinnedOrder

@@ -25,7 +25,7 @@ from shardctl.errors import UsageError
 from shardctl.loaders.hugging_face_eras import BEFORE_SHUFFLE
 from shardctl.loaders.loader import LOADERS, READERS, TFDS_CALLS
 from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES, Host, as_host
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.tfdata.shuffle_seeds import Loop
 
 # The kinds of settings: which values they take, in Python and in a document.
 

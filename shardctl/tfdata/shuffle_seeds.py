@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from operator import index
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from shardctl.base.arguments import Whole
 from shardctl.base.tfds_rules import (
     DEFAULT_GRAPH_SEED,
+    KERAS_UNREAD_ITERATORS,
     MAX_ITERATORS,
     SEED_MODULUS,
     SEEDS_PER_ITERATOR,
@@ -114,3 +116,178 @@ def _drawn_op_seed(global_seed: int | None, op_index: int) -> int:
     for _ in range(op_index):
         generator.randint(0, SEED_MODULUS)
     return generator.randint(0, SEED_MODULUS)
+
+
+# Seed generators: which pair of seeds each iterator of a shuffle takes.
+
+
+class SeedGenerator:
+    """What gives each iterator of one shuffle its seeds, for as long as the dataset object lives.
+
+    kernel: the seeds of the shuffle's kernel; None are those of the machine, other ones in each
+        run.
+    reshuffle: `reshuffle_each_iteration`; where it is False all iterators get the kernel's seeds.
+    stage: the stage as a script writes it, for refusals.
+
+    >>> generator = SeedGenerator(KernelSeeds(seed=87654321, seed2=7), None, stage="shuffle(10)")
+    >>> generator.take().seeds
+    KernelSeeds(seed=1992159687, seed2=3200305987)
+    >>> generator.state
+    1
+    """
+
+    def __init__(self, kernel: KernelSeeds | None, reshuffle: bool | None, *, stage: str) -> None:
+        self.kernel, self.reshuffles, self.stage = kernel, reshuffle is not False, stage
+        self.num_taken = 0
+        self.is_uncertain = False
+
+    @property
+    def state(self) -> int:
+        return self.num_taken if self.reshuffles else 0
+
+    def make_uncertain(self) -> None:
+        """Say that threads may have taken pairs, or not: who takes a further one cannot know it."""
+        self.is_uncertain = True
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether all iterators get the same seeds."""
+        return not self.reshuffles
+
+    def seeds_of(self, index: int) -> KernelSeeds:
+        """Return the seeds of an iterator, by how many of the shuffle were made before it.
+
+        Raises:
+            UnpredictableOrderError: they depend on the machine.
+            UsageError: there are more iterators than TensorFlow counts.
+        """
+        if self.kernel is None:
+            raise UnpredictableOrderError(
+                f"{self.stage} has no seed and so another order in each run: set its seed, or "
+                "tf.random.set_seed"
+            )
+        return seeds_of_iterator(self.kernel, index) if self.reshuffles else self.kernel
+
+    def seeds_of_several(self, iterators: range) -> NDArray[np.uint64]:
+        """Return `seeds_of` of many, uint64[n, 2]; `iterators` count on one by one.
+
+        Raises:
+            UnpredictableOrderError, UsageError: as for one.
+        """
+        if self.reshuffles and self.kernel is not None and len(iterators) != 1:
+            return seeds_of_iterators(self.kernel, iterators)
+        seeds = self.seeds_of(iterators.start)
+        return np.full((len(iterators), 2), (seeds.seed, seeds.seed2), np.uint64)
+
+    def take(self) -> TakenSeeds:
+        """Return the seeds of a further iterator, which is made now."""
+        index = None if self.is_uncertain and self.reshuffles else self.num_taken
+        self.num_taken += 1
+        return TakenSeeds(generator=self, index=index)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TakenSeeds:
+    """The seeds of one iterator: the pair `index` of its generator; None where nobody knows."""
+
+    generator: SeedGenerator
+    index: int | None
+
+    @property
+    def seeds(self) -> KernelSeeds:
+        """Return the seeds.
+
+        Raises:
+            UnpredictableOrderError: they depend on the machine or on timing.
+        """
+        generator = self.generator
+        if self.index is None and generator.kernel is not None:
+            raise UnpredictableOrderError(
+                f"the seeds of a later iterator of {generator.stage} depend on timing: threads "
+                "above it read ahead when a pass is cut short, and may have begun another epoch or "
+                "not; cut below the stages that read ahead, or shuffle with "
+                "reshuffle_each_iteration=False"
+            )
+        return generator.seeds_of(self.index or 0)
+
+
+class ScriptSeeds:
+    """The seeds that the ops of a script get as it builds them, one after the other.
+
+    global_seed: that of `tf.random.set_seed`, None without it.
+    op_index: how many ops without a seed of their own were built since.
+    """
+
+    def __init__(self, global_seed: int | None = None, op_index: int = 0) -> None:
+        self.global_seed, self.op_index = global_seed, op_index
+
+    def kernel(self, seed: int | tuple[int, int] | None) -> KernelSeeds | None:
+        """Return the seeds of the next op's kernel; None are those of the machine.
+
+        seed: the op's own; a pair is what the kernel was given, whatever the global seed is.
+        """
+        if isinstance(seed, tuple):
+            # Two zeros tell the kernel to take its seeds from the machine.
+            return KernelSeeds(seed=seed[0], seed2=seed[1]) if any(seed) else None
+        if seed is not None:
+            return shuffle_kernel_seeds(seed, self.global_seed)
+        if self.global_seed is None:
+            return None
+        self.op_index += 1
+        return shuffle_kernel_seeds(None, self.global_seed, op_index=self.op_index - 1)
+
+
+# Shuffle passes: how many iterators of a shuffle a pass over a dataset makes.
+#
+# A pass is one iteration of a dataset, and may repeat it: num_epochs epochs. A shuffle that
+# reshuffles takes new seeds for each iterator made of it, so a later pass depends on how many
+# iterators the earlier ones made, also of those that nobody read. All passes before the one asked
+# for are taken to be read to their end.
+
+Loop = Literal["python", "keras-fit"]
+
+
+def iterators_per_pass(
+    num_epochs: int,
+    *,
+    fused: bool,
+    loop: Loop = "python",
+    under_shuffle: bool = False,
+    partial_last_batch: bool = False,
+) -> int:
+    """Return how many iterators of a shuffle a pass makes that is read to its end.
+
+    num_epochs: the epochs in a pass, as in `repeat(num_epochs)`.
+    fused: TensorFlow made one op of the shuffle and the `repeat` right above it. It does not where
+        anything that stays in the graph is between the two, also `with_options`, or where the
+        optimisation shuffle_and_repeat_fusion is off; the interleave is above a file shuffle.
+    loop: "keras-fit" is `fit` or `evaluate` on a dataset of known cardinality, without
+        steps_per_epoch; each of its epochs is a pass. Everything else counts as "python".
+    under_shuffle: another shuffle, above this one, is below the repeat; it asks for an iterator
+        of this one only when an epoch starts to be read.
+    partial_last_batch: the last batch of a pass is smaller than the others and not dropped.
+
+    >>> iterators_per_pass(3, fused=False), iterators_per_pass(1, fused=True, loop="keras-fit")
+    (4, 2)
+
+    Raises:
+        UnpredictableOrderError: their number depends on the timing of TensorFlow's threads.
+    """
+    if under_shuffle:
+        return num_epochs
+    # A repeat that is not fused makes an iterator more when it is asked for what follows the
+    # last epoch (tensorflow/core/kernels/data/repeat_dataset_op.cc); repeat(1) is optimised
+    # away.
+    extra = int(not fused and num_epochs > 1)
+    if loop == "python":
+        return num_epochs + extra
+    # Keras never asks for what follows the last batch, but makes an iterator there that it
+    # drops at the next epoch (keras/src/trainers/epoch_iterator.py). To fill a partial batch
+    # the repeat was asked already; else the prefetch that TensorFlow adds asks it before that,
+    # meanwhile or not at all.
+    if extra and not partial_last_batch:
+        raise UnpredictableOrderError(
+            f"the shuffle of a later pass of keras-fit over {num_epochs} epochs depends "
+            "on timing: repeat with fit(epochs=...), or keep a partial last batch"
+        )
+    return num_epochs + extra + KERAS_UNREAD_ITERATORS

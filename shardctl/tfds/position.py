@@ -15,30 +15,14 @@ from shardctl.base.arguments import checked
 from shardctl.errors import UsageError
 from shardctl.order.file_formats import format_warnings, refuse_unreadable
 from shardctl.order.plan_order import PlannedOrder, plan_order
-from shardctl.saved.position_file import (
-    PositionRecord,
-    position_of_text,
-    position_text,
-    read_position,
-    write_position,
-)
+from shardctl.saved import position_file
+from shardctl.saved.position_file import PositionRecord
 from shardctl.saved.resume_plan import ResumePlan, RunSegment, settings_as_planned
 from shardctl.settings.read_settings import ReadSettings, refuse_loader
 from shardctl.spec.host import HostLike
+from shardctl.tfds import position_counting as counting
 from shardctl.tfds.builder_layout import Builder, dataset_of
-from shardctl.tfds.position_counting import (
-    SHAREABLE,
-    Loop,
-    OrderCounter,
-    RowCounter,
-    Steps,
-    check_derived,
-    check_length,
-    check_same_order,
-    elements_left,
-    records_of,
-    stretch_of,
-)
+from shardctl.tfds.position_counting import Loop, Steps
 from shardctl.tfds.position_dataset import deferred, keep_place, place_of, trackable_class
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.read_config import check_global_seed
@@ -194,7 +178,7 @@ class Position:
                 meanwhile; or `step` does not go up by one.
         """
         order, size = self._planned.order, batch or self._settings.batch
-        check_derived(
+        counting.check_derived(
             self,
             elements,
             batched=order.has_steps,
@@ -210,9 +194,9 @@ class Position:
                 stacklevel=2,
             )
         if self._run is None:  # else epochs have other sizes
-            check_length(elements, elements_left(order, loop.consumed, batch))
+            counting.check_length(elements, counting.elements_left(order, loop.consumed, batch))
         # The sizes of batches are the order's where no one size is said of all.
-        counter = OrderCounter if order.has_steps and size is None else RowCounter
+        counter = counting.OrderCounter if order.has_steps and size is None else counting.RowCounter
         first = 0 if self._run is None else self._run.rest.size
         width_of = counter(order, loop, size, first)
         now, run = self._now, self._run
@@ -318,7 +302,7 @@ class Position:
         Raises:
             UsageError: the file cannot be written.
         """
-        write_position(path, self._record())
+        position_file.write_position(path, self._record())
 
     @checked
     def restore(self, path: str | os.PathLike[str], *, allow_version: bool = False) -> None:
@@ -327,14 +311,14 @@ class Position:
         Raises:
             DatasetError, UsageError: no such file, or as for `set_state`.
         """
-        self._go_to(read_position(path), allow_version=allow_version)
+        self._go_to(position_file.read_position(path), allow_version=allow_version)
 
     def get_state(self) -> bytes:
         """Return the position as a few lines of JSON, the text of the file that `save` writes.
 
         It holds `consumed`, the dataset's identity, the spec and the settings.
         """
-        return position_text(self._record())
+        return position_file.position_text(self._record())
 
     @checked
     def set_state(self, state: bytes, *, allow_version: bool = False) -> None:
@@ -348,7 +332,9 @@ class Position:
             UsageError: it is of another spec or other settings, the text says which; or a global
                 seed is in force as for `Position`.
         """
-        self._go_to(position_of_text(state, source="the state"), allow_version=allow_version)
+        self._go_to(
+            position_file.position_of_text(state, source="the state"), allow_version=allow_version
+        )
 
     @checked
     def set_states(self, states: Sequence[bytes], *, allow_version: bool = False) -> None:
@@ -370,19 +356,21 @@ class Position:
             UsageError: as for `set_state`; a host whose state is missing or given twice, or states
                 of several runs; other hosts with `stages`, or with files that repeat.
         """
-        records = records_of(states)
+        records = counting.records_of(states)
         self._check_global_seed()
         own = next((r for r in records if r.settings.host == self._settings.host), None)
         for record in {record.dataset: record for record in records}.values():
             self._check(
-                record, allow_version=allow_version, besides=("host",) if own else SHAREABLE
+                record,
+                allow_version=allow_version,
+                besides=("host",) if own else counting.SHAREABLE,
             )
         if own is not None:
             self._go_to(own, allow_version=allow_version)
             return
         self._check_shareable(len(records))
         now = self._settings_at(records[0])
-        run = self._shared_run(now, (*records[0].stretches, stretch_of(records)))
+        run = self._shared_run(now, (*records[0].stretches, counting.stretch_of(records)))
         self._planned, self._now, self._run, self._consumed = run.planned, now, run, 0
         self._loop = None
 
@@ -424,7 +412,7 @@ class Position:
     def _check(
         self, record: PositionRecord, *, allow_version: bool, besides: Collection[str] = ()
     ) -> None:
-        check_same_order(
+        counting.check_same_order(
             record,
             self._spec,
             self._settings_at(record),

@@ -68,11 +68,6 @@ def test_a_reference_gives_the_answer_of_its_dataset(name: str, layout: Path) ->
             assert answer(way) == expected
 
 
-def test_all_functions_of_a_dataset_are_asked() -> None:
-    assert {"plan", "simulate", "locate", "hosts", "evaluate", "quality", "lint"} < {*OF_A_DATASET}
-    assert {"layout", "resume", "resume_on_hosts", "resume_unseen", "snapshot"} < {*OF_A_DATASET}
-
-
 def test_several_references_are_one_dataset(tmp_path: Path) -> None:
     for name in ("a", "b"):
         text = "name: toy\nsplits: {train: {shard_lengths: [3, 4]}}\n"
@@ -105,16 +100,11 @@ def test_a_host_is_written_as_text_wherever_it_is_taken() -> None:
 
 def test_settings_are_a_dict_of_their_values() -> None:
     given = {"shuffle_seed": 3, "host": "1/4", "batch": 2, "pass": 1, "drop-remainder": True}
-    given |= {"interleave_cycle_length": 4}
+    host = Host(index=1, count=4)
     settings = ReadSettings(
-        shuffle_seed=3,
-        cycle=4,
-        host=Host(index=1, count=4),
-        batch=2,
-        pass_index=1,
-        drop_remainder=True,
+        shuffle_seed=3, cycle=4, host=host, batch=2, pass_index=1, drop_remainder=True
     )
-    found = shardctl.simulate("mnist", "train", given)
+    found = shardctl.simulate("mnist", "train", given | {"interleave_cycle_length": 4})
     assert found.order.settings == settings
     assert shardctl.simulate("mnist").order.settings == ReadSettings()
 

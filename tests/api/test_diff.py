@@ -1,35 +1,36 @@
-"""Snapshots and plans compared as files, as values, and with the order as it is now."""
+"""Snapshots, plans and settings files compared: as files, as values, with the order now."""
 
 from __future__ import annotations
 
-import contextlib
+import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import shardctl
-from shardctl import ReadSettings
-from shardctl.cli.main import main
-from shardctl.saved.snapshot_file import snapshot_yaml
-from shardctl.verbs.diff.answer import diff as compare
+from shardctl.errors import ShardctlError
+from shardctl.saved.plan_file import plan_yaml
+from shardctl.saved.snapshot_file import snapshot_json, snapshot_yaml
+from shardctl.verbs.report.question import NotShown
 
-TOY = "name: toy\nsplits: {train: {shard_lengths: [6, 6, 6, 6]}}\n"
-
-
-def run(*arguments: str) -> None:
-    """Run a command in the working folder."""
-    with contextlib.suppress(SystemExit):
-        main(list(arguments))
+TOY = "name: toy\nsplits: {train: {shard_lengths: [6, 6, 6, 6]}, test: {shard_lengths: [5]}}\n"
+OTHER = TOY.replace("[6, 6", "[5, 7")
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "toy.yaml").write_text(TOY, "utf-8")
-    run("snapshot", "train", "-d", "toy.yaml", "-o", "a.yaml", "--block", "2")
-    run("snapshot", "train", "-d", "toy.yaml", "-o", "b.yaml", "--block", "3")
+    Path("sub").mkdir()
+    Path("toy.yaml").write_text(TOY)
+    Path("sub", "toy.yaml").write_text(TOY)
+    Path("sub", "s.yaml").write_text("dataset: toy.yaml\nread: {block: 2}\n")
+    Path("t.yaml").write_text("dataset: sub/toy.yaml\nread:\n  block: 3\n")
+    for name, block in (("a", 2), ("b", 3)):
+        taken = shardctl.snapshot("toy.yaml", "train", {"block": block}).snapshot
+        Path(f"{name}.yaml").write_text("".join(snapshot_yaml(replace(taken, refs=("toy.yaml",)))))
     return tmp_path
 
 
@@ -45,8 +46,8 @@ def test_files_are_compared_as_the_command_does(folder: Path) -> None:
     assert (found.expected.label, found.actual.label) == ("a.yaml", str(folder / "b.yaml"))
 
 
-def test_a_file_and_the_values_it_holds_are_the_same(folder: Path) -> None:
-    taken = shardctl.snapshot("toy.yaml", "train", ReadSettings(block=2))
+def test_a_file_and_the_values_it_holds_are_the_same() -> None:
+    taken = shardctl.snapshot("toy.yaml", "train", {"block": 2})
     sides: list[Any] = ["a.yaml", shardctl.read_snapshot("a.yaml"), taken, taken.snapshot]
     for one in sides:
         for other in sides:
@@ -58,33 +59,24 @@ def test_one_snapshot_is_compared_with_the_order_as_it_is_now(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert shardctl.diff("a.yaml").equal
-    monkeypatch.chdir("/")  # the file says where its dataset is, from its own folder
+    (folder / "elsewhere").mkdir()
+    (folder / "elsewhere" / "toy.yaml").write_text(OTHER)
+    monkeypatch.chdir("elsewhere")  # the file says where its dataset is, from its own folder
     assert shardctl.diff(folder / "a.yaml").equal
+    assert shardctl.diff(shardctl.read_snapshot("../a.yaml")).equal
     monkeypatch.chdir(folder)
-    (folder / "toy.yaml").write_text(TOY.replace("[6, 6", "[5, 7"), "utf-8")
+    Path("toy.yaml").write_text(OTHER)
     changed = shardctl.diff("a.yaml")
     assert not changed.equal
     assert [cause.kind for cause in changed.causes] == ["shards"]  # type: ignore[union-attr]
     os.remove("toy.yaml")
-    with pytest.raises(shardctl.DatasetError, match="say where the dataset is with --dataset REF"):
-        shardctl.diff("a.yaml")
+    for given in ("a.yaml", shardctl.read_snapshot("a.yaml")):
+        with pytest.raises(shardctl.DatasetError, match="say where the dataset is with --dataset"):
+            shardctl.diff(given)
 
 
-def test_a_snapshot_that_was_read_finds_its_dataset_and_no_other_of_its_name(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here = folder / "elsewhere"
-    here.mkdir()
-    (here / "toy.yaml").write_text(TOY.replace("[6, 6", "[5, 7"), "utf-8")
-    monkeypatch.chdir(here)
-    assert shardctl.diff(shardctl.read_snapshot("../a.yaml")).equal
-    os.remove("../toy.yaml")
-    with pytest.raises(shardctl.DatasetError, match="say where the dataset is with --dataset REF"):
-        shardctl.diff(shardctl.read_snapshot("../a.yaml"))
-
-
-def test_what_is_said_of_the_order_now_counts(folder: Path) -> None:
-    (folder / "other.yaml").write_text(TOY.replace("[6, 6", "[5, 7"), "utf-8")
+def test_what_is_said_of_the_order_now_counts() -> None:
+    Path("other.yaml").write_text(OTHER)
     assert not shardctl.diff("a.yaml", dataset="other.yaml").equal
     assert not shardctl.diff("a.yaml", settings={"block": 3}).equal
     assert not shardctl.diff("a.yaml", spec="train[1:]").equal
@@ -95,27 +87,21 @@ def test_what_is_said_of_the_order_now_counts(folder: Path) -> None:
             shardctl.diff("a.yaml", "b.yaml", **about)
 
 
-def test_plans_are_compared(folder: Path) -> None:
-    run("resume", "train", "-d", "toy.yaml", "--consumed", "5", "-o", "p5.yaml")
-    run("plan", "train[:9]", "-d", "toy.yaml", "-f", "json", "-o", "plans.json")
-    resumed = shardctl.resume("toy.yaml", consumed=5)
+def test_plans_are_compared() -> None:
+    resumed, later = (shardctl.resume("toy.yaml", consumed=consumed) for consumed in (5, 6))
+    Path("p5.yaml").write_text("".join(plan_yaml(resumed)))
     assert shardctl.diff("p5.yaml", resumed).equal
     assert shardctl.diff("p5.yaml", shardctl.read_plan("p5.yaml")).equal
-    other = shardctl.diff("p5.yaml", shardctl.resume("toy.yaml", consumed=6))
-    assert isinstance(other, shardctl.PlansDiff)
-    assert not other.equal
-
-
-def test_plans_of_a_spec_are_compared() -> None:
+    assert not shardctl.diff("p5.yaml", later).equal
     plans = [shardctl.plan("mnist", spec, hosts=2) for spec in ("train", "train", "train[1:]")]
     assert shardctl.diff(*plans[:2]).equal
     found = shardctl.diff(*plans[1:])
     assert isinstance(found, shardctl.PlansDiff)
     assert found.first is not None
-    assert found.first.position == 0
+    assert (found.equal, found.first.position) == (False, 0)
 
 
-def test_two_kinds_and_a_plan_alone_are_refused(folder: Path) -> None:
+def test_two_kinds_and_a_plan_alone_are_refused() -> None:
     plan = shardctl.plan("mnist")
     with pytest.raises(shardctl.UsageError, match=r"'a.yaml' is a snapshot and 'actual' a plan"):
         shardctl.diff("a.yaml", plan)
@@ -125,10 +111,114 @@ def test_two_kinds_and_a_plan_alone_are_refused(folder: Path) -> None:
         shardctl.diff(3)  # type: ignore[arg-type]
 
 
-def test_a_file_that_was_written_of_a_value_is_compared(folder: Path) -> None:
-    taken = shardctl.snapshot("mnist", "test")
-    Path("mnist.yaml").write_text("".join(snapshot_yaml(taken.snapshot)), "utf-8")
-    assert shardctl.diff("mnist.yaml").equal
-    pinned = shardctl.PinnedOrder(snapshot=taken.snapshot, label="then", live=taken.live)
-    assert shardctl.diff("mnist.yaml", pinned) is not None
-    assert compare(pinned, pinned).equal
+# Two pipelines side by side.
+
+
+def test_settings_files_read_datasets_relative_to_themselves(folder: Path) -> None:
+    found = shardctl.compare_reports("sub/s.yaml", folder / "t.yaml")
+    assert (found.a.label, found.a.spec, found.a.head.title) == ("sub/s.yaml", "train", "toy")
+    assert not isinstance(found.diff, NotShown)
+    assert found.diff.first is not None
+    # Of four files of 6 in blocks of 2: 0 1 6 7 .., in blocks of 3: 0 1 2 6 ..
+    first = found.diff.first
+    assert (first.position, first.expected, first.actual) == (2, 6, 2)
+
+
+def test_a_snapshot_in_json_or_yaml_needs_no_dataset() -> None:
+    kept = shardctl.read_snapshot("a.yaml")
+    Path("order.json").write_text("".join(snapshot_json(kept)))
+    Path("line.json").write_text(json.dumps(json.loads(Path("order.json").read_text())))
+    Path("toy.yaml").unlink()
+    for other in ("order.json", "line.json"):
+        found = shardctl.compare_reports("a.yaml", other)
+        assert found.equal
+        assert found.a.is_snapshot
+        assert found.b.is_snapshot
+        assert not isinstance(found.b.quality, NotShown)
+
+
+def test_values_are_taken_as_well() -> None:
+    kept = shardctl.read_snapshot("a.yaml")
+    taken = shardctl.snapshot("sub/toy.yaml", "train", {"block": 2})
+    pinned = shardctl.PinnedOrder(snapshot=kept, label="before")
+    made = shardctl.report("sub/toy.yaml", "train", {"block": 3})
+    assert shardctl.compare_reports(kept, taken).equal
+    assert shardctl.compare_reports(pinned, "sub/s.yaml").a.label == "before"
+    found = shardctl.compare_reports(taken, made)
+    assert repr(found) == "<ReportComparison a, b: they part>"
+    assert found.to_html().startswith("<!DOCTYPE html>")
+    assert "<iframe" in found._repr_html_()
+
+
+def test_a_dataset_and_a_spec_go_over_settings_files() -> None:
+    found = shardctl.compare_reports(
+        "sub/s.yaml", "t.yaml", dataset="mnist", spec="test", evaluated="train", hosts=2
+    )
+    for side in found.sides:
+        assert (side.head.title, side.spec) == ("mnist:3.0.1", "test")
+        assert not isinstance(side.evaluation, NotShown)
+        assert side.evaluation.total == 60_000
+    with pytest.raises(shardctl.UsageError, match="--dataset and --spec are about settings files"):
+        shardctl.compare_reports("a.yaml", shardctl.read_snapshot("a.yaml"), dataset="mnist")
+
+
+def test_settings_without_a_dataset_read_that_of_the_snapshot_beside_them() -> None:
+    taken = shardctl.snapshot("mnist", "test", {"block": 2})
+    Path("bare.yaml").write_text("read: {block: 2}\n")
+    found = shardctl.compare_reports(taken, "bare.yaml")
+    assert (found.b.head.title, found.b.spec) == ("mnist:3.0.1", "test")
+    assert found.equal
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "bad.yaml is empty; it should hold a snapshot or settings"),
+        ("dataset: [", "bad.yaml"),
+        ("dataset: nowhere/at.yaml\n", "bad.yaml: no file or folder 'nowhere/at.yaml'"),
+        ("colour: red\n", "bad.yaml:1: unknown key 'colour'"),
+        ("dataset: mnist\nread:\n  cycle: 0\n", "bad.yaml:3: cycle=0: a number from 1"),
+        ("dataset: mnist\nread:\n  colour: 0\n", "bad.yaml:3: colour: no such setting"),
+        ("dataset: mnist\nread:\n  cpus: 3\n", "bad.yaml:3: --cpus"),
+        ("kind: layout\n", "bad.yaml: kind 'layout' is not compared"),
+        ("format_version: 1\n", "bad.yaml: no kind"),
+        ("format_version: 1\nkind: snapshot\nspec: tr", "bad.yaml: "),
+        ("<<<<<<< a\nkind: snapshot\n", "bad.yaml holds the marks of a merge conflict"),
+    ],
+)
+def test_a_file_that_is_broken_is_named_with_the_rule(text: str, words: str) -> None:
+    Path("bad.yaml").write_text(text)
+    for files in (("bad.yaml", "t.yaml"), ("t.yaml", "bad.yaml")):
+        with pytest.raises(ShardctlError) as caught:
+            shardctl.compare_reports(*files)
+        assert words in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_dataset_that_refuses_the_settings_is_named_with_the_line() -> None:
+    Path("sorted.yaml").write_text(TOY + "ordered: true\n")
+    Path("c.yaml").write_text("dataset: sorted.yaml\nread:\n  cycle: 4\n")
+    with pytest.raises(ShardctlError, match=r"^c.yaml:3: .*--cycle 4"):
+        shardctl.compare_reports("t.yaml", "c.yaml")
+    with pytest.raises(ShardctlError, match=r"^c.yaml: .*'val'"):
+        shardctl.compare_reports("a.yaml", "c.yaml", spec="val")
+
+
+def test_plans_are_refused_by_name() -> None:
+    plan = shardctl.resume("sub/toy.yaml", "train", {"block": 2}, consumed=3)
+    Path("plan.yaml").write_text("".join(plan_yaml(plan)))
+    with pytest.raises(shardctl.UsageError, match=r"'plan\.yaml' is a plan to resume; snapshots"):
+        shardctl.compare_reports("a.yaml", "plan.yaml")
+
+
+@pytest.mark.parametrize("other", ["a.yaml", "sub/../a.yaml", "link.yaml"])
+def test_one_file_is_refused(other: str) -> None:
+    os.symlink("a.yaml", "link.yaml")
+    with pytest.raises(shardctl.UsageError, match="are one file"):
+        shardctl.compare_reports("a.yaml", other)
+
+
+@pytest.mark.parametrize("given", [3, None, ["a.yaml"], {}])
+def test_what_is_no_side_is_refused(given: Any) -> None:
+    with pytest.raises(shardctl.UsageError, match="b"):
+        shardctl.compare_reports("a.yaml", given)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 import shardctl
 from shardctl import Dataset, Split
 from shardctl.base.columns import Tabular
+from shardctl.draw.picture import DRAWERS
 from tests.public_world import World
 
 ANSWERS: dict[str, Callable[[Any], Any]] = {
@@ -118,23 +123,18 @@ def test_columns_without_rows_are_no_numbers() -> None:
 
 
 def test_of_a_long_table_the_first_rows_are_shown() -> None:
-    text = shardctl.plan("imagenet2012", "train")._repr_html_()
-    rows = Table(text).rows
-    assert [row[2] for row in rows[1:3]] == [
-        "imagenet2012-train.tfrecord-00000-of-01024",
-        "imagenet2012-train.tfrecord-00001-of-01024",
-    ]
-    assert rows[-1] == ["… more rows; to_pandas() has all"]
-    assert len(rows) == 1 + 30 + 1
-
-
-def test_of_a_table_without_end_in_sight_the_first_rows_are_shown() -> None:
+    rows = Table(shardctl.plan("imagenet2012", "train")._repr_html_()).rows
+    assert [row[2][-14:] for row in rows[1:3]] == ["00000-of-01024", "00001-of-01024"]
+    assert (rows[-1], len(rows)) == (["… more rows; to_pandas() has all"], 1 + 30 + 1)
     text = shardctl.simulate("imagenet2012", take=-1)._repr_html_()
     assert Table(text).rows[-1] == ["… more rows; to_pandas() has all"]
     assert len(text[text.index("<table>") :]) < 20_000
+    assert len(Table(shardctl.plan("mnist", "train[:0]")._repr_html_()).rows) == 1
+    rows = Table(shardctl.plan("mnist", hosts=2).plans[1]._repr_html_()).rows
+    assert rows[1][:3] == ["train", "1/2", "mnist-train.tfrecord-00000-of-00001"]
 
 
-HOSTILE = "<script>alert('x')</script>\x1b[31m&amp;"
+HOSTILE = "<script>alert('x')</script>\"\x1b[31m&amp;\u202e"
 
 
 def test_nothing_in_a_table_is_markup() -> None:
@@ -146,13 +146,9 @@ def test_nothing_in_a_table_is_markup() -> None:
         text = answer(dataset)._repr_html_()
         tags = {"img", "table", "caption", "thead", "tbody", "tr", "th", "td"}
         assert Table(text).tags <= tags, name
-        assert "\x1b" not in text
+        assert not re.search("[\x1b\u202e]", text)
         if name != "lint":
             assert "&lt;script&gt;" in text
-
-
-def test_of_no_rows_the_table_has_its_head() -> None:
-    assert len(Table(shardctl.plan("mnist", "train[:0]")._repr_html_()).rows) == 1
 
 
 def test_without_pandas_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,14 +158,68 @@ def test_without_pandas_the_error_says_what_to_install(monkeypatch: pytest.Monke
     assert shardctl.plan("mnist")._repr_html_()
 
 
-def test_single_plans_have_tables_too() -> None:
-    rows = Table(shardctl.plan("mnist", hosts=2).plans[1]._repr_html_()).rows
-    assert rows[1][:3] == ["train", "1/2", "mnist-train.tfrecord-00000-of-00001"]
-
-
 def test_every_answer_with_rows_has_a_table() -> None:
     public = (getattr(shardctl, name) for name in shardctl.__all__)
     tabular = {one.__name__ for one in public if isinstance(one, type) and issubclass(one, Tabular)}
     from shardctl.api.tables import _ROWS
 
     assert tabular == {*_ROWS}
+
+
+# Pictures above the table.
+
+DRAWN: dict[str, Callable[[Any], Any]] = {
+    "Evaluation": lambda d: shardctl.evaluate(d, "train", batch=5, hosts=2),
+    "HostsPlan": lambda d: shardctl.hosts(d, "train", hosts=3),
+    "Layout": shardctl.layout,
+    "LoaderComparison": lambda d: shardctl.compare_loaders(d, "train[:50%]"),
+    "Quality": lambda d: shardctl.quality(d, "train"),
+    "Simulation": lambda d: shardctl.simulate(d, "train", {"batch": 4}),
+}
+KINDS = pytest.mark.parametrize("kind", DRAWN)
+
+
+def image_of(html: str) -> ElementTree.Element:
+    """The SVG of the one image of an answer, which stands before the table."""
+    (source,) = re.findall(r'<img [^>]*src="data:image/svg\+xml;base64,([^"]*)">', html)
+    assert html.index("<img ") == 0
+    assert html.count("<table>") == 1
+    return ElementTree.fromstring(base64.b64decode(source))
+
+
+@KINDS
+def test_pictures_stand_above_the_table(kind: str) -> None:
+    answer = DRAWN[kind]("mnist")
+    assert type(answer).__name__ == kind
+    html = answer._repr_html_()
+    root = image_of(html)
+    assert any(element.tag.endswith("}text") for element in root.iter())
+    (said,) = re.findall(r'<img [^>]*alt="([^"]*)"', html)
+    assert len(said) > 40
+
+
+@KINDS
+def test_no_name_in_a_picture_is_markup(kind: str) -> None:
+    html = DRAWN[kind](replace(World().dataset, name=HOSTILE, config=HOSTILE))._repr_html_()
+    image_of(html)
+    assert "<script" not in html
+    assert not re.search("[\x1b\u202e]", html)
+
+
+@KINDS
+def test_what_fails_to_draw_leaves_the_table(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(answer: Any) -> Any:
+        raise ZeroDivisionError(answer)
+
+    answer = DRAWN[kind]("mnist")
+    whole = answer._repr_html_()
+    for draws in (broken, lambda answer: ()):
+        monkeypatch.setattr("shardctl.draw.picture.pictures_of", draws)
+        table = answer._repr_html_()
+        assert table.startswith("<table>")
+        assert whole.endswith(table)
+
+
+def test_answers_without_pictures_are_their_tables() -> None:
+    assert shardctl.plan("mnist")._repr_html_().startswith("<table>")
+    assert DRAWN.keys() == DRAWERS.keys()

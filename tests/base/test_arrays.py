@@ -29,26 +29,12 @@ from shardctl.errors import UsageError
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 3)))
-def test_distinct_values_are_those_of_a_set_in_order(values: list[int]) -> None:
-    assert distinct(np.array(values, np.int64)).tolist() == sorted(set(values))
-
-
-@pytest.mark.parametrize("values", [[], [7], [7, 7]])
-def test_few_values_are_no_special_case(values: list[int]) -> None:
-    found = distinct(np.array(values, np.int64))
-    assert found.tolist() == values[:1]
-    assert found.dtype == np.int64
-
-
-def test_the_values_given_stay_as_they_are() -> None:
-    values = np.array([3, 1, 3])
-    distinct(values)
-    assert values.tolist() == [3, 1, 3]
-
-
-@given(st.lists(st.integers(-(2**63), 2**63 - 1)))
-def test_a_sum_is_that_of_python(values: list[int]) -> None:
-    assert exact_sum(np.array(values, np.int64)) == sum(values)
+def test_distinct_values_and_sums_are_those_of_python(values: list[int]) -> None:
+    array = np.array(values, np.int64)
+    assert distinct(array).tolist() == sorted(set(values))
+    assert distinct(array).dtype == np.int64
+    assert (array.tolist(), exact_sum(array)) == (values, sum(values))
+    assert whole_numbers(values).tolist() == values
 
 
 def test_one_value_stays_one_value_where_all_are_the_same() -> None:
@@ -74,43 +60,21 @@ def test_runs_and_ascents_are_seen_across_pieces(count: int) -> None:
         assert not is_ascending(broken)
 
 
-NUMBERS = [3, 0, 100, 3]
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        NUMBERS,
-        tuple(NUMBERS),
-        iter(NUMBERS),
-        np.array(NUMBERS),
-        np.array(NUMBERS, np.uint64),
-        [np.int8(3), np.uint64(0), np.array(100), 3],
-        np.array(NUMBERS, ">i4"),
-    ],
-)
-def test_numbers_of_every_type_become_one_array(values: Any) -> None:
-    found = whole_numbers(values)
-    assert (found.dtype, found.tolist()) == (np.dtype(np.int64), NUMBERS)
-
-
-def test_a_number_is_an_array_of_one_and_nothing_an_empty_one() -> None:
+def test_numbers_of_every_type_become_one_array() -> None:
+    numbers = [3, 0, 100, 3]
+    array = np.array(numbers)
+    mixed = [np.int8(3), np.uint64(0), np.array(100), 3]
+    others = (array.astype(np.uint64), array.astype(">i4"), mixed)
+    for values in (numbers, tuple(numbers), iter(numbers), array, *others):
+        found = whole_numbers(values)
+        assert (found.dtype, found.tolist()) == (np.dtype(np.int64), numbers)
     for number in (5, np.int32(5), np.array(5)):
         assert whole_numbers(number).tolist() == [5]
     nothings: list[Any] = [[], (), np.array([]), range(0)]
     for nothing in nothings:
         assert whole_numbers(nothing).dtype == np.int64
         assert whole_numbers(nothing).shape == (0,)
-
-
-def test_an_array_of_int64_is_not_copied() -> None:
-    values = np.arange(5)
-    assert np.shares_memory(whole_numbers(values), values)
-
-
-@given(st.integers(-(2**63), 2**63 - 1))
-def test_every_int64_is_kept(number: int) -> None:
-    assert whole_numbers([number]).tolist() == [number]
+    assert np.shares_memory(whole_numbers(array), array)
 
 
 @pytest.mark.parametrize(
@@ -174,18 +138,14 @@ def test_the_last_not_above_is_found_however_numbers_are_spaced() -> None:
             assert np.array_equal(last_not_above(ascending, values), expected), name
 
 
-def test_the_last_not_above_values_far_beyond_the_others() -> None:
-    ascending = np.arange(3000) // 3000 + np.arange(3000) // 1500
-    values = np.tile([-(2**63), -1, 0, 1, 2**63 - 1], 1000)
-    assert last_not_above(ascending, values).tolist() == [-1, -1, 1499, 2999, 2999] * 1000
-
-
 def test_the_last_not_above_is_that_of_counting() -> None:
     ascending = np.arange(2000) * 3 + np.arange(2000) // 700
     values = np.arange(-5, 6100)
-    expected, at = [], -1
-    for value in values.tolist():
-        while at < 1999 and ascending[at + 1] <= value:
-            at += 1
-        expected.append(at)
-    assert last_not_above(ascending, values).tolist() == expected
+    expected = [sum(number <= value for number in ascending[::-1]) - 1 for value in (-5, 0, 6099)]
+    found = last_not_above(ascending, values)
+    assert found[[0, 5, -1]].tolist() == expected
+    assert np.flatnonzero(np.diff(found)).tolist() == (ascending + 4).tolist()
+    # Of values far beyond the others.
+    ascending = np.arange(3000) // 3000 + np.arange(3000) // 1500
+    values = np.tile([-(2**63), -1, 0, 1, 2**63 - 1], 1000)
+    assert last_not_above(ascending, values).tolist() == [-1, -1, 1499, 2999, 2999] * 1000

@@ -1,39 +1,40 @@
-"""Work reports how far it is, never beyond its end."""
+"""Work reports how far it is, never beyond its end; what other rooms provide is found."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
+import shardctl
+from shardctl.base.hooks import PROVIDERS, provided
 from shardctl.base.progress import MAX_SECONDS, Progress, watched_by
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UsageError
 from shardctl.verbs.snapshot.answer import snapshot
 
 
-def test_what_is_done_twice_counts_once() -> None:
+def test_work_done_twice_counts_once_and_a_piece_when_the_next_is_asked_for() -> None:
     reports: list[tuple[str, int, int]] = []
     progress = Progress(lambda *report: reports.append(report), "examples", 5)
     for count in (2, 0, 2, 2, 9):
         progress.advance(count)
     assert reports == [("examples", done, 5) for done in (2, 2, 4, 5, 5)]
-
-
-def test_a_piece_is_done_when_the_next_is_asked_for() -> None:
-    reports: list[int] = []
-    progress = Progress(lambda _, done, __: reports.append(done), "lines", 3)
-    pieces = progress.over(iter(["ab", "c"]), len)
-    assert (next(pieces), reports) == ("ab", [])
-    assert (next(pieces), reports) == ("c", [2])
-    assert (list(pieces), reports) == ([], [2, 3])
+    done_of: list[int] = []
+    pieces = Progress(lambda _, done, __: done_of.append(done), "lines", 3).over(["ab", "c"], len)
+    assert (next(pieces), done_of) == ("ab", [])
+    assert (next(pieces), done_of) == ("c", [2])
+    assert (list(pieces), done_of) == ([], [2, 3])
+    assert list(Progress(None, "lines", 1).over(["a", "b"], len)) == ["a", "b"]
 
 
 def test_work_of_more_than_a_day_is_refused_with_its_length() -> None:
     Progress(None, "files", MAX_SECONDS * 10, per_second=10)
-    with pytest.raises(UsageError) as error_info:
-        Progress(None, "files", MAX_SECONDS * 30, per_second=10, instead="wait")
-    assert str(error_info.value) == (
-        "2,592,000 files would take about 3 days, and more than a day is refused; wait"
-    )
+    for total, length in ((MAX_SECONDS * 10 + 1, "1 day"), (MAX_SECONDS * 7300, "2 years")):
+        rule = rf"{total:,} files would take about {length}, and more than a day is refused; wait$"
+        with pytest.raises(UsageError, match=rule):
+            Progress(None, "files", total, per_second=10, instead="wait")
 
 
 def test_whoever_watches_sees_work_that_has_no_watch_of_its_own() -> None:
@@ -46,10 +47,6 @@ def test_whoever_watches_sees_work_that_has_no_watch_of_its_own() -> None:
     assert (around, own) == ([2], [3])
 
 
-def test_nobody_has_to_watch() -> None:
-    assert list(Progress(None, "lines", 1).over(["a", "b"], len)) == ["a", "b"]
-
-
 def test_a_snapshot_reports_every_id() -> None:
     reports: list[tuple[str, int, int]] = []
     split = Split.even(name="train", num_examples=1000, num_shards=3)
@@ -57,3 +54,21 @@ def test_a_snapshot_reports_every_id() -> None:
     snapshot(dataset, "train", watch=lambda *report: reports.append(report))
     assert reports[-1] == ("ids", 1000, 1000)
     assert [done for _, done, _ in reports] == sorted(done for _, done, _ in reports)
+
+
+def test_what_is_provided_is_a_function() -> None:
+    assert [name for name in PROVIDERS if not callable(provided(name))] == []
+    assert provided("dataset") is provided("dataset")
+    assert shardctl.read_plan is provided("plan")
+
+
+@pytest.mark.long
+def test_a_room_of_the_core_alone_gets_it_too() -> None:
+    code = (
+        "from shardctl.dataset.dataset import as_dataset\n"
+        "import sys\n"
+        "assert 'shardctl.metadata' not in sys.modules\n"
+        "print(as_dataset('mnist').title)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "mnist:3.0.1\n"

@@ -1,28 +1,52 @@
-"""Text from outside, fit for a screen."""
+"""Text from outside, fit for a screen: without secrets, control characters, commands of a CI."""
 
 from __future__ import annotations
 
+import difflib
+import re
+import time
+from pathlib import Path
+
 import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
-from shardctl.base.text import choices, inert, printable, quoted
+import shardctl
+from shardctl.base.phrase import option, phrase
+from shardctl.base.text import (
+    choices,
+    did_you_mean,
+    full_url,
+    inert,
+    nearest,
+    nearest_first,
+    printable,
+    public_url,
+    quoted,
+    without_secrets,
+)
+from shardctl.cli.app import application
+from shardctl.cli.main import COMMANDS
+from shardctl.errors import UsageError
+from shardctl.spec.host import Host
 from tests.cases import check_cases
 
 
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("train", "train"),
         ("/data/[v1]/x", "/data/[v1]/x"),  # brackets are no markup
         ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
         ("\x9b31m", r"\x9b31m"),  # the one-byte form of ESC [
-        ("two\nlines\r", r"two\nlines\r"),
-        ("\0\x7f", r"\x00\x7f"),
+        ("two\nlines\r\0\x7f", r"two\nlines\r\x00\x7f"),
         ("abc\u202edcba", r"abc\u202edcba"),  # right to left from here on
         ("a\u200bb\u2028c", r"a\u200bb\u2028c"),
         ("\udc80", r"\udc80"),  # a byte of a file name that is no UTF-8
         ("\U000e0041", r"\U000e0041"),
         ("名前 é", "名前 é"),
+        ("x" * 200, "x" * 200),
+        ("x" * 201, "x" * 199 + "…"),
+        ("\x1b" * 5_000, r"\x1b" * 49 + r"\x1" + "…"),
     ],
 )
 def test_what_a_terminal_would_act_on_is_written_as_an_escape(text: str, shown: str) -> None:
@@ -39,26 +63,14 @@ def test_shown_text_is_one_printable_line_within_its_limit() -> None:
             assert shown == text
 
     character = st.characters() | st.sampled_from(["\x1b", "\0", "\u202e", "\udc80", "a"])
-    cases = st.tuples(st.text(character, max_size=80), st.integers(1, 60))
-    check_cases(cases, check, 500)
+    check_cases(st.tuples(st.text(character, max_size=80), st.integers(1, 60)), check, 500)
 
 
-def test_a_long_text_is_cut_with_a_mark() -> None:
-    assert printable("x" * 10, limit=10) == "x" * 10
-    assert printable("x" * 11, limit=10) == "x" * 9 + "…"
-    assert printable("\x1b" * 5_000, limit=10) == r"\x1b\x1b\…"
-
-
-def test_a_quoted_value_is_cut_within_its_quotes() -> None:
-    assert quoted("x" * 5_000, 5) == "'xxxx…'"
-    assert quoted(12) == "'12'"
-
-
-def test_choices_beyond_the_limit_are_counted() -> None:
-    assert choices([]) == "none"
-    assert choices(["train"]) == "train"
-    assert choices(range(12)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"
-    assert choices(range(15)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 3 more"
+def test_what_is_long_is_cut_within_its_quotes_or_counted() -> None:
+    assert (quoted("x" * 5_000, 5), quoted(12)) == ("'xxxx…'", "'12'")
+    assert (choices([]), choices(["train"])) == ("none", "train")
+    twelve = "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"
+    assert (choices(range(12)), choices(range(15))) == (twelve, f"{twelve} and 3 more")
     assert choices(["\x1b[31m", "y" * 100]) == r"\x1b[31m, " + "y" * 59 + "…"
 
 
@@ -72,8 +84,160 @@ def test_choices_beyond_the_limit_are_counted() -> None:
         ("##vso[a]##VSO[b]", r"\x23#vso[a]\x23#VSO[b]"),
         ("###[a", r"#\x23#[a"),
         ("# a ## b [c]", "# a ## b [c]"),
-        ("##teamcity[x", r"\x23#teamcity[x"),
     ],
 )
 def test_what_a_runner_of_ci_would_act_on_is_written_as_an_escape(text: str, shown: str) -> None:
     assert inert(text) == shown
+
+
+# What a name that nobody knows is taken for.
+SPLITS = ("test", "train", "validation")
+TRAINS = tuple(f"train{number}" for number in range(6))
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "near"),
+    [
+        ("trian", SPLITS, ["train"]),
+        ("TRAIN", SPLITS, ["train"]),
+        ("val", SPLITS, ["validation"]),  # goes on where the name ends
+        ("shuffle-sed", ("shuffle_files", "shuffle_seed"), ["shuffle_seed", "shuffle_files"]),
+        ("FashionMinst", ("mnist", "fashion_mnist"), ["fashion_mnist"]),
+        ("ImageNet2021", ("imagenet_a", "imagenet2012"), ["imagenet2012", "imagenet_a"]),
+        ("SC0411", ("SC001", "SC011", "SC041"), ["SC041", "SC011", "SC001"]),
+        ("xyz", SPLITS, []),
+        ("", SPLITS, []),
+        ("--", ("--hosts",), []),
+        ("train", TRAINS, [*TRAINS[:3]]),
+    ],
+)
+def test_what_is_near(name: str, names: tuple[str, ...], near: list[str]) -> None:
+    assert nearest(name, names) == near
+    assert nearest_first(name, [*names, *names]) == [*near, *(n for n in names if n not in near)]
+    assert did_you_mean(name, names) == (f"did you mean {near[0]}? " if near else "")
+
+
+def test_lower_case_names_are_as_near_as_difflib_finds_them() -> None:
+    words = st.text("abcde", min_size=1, max_size=8)
+
+    def check(case: tuple[str, list[str]]) -> None:
+        name, names = case
+        ratios = {other: difflib.SequenceMatcher(None, other, name).ratio() for other in names}
+        near = nearest(name, names, len(names))
+        for other, ratio in ratios.items():
+            assert (other in near) == (ratio >= 0.6 or other.startswith(name))
+        close = [ratios[other] for other in near if ratios[other] >= 0.6]
+        assert close == sorted(close, reverse=True)
+        assert all(ratios[other] >= 0.6 for other in near[: len(close)])
+
+    check_cases(st.tuples(words, st.lists(words, unique=True, max_size=8)), check, 150)
+    start = time.perf_counter()
+    nearest("ab" * 500_000, ["ba" * 500_000, "train"] * 20)
+    assert time.perf_counter() - start < 5
+
+
+# Passwords and signatures are no part of a path, and are there when its place is asked.
+
+
+@pytest.mark.parametrize(
+    ("given", "public"),
+    [
+        ("https://me:pw@secrets-a.org/data", "https://secrets-a.org/data"),
+        ("https://token@secrets-b.org:8080/data?sig=x/y", "https://secrets-b.org:8080/data"),
+        ("http://[::1]:80/data?x=1?y=2", "http://[::1]:80/data"),
+        ("http://secrets-c.org?x=1", "http://secrets-c.org"),
+        ("s3://KEY:SEC/RET@secrets-f/data", "s3://secrets-f/data"),
+        ("ftp://me:p@w@secrets-d.org/data", "ftp://me@secrets-d.org/data"),
+        # Nothing secret: an @ and a ? in names, a revision of the hub.
+        ("hf://datasets/me/toy@main/data", "hf://datasets/me/toy@main/data"),
+        ("gs://bucket/a?b@c", "gs://bucket/a?b@c"),
+        ("memory://a@b", "memory://b"),
+        ("sftp://me:pw@secrets-e.org:22/data", "sftp://me@secrets-e.org:22/data"),
+        ("abfss://container@account.dfs.core.windows.net/data",) * 2,
+        ("/data/a@b?c", "/data/a@b?c"),
+    ],
+)
+def test_what_is_secret_is_taken_out_and_put_back(given: str, public: str) -> None:
+    assert public_url(given) == public
+    assert full_url(public) == given
+    assert public_url(public) == public
+
+
+@pytest.mark.parametrize(
+    ("given", "asked", "full"),
+    [
+        # What lies below has the same secrets; beside it the user's, and no signature.
+        ("me:pw@below/data/toy/?sig=7", "below/data/toy/1/a", "me:pw@below/data/toy/1/a?sig=7"),
+        ("me:pw@below/data/toy?sig=7", "below/data/other", "me:pw@below/data/other"),
+        # What lies beside a file has its signature.
+        ("beside/data/a.yaml?sig=7", "beside/data/toy/a", "beside/data/toy/a?sig=7"),
+        ("beside/data/a.yaml?sig=7", "beside/other/a", "beside/other/a"),
+        ("single/a.yaml?sig=8", "single/other/a", "single/other/a"),
+        # One address is not another that begins with it.
+        ("begin/data?sig=1", "begin/database", "begin/database"),
+        ("begin/data?sig=1", "begin.com/data", "begin.com/data"),
+        # The last secrets of an address count.
+        ("old@last/data new@last/data", "last/data/a", "new@last/data/a"),
+        ("x/a?X-Amz-Signature=a x/a?X-Amz-Signature=b", "x/a", "x/a?X-Amz-Signature=b"),
+    ],
+)
+def test_what_secrets_open(given: str, asked: str, full: str) -> None:
+    for url in given.split():
+        public_url(f"https://{url}")
+    assert full_url(f"https://{asked}") == f"https://{full}"
+
+
+def test_a_line_shows_what_is_public_of_the_urls_in_it() -> None:
+    line = "error: 'https://me:pw@host/a?sig=1' and s3://KEY:SEC/RET@b/x, not gs://b/a@b"
+    assert without_secrets(line) == "error: 'https://host/a' and s3://b/x, not gs://b/a@b"
+
+
+def test_files_that_differ_in_their_query_alone_are_not_taken_for_one() -> None:
+    for _ in range(2):
+        assert public_url("https://drive/get?file=1") == "https://drive/get"
+    with pytest.raises(UsageError, match="'https://drive/get' was given with two queries"):
+        public_url("https://drive/get?file=2")
+    assert full_url("https://drive/get") == "https://drive/get?file=1"
+
+
+# Messages name options as a command takes them, and what is filled in is left as it is.
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (phrase("{cycle=auto} needs {cpus=N}"), "--cycle auto needs --cpus N"),
+        (phrase("{shuffle_files=True}, {reshuffle=False}"), "--shuffle-files, --no-reshuffle"),
+        (phrase("{buffer=-2}, {pass_index=}", pass_index=1), "--buffer -2, --pass 1"),
+        (phrase("{remainder=pad}, {take=all}, {take=5}"), "--pad, --take -1, --take 5"),
+        (phrase("{seen=CODES} or {seen}"), "--seen FILE or --seen"),
+        (phrase("{host=}", host=Host(index=1, count=8)), "--host 1/8"),
+        (phrase("{skip=} of {:,}", 12345, skip=7), "--skip 7 of 12,345"),
+        (phrase("{mode!}", mode="\x1b[2J"), r"--mode '\x1b[2J'"),
+        (phrase("host {}: {}", 1, UsageError("--steps 3")), "host 1: --steps 3"),
+        (phrase("{code!} {hosts=}", code="x", hosts=3), "--explain 'x' --hosts 3"),
+        (option("cycle", 10**30, given=True), f"--cycle {quoted(10**30, 24)}"),
+        (option("\x1b[2J"), r"--\x1b[2J"),
+    ],
+)
+def test_options_as_a_command_takes_them(text: str, expected: str) -> None:
+    assert text == expected
+
+
+@given(st.text(), st.text(alphabet="{}cyle=!: "))
+def test_what_is_filled_in_is_never_a_marker(one: str, other: str) -> None:
+    assert phrase("{} and {cycle}, {}", one, other) == f"{one} and --cycle, {other}"
+
+
+@pytest.mark.long
+def test_every_option_that_a_text_of_ours_names_is_one() -> None:
+    parameters = [each for one in application(*COMMANDS).commands.values() for each in one.params]
+    there = {name for each in parameters for name in (*each.opts, *each.secondary_opts)}
+    named = {
+        found
+        for room in ("base", "dataset", "loaders", "order", "settings", "spec", "stages", "verbs")
+        for path in (Path(shardctl.__file__).parent / room).rglob("*.py")
+        for found in re.findall(r"(?<=[\s\"`])--[a-z][a-z-]+\b", path.read_text("utf-8"))
+    }
+    others = {"--help", "--no", "--drop", "--pass-th", "--no-clobber"}  # one is of wget
+    assert named - there <= others

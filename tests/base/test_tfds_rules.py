@@ -1,4 +1,4 @@
-"""The constants of TensorFlow, TFDS and Keras: as the installed ones have them."""
+"""Constants of TensorFlow, TFDS and Keras, as the installed ones have them; what pip is told."""
 
 from __future__ import annotations
 
@@ -64,20 +64,15 @@ def test_the_file_formats_are_those_of_tfds() -> None:
     assert file_adapters.ParquetFileAdapter._BATCH_SIZE == rules.PARQUET_BATCH
 
 
-def test_shuffles_have_the_seeds_of_tensorflow(tf: Any) -> None:
+def test_seeds_and_philox_have_the_constants_of_tensorflow(tf: Any) -> None:
     from tensorflow.python.framework import random_seed
 
     assert random_seed.DEFAULT_GRAPH_SEED == rules.DEFAULT_GRAPH_SEED
     assert random_seed._MAXINT32 == rules.SEED_MODULUS
     assert tf.data.UNKNOWN_CARDINALITY == rules.WHOLE_DATASET
-
-
-def test_philox_has_the_constants_of_tensorflow(tf: Any) -> None:
     text = _header(tf, "random/philox_random.h")
-    multipliers = tuple(_number(text, f"kPhiloxM4x32{letter}") for letter in "AB")
-    assert multipliers == rules.PHILOX_MULTIPLIERS
-    steps = tuple(_number(text, f"kPhiloxW32{letter}") for letter in "AB")
-    assert steps == rules.PHILOX_KEY_STEPS
+    for name, constants in (("M4x32", rules.PHILOX_MULTIPLIERS), ("W32", rules.PHILOX_KEY_STEPS)):
+        assert tuple(_number(text, f"kPhilox{name}{letter}") for letter in "AB") == constants
     assert _number(text, "kResultElementCount") == rules.PHILOX_SAMPLES_PER_BLOCK
     # One round an unrolled call: the key is raised between the rounds.
     body = text[text.index("ResultType operator()()") :]
@@ -107,3 +102,37 @@ def test_every_constant_is_used_and_says_its_source() -> None:
             assert re.search(r"# .*(TFDS core|tensorflow|keras|xla)/", block), names
         for name in names:
             assert name in used, name
+
+
+CONSTRAINTS = Path(__file__).parents[1] / "versions"
+GUIDE = Path(shardctl.__file__).parent / "guide" / "install.md"
+
+
+@pytest.mark.parametrize("line", rules.LINES, ids=lambda line: line.name)
+def test_pip_is_told_the_same_in_constraints_files_and_in_the_guide(
+    line: rules.TensorflowLine,
+) -> None:
+    text = (CONSTRAINTS / f"tensorflow-{line.name}.txt").read_text("utf-8")
+    stated = re.findall(r"^([^#\s]\S*)  # \w.*$", text, re.MULTILINE)
+    assert stated == [f"tensorflow=={line.name}.*", rules.TFDS, *line.besides]
+    assert len(text.splitlines()) == len(stated)  # with nothing else, and no line without a reason
+    row = re.search(rf"^\| {re.escape(line.name)} \|.*$", GUIDE.read_text("utf-8"), re.MULTILINE)
+    assert row is not None
+    assert f"`{rules.install_command(line.name)}`" in row[0]
+    assert f"| {', '.join(line.pythons)} |" in row[0]
+
+
+def test_lines_are_in_order_and_the_last_is_the_newest_known() -> None:
+    names = {path.name for path in CONSTRAINTS.glob("*.txt")}
+    assert names == {f"tensorflow-{line.name}.txt" for line in rules.LINES}
+    numbers = [tuple(map(int, line.name.split("."))) for line in rules.LINES]
+    assert numbers == sorted(set(numbers))
+    newest = numbers[-1]
+    assert not rules.is_newer_than_known(rules.LINES[-1].name + ".99")
+    assert rules.is_newer_than_known(f"{newest[0]}.{newest[1] + 1}.0rc1")
+    assert rules.is_newer_than_known(f"{newest[0] + 1}.0")
+    assert not rules.is_newer_than_known("1.99")
+    assert rules.line_of("") is None
+    assert not rules.is_newer_than_known("nightly")
+    assert rules.requirement_beside("nightly", "pyarrow") is None
+    assert rules.install_command("nightly") == "pip install -U tensorflow tensorflow-datasets"

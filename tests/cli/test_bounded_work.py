@@ -30,76 +30,12 @@ def huge(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (
-            "snapshot -d mnist --epochs 1000000000000",
-            "60,000,000,000,000,000 ids would take about 19 years, and more than a day is refused; "
-            "take fewer --epochs, or a part as train[:1%]",
-        ),
-        (
-            "snapshot -d HUGE",
-            "1,000,000,000,000,000 ids would take about 115 days, and more than a day is refused; "
-            "take fewer --epochs, or a part as train[:1%]",
-        ),
-        (
-            "simulate -d HUGE --take -1 -f npy -o out.npy",
-            "1,000,000,000,000,000 examples would take about 115 days, and more than a day is "
-            "refused; ask for fewer with --take N",
-        ),
-        (
-            "resume -d HUGE --consumed 0 --prove",
-            "1,000,000,000,000,000 examples would take about 115 days, and more than a day is "
-            "refused; prove fewer --epochs",
-        ),
-        (
-            "simulate -d HUGE --take 1 --buffer 10_000_000_000 --buffer-seed 1",
-            "a shuffle buffer of 10,000,000,000 examples takes about 900 GB to replay, and more "
-            "than 134,217,728 examples are refused; give a smaller --buffer",
-        ),
-        (
-            "locate -d HUGE --step 0 --batch 1_000_000_000",
-            "1 steps of 1000000000 examples have more than 8388608 positions; ask for some of them "
-            "with --position P",
-        ),
-        (
-            "locate -d mnist --id 3 --epochs 100_000_000",
-            "1 examples in 100000000 epochs have more than 8388608 positions; ask for fewer "
-            "--epochs",
-        ),
-    ],
-)
-def test_work_without_an_end_is_refused_before_it_begins(
-    words: str, message: str, huge: str, shardctl: Shardctl
-) -> None:
-    said = shardctl(*words.replace("HUGE", huge).split())
-    assert (said.exit_code, said.stdout, said.stderr) == (2, "", f"error: {message}\n")
-    assert os.listdir() == []
-
-
-def test_a_small_snapshot_of_many_epochs_does_not_make_diff_run_on(
-    shardctl: Shardctl, tmp_path: Path
-) -> None:
-    path = tmp_path / "order.yaml"
-    shardctl("snapshot", "-d", "mnist", "-o", path)
-    said = shardctl("diff", path, "-d", "mnist", "--epochs", 10**12)
-    assert said.exit_code == 2
-    assert "60,000,000,000,000,000 ids would take about 19 years" in said.stderr
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     [
         "quality -d HUGE --shuffle-seed 1",
-        "simulate -d HUGE --skip 999_999_999_999_990 --take 3 --buffer 1000 --buffer-seed 1",
-        "locate -d HUGE --position 999_999_999_999_999",
-        "resume -d HUGE --consumed 999_999_999_999_999",
-        "resume -d mnist --consumed 100 --epochs 1_000_000_000_000",
         "lint train -d HUGE --epochs 1000",
-        "layout -d HUGE",
-        "eval train -d HUGE --hosts 1000 --devices 1_000_000 --batch 8",
     ],
 )
 def test_what_needs_no_walk_through_the_order_is_answered(

@@ -54,15 +54,3 @@ def test_any_other_error_is_named(
     error: Exception, line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert said(error, capsys) == f"error: {line}"
-
-
-def test_a_traceback_comes_before_the_line_when_asked(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SHARDCTL_TRACEBACK", "1")
-    with pytest.raises(UsageError) as raised:
-        raise UsageError("no")
-    assert report(raised.value, (), COMMANDS) == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "Traceback (most recent call last):"
-    assert lines[-1] == "error: no"

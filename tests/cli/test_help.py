@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+from rich.cells import cell_len
 
+from shardctl.cli.app import application
+from shardctl.cli.help import guide_on_terminal
 from shardctl.cli.main import COMMANDS
-from shardctl.guide.guides import GUIDE_OF_COMMAND, guide_questions, read_guide
+from shardctl.cli.output import DATASET, HOSTS, OPTION_PANELS, ORDER, OUTPUT, THIS_COMMAND
+from shardctl.draw.tables import Screen
+from shardctl.guide.guides import GUIDE_OF_COMMAND, Guide, guide_questions, read_guide
+from shardctl.settings.table import SETTINGS
 from tests.children import run_on_a_terminal
 from tests.cli.conftest import Shardctl
 
@@ -49,38 +56,11 @@ def test_a_name_that_is_both_gets_the_guide_and_then_the_options(
     assert shardctl("help", name).stdout == text
 
 
-def test_there_are_names_that_are_both() -> None:
-    assert {"resume", "hosts", "verify"} <= {*BOTH}
-
-
-@pytest.mark.parametrize(
-    ("name", "error"),
-    [
-        ("resum", "error: no help page 'resum'; close help pages: resume\n"),
-        (
-            "evalution",
-            "error: no help page 'evalution'; "
-            "close help pages: evaluation, keras-evaluation, eval\n",
-        ),
-    ],
-)
-def test_a_name_that_is_neither_is_an_error_with_the_nearest(
-    name: str, error: str, shardctl: Shardctl
-) -> None:
-    ran = shardctl("help", name)
-    assert (ran.exit_code, ran.stdout, ran.stderr) == (2, "", error)
-
-
 def test_with_nothing_near_all_are_named(shardctl: Shardctl) -> None:
     ran = shardctl("help", "xyzzy")
     assert (ran.exit_code, ran.stdout) == (2, "")
     assert ran.stderr.count("\n") == 1
     assert set(re.findall(r"[\w-]+", ran.stderr)) >= {*COMMANDS, *SUBJECTS}
-
-
-def test_a_file_gets_the_markdown(shardctl: Shardctl) -> None:
-    assert shardctl("help", "subsplits", "-o", "page.md").stdout == ""
-    assert Path("page.md").read_text("utf-8") == read_guide("subsplits").text
 
 
 @pytest.mark.parametrize("width", [40, 80])
@@ -118,3 +98,124 @@ def test_a_tab_offers_commands_and_subjects(
     monkeypatch.setenv("_SHARDCTL_COMPLETE", "complete_fish")
     monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "shardctl help sub")
     assert shardctl().stdout == f"subsplits\t{guide_questions()['subsplits']}\n"
+
+
+# A guide on a terminal.
+
+GUIDE = Guide(
+    subject="toy",
+    text="""# Why?
+
+Because of `--shuffle-seed` and [Keras](keras.md), *always*.
+
+## A table
+
+| option | meaning |
+|---|---|
+| `--interleave-cycle-length-of-a-reader` | how many files are open at a time, as many as that |
+| `-b` | |
+
+```console
+$ shardctl plan 'train[40:]'
+[red]brackets[/red] and a line that is much longer than forty columns
+```
+
+- one
+- two
+  1. nested
+""",
+)
+
+
+def words(text: str) -> str:
+    """Return what is read, without blanks, rules and bullets."""
+    return re.sub(r"[\s─•]", "", text)
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 200])
+def test_nothing_is_lost_at_any_width(width: int) -> None:
+    text = guide_on_terminal(GUIDE, Screen(width=width))
+    assert max(map(cell_len, text.splitlines())) <= min(width, 120)
+    for part in (
+        "Why?",
+        "Because of --shuffle-seed and Keras (shardctl help keras), always.",
+        "$ shardctl plan 'train[40:]'",
+        "[red]brackets[/red] and a line that is much longer than forty columns",
+        "1 nested",
+    ):
+        assert words(part) in words(text)
+    assert all(word in text for word in ("how", "many", "files", "are", "open", "time,", "that"))
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("subject", guide_questions())
+@pytest.mark.parametrize("width", [40, 80])
+def test_every_guide_fits(subject: str, width: int) -> None:
+    guide = read_guide(subject)
+    text = guide_on_terminal(guide, Screen(width=width))
+    assert max(map(cell_len, text.splitlines())) <= width
+    assert "…" not in text or "…" in guide.text  # what Rich writes where it cuts
+    for code in re.findall(r"```\w+\n(.*?)```", guide.text, re.DOTALL):
+        assert words(code) in words(text)
+
+
+# The pages of -h.
+
+
+def page_of(group: Any, name: str) -> str:
+    command = group.commands[name]
+    root = group.make_context("shardctl", [], resilient_parsing=True)
+    return str(command.get_help(typer.Context(command, info_name=name, parent=root)))
+
+
+def options_in(page: str) -> dict[str, list[str]]:
+    """Return the long options of each panel."""
+    panels = re.split(r"^(\S.*):\n(?=  )", page, flags=re.MULTILINE)
+    return {
+        title: re.findall(r"^  (?:-\w, )?(--[a-z-]+)", body, flags=re.MULTILINE)
+        for title, body in zip(panels[1::2], panels[2::2], strict=True)
+        if title in OPTION_PANELS
+    }
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_in_one_panel_and_the_own_panel_is_first(name: str) -> None:
+    group = application(*COMMANDS)
+    panels = options_in(page_of(group, name))
+    assert list(panels) == [title for title in OPTION_PANELS if title in panels]
+    listed = {option for options in panels.values() for option in options}
+    known = {name for param in group.commands[name].params for name in param.opts}
+    assert {name for name in known if name.startswith("--")} <= listed
+    if "--cycle" in listed:
+        for title, about in ((ORDER, "order"), (HOSTS, "hosts")):
+            assert panels[title] == [s.option for s in SETTINGS if s.about == about]
+    assert "--color" in panels[OUTPUT]
+    assert "--help" in panels[OUTPUT]
+    assert "--dataset" not in listed or "--dataset" in panels[DATASET]
+
+
+def test_the_own_panel_holds_what_the_command_is_about() -> None:
+    panels = options_in(page_of(application("simulate"), "simulate"))
+    assert panels[THIS_COMMAND] == ["--skip", "--take"]
+
+
+def test_a_page_ends_with_examples_aliases_and_the_guide() -> None:
+    page = page_of(application("simulate"), "simulate")
+    examples, aliases, guide = map(page.index, ("Examples:\n  # ", "Names in par", "Guide: sh"))
+    assert examples < aliases < guide
+    assert page.endswith("shardctl help orders")
+    assert "\x1b" not in page
+
+
+def test_it_is_made_once() -> None:
+    assert application("plan") is application("plan")
+    assert application("plan") is not application("list")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_shows_the_first_sentence_of_each(name: str) -> None:
+    command = application(name).commands[name]
+    summary = command.short_help
+    assert summary.endswith(".")
+    assert "\n" not in summary
+    assert " ".join(command.help.split()).startswith(summary)

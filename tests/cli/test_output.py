@@ -6,7 +6,6 @@ import io
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -16,19 +15,7 @@ from shardctl.draw.tables import Screen
 from shardctl.errors import UsageError
 
 
-def test_text_is_written_as_utf_8_and_bytes_as_they_are(tmp_path: Path) -> None:
-    write(["é\n", b"\xff\x00", "…"], str(tmp_path / "out"))
-    assert (tmp_path / "out").read_bytes() == b"\xc3\xa9\n\xff\x00\xe2\x80\xa6"
-
-
 class TestStreams:
-    @pytest.mark.parametrize("output", [None, "-"])
-    def test_data_goes_to_stdout(
-        self, output: str | None, capfdbinary: pytest.CaptureFixture[bytes]
-    ) -> None:
-        write(["é", b"\x00"], output)
-        assert capfdbinary.readouterr() == (b"\xc3\xa9\x00", b"")
-
     def test_what_was_written_is_seen_while_more_takes_long(
         self, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
@@ -88,26 +75,6 @@ class TestScreen:
         assert screen(None) == Screen(width=60, color=True, abridged=True)
         assert screen("-") == Screen(width=60, color=True, abridged=True)
 
-    @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-    def test_colour_can_be_refused(
-        self, terminal: pytest.MonkeyPatch, name: str, value: str
-    ) -> None:
-        terminal.setenv(name, value)
-        assert screen(None) == Screen(width=60, abridged=True)
-
-    def test_an_empty_no_color_refuses_nothing(self, terminal: pytest.MonkeyPatch) -> None:
-        terminal.setenv("NO_COLOR", "")  # https://no-color.org: present and not empty
-        assert screen(None).color
-
-    @pytest.mark.parametrize("columns", ["0", "1", "-5", "wide"])
-    def test_a_width_that_cannot_be_is_none(
-        self, terminal: pytest.MonkeyPatch, columns: str
-    ) -> None:
-        terminal.setenv("COLUMNS", columns)
-        width = screen(None).width
-        assert width is not None
-        assert width >= 20
-
     def test_a_file_has_neither(self, terminal: pytest.MonkeyPatch) -> None:
         assert screen("out.txt") == Screen()
 
@@ -151,15 +118,6 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> OnTerminal:
         return stderr
 
     return replace
-
-
-def test_work_of_less_than_half_a_second_has_no_bar(clock: Clock, on_terminal: OnTerminal) -> None:
-    terminal = on_terminal()
-    with ProgressBars() as bars:
-        bars.show("files", 1, 2)
-        clock.now += 0.4
-        bars.show("files", 2, 2)
-    assert terminal.getvalue() == ""
 
 
 def test_longer_work_has_a_bar_for_each_thing_counted(

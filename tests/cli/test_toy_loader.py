@@ -30,11 +30,13 @@ NAME = cast(LoaderName, "backwards")  # no name that the package knows
 BY = ("-d", "toy.yaml", "--loader", NAME)
 
 
-def handed_out(asked: LoaderConfig) -> LoaderSequence:
-    row = np.arange(asked.num_examples)[::-1][asked.host :: asked.num_hosts]
-    size = asked.whole_batches(len(row))
-    batches = None if asked.batch is None else EqualBatches(size, asked.batch, epochs=asked.epochs)
-    return EpochByEpoch([size] * asked.epochs, lambda epoch: row[:size], batches=batches)
+def sequence(config: LoaderConfig) -> LoaderSequence:
+    row = np.arange(config.num_examples)[::-1][config.host :: config.num_hosts]
+    size = config.whole_batches(len(row))
+    batches = (
+        None if config.batch is None else EqualBatches(size, config.batch, epochs=config.epochs)
+    )
+    return EpochByEpoch([size] * config.epochs, lambda epoch: row[:size], batches=batches)
 
 
 class Backwards(Library):
@@ -42,14 +44,14 @@ class Backwards(Library):
 
     is_one_iterator = True
 
-    def batches(self, asked: LoaderConfig, source: Source) -> Iterator[Int64s]:
-        found, size = handed_out(asked), asked.batch or 1
-        for epoch in range(asked.epochs):
+    def batches(self, config: LoaderConfig, source: Source) -> Iterator[Int64s]:
+        found, size = sequence(config), config.batch or 1
+        for epoch in range(config.epochs):
             row = found.indices_at(np.arange(found.epoch_size) + epoch * found.epoch_size)
             for start in range(0, len(row), size):
                 yield np.array([source[int(index)] for index in row[start : start + size]])
 
-    def advice(self, asked: LoaderConfig, stop: Stop) -> Iterator[str]:
+    def advice(self, config: LoaderConfig, stop: Stop) -> Iterator[str]:
         yield "reversed() goes on by itself"
 
     def code(self, spec: str, order: Any) -> Iterator[Iterable[str]]:
@@ -67,9 +69,8 @@ LOADER = Loader(
         "batch": "batched",
         "drop_remainder": "strict",
     },
-    rule=f"{__name__}:handed_out",
+    rule=f"{__name__}:sequence",
     calls=f"{__name__}:Backwards",
-    source="tests",
     extra="numpy",
 )
 

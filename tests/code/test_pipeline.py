@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
-from shardctl.errors import DatasetError, UsageError
+from shardctl.errors import ShardctlError, UsageError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.verbs.simulate.answer import simulate
 from shardctl.verbs.simulate.code import simulate_python
 from tests.cases import FUZZ, check_cases
 from tests.code.pasted import read, run
+from tests.golden import assert_golden
 from tests.order.order_cases import changed
 from tests.order.toy_pipelines import Case, Toys, cases, predicted, shuffled_paths
 from tests.tfds_datasets import build_dataset
@@ -26,7 +27,7 @@ from tests.tfds_datasets import build_dataset
 Drawn = tuple[Case, int, int, int]
 
 
-def code_of(dataset: Dataset, spec: str, settings: ReadSettings, **shown: int) -> str:
+def code_of(dataset: Dataset, spec: str | None, settings: ReadSettings, **shown: int) -> str:
     return "".join(simulate_python(simulate(dataset, spec, settings, **shown)))
 
 
@@ -73,53 +74,88 @@ def test_code_reads_in_the_order_that_is_predicted_fuzzed(toys: Toys) -> None:
     check_cases(DRAWN, lambda drawn: check_code(toys, drawn), FUZZ // 4, fuzz=True)
 
 
-def test_the_calls_are_those_of_tfds_and_tf_data(toys: Toys) -> None:
-    settings = ReadSettings(
-        cycle=3,
-        block=2,
-        shuffle_seed=32,
-        reshuffle=False,
-        buffer=100,
-        buffer_seed=7,
-        buffer_reshuffle=True,
-        global_seed=5,
-        epochs=2,
-        batch=8,
-        drop_remainder=True,
-        host=Host(index=1, count=2),
-        host_by="examples",
-    )
-    dataset = replace(toys["plain"].dataset, data_dir="/data/toy/1.0.0")
-    text = code_of(dataset, "train", settings, skip=3, take=4)
-    assert text == (
-        "# train of toy:1.0.0: cycle 3, block 2, files shuffled with seed 32, the same each\n"
-        "# epoch, host 1/2 by examples, shuffle buffer 100 with seed 7, global seed 5, 2 epochs,\n"
-        "# batches of 8, last dropped\n"
-        "\n"
-        "import tensorflow as tf\n"
-        "import tensorflow_datasets as tfds\n"
-        "\n"
-        "# It counts when the dataset is made, so nothing that draws a seed may come between.\n"
-        "tf.random.set_seed(5)\n"
-        'builder = tfds.builder_from_directory("/data/toy/1.0.0")\n'
-        "\n"
-        "# Which of the hosts this is: 0 is the first.\n"
-        "host, num_hosts = 1, 2\n"
-        "read_config = tfds.ReadConfig(\n"
-        "    interleave_cycle_length=3,\n"
-        "    interleave_block_length=2,\n"
-        "    shuffle_seed=32,\n"
-        "    shuffle_reshuffle_each_iteration=False,\n"
-        ")\n"
-        'ds = builder.as_dataset(split="train", read_config=read_config, shuffle_files=True)\n'
-        "ds = ds.shard(num_shards=num_hosts, index=host)\n"
-        "ds = ds.shuffle(100, seed=7, reshuffle_each_iteration=True)\n"
-        "ds = ds.repeat(2)\n"
-        "ds = ds.batch(8, drop_remainder=True)\n"
-        "\n"
-        "# Positions 3 to 6 of the order, as simulate shows them:\n"
-        "# ds.unbatch().skip(3).take(4)\n"
-    )
+MANY = tuple(f"d-{index:05d}" for index in range(10_001))
+CASES: dict[str, tuple[str, ReadSettings, dict[str, Any], dict[str, int]]] = {
+    "everything": (
+        "train",
+        ReadSettings(
+            cycle=3,
+            block=2,
+            shuffle_seed=32,
+            reshuffle=False,
+            buffer=100,
+            buffer_seed=7,
+            buffer_reshuffle=True,
+            global_seed=5,
+            epochs=2,
+            batch=8,
+            drop_remainder=True,
+            host=Host(index=1, count=2),
+            host_by="examples",
+        ),
+        {"data_dir": "/data/toy/1.0.0"},
+        {"skip": 3, "take": 4},
+    ),
+    "name": ("train", ReadSettings(cycle="auto", cpus=48), {"config": "2017"}, {}),
+    "open global seed": ("train[2:]", ReadSettings(shuffle_seed=1, deterministic=True), {}, {}),
+    "host of files": (
+        "train",
+        ReadSettings(host=Host(index=1, count=2), host_by="files", epochs=3, pass_index=1),
+        {},
+        {},
+    ),
+    "host evenly": ("train", ReadSettings(host=Host(index=0, count=2), reverse=True), {}, {}),
+    "endless": ("train", ReadSettings(repeat_files=True, epochs=2, batch=2), {}, {"take": 0}),
+    "file order": (
+        "train",
+        ReadSettings(file_order=("d-00001", "d-00000"), loop="keras-fit", pass_index=2),
+        {},
+        {},
+    ),
+    "stages": (
+        "train",
+        ReadSettings(stages="skip(1) | cache | map(calls=2) | batch(2) | batch(2) | prefetch"),
+        {},
+        {},
+    ),
+    "mixture": (
+        "",
+        ReadSettings(
+            stages="sample_from_datasets([read(train) | repeat(2), read(test)], weights=[0.6, 0.4],"
+            " seed=3, stop_on_empty=True) | concatenate(read(train, host='1/2'))"
+        ),
+        {},
+        {},
+    ),
+    "choices": (
+        "",
+        ReadSettings(
+            stages="choose_from_datasets([train, test], choices=range(2) | repeat) | "
+            "with_options(fusion=False) | assert_cardinality(4)"
+        ),
+        {},
+        {},
+    ),
+    "not read by as_dataset": ("train", ReadSettings(), {"file_format": "array_record"}, {}),
+    "many files": ("train", ReadSettings(file_order=MANY), {}, {}),
+    "several of a name": ("train", ReadSettings(file_order=("a/d-00000", "b/d-00000")), {}, {}),
+    "a filter": ("train", ReadSettings(stages="flat_map"), {}, {}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_code_is_this(name: str) -> None:
+    spec, settings, facts, shown = CASES[name]
+    count = len(MANY) if name == "many files" else 2
+    files = (ShardFiles(pattern="d-\0", num_shards=count),)
+    train = Split(name="train", shard_lengths=(3,) * count, files=files)
+    test = Split(name="test", shard_lengths=(4,))
+    dataset = Dataset(name="toy", version="1.0.0", splits=(train, test), **facts)
+    try:
+        text = code_of(dataset, spec or None, settings, **shown)
+    except ShardctlError as error:
+        text = f"{type(error).__name__}: {error}\n"
+    assert_golden(Path(__file__).parent / "golden" / f"{name.replace(' ', '-')}.txt", text)
 
 
 class Model:
@@ -186,15 +222,6 @@ def test_hostile_names_stay_names(tmp_path: Path) -> None:
     assert dataset.name in names
 
 
-def test_without_files_here_tfds_looks_the_name_up() -> None:
-    train = Split(name="train", shard_lengths=(2, 3))
-    dataset = Dataset(name="coco", config="2017", version="1.1.0", splits=(train,))
-    text = code_of(dataset, "train", ReadSettings(cycle="auto", cpus=48))
-    assert 'builder = tfds.builder("coco/2017:1.1.0")\n' in text
-    assert "# interleave_cycle_length=None comes to this on 48 CPUs.\n" in text
-    assert "interleave_cycle_length=16," in text
-
-
 @pytest.mark.parametrize(
     ("spec", "settings", "said"),
     [
@@ -211,19 +238,3 @@ def test_what_reads_nothing_has_no_code(
     # TFDS hands out nothing, and shares by examples, all the same.
     nothing = ReadSettings(host=Host(index=1, count=2), host_by="examples")
     assert read(run([code_of(toys["plain"].dataset, "train[:1]", nothing)])["ds"]) == []
-
-
-def test_what_as_dataset_does_not_read_has_no_code() -> None:
-    train = Split(name="train", shard_lengths=(2, 3))
-    dataset = Dataset(name="d", splits=(train,), file_format="array_record")
-    with pytest.raises(DatasetError, match="as_dataset does not read array_record"):
-        code_of(dataset, "train", ReadSettings())
-
-
-def test_a_list_of_many_files_is_no_code() -> None:
-    lengths = (1,) * 10_001
-    files = ShardFiles(pattern="d-\0", num_shards=len(lengths))
-    train = Split(name="train", shard_lengths=lengths, files=(files,))
-    dataset = Dataset(name="d", splits=(train,))
-    with pytest.raises(UsageError, match="10001 files, of which code holds 10000"):
-        code_of(dataset, "train", ReadSettings(file_order=tuple(files)))

@@ -1,40 +1,57 @@
-"""Datasets and splits: boundaries, places, fingerprints, refusals."""
+"""Datasets and splits: boundaries, locations, fingerprints, refusals, sizes."""
 
 from __future__ import annotations
 
+import copy
+import hashlib
+import pickle
+import random
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, get_args
 
+import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+import shardctl.dataset.dataset as module
+from shardctl.base.text import dataset_title
 from shardctl.base.tfds_rules import INT64_MAX
-from shardctl.dataset.dataset import Dataset, Split
-from shardctl.dataset.shard_files import ShardFiles
-from shardctl.errors import DatasetError, ShardctlError, UsageError
+from shardctl.dataset.dataset import (
+    DEADLY,
+    Dataset,
+    ExampleSize,
+    FindingKind,
+    Split,
+    even_lengths,
+)
+from shardctl.dataset.element_size import TENSOR_OVERHEAD, ElementSize, element_size
+from shardctl.dataset.folders import combined, distinct_datasets, labels_of
+from shardctl.dataset.shard_files import PackedInts, ShardFiles
+from shardctl.errors import DatasetError, UsageError
 from tests.cases import check_cases
 from tests.spec.tfds_splits import toy_dataset
 from tests.strategies import datasets, error_line, shard_lengths
 
-# --------------------------------------------------------------------------- boundaries
-
 
 @pytest.mark.parametrize(
-    ("num_examples", "num_shards", "lengths"),
+    ("num_examples", "lengths"),
     [
-        (10, 3, (3, 4, 3)),  # 3.33 and 6.67
-        (10, 4, (2, 3, 3, 2)),  # 2.5, 5, 7.5 are rounded to the even 2, 5, 8
-        (3, 2, (2, 1)),
-        (5, 1, (5,)),
-        (2, 4, (0, 1, 1, 0)),  # fewer examples than shards
-        (0, 2, (0, 0)),
-        (0, 0, ()),
+        (10, (3, 4, 3)),  # 3.33 and 6.67
+        (10, (2, 3, 3, 2)),  # 2.5, 5, 7.5 are rounded to the even 2, 5, 8
+        (3, (2, 1)),
+        (5, (5,)),
+        (2, (0, 1, 1, 0)),  # fewer examples than shards
+        (0, (0, 0)),
+        (0, ()),
     ],
 )
-def test_shards_end_where_tfds_rounds_to(
-    num_examples: int, num_shards: int, lengths: tuple[int, ...]
-) -> None:
-    split = Split.even(name="train", num_examples=num_examples, num_shards=num_shards)
+def test_shards_end_where_tfds_rounds_to(num_examples: int, lengths: tuple[int, ...]) -> None:
+    split = Split.even(name="train", num_examples=num_examples, num_shards=len(lengths))
     assert split.shard_lengths == lengths
 
 
@@ -53,15 +70,23 @@ def test_even_boundaries_are_those_of_tfds() -> None:
     check_cases(cases, check, 80)
 
 
-@pytest.mark.parametrize(("num_examples", "num_shards"), [(1, 0), (-1, 1), (1, -1)])
-def test_examples_need_a_shard(num_examples: int, num_shards: int) -> None:
-    def build() -> Split:
-        return Split.even(name="train", num_examples=num_examples, num_shards=num_shards)
-
-    assert error_line(build) == f"split 'train': {num_examples} examples in {num_shards} shards"
+def by_tfds(num_examples: int, num_shards: int) -> tuple[int, ...]:
+    """Return the differences of TFDS's boundaries (core/utils/shard_utils.py)."""
+    ends = [round(num_examples * i / num_shards) for i in range(num_shards + 1)]
+    return tuple(b - a for a, b in pairwise(ends))
 
 
-# --------------------------------------------------------------------------- places
+def test_lengths_made_together_are_those_of_tfds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_FEW", 0)
+
+    def check(rng: random.Random) -> None:
+        num_shards = rng.choice([rng.randint(1, 50), rng.randint(1, 2000), 1 << rng.randint(0, 11)])
+        # Whole and half quotients are where rounding is decided.
+        halves = num_shards * rng.randint(0, 1 << rng.randint(1, 38)) // 2
+        num_examples = rng.choice([rng.randint(0, 1 << rng.randint(1, 54)), halves])
+        assert even_lengths(num_examples, num_shards) == by_tfds(num_examples, num_shards)
+
+    check_cases(st.integers(0, 2**64).map(random.Random), check, 200)
 
 
 def test_every_id_lies_in_the_shard_that_counting_finds() -> None:
@@ -70,20 +95,16 @@ def test_every_id_lies_in_the_shard_that_counting_finds() -> None:
         owners = [shard for shard, length in enumerate(lengths) for _ in range(length)]
         assert split.num_examples == len(owners)
         assert [split.shard_of(i) for i in range(len(owners))] == owners
-        for shard, first in enumerate(split.offsets[:-1]):
-            assert first == sum(lengths[:shard])
+        assert [*split.offsets[:-1]] == [sum(lengths[:shard]) for shard in range(len(lengths))]
         for outside in (-1, len(owners)):
-            assert f"id {outside}" in str(error_line(lambda: split.shard_of(outside)))  # noqa: B023
+            rule = (
+                f"id {outside} is not in split 'train'; its ids are 0 to {len(owners) - 1}"
+                if owners
+                else f"id {outside}: split 'train' is empty"
+            )
+            assert error_line(lambda: split.shard_of(outside)) == rule  # noqa: B023
 
     check_cases(shard_lengths(), check, 200)
-
-
-def test_an_id_outside_its_split_is_refused_with_the_ids_there_are() -> None:
-    split = Split(name="train", shard_lengths=(3, 2))
-    line = error_line(lambda: split.shard_of(5))
-    assert line == "id 5 is not in split 'train'; its ids are 0 to 4"
-    empty = Split(name="train", shard_lengths=(0,))
-    assert error_line(lambda: empty.shard_of(0)) == "id 0: split 'train' is empty"
 
 
 def test_files_of_several_folders_follow_one_another() -> None:
@@ -97,45 +118,16 @@ def test_files_of_several_folders_follow_one_another() -> None:
         ),
     )
     names = ["x-00000", "x-00001", "y", "z"]
-    assert [split.location(i) for i in range(4)] == [
-        ("/a", "sub/x-00000"),
-        ("/a", "sub/x-00001"),
-        ("/b", "p/y"),
-        ("/b", "z"),
-    ]
+    locations = [("/a", "sub/x-00000"), ("/a", "sub/x-00001"), ("/b", "p/y"), ("/b", "z")]
+    assert [split.location(i) for i in range(4)] == locations
     assert list(split.filenames) == [split.filename(i) for i in range(4)] == names
     for start in range(5):
         for stop in range(start, 5):
             assert split.filenames_between(start, stop) == names[start:stop]
     for outside in (4, -1):
-        with pytest.raises(
-            UsageError, match=rf"shard_index={outside}: split 'train' has files of 4"
-        ):
+        rule = rf"shard_index={outside}: split 'train' has files of 4 shards, counted from 0"
+        with pytest.raises(UsageError, match=rule):
             split.location(outside)
-
-
-# --------------------------------------------------------------------------- fingerprint
-
-
-def by_names(dataset: Dataset) -> Dataset:
-    """Return the dataset with the file names written out, in another folder."""
-    return replace(
-        dataset,
-        data_dir="/elsewhere",
-        origin="another reader",
-        splits=tuple(
-            replace(
-                split,
-                num_bytes=None,
-                files=(
-                    ShardFiles(
-                        data_dir="/elsewhere", names=split.filenames, num_shards=split.num_shards
-                    ),
-                ),
-            )
-            for split in dataset.splits
-        ),
-    )
 
 
 def test_files_that_nobody_named_are_refused_wherever_they_are_asked_for() -> None:
@@ -146,21 +138,29 @@ def test_files_that_nobody_named_are_refused_wherever_they_are_asked_for() -> No
         lambda: split.filenames_between(0, 2),
     ]
     for ask in asked:
-        with pytest.raises(
-            DatasetError, match=r"'train' names no files; read the dataset from a l"
-        ):
+        with pytest.raises(DatasetError, match=r"'train' names no files; read the dataset from"):
             ask()
     assert Split(name="train", shard_lengths=()).filenames_between(0, 0) == []
 
 
-def test_a_fingerprint_is_the_same_for_names_by_pattern_or_one_by_one() -> None:
+# Fingerprints.
+
+
+def by_names(dataset: Dataset) -> Dataset:
+    """Return the dataset with the file names written out, in another folder."""
+    parts = {
+        split.name: ShardFiles(data_dir="/b", names=split.filenames, num_shards=split.num_shards)
+        for split in dataset.splits
+    }
+    splits = (replace(each, num_bytes=None, files=(parts[each.name],)) for each in dataset.splits)
+    return replace(dataset, data_dir="/b", origin="another reader", splits=tuple(splits))
+
+
+def test_a_fingerprint_is_the_same_however_names_and_files_are_parted() -> None:
     def check(dataset: Dataset) -> None:
         assert by_names(dataset).fingerprint == dataset.fingerprint
 
     check_cases(datasets(), check, 80)
-
-
-def test_a_fingerprint_is_the_same_however_the_files_are_parted() -> None:
     whole = toy_dataset({"train": (1, 2, 3)})
     names = whole.splits[0].filenames
     parts = tuple(ShardFiles(data_dir=f"/{n}", names=(n,), num_shards=1) for n in names)
@@ -171,8 +171,6 @@ def test_a_fingerprint_is_the_same_however_the_files_are_parted() -> None:
 def test_a_fingerprint_is_the_one_it_was() -> None:
     # Snapshots keep fingerprints, so this value may change only with their format version:
     # sha256 of b"shardctl layout 1\n", name \0 number of shards \0 file names \0\0, int64 lengths.
-    import hashlib
-
     text = b"shardctl layout 1\ntrain\x002\x00"
     text += b"toy-train.tfrecord-00000-of-00002\0toy-train.tfrecord-00001-of-00002\0\0"
     text += bytes([3, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0])
@@ -186,9 +184,12 @@ def test_fingerprints_of_different_layouts_differ() -> None:
         names = list(dataset.splits[0].filenames)
         names[file] = name
         files = ShardFiles(names=tuple(names), num_shards=2)
-        return replace(
-            dataset, splits=(replace(dataset.splits[0], files=(files,)), dataset.splits[1])
-        )
+        train, test = dataset.splits
+        return replace(dataset, splits=(replace(train, files=(files,)), test))
+
+    def unnamed(**splits: tuple[int, ...]) -> Dataset:
+        made = (Split(name=name, shard_lengths=lengths) for name, lengths in splits.items())
+        return Dataset(name="toy", splits=tuple(made))
 
     layouts = [
         toy_dataset({"train": (1, 2), "test": (3,)}),
@@ -203,65 +204,49 @@ def test_fingerprints_of_different_layouts_differ() -> None:
         toy_dataset({"train": (1, 2), "test": (3,)}, name="other"),  # the names of the files
         renamed(0, "x"),
         renamed(1, "x"),
-        Dataset(name="toy", splits=(Split(name="train", shard_lengths=(1, 2)),)),  # no files
+        unnamed(train=(1, 2)),
         # The bytes of these lengths and of the next split's name must not run into each other.
-        Dataset(
-            name="toy",
-            splits=(Split(name="a", shard_lengths=(int.from_bytes(b"abcde\0\0\0", "little"),)),),
-        ),
-        Dataset(
-            name="toy",
-            splits=(Split(name="a", shard_lengths=()), Split(name="abcde", shard_lengths=())),
-        ),
+        unnamed(a=(int.from_bytes(b"abcde\0\0\0", "little"),)),
+        unnamed(a=(), abcde=()),
     ]
     assert len({layout.fingerprint for layout in layouts}) == len(layouts)
-
-
-def test_a_change_of_any_length_changes_the_fingerprint() -> None:
-    def check(case: tuple[tuple[int, ...], int, int]) -> None:
-        lengths, shard, more = case
-        if lengths:
-            changed = list(lengths)
-            changed[shard % len(lengths)] += more
-            before, after = toy_dataset({"train": lengths}), toy_dataset({"train": tuple(changed)})
-            assert before.fingerprint != after.fingerprint
-
-    cases = st.tuples(shard_lengths(), st.integers(0, 8), st.integers(1, 2**40))
-    check_cases(cases, check, 80)
-
-
-# --------------------------------------------------------------------------- refusals
 
 
 @pytest.mark.parametrize(
     ("build", "says"),
     [
+        (lambda: Split(name="a", shard_lengths=(3, -1)), "split 'a': shard length -1 is negative"),
         (
-            lambda: Split(name="train", shard_lengths=(3, -1)),
-            "split 'train': shard length -1 is negative",
+            lambda: Split(name="a", shard_lengths=(INT64_MAX, 1)),
+            f"split 'a' has {INT64_MAX + 1} examples; an int64 holds at most {INT64_MAX}",
         ),
         (
-            lambda: Split(name="train", shard_lengths=(INT64_MAX, 1)),
-            f"split 'train' has {INT64_MAX + 1} examples; an int64 holds at most {INT64_MAX}",
+            lambda: Split(name="a", shard_lengths=(3,), files=(ShardFiles(num_shards=2),)),
+            "split 'a': not one file name a shard",
         ),
         (
-            lambda: Split(
-                name="train", shard_lengths=(3,), files=(ShardFiles(pattern="x", num_shards=2),)
-            ),
-            "split 'train': not one file name a shard",
+            lambda: Split(name="a", shard_lengths=(3,), shard_bytes=(1, 2)),
+            "split 'a': not one size in bytes a shard",
         ),
         (
-            lambda: Split(name="train", shard_lengths=(3,), shard_bytes=(1, 2)),
-            "split 'train': not one size in bytes a shard",
+            lambda: Split(name="a\0", shard_lengths=()),
+            r"split 'a\x00': a NUL character, which no name holds",
         ),
-        (lambda: Dataset(name="toy", splits=()), "dataset 'toy' has no splits"),
+        *(
+            (
+                lambda n=examples, m=shards: Split.even(name="a", num_examples=n, num_shards=m),
+                f"split 'a': {examples} examples in {shards} shards",
+            )
+            for examples, shards in ((1, 0), (-1, 1), (1, -1))
+        ),
+        (
+            lambda: Split.even(name="a", num_examples=1, num_shards=10**8 + 1),
+            "split 'a': num_shards=100000001 is more than 100000000",
+        ),
+        (lambda: Dataset(name="t\x1b[31m", splits=()), r"dataset 't\x1b[31m' has no splits"),
         (
             lambda: Dataset(name="toy", splits=(Split(name="a", shard_lengths=()),) * 2),
             "dataset 'toy' has split 'a' twice",
-        ),
-        (
-            lambda: Dataset(name="t\x1b[31m", splits=()),
-            r"dataset 't\x1b[31m' has no splits",
         ),
         (
             lambda: toy_dataset({"train": (1,), "test": (1,)}).split("trian"),
@@ -273,9 +258,7 @@ def test_a_dataset_that_contradicts_itself_is_refused(
     build: Callable[[], object], says: str
 ) -> None:
     assert error_line(build) == says
-
-
-def test_a_split_may_hold_as_many_examples_as_an_int64() -> None:
+    assert DatasetError.exit_code == 2
     assert Split(name="train", shard_lengths=(INT64_MAX, 0)).num_examples == INT64_MAX
 
 
@@ -292,10 +275,154 @@ def test_a_title_is_what_tfds_load_takes(
     config: str | None, version: str | None, title: str
 ) -> None:
     split = Split(name="train", shard_lengths=())
-    assert Dataset(name="coco", config=config, version=version, splits=(split,)).title == title
+    dataset = Dataset(name="coco", config=config, version=version, splits=(split,))
+    assert dataset.title == dataset.identity.title == dataset_title("coco", config, version)
+    assert dataset.title == title
 
 
-def test_refusals_exit_with_2() -> None:
-    with pytest.raises(ShardctlError) as caught:
-        Dataset(name="toy", splits=())
-    assert caught.value.exit_code == 2
+# Several datasets as one.
+
+
+def _dataset(name: str, *lengths: int, **more: Any) -> Dataset:
+    return Dataset(name=name, splits=(Split(name="train", shard_lengths=lengths),), **more)
+
+
+def test_splits_of_a_mixture_are_called_by_their_dataset() -> None:
+    one, two = _dataset("a", 3, 4), _dataset("b", 5)
+    sizes = [(split.name, split.num_examples) for split in combined([one, two]).splits]
+    assert sizes == [("a/train", 7), ("b/train", 5)]
+    assert combined([one, two]).fingerprint != combined([two, one]).fingerprint
+    assert combined([one]) is one
+    old, new = _dataset("a", 3, version="1.0.0"), _dataset("a", 4, version="2.0.0")
+    assert labels_of([old, new]) == ["a-1.0.0", "a-2.0.0"]
+    assert labels_of([replace(old, config="x"), replace(old, config="y")]) == ["a-x", "a-y"]
+    assert labels_of([old, replace(old)]) == ["a-1", "a-2"]
+    assert distinct_datasets([one, two, replace(one)]) == [one, two]
+
+
+# What an example takes, decoded and in a shuffle buffer.
+
+_KNOWN = ExampleSize(num_bytes=792, num_tensors=2)
+_PARTLY = ExampleSize(num_bytes=8, num_tensors=3, unknown=("image", "name"))
+
+
+def test_a_size_is_asked_for_once_and_tells_no_datasets_apart() -> None:
+    asked = iter([_KNOWN])  # once
+    plain = _dataset("d", 3)
+    known = replace(plain, features=lambda: next(asked))
+    assert (known.example_size, known.example_size) == (_KNOWN, _KNOWN)
+    assert plain.example_size is None
+    assert (plain == known, hash(plain) == hash(known)) == (True, True)
+    assert (plain.identity, repr(plain)) == (known.identity, repr(known))
+
+
+def _size(
+    known: ExampleSize | None, num_bytes: int | None, given: int | None = None
+) -> ElementSize | None:
+    split = Split(name="train", shard_lengths=(6, 4), num_bytes=num_bytes)
+    dataset = Dataset(name="d", splits=(split,), features=None if known is None else lambda: known)
+    return element_size(dataset, [split], given)
+
+
+@pytest.mark.parametrize(
+    ("known", "num_bytes", "given", "expected", "basis", "certain"),
+    [
+        (_KNOWN, 10_000_000, None, 792 + 2 * TENSOR_OVERHEAD, "features", True),
+        (_KNOWN, 10_000_000, 500, 500 + 2 * TENSOR_OVERHEAD, "given", True),
+        (None, 10_000, 500, 500 + TENSOR_OVERHEAD, "given", True),
+        (None, 10_005, None, Fraction(10_005, 10), "stored", False),
+        (_PARTLY, 10_000_000, None, 1_000_000, "stored", False),
+        (_PARTLY, 100, None, 8 + 3 * TENSOR_OVERHEAD, "features", False),
+        (_PARTLY, None, None, 8 + 3 * TENSOR_OVERHEAD, "features", False),
+    ],
+)
+def test_the_best_that_is_known_of_an_element_counts(
+    known: ExampleSize | None, num_bytes: int, given: int, expected: Any, basis: Any, certain: bool
+) -> None:
+    size = _size(known, num_bytes, given)
+    assert size is not None
+    assert (size.num_bytes, size.basis, size.certain) == (expected, basis, certain)
+    assert size.unknown == (() if known is None or given is not None else known.unknown)
+    assert _size(None, None) is _size(None, 0) is None
+
+
+def test_bytes_and_examples_are_each_others_inverse() -> None:
+    size = ElementSize(num_bytes=Fraction(10, 3), basis="stored")
+    for number in range(1, 200):
+        assert size.of(number) == -(-10 * number // 3)
+        assert size.fits(size.of(number)) == number
+        assert size.fits(number) == 3 * number // 10
+
+
+_REAL = """
+import tensorflow as tf
+
+def resident():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmRSS"))
+
+def iterate(num_examples):
+    examples = tf.data.Dataset.range(10**9).map(
+        lambda i: {"image": tf.fill([28, 28, 1], tf.cast(i % 256, tf.uint8)), "label": i}
+    )
+    iterator = iter(examples.shuffle(num_examples, seed=1))
+    next(iterator)
+    return iterator
+
+iterate(2000)
+before = resident()
+held = iterate(30_000)
+print((resident() - before) / 30_000)
+"""
+
+
+@pytest.mark.fuzz
+@pytest.mark.tensorflow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_real_buffer_takes_about_as_much() -> None:
+    ran = subprocess.run([sys.executable, "-c", _REAL], capture_output=True, text=True, check=True)
+    size = _size(_KNOWN, None)
+    assert size is not None
+    assert float(ran.stdout) == pytest.approx(float(size.num_bytes), rel=0.2)
+
+
+def test_what_tensorflow_does_not_survive_is_a_kind_of_finding() -> None:
+    assert set(DEADLY) < set(get_args(FindingKind))
+
+
+# Packed ints are a tuple in all but memory.
+
+
+def test_packed_ints_are_a_tuple() -> None:
+    packed = PackedInts([3, 4, -5])
+    assert packed == (3, 4, -5) == packed == PackedInts((3, 4, -5))
+    assert packed not in ((3, 4), (3, 4, 5), [3, 4, -5])
+    assert (hash(packed), repr(packed)) == (hash((3, 4, -5)), "(3, 4, -5)")
+    assert pickle.loads(pickle.dumps(packed)) == copy.deepcopy(packed) == packed
+    packed = PackedInts(range(10))
+    assert (packed[3], packed[-1]) == (3, 9)
+    assert (packed[2:4] == (2, 3), packed[::-5] == (9, 4)) == (True, True)
+    assert packed[:2] + (7,) == (0, 1, 7) == (0,) + packed[1:2] + (7,)  # noqa: RUF005
+    assert (packed.count(3), packed.count(11), 9 in packed, len(packed)) == (1, 0, True, 10)
+    with pytest.raises(OverflowError):
+        PackedInts([2**63])
+
+
+def test_numpy_sees_packed_ints_without_a_copy_and_cannot_write() -> None:
+    packed = PackedInts([1, -1])
+    values = packed.int64s()
+    assert np.shares_memory(values, packed.int64s())
+    with pytest.raises(ValueError, match="read-only"):
+        values[0] = 5
+    assert PackedInts([]).int64s().tolist() == []
+    assert PackedInts.of_int64s(np.arange(6)[::-2]) == (5, 3, 1)
+    assert packed.little_endian().tobytes() == b"\1" + b"\0" * 7 + b"\xff" * 8
+
+
+@pytest.mark.parametrize("count", [1, 3, 20_000])
+def test_sums_of_packed_ints(count: int) -> None:
+    packed = PackedInts(range(count))
+    assert packed.sums() == tuple(n * (n - 1) // 2 for n in range(count + 1))
+    assert (packed.total(), packed.least()) == (sum(range(count)), 0)
+    large = PackedInts([2**62 // count * 3 // 2] * count)
+    assert large.total() == 2**62 // count * 3 // 2 * count

@@ -1,17 +1,250 @@
-"""The folders of a dataset, from what it was merged of and from its files."""
+"""Folders of a dataset, their order, and what two datasets differ in."""
 
 from __future__ import annotations
 
 import itertools
+import random
+import time
 from dataclasses import replace
 
 import pytest
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.folders import folders_of, layout_tells_order, with_folders
+from shardctl.dataset.identity import (
+    DatasetHead,
+    DatasetIdentity,
+    FolderIdentity,
+    FolderOrder,
+    SplitSize,
+    differences,
+    fingerprints_tell_order,
+    first_of_two,
+    folder_order,
+    order_in_words,
+    paths_left,
+)
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.metadata.reference import merge_datasets
+
+A = FolderIdentity(path="a", title="toy:1.0.0", fingerprint="f", num_bytes=8, splits=("train",))
+B, C = replace(A, path="b"), replace(A, path="c")
+
+
+@pytest.mark.parametrize(
+    ("paths", "left"),
+    [
+        ([], []),
+        (["/data/a"], ["."]),
+        (["/data/a", "/data/b"], ["a", "b"]),
+        (["/data/a/toy/1.0.0", "/data/b/toy/1.0.0"], ["a/toy/1.0.0", "b/toy/1.0.0"]),
+        (["/data", "/data/b/"], [".", "b"]),
+        (["/data/ab", "/data/ac"], ["ab", "ac"]),
+        (["a", "/a"], ["a", "/a"]),
+    ],
+)
+def test_only_what_differs_in_a_path_is_left(paths: list[str], left: list[str]) -> None:
+    assert paths_left(paths) == left
+    if len(paths) > 1 and paths[0].startswith("/"):
+        assert paths_left([f"/mnt/disk{path}" for path in paths]) == left  # all were moved
+        assert paths_left(left) == left
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "order"),
+    [
+        ([], [], "same"),
+        ([A, B], [A, B], "same"),
+        ([A, B], [B, A], "other"),
+        ([A, B, C], [C, A, B], "other"),
+        ([A, B], [A, C], "unknown"),
+        ([A, A], [A, A], "same"),
+        ([A, B], [A, B, C], "number"),
+        ([], [A, B], "number"),
+        # What only one side knows, and what has another value by now, does not tell.
+        ([A, replace(B, num_bytes=9)], [A, replace(B, num_bytes=None)], "same"),
+        ([A, replace(B, num_bytes=9)], [A, replace(B, num_bytes=10)], "same"),
+        ([A, replace(B, num_bytes=9)], [replace(A, num_bytes=9), B], "other"),
+        # One fact says that they are as before, the next that they were swapped.
+        (
+            [replace(A, title="toy:2.0.0"), replace(B, num_bytes=9)],
+            [replace(B, title="toy:2.0.0", num_bytes=9), A],
+            "unknown",
+        ),
+        ([replace(A, path=None), B], [replace(A, path=None), B], "unknown"),
+    ],
+)
+def test_an_order_is_the_same_another_or_cannot_be_told(
+    then: list[FolderIdentity], now: list[FolderIdentity], order: FolderOrder
+) -> None:
+    assert folder_order(then, now) == order
+    assert folder_order(now, then) == order
+
+
+def test_every_permutation_of_folders_that_differ_in_anything_is_noticed() -> None:
+    rng, checked = random.Random(10), 0
+    for _ in range(300):
+        folders = [
+            replace(A, path=rng.choice("pqrs"), title=f"toy:{rng.randrange(2)}.0.0", num_bytes=size)
+            for size in rng.choices((0, 1), k=rng.randrange(1, 5))
+        ]
+        for places in itertools.permutations(range(len(folders))):
+            now = [folders[place] for place in places]
+            assert folder_order(folders, now) == ("same" if now == folders else "other")
+            checked += 1
+    assert checked > 2000
+
+
+@pytest.mark.parametrize(
+    ("folders", "tells"),
+    [
+        ([A, B], False),
+        ([A, replace(B, fingerprint="g")], True),
+        ([A, replace(B, fingerprint="g"), C], False),
+        ([A, replace(B, fingerprint="g", splits=("test", "train"))], False),  # train may be alike
+    ],
+)
+def test_fingerprints_of_the_same_splits_tell_an_order(
+    folders: list[FolderIdentity], tells: bool
+) -> None:
+    assert fingerprints_tell_order(folders) is tells
+
+
+@pytest.mark.parametrize(
+    ("data_dir", "folders", "first"),
+    [
+        ("/data/a", [A, B], True),
+        ("/data/b", [A, B], False),
+        ("/data/xa", [A, B], False),
+        ("/data/a", [A, A], False),
+        ("/data/a", [A, B, C], False),
+        (None, [A, B], False),
+        ("/data/a", [A, replace(B, path=None)], True),
+        ("/data", [replace(A, path="."), B], False),
+        ("/data/a/1.0.0", [replace(A, path="a/1.0.0"), replace(B, path="b/1.0.0")], True),
+    ],
+)
+def test_a_data_dir_is_the_first_of_two_folders(
+    data_dir: str | None, folders: list[FolderIdentity], first: bool
+) -> None:
+    assert first_of_two(data_dir, folders) is first
+
+
+def test_what_is_said_names_both_orders() -> None:
+    assert order_in_words([A, B], [B, A]) == (
+        "folders a and b are read in the other order: they were a, b, now b, a"
+    )
+    assert order_in_words([A, B, C], [B, C, A]) == (
+        "folders a, b, c are read in another order: they were a, b, c, now b, c, a"
+    )
+    assert order_in_words([A, B], []) == "its folders were a, b, now one or not known"
+    nameless = replace(A, path=None), replace(A, path=None, title="toy:2.0.0")
+    assert "folders toy:1.0.0 and toy:2.0.0 are" in order_in_words(nameless, nameless[::-1])
+
+
+TOY = DatasetIdentity(
+    name="toy",
+    config="small",
+    version="1.0.0",
+    file_format="tfrecord",
+    data_dir="/data",
+    fingerprint="sha256:1",
+    ordered=False,
+    splits=(
+        SplitSize(name="train", num_examples=11, num_shards=3),
+        SplitSize(name="test", num_examples=4, num_shards=1),
+    ),
+)
+
+
+def test_a_dataset_is_known_by_its_layout_and_where_it_lies() -> None:
+    splits = (Split(name="b", shard_lengths=(3, 4)), Split(name="a", shard_lengths=(0,)))
+    dataset = Dataset(name="d", splits=splits, file_format="riegeli", data_dir="/x", ordered=True)
+    sizes = (
+        SplitSize(name="b", num_examples=7, num_shards=2),
+        SplitSize(name="a", num_examples=0, num_shards=1),
+    )
+    found = dataset.identity
+    assert (found.name, found.config, found.version, found.data_dir) == ("d", None, None, "/x")
+    assert (found.file_format, found.ordered, found.splits) == ("riegeli", True, sizes)
+    assert (found.fingerprint, found.folders) == (dataset.fingerprint, ())
+    head = TOY.without_folder()
+    assert type(head) is DatasetHead
+    assert (head.title, head.data_dir, head.fingerprint) == (TOY.title, None, "sha256:1")
+    assert head == replace(TOY, data_dir="/else").without_folder()
+    [found_dir] = differences(head, replace(TOY, ordered=True, splits=()))
+    assert found_dir.field == "data_dir"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", "other"),
+        ("config", None),
+        ("version", "2.0.0"),
+        ("file_format", "riegeli"),
+        ("data_dir", None),
+        ("fingerprint", "sha256:2"),
+        ("ordered", True),
+    ],
+)
+def test_every_field_that_differs_is_named(field: str, value: object) -> None:
+    other = replace(TOY, **{field: value})  # type: ignore[arg-type]
+    [found] = differences(TOY, other)
+    assert (found.field, found.then, found.now) == (field, getattr(TOY, field), value)
+    assert not list(differences(TOY, TOY))
+
+
+def test_splits_are_compared_one_by_one() -> None:
+    train, test = TOY.splits
+    grown = replace(train, num_examples=12)
+    extra = SplitSize(name="extra", num_examples=1, num_shards=1)
+    found = differences(TOY, replace(TOY, splits=(extra, grown)))
+    assert [(d.field, d.split, d.then, d.now) for d in found] == [
+        ("splits", "train", train, grown),
+        ("splits", "test", test, None),
+        ("splits", "extra", None, extra),
+    ]
+    [found_order] = differences(TOY, replace(TOY, splits=(test, train)))
+    assert (found_order.split, found_order.then) == (None, ("train", "test"))
+    # A template is compared where both know it.
+    named = [replace(TOY.splits[0], template=template) for template in ("a-\0", "b-\0")]
+    old, new = (replace(TOY, splits=(split,)) for split in named)
+    [name] = differences(old, new)
+    assert (name.field, name.split, name.then, name.now) == ("template", "train", "a-\0", "b-\0")
+    assert not list(differences(old, replace(TOY, splits=TOY.splits[:1])))
+
+
+def test_folders_are_compared_split_by_split() -> None:
+    a, b = (replace(folder, splits=("train", "test")) for folder in (A, B))
+    both = replace(TOY, folders=(a, b))
+    assert not list(differences(both, both))
+    found = list(differences(both, replace(TOY, folders=(b, a))))
+    assert [(d.field, d.split, d.then, d.now) for d in found] == [
+        ("folders", "train", (a, b), (b, a)),
+        ("folders", "test", (a, b), (b, a)),
+    ]
+    [titles] = differences(both, replace(TOY, folders=(a, replace(b, title="toy:2.0.0"))))
+    assert (titles.field, titles.now) == ("folder_titles", ("toy:1.0.0", "toy:2.0.0"))
+
+
+def test_many_folders_and_splits_are_compared_in_a_moment() -> None:
+    """Quadratic work would take minutes: files that others wrote hold any number of them."""
+    folders = tuple(
+        replace(A, path=f"{i:06}", title=str(i), num_bytes=i, splits=(f"s{i // 2}",))
+        for i in range(5_000)
+    )
+    then = replace(TOY, folders=folders)
+    started = time.monotonic()
+    found = list(differences(then, replace(TOY, folders=folders[::-1])))
+    assert len(found) == 2_500
+    one = tuple(replace(folder, splits=("train",)) for folder in folders)
+    assert not list(differences(replace(TOY, folders=one), replace(TOY, folders=one)))
+    assert time.monotonic() - started < 10
+
+
+# Folders from what a dataset was merged of, and from its files.
 
 
 def files(folder: str | None, split: str, num_shards: int) -> ShardFiles:
@@ -20,50 +253,42 @@ def files(folder: str | None, split: str, num_shards: int) -> ShardFiles:
 
 
 def folder(path: str, **splits: tuple[int, ...]) -> Dataset:
-    return Dataset(
-        name="d",
-        version="1.0.0",
-        data_dir=path,
-        splits=tuple(
-            Split(
-                name=name,
-                shard_lengths=lengths,
-                files=(files(path, name, len(lengths)),),
-                num_bytes=sum(lengths),
-            )
-            for name, lengths in splits.items()
-        ),
-    )
+    made = [
+        Split(
+            name=name,
+            shard_lengths=each,
+            files=(files(path, name, len(each)),),
+            num_bytes=sum(each),
+        )
+        for name, each in splits.items()
+    ]
+    return Dataset(name="d", version="1.0.0", data_dir=path, splits=tuple(made))
 
 
-A = folder("/data/a", train=(1, 2), test=(3,))
-B = folder("/data/b", extra=(4,), train=(1, 2))
-C = folder("/data/c", test=(3,), train=(5,))
-
-
-def test_a_dataset_in_one_folder_has_no_order_of_folders() -> None:
-    assert folders_of(A) == (A,)
-    assert with_folders(A) is A
-    assert A.identity.folders == ()
-    assert "folders" not in A.identity.record()
+IN_A = folder("/data/a", train=(1, 2), test=(3,))
+IN_B = folder("/data/b", extra=(4,), train=(1, 2))
+IN_C = folder("/data/c", test=(3,), train=(5,))
 
 
 def test_folders_are_those_that_were_merged_in_their_order() -> None:
-    both = merge_datasets([A, B])
-    assert folders_of(both) == (A, B)
-    assert folders_of(merge_datasets([both, C])) == (A, B, C)
+    both = merge_datasets([IN_A, IN_B])
+    assert folders_of(both) == (IN_A, IN_B)
+    assert folders_of(merge_datasets([both, IN_C])) == (IN_A, IN_B, IN_C)
     a, b = both.identity.folders
     assert (a.path, a.title, a.num_bytes, a.splits) == ("a", "d:1.0.0", 6, ("test", "train"))
     assert (b.path, b.num_bytes, b.splits) == ("b", 7, ("extra", "train"))
     # The fingerprint of a folder does not depend on the order in which TFDS lists its splits.
-    turned = merge_datasets([replace(A, splits=A.splits[::-1]), B])
+    turned = merge_datasets([replace(IN_A, splits=IN_A.splits[::-1]), IN_B])
     assert turned.identity.folders == (a, b)
     assert both.identity.folders_by_split() == {"train": (a, b)}
+    # A dataset in one folder has no order of folders.
+    assert (folders_of(IN_A), with_folders(IN_A), IN_A.identity.folders) == ((IN_A,), IN_A, ())
+    assert "folders" not in IN_A.identity.record()
 
 
 def test_without_them_the_files_say_which_folders_there_are() -> None:
-    """In any order of the splits: a builder over several folders has none."""
-    for datasets in itertools.permutations([A, B, C]):
+    # In any order of the splits: a builder over several folders has none.
+    for datasets in itertools.permutations([IN_A, IN_B, IN_C]):
         merged = merge_datasets(datasets)
         expected = {split.name: [part.data_dir for part in split.files] for split in merged.splits}
         for splits in itertools.permutations(merged.splits):
@@ -74,11 +299,8 @@ def test_without_them_the_files_say_which_folders_there_are() -> None:
             by_hand = with_folders(replace(merged, splits=splits, folders=()))
             assert by_hand.folders == found
             assert [f.title for f in by_hand.identity.folders] == [None, None, None]
-            lengths = {
-                (f.data_dir, split.name): split.shard_lengths for f in found for split in f.splits
-            }
-            assert lengths["/data/a", "train"] == (1, 2)
-            assert lengths["/data/c", "train"] == (5,)
+            lengths = {(f.data_dir, s.name): s.shard_lengths for f in found for s in f.splits}
+            assert (lengths["/data/a", "train"], lengths["/data/c", "train"]) == ((1, 2), (5,))
 
 
 def test_splits_that_contradict_each_other_are_refused() -> None:

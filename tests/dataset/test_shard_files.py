@@ -5,17 +5,18 @@ from __future__ import annotations
 import functools
 import os
 import random
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import strategies as st
 
 from shardctl.base.tfds_rules import DEFAULT_TEMPLATE
 from shardctl.dataset import shard_files
+from shardctl.dataset.dataset import Split
 from shardctl.dataset.shard_files import ShardFiles
-from shardctl.errors import DatasetError
+from shardctl.spec.reads import shard_names
 from tests.cases import check_cases, counted
 from tests.strategies import error_line
 
@@ -85,9 +86,7 @@ def test_a_template_names_the_files(template: str, last: str) -> None:
         (1_000_000, 999_999, "toy-train.tfrecord-0999999-of-1000000"),
     ],
 )
-def test_an_index_has_five_digits_or_as_many_as_the_number_of_shards(
-    num_shards: int, index: int, name: str
-) -> None:
+def test_an_index_has_at_least_five_digits(num_shards: int, index: int, name: str) -> None:
     files = resolved(DEFAULT_TEMPLATE, num_shards)
     assert len(files) == num_shards
     assert files[index] == files.between(index, index + 1)[0] == name
@@ -97,117 +96,38 @@ def test_an_index_has_five_digits_or_as_many_as_the_number_of_shards(
 
 # What TFDS makes a path of and we refuse: where the path leads out of the dataset's folder, where
 # it is no file, and whatever of Python's format language is more than a name.
-@dataclass(frozen=True, kw_only=True)
-class Difference:
-    why: str
-    template: str
-    tfds: str | None
-    says: str
-
-
-DIFFERENCES = [
-    Difference(
-        why="up",
-        template="../{SHARD_INDEX}",
-        tfds="../00000",
-        says="leaves the dataset's folder",
-    ),
-    Difference(
-        why="up further on",
-        template="{SPLIT}/../../{SHARD_INDEX}",
-        tfds="train/../../00000",
-        says="leaves the dataset's folder",
-    ),
-    Difference(
-        why="up on Windows",
-        template="..\\{SHARD_INDEX}",
-        tfds="..\\00000",
-        says="leaves the dataset's folder",
-    ),
-    Difference(
-        why="absolute",
-        template="/etc/{SHARD_INDEX}",
-        tfds="/etc/00000",
-        says="leaves the dataset's folder",
-    ),
-    Difference(
-        why="a drive",
-        template="C:{SHARD_INDEX}",
-        tfds="C:00000",
-        says="leaves the dataset's folder",
-    ),
-    Difference(
-        why="a folder",
-        template="{SHARD_INDEX}/",
-        tfds="00000/",
-        says="names no file",
-    ),
-    Difference(
-        why="a format specification",
-        template="{SPLIT:>9}{SHARD_INDEX}",
-        tfds="    train00000",
-        says="'{SPLIT:>9}' is not a variable; TFDS knows {DATASET}, {SPLIT}",
-    ),
-    Difference(
-        why="a conversion",
-        template="{SPLIT!r}{SHARD_INDEX}",
-        tfds="'train'00000",
-        says="'{SPLIT!r}' is not a variable",
-    ),
-    Difference(
-        why="an attribute",
-        template="{SPLIT.__class__}{SHARD_INDEX}",
-        tfds="<class 'str'>00000",
-        says="'{SPLIT.__class__}' is not a variable",
-    ),
-    Difference(
-        why="an item",
-        template="{SPLIT[0]}{SHARD_INDEX}",
-        tfds="t00000",
-        says="'{SPLIT[0]}' is not a variable",
-    ),
-    Difference(
-        why="an escape code",
-        template="\x1b[31m{SHARD_INDEX}",
-        tfds="\x1b[31m00000",
-        says=r"a control character in the file name template '\x1b[31m{SHARD_INDEX}'",
-    ),
-]
-
-
-@pytest.mark.parametrize("case", DIFFERENCES, ids=lambda case: case.why)
-def test_where_we_refuse_a_template_of_tfds_on_purpose(case: Difference) -> None:
-    assert tfds_paths(case.template, 1) == [case.tfds]
-    line = error_line(lambda: resolved(case.template))
-    assert line is not None
-    assert case.says in line
+@pytest.mark.parametrize(
+    ("template", "tfds", "says"),
+    [
+        ("../{SHARD_INDEX}", "../00000", "leaves the dataset's folder"),
+        ("{SPLIT}/../../{SHARD_INDEX}", "train/../../00000", "leaves the dataset's folder"),
+        ("..\\{SHARD_INDEX}", "..\\00000", "leaves the dataset's folder"),
+        ("/etc/{SHARD_INDEX}", "/etc/00000", "leaves the dataset's folder"),
+        ("C:{SHARD_INDEX}", "C:00000", "leaves the dataset's folder"),
+        ("{SHARD_INDEX}/", "00000/", "names no file"),
+        ("{SPLIT:>9}{SHARD_INDEX}", "    train00000", "'{SPLIT:>9}' is not a variable; TFDS knows"),
+        ("{SPLIT!r}{SHARD_INDEX}", "'train'00000", "'{SPLIT!r}' is not a variable"),
+        ("{SPLIT.__class__}", "<class 'str'>", "'{SPLIT.__class__}' is not a variable"),
+        ("{SPLIT[0]}{SHARD_INDEX}", "t00000", "'{SPLIT[0]}' is not a variable"),
+        ("\x1b[31m", "\x1b[31m", r"a control character in the file name template '\x1b[31m'"),
+    ],
+)
+def test_where_we_refuse_a_template_of_tfds_on_purpose(template: str, tfds: str, says: str) -> None:
+    assert tfds_paths(template, 1) == [tfds]
+    assert says in str(error_line(lambda: resolved(template)))
 
 
 def test_a_name_that_leads_out_of_the_folder_is_refused() -> None:
-    assert "leaves" in str(error_line(lambda: resolved("{DATASET}/{SPLIT}", dataset="..")))
-    assert "leaves" in str(error_line(lambda: resolved("{DATASET}/{SPLIT}", dataset="/etc")))
-    assert "leaves" in str(error_line(lambda: resolved("{DATASET}/{SPLIT}", split="../x")))
-
-
-def test_a_format_specification_cannot_fill_the_memory() -> None:
+    for names in ({"dataset": ".."}, {"dataset": "/etc"}, {"split": "../x"}):
+        assert "leaves" in str(error_line(lambda n=names: resolved("{DATASET}/{SPLIT}", **n)))  # type: ignore[misc]
+    # A format specification cannot fill the memory.
     assert error_line(lambda: resolved("{SPLIT:>9999999999}")) is not None
 
 
-@pytest.mark.parametrize(
-    "template",
-    [
-        "{SPLIT",
-        "SPLIT}",
-        "{}",
-        "{0}",
-        "{NAME}",
-        "{split}",
-        "{ SPLIT}",
-        "{SPLIT:{}}",
-        "{{SPLIT}",
-        "{",
-    ],
-)
+BROKEN = ["{SPLIT", "SPLIT}", "{}", "{0}", "{NAME}", "{split}", "{SPLIT:{}}", "{{SPLIT}", "{"]
+
+
+@pytest.mark.parametrize("template", [*BROKEN, "{ SPLIT}"])
 def test_a_template_tfds_cannot_fill_is_refused(template: str) -> None:
     assert tfds_paths(template) is None
     assert error_line(lambda: resolved(template)) is not None
@@ -271,16 +191,6 @@ def test_a_part_of_the_names_is_that_slice_of_them() -> None:
     check_cases(cases, check, 200)
 
 
-def test_there_is_one_name_a_shard() -> None:
-    files = resolved(DEFAULT_TEMPLATE, 2)
-    for index in (2, -3):
-        with pytest.raises(IndexError):
-            files[index]
-    with pytest.raises(DatasetError, match="1 file names for 2 shards"):
-        ShardFiles(names=("a",), num_shards=2)
-    assert list(resolved(DEFAULT_TEMPLATE, 0)) == []
-
-
 @pytest.mark.parametrize("pattern", ["d-\0-of-3", "\0/d-\0", "a%d\0"])
 def test_a_path_has_the_index_that_it_was_made_of(pattern: str) -> None:
     files = ShardFiles(pattern=pattern, num_shards=3)
@@ -291,6 +201,15 @@ def test_a_path_has_the_index_that_it_was_made_of(pattern: str) -> None:
 
 
 def test_named_files_have_the_index_of_their_name() -> None:
+    for index in (2, -3):
+        with pytest.raises(IndexError):
+            resolved(DEFAULT_TEMPLATE, 2)[index]
+    assert list(resolved(DEFAULT_TEMPLATE, 0)) == []
+    assert error_line(lambda: ShardFiles(names=("a",), num_shards=2)) == (
+        "1 file names for 2 shards"
+    )
+    bytes_ = os.fsdecode(b"a\xff")  # that are no text
+    assert list(ShardFiles(names=(bytes_,), num_shards=1)) == [bytes_]
     files = ShardFiles(names=("a", "b"), num_shards=2)
     assert (files.index_of("b"), files.index_of("c"), files.at([1])) == (1, None, ["b"])
 
@@ -312,17 +231,11 @@ def test_a_name_that_no_file_system_takes_is_refused(template: str, said: str) -
         assert said in str(error_line(lambda n=num_shards: resolved(template, n)))  # type: ignore[misc]
 
 
-def test_the_longest_names_that_file_systems_take(tmp_path: Path) -> None:
-    """What is refused is what the file system refuses."""
-    for length in (255, 256):
-        template = "x" * (length - 5) + "{SHARD_INDEX}"
-        try:
-            (tmp_path / template.replace("{SHARD_INDEX}", "00000")).touch()
-        except OSError:
-            taken = False
-        else:
-            taken = True
-        assert (error_line(lambda text=template: resolved(text)) is None) == taken  # type: ignore[misc]
+def test_what_is_refused_is_what_the_file_system_refuses(tmp_path: Path) -> None:
+    (tmp_path / ("x" * 255)).touch()
+    with pytest.raises(OSError, match="too long"):
+        (tmp_path / ("x" * 256)).touch()
+    assert error_line(lambda: resolved("x" * 250 + "{SHARD_INDEX}")) is None
 
 
 def test_listed_names_and_the_folder_count_too() -> None:
@@ -338,11 +251,6 @@ def test_a_name_that_cannot_be_opened_is_refused(name: str) -> None:
         os.stat(name)
     assert "file name" in str(error_line(lambda: ShardFiles(names=("b", name), num_shards=2)))
     assert "file name" in str(error_line(lambda: ShardFiles(data_dir=name, names=(), num_shards=0)))
-
-
-def test_a_name_of_bytes_that_are_no_text_is_a_name() -> None:
-    name = os.fsdecode(b"a\xff")
-    assert list(ShardFiles(names=(name,), num_shards=1)) == [name]
 
 
 @pytest.mark.long
@@ -374,3 +282,42 @@ def test_names_side_by_side_are_those_one_by_one(pattern: str, num_shards: int) 
     bounds = ((0, 999), (0, 1000), (1, 1001), (998, 2500), (4321, 5432), (0, 0))
     for start, stop in (bound for bound in bounds if bound[1] <= num_shards):
         assert list(files.between(start, stop)) == [files[i] for i in range(start, stop)]
+
+
+# With the index in the name, twice in it, in the folder, in both, nowhere; and what `%` would read.
+_PATTERNS = ["d-\0", "a/d-\0", "\0-%d-\0", "\0/d", "\0/d-\0", "one", "ä\n-\0", "d-%s-\0-of-9"]
+
+
+@st.composite
+def _splits(draw: st.DrawFn) -> tuple[Split, ...]:
+    splits = []
+    for index in range(draw(st.integers(1, 3))):
+        sizes = draw(st.lists(st.integers(1, 5), min_size=1, max_size=2))
+        # Names of a split with so many shards have an index with a digit more.
+        if draw(st.integers(0, 9)) == 0:
+            sizes = [100_001]
+        files = []
+        for size in sizes:
+            listed = draw(st.booleans()) and size < 9
+            names = tuple(f"x/n{index}-{i}" for i in range(size)) if listed else None
+            pattern = "" if listed else draw(st.sampled_from(_PATTERNS))
+            files.append(ShardFiles(pattern=pattern, num_shards=size, names=names))
+        splits.append(Split(name=f"s{index}", shard_lengths=(1,) * sum(sizes), files=tuple(files)))
+    return tuple(splits)
+
+
+def test_names_of_shards_are_those_of_each() -> None:
+    def check(case: tuple[tuple[Split, ...], int]) -> None:
+        splits, seed = case
+        rng = np.random.default_rng(seed)
+        split = rng.integers(0, len(splits), seed % 20)
+        shard = rng.integers(0, [splits[index].num_shards for index in split])
+        if seed % 3 == 0:  # in the order of storage
+            split, shard = np.zeros(splits[0].num_shards, np.int64), splits[0].shards64[:50]
+            split = split[: len(shard)]
+        expected = [
+            splits[s].filename(i) for s, i in zip(split.tolist(), shard.tolist(), strict=True)
+        ]
+        assert shard_names(splits, split, shard) == expected
+
+    check_cases(st.tuples(_splits(), st.integers(0, 200)), check, 40)

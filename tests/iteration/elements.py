@@ -2,17 +2,66 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from shardctl.iteration.build import build, iteration_of_pass
-from shardctl.iteration.iteration import EVERYTHING, Iteration, Node
-from shardctl.iteration.source import NOTHING
-from shardctl.stages.part import Stage
-from shardctl.stages.stages import Pipeline, Range
-from shardctl.tfdata.seed_generator import ScriptSeeds
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.iteration.iteration import EVERYTHING, Iteration, Node, Source
+from shardctl.stages.stages import Pipeline
+from shardctl.stages.text import parse_stages
+from shardctl.tfdata.shuffle_seeds import Loop, ScriptSeeds
 
 Elements = list[list[int]]
+
+
+class Watched(Source):
+    """A source that keeps its iterators, and of which TensorFlow may not be told its length."""
+
+    def __init__(self, length: int = 0, *, cardinality: int | None = None) -> None:
+        super().__init__(range(length))
+        self.made: list[Iteration] = []
+        self._cardinality = length if cardinality is None else cardinality
+
+    @property
+    def cardinality(self) -> int:
+        return self._cardinality
+
+    def iterate(self) -> Iteration:  # type: ignore[override]
+        self.made.append(super().iterate())
+        return self.made[-1]
+
+    @property
+    def num_read(self) -> int:
+        return sum(iteration.pulled for iteration in self.made)
+
+
+def passes(codes: Any) -> Any:
+    """Stand for the predicate of a filter and for the list of what it keeps."""
+    return codes % 3 != 1
+
+
+def node_of(
+    pipeline: Pipeline | str, global_seed: int | None = None, read: Node | None = None
+) -> Node:
+    """Return the node of a pipeline or of its text; `read` is that of the reader."""
+    pipeline = parse_stages(pipeline) if isinstance(pipeline, str) else pipeline
+    source, seeds = Watched() if read is None else read, ScriptSeeds(global_seed)
+    return build(pipeline, lambda _: source, seeds=seeds, kept=lambda stage: passes)
+
+
+def pass_of(
+    pipeline: Pipeline | str, index: int = 0, *, loop: Loop = "python", seed: int | None = None
+) -> Iteration:
+    """Return the iteration of a pass, read as far as the loop reads it.
+
+    Raises:
+        UnpredictableOrderError: its order depends on timing or on seeds nobody knows.
+    """
+    iteration = iteration_of_pass(node_of(pipeline, seed), index, loop=loop)
+    iteration.pull(EVERYTHING)
+    iteration.check()
+    return iteration
 
 
 def elements_of(iteration: Iteration) -> Elements:
@@ -20,41 +69,6 @@ def elements_of(iteration: Iteration) -> Elements:
     every = np.arange(iteration.pulled)
     ends = np.cumsum(iteration.widths(every))
     return [part.tolist() for part in np.split(iteration.examples(every), ends[:-1])][: len(every)]
-
-
-def all_of(node: Node) -> Elements:
-    """Return the elements of a new iterator, read to its end."""
-    iteration = node.iterate()
-    iteration.pull(EVERYTHING)
-    return elements_of(iteration)
-
-
-def chain(length: int, *stages: Stage) -> Pipeline:
-    """Return stages behind `range(length)`."""
-    return Pipeline(source=Range(stop=length), stages=stages)
-
-
-def node_of(pipeline: Pipeline, global_seed: int | None = None) -> Node:
-    """Return the node of a pipeline without a reader."""
-    return build(pipeline, lambda read: NOTHING, seeds=ScriptSeeds(global_seed))
-
-
-def pass_of(
-    pipeline: Pipeline,
-    pass_index: int = 0,
-    *,
-    loop: Loop = "python",
-    global_seed: int | None = None,
-) -> Iteration:
-    """Return the iteration of a pass, read as far as the loop reads it.
-
-    Raises:
-        UnpredictableOrderError: its order depends on timing or on seeds nobody knows.
-    """
-    iteration = iteration_of_pass(node_of(pipeline, global_seed), pass_index, loop=loop)
-    iteration.pull(EVERYTHING)
-    iteration.check()
-    return iteration
 
 
 def check_lookups(iteration: Iteration) -> Elements:
@@ -70,8 +84,7 @@ def check_lookups(iteration: Iteration) -> Elements:
         chunks = list(iteration.chunks(start, stop)) if stop <= len(every) else []
         flat = [code for element in elements[start:stop] for code in element]
         assert np.concatenate([np.empty(0, int), *chunks]).tolist() == flat
-    backwards = places[::-1]
-    assert iteration.codes_at(backwards).tolist() == examples[::-1].tolist()
+    assert iteration.codes_at(places[::-1]).tolist() == examples[::-1].tolist()
     assert iteration.before(every).tolist() == starts.tolist()
     of_place, within = iteration.at(places)
     assert of_place.tolist() == np.repeat(every, widths).tolist()
@@ -81,6 +94,6 @@ def check_lookups(iteration: Iteration) -> Elements:
     query, where = iteration.places_of(codes)
     assert sorted(zip(query.tolist(), where.tolist(), strict=True)) == found
     query, where = iteration.elements_of(codes)
-    in_elements = sorted((q, int(of_place[p])) for q, p in found)
-    assert sorted(zip(query.tolist(), where.tolist(), strict=True)) == in_elements
+    in_elements = sorted({(q, int(of_place[p])) for q, p in found})
+    assert sorted(set(zip(query.tolist(), where.tolist(), strict=True))) == in_elements
     return elements

@@ -1,197 +1,168 @@
-"""Nodes of pipelines: which stages make which, and that real TensorFlow hands out the same."""
+"""Pipelines: real TensorFlow and Keras hand out the same; what runs in place of their stages."""
 
 from __future__ import annotations
 
 import random
 import time
-from typing import get_args
+from dataclasses import replace
+from typing import Any
 
-import numpy as np
 import pytest
 
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.iteration.iteration import EVERYTHING, lasting_below
-from shardctl.stages.part import Stage
-from shardctl.stages.stages import (
-    Batch,
-    Cache,
-    Concatenate,
-    Filter,
-    Map,
-    Opaque,
-    Pipeline,
-    Prefetch,
-    Range,
-    Repeat,
-    Shuffle,
-    Take,
-    Unbatch,
-    Values,
-    WithOptions,
+from shardctl.iteration.build import fuses, optimized
+from shardctl.iteration.iteration import (
+    EVERYTHING,
+    Source,
+    lasting_below,
+    read_ahead,
 )
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.iteration.repeat import Repeat
+from shardctl.iteration.shuffle import Shuffle
+from shardctl.iteration.strided import Strided
+from shardctl.stages.pipelines import open_stages, options_of
+from shardctl.stages.stages import Pipeline, WithOptions
+from shardctl.stages.text import parse_stages, text_of
+from shardctl.tfdata.shuffle_seeds import KernelSeeds, SeedGenerator
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
-from tests.iteration.elements import chain, check_lookups, elements_of, node_of, pass_of
-from tests.iteration.real_chains import (
+from tests.iteration.elements import elements_of, node_of, pass_of
+from tests.iteration.real import (
+    Drawing,
     behind,
-    random_chain,
+    check_against_tensorflow,
+    check_random,
     real_dataset,
     real_passes,
-    seeded,
-    set_seed,
 )
 
+KINDS: dict[str, dict[str, bool]] = {
+    "chains": {},
+    "mixtures": {"mixed": True},
+    "sharing": {"mixed": True, "sharing": True},
+    "filters": {"mixed": True, "filters": True},
+}
 
-def test_stages_follow_one_another() -> None:
-    pipeline = Pipeline(
-        source=Values(values=(5, 6, 7, 8, 9)), stages=(Take(count=4), Batch(size=3))
-    )
-    assert elements_of(pass_of(pipeline)) == [[5, 6, 7], [8]]
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_pipelines_hand_out_what_tensorflow_does(kind: str) -> None:
+    check_random(6, random.Random(kind), **KINDS[kind])
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_pipelines_hand_out_what_tensorflow_does(kind: str) -> None:
+    check_random(max(FUZZ // 2, 20), random_of_a_fuzz_run(), **KINDS[kind])
+
+
+def numbers(first: int, count: int) -> str:
+    return f"values({[*range(first, first + count)]})"
+
+
+SHUFFLED = numbers(0, 20) + " | shuffle(20, seed=5)"
+USED, CACHED = f"shared(ds, {SHUFFLED})", f"shared(cached, {SHUFFLED} | cache)"
+INPUTS = ", ".join(numbers(30 * i, 12 + i) for i in range(3))
+SHORT = f"{numbers(0, 9)} | shuffle(9, seed=1), {numbers(9, 5)}"
+ANEW = "range(3) | shuffle(3, seed=1)"
 
 
 @pytest.mark.parametrize(
-    "stage",
+    ("text", "num_passes"),
     [
-        Filter(),
-        Opaque(call="flat_map", reason="it makes elements of its own"),
-        Map(calls=2, deterministic=False),
+        # One dataset object twice.
+        (f"zip([{USED}, {USED}])", 3),
+        (f"zip([{USED} | map, {USED} | map, {USED}])", 3),
+        (f"zip([{USED} | repeat(2), {USED}])", 3),
+        (f"zip([{USED} | repeat(2), {USED} | repeat(2)])", 3),
+        (f"zip([{USED} | take(3) | repeat(4), {USED}])", 1),
+        (f"zip([{CACHED}, {CACHED}])", 3),
+        (f"zip([{CACHED} | repeat(2), {CACHED}])", 1),
+        (f"{USED} | concatenate({USED})", 3),
+        (f"{CACHED} | concatenate({CACHED})", 3),
+        (f"{USED} | concatenate({USED} | map) | repeat(2)", 1),
+        (f"sample_from_datasets([{USED}, {USED}, {USED}], seed=1)", 3),
+        (
+            f"sample_from_datasets([{USED} | repeat, {USED} | shuffle(3, seed=1) | repeat],"
+            " seed=1) | take(90)",
+            1,
+        ),
+        # Choices shuffled anew; where a pass is cut, threads in front of a map may have read on.
+        (f"choose_from_datasets([{INPUTS}], choices={ANEW} | repeat(40))", 3),
+        (f"choose_from_datasets([{INPUTS}], choices={ANEW} | map | repeat(40))", 1),
+        (
+            f"choose_from_datasets([{INPUTS}], choices={ANEW} | map | repeat(40),"
+            " stop_on_empty_dataset=true)",
+            1,
+        ),
+        *(
+            (f"sample_from_datasets([{INPUTS}], seed=3{anew}) | repeat(2)", 3)
+            for anew in ("", *(f", rerandomize_each_iteration={x}" for x in ("false", "true")))
+        ),
+        # Iterators of inputs are made though nothing is read of them; caches cut short stay empty.
+        (f"choose_from_datasets([{SHORT}], choices=values([1, 1]))", 3),
+        (f"choose_from_datasets([{SHORT}], choices=values([0, 0, 0]))", 3),
+        (f"sample_from_datasets([{SHORT}, range(30) | shuffle(9, seed=1) | cache], seed=1)", 3),
+        # One input of some weight is the dataset itself, and needs no seed.
+        (f"sample_from_datasets([{SHORT}], weights=[1, 0]) | repeat(2)", 3),
+        (f"sample_from_datasets([{SHORT}], weights=[0, 1]) | repeat(2)", 3),
+        # Caches of one length fill together; batches in tuples.
+        (f"zip([{SHUFFLED} | cache, {SHUFFLED} | map | cache])", 3),
+        ("zip([range(5), range(11) | batch(3), range(5)])", 3),
     ],
 )
-def test_a_stage_that_leaves_the_order_open_is_refused_by_name(
-    stage: Filter | Opaque | Map,
-) -> None:
-    name = stage.call if isinstance(stage, Opaque) else stage.name
-    with pytest.raises(UnpredictableOrderError, match=name):
-        node_of(chain(5, stage))
+def test_pipelines_of_note_hand_out_what_tensorflow_does(text: str, num_passes: int) -> None:
+    assert check_against_tensorflow(text) >= num_passes
 
 
-def test_concatenated_chains_are_built_after_the_chain_they_follow() -> None:
-    first, second = Shuffle(buffer=9), Shuffle(buffer=9)
-    alone = chain(5, first)
-    joined = chain(5, first, Concatenate(other=Pipeline(source=Range(stop=5), stages=(second,))))
-    whole = elements_of(pass_of(joined, global_seed=3))
-    assert whole[:5] == elements_of(pass_of(alone, global_seed=3))
+def test_weights_in_double_precision_are_those_of_tensorflow() -> None:
+    pipeline = parse_stages(f"sample_from_datasets([{INPUTS}], weights=[0.1, 0.2, 0.7], seed=3)")
+    source = replace(pipeline.source, weights_dtype="float64")  # type: ignore[call-arg]
+    assert check_against_tensorflow(Pipeline(source=source)) == 3
+
+
+def test_global_seeds_are_drawn_in_the_order_of_the_script() -> None:
+    text = "range(5) | shuffle(9) | concatenate(range(5) | shuffle(9))"
+    assert check_against_tensorflow(text, 2, seed=3) == 2
+    whole = elements_of(pass_of(text, seed=3))
+    assert whole[:5] == elements_of(pass_of("range(5) | shuffle(9)", seed=3))
     assert whole[5:] != whole[:5]  # its seed is the next one that is drawn
-
-
-def test_threads_of_a_warm_start_read_before_they_are_asked() -> None:
-    # The iterator that the repeat makes beyond its last epoch takes a pair of the upper shuffle;
-    # whether it takes one of the lower depends on threads, if they read before they are asked.
-    shuffles = (Shuffle(buffer=9, seed=1), Shuffle(buffer=9, seed=2))
-    stages = (*shuffles, Map(calls=2), Repeat(count=2))
-    pass_of(chain(5, *stages), 1)
-    with pytest.raises(UnpredictableOrderError, match="timing"):
-        pass_of(chain(5, *stages, WithOptions(warm_start=True)), 1)
 
 
 @pytest.mark.long
 def test_pulling_at_once_does_what_pulling_one_by_one_does() -> None:
     rng = random.Random(5)
-    for _ in range(400):
-        pipeline = random_chain(rng)
+    for number in range(150):
+        drawing = Drawing(rng, mixed=number % 3 == 0, sharing=True, filters=number % 5 == 0)
+        text = drawing.pipeline()
         try:
-            at_once, stepwise = node_of(pipeline, 3), node_of(pipeline, 3)
-        except UsageError:
-            continue
-        try:
+            at_once, stepwise = node_of(text, 3), node_of(text, 3)
             for _ in range(3):
                 one, other = at_once.iterate(), stepwise.iterate()
-                stop = rng.choice([EVERYTHING, rng.randrange(40)])
+                stop = rng.choice(
+                    [EVERYTHING if not at_once.is_infinite else 90, rng.randrange(40)]
+                )
                 one.pull(stop)
                 while other.pulled < stop and not other.ended:
                     other.pull(min(stop - other.pulled, rng.choice([1, 1, 2, 5])))
-                assert (one.pulled, one.ended) == (other.pulled, other.ended), pipeline
+                assert (one.pulled, one.ended) == (other.pulled, other.ended), text
                 one.abandon()
                 other.abandon()
-                states = [
-                    [each.state for each in lasting_below(node)] for node in (at_once, stepwise)
-                ]
-                assert states[0] == states[1], pipeline
-        except UnpredictableOrderError:
+                states = [[each.state for each in lasting_below(n)] for n in (at_once, stepwise)]
+                assert states[0] == states[1], text
+        except (UnpredictableOrderError, UsageError):
             continue
         add_cases()
-
-
-def check_against_tensorflow(
-    pipeline: Pipeline, *, num_passes: int, loop: Loop, seed: int | None
-) -> int:
-    """Compare passes with TensorFlow's; return how many were, none where a refusal stands."""
-    case = f"{num_passes} passes of {loop}, global seed {seed}: {pipeline!r}"
-    set_seed(seed)
-    dataset = real_dataset(pipeline)
-    try:
-        real = real_passes(dataset, num_passes, loop)
-    except Exception as refusal:
-        # Batches of batches of different sizes.
-        if "shape" in str(refusal).lower():
-            return 0
-        raise AssertionError(case) from refusal
-    try:
-        assert node_of(pipeline, seed).cardinality == int(dataset.cardinality()), case
-        for index in range(num_passes):
-            iteration = pass_of(pipeline, index, loop=loop, global_seed=seed)
-            assert check_lookups(iteration) == real[index], f"pass {index} of {case}"
-    except UnpredictableOrderError as refusal:
-        if "timing" in str(refusal):
-            return index
-        raise AssertionError(case) from refusal
-    except UsageError as refusal:
-        if "unbatch of batches of batches" in str(refusal):
-            return 0
-        raise AssertionError(case) from refusal
-    return num_passes
-
-
-def check_random_chains(rng: random.Random, count: int) -> None:
-    passes = 0
-    for _ in range(count):
-        seed = rng.choice([None, None, 3, 0])
-        pipeline = random_chain(rng)
-        if seed is None:
-            pipeline = seeded(pipeline)
-        passes += check_against_tensorflow(
-            pipeline, num_passes=rng.randint(1, 4), loop=rng.choice(get_args(Loop)), seed=seed
-        )
-    assert passes > count, "most chains are compared, over more than one pass"
-    add_cases(passes)
-
-
-def test_chains_hand_out_what_tensorflow_does() -> None:
-    check_random_chains(random.Random(12), 16)
-
-
-@pytest.mark.fuzz
-def test_fuzz_chains_hand_out_what_tensorflow_does() -> None:
-    check_random_chains(random_of_a_fuzz_run(), FUZZ)
-
-
-def test_a_pass_of_a_billion_elements_is_counted_at_once() -> None:
-    stages = (
-        Shuffle(buffer=10_000, seed=1),
-        Batch(size=64),
-        Repeat(count=20),
-        Unbatch(),
-        Batch(size=1000, drop_remainder=True),
-    )
-    iteration = pass_of(chain(10**9, *stages))
-    assert iteration.num_examples == 20 * 10**9
-    places = np.array([5, 10**9 - 7, 10**10])
-    # Batches of 1,000 of an epoch of 10**9: no place moves.
-    inner = pass_of(chain(10**9, Shuffle(buffer=10_000, seed=1), Repeat(count=20)))
-    assert iteration.codes_at(places[:1]).tolist() == inner.codes_at(places[:1]).tolist()
 
 
 @pytest.mark.parametrize(
     ("above", "name"),
     [
-        ((Repeat(count=2), Prefetch(size=30), Take(count=3)), "shuffle"),
-        ((Cache(), Prefetch(size=30), Take(count=3)), "cache"),
+        ("repeat(2) | prefetch(30) | take(3)", "shuffle"),
+        ("cache | prefetch(30) | take(3)", "cache"),
     ],
 )
-def test_what_is_refused_has_two_outcomes(above: tuple[Stage, ...], name: str) -> None:
-    stages = (Shuffle(buffer=2, seed=7), *above)
+def test_what_is_refused_has_two_outcomes(above: str, name: str) -> None:
     with pytest.raises(UnpredictableOrderError, match=name):
-        pass_of(chain(8, *stages), 1)
+        pass_of(f"range(8) | shuffle(2, seed=7) | {above}", 1)
 
     def second_pass(*, slow_input: bool) -> list[list[int]]:
         import tensorflow as tf
@@ -201,9 +172,144 @@ def test_what_is_refused_has_two_outcomes(above: tuple[Stage, ...], name: str) -
             return code
 
         source = tf.data.Dataset.range(8).map(lambda code: tf.py_function(wait, [code], tf.int64))
-        dataset = behind(source, stages)
+        dataset = behind(source, parse_stages(f"shuffle(2, seed=7) | {above}").stages)
         for _ in dataset:  # a program that takes its time lets the threads read further
             time.sleep(0 if slow_input else 0.1)
-        return real_passes(dataset, 1, "python")[0]
+        return real_passes(dataset, 1)[0]
 
     assert second_pass(slow_input=True) != second_pass(slow_input=False)
+
+
+def test_a_choice_that_is_no_input_fails_where_tensorflow_fails() -> None:
+    import tensorflow as tf
+
+    text = "choose_from_datasets([range(9), range(9)], choices=values([0, 1, 0, 2, 0]))"
+    real = iter(real_dataset(parse_stages(text)))
+    assert [int(next(real)) for _ in range(3)] == [0, 0, 1]
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        next(real)
+
+
+@pytest.mark.parametrize(("count", "is_marked"), [(4, False), (5, False), (6, True), (None, True)])
+def test_reading_ahead_marks_what_it_would_change(count: int | None, is_marked: bool) -> None:
+    # Of 5 + 5 elements the second epoch is begun by the sixth; nothing where all are alike.
+    for reshuffle in (True, False):
+        generator = SeedGenerator(KernelSeeds(seed=1, seed2=2), reshuffle, stage="shuffle(3)")
+        node = Repeat(Strided(Shuffle(Source(range(5)), 1, generator)), 2)
+        read_ahead(node, node.iterate(), count)
+        assert generator.is_uncertain is (is_marked and reshuffle)
+
+
+def test_threads_that_were_never_asked_have_read_nothing() -> None:
+    for warm in (False, True):
+        generator = SeedGenerator(KernelSeeds(seed=1, seed2=2), True, stage="shuffle(1)")
+        below = Repeat(Strided(Shuffle(Source(range(9)), 1, generator)), 2)
+        Strided(below, reads_ahead=None, warm=warm).iterate().abandon()
+        assert generator.is_uncertain is warm
+
+
+# What runs, each as TF_CPP_VMODULE=rewrite_utils=5 of TensorFlow 2.21 shows it.
+
+
+@pytest.mark.parametrize(
+    ("text", "ops"),
+    [
+        ("shuffle(3) | repeat(1) | repeat(3)", "shuffle_and_repeat prefetch"),
+        ("shuffle(3) | take(-1) | repeat(2)", "shuffle_and_repeat prefetch"),
+        ("shuffle(3) | repeat(2) | repeat(2)", "shuffle_and_repeat repeat prefetch"),
+        ("shuffle(3) | repeat(1)", "shuffle prefetch"),
+        (
+            "shuffle(3) | with_options(deterministic=true) | repeat(2)",
+            "shuffle with_options repeat prefetch",
+        ),
+        (
+            "shuffle(3) | repeat(2) | with_options(fusion=false)",
+            "shuffle repeat with_options prefetch",
+        ),
+        (
+            "shuffle(3) | repeat(1) | repeat(2) | with_options(optimizations=false)",
+            "shuffle repeat repeat with_options",
+        ),
+        (
+            "shuffle(3) | repeat(1) | repeat(2) | with_options(optimizations=false, fusion=true)",
+            "shuffle_and_repeat repeat with_options",
+        ),
+        (
+            "shuffle(3) | shard(1, 0) | skip(0) | prefetch(0) | repeat(2)",
+            "shuffle prefetch repeat prefetch",
+        ),
+        ("shuffle(3) | shuffle(3) | repeat(2)", "shuffle shuffle_and_repeat prefetch"),
+        ("batch(2) | prefetch(2) | with_options()", "batch prefetch with_options"),
+        ("take(0) | skip(-1) | repeat | shard(2, 0)", "take skip repeat shard prefetch"),
+    ],
+)
+def test_what_runs_is_what_tensorflow_logs(text: str, ops: str) -> None:
+    pipeline = optimized(parse_stages(f"range(5) | {text}"))
+    options, found = options_of(pipeline), list[str]()
+    for index, stage in enumerate(pipeline.stages):
+        if index and fuses(pipeline.stages[index - 1], stage, options):
+            found[-1] += "_and_repeat"
+        else:
+            found.append(stage.name)
+    assert " ".join(found) == ops
+
+
+def test_maps_run_in_parallel_and_inputs_are_rewritten_too() -> None:
+    one, done = "range(5) | repeat(1) | map", "range(5) | map(calls=auto, deterministic=true)"
+    for text in (
+        "{}",
+        "{} | map(calls=2, deterministic=false)",
+        "range(3) | concatenate({})",
+        "zip([{0}, {0}])",
+        "sample_from_datasets([{0}, {0}])",
+        "choose_from_datasets([{0}], choices={0})",
+    ):
+        made = optimized(parse_stages(text.format(one)))
+        assert made == parse_stages(f"{text.format(done)} | prefetch(auto)"), text_of(made)
+    off = parse_stages(f"{one} | with_options(optimizations=false)")
+    assert optimized(off) == off
+    # Options of inputs count, later ones first.
+    first, second = (
+        "with_options(fusion=false, warm_start=true)",
+        "range(5)|with_options(fusion=true)",
+    )
+    options = options_of(parse_stages(f"range(5) | {first} | concatenate({second})"))
+    assert options == WithOptions(fusion=True, warm_start=True)
+    assert options_of(parse_stages(f"zip([{second}, range(5) | {first}])")).fusion is False
+
+
+# Stages that leave an order open, by what they are.
+@pytest.mark.parametrize(
+    ("text", "seed", "names"),
+    [
+        ("range(5) | shuffle(3)", None, "shuffle"),
+        ("range(5) | shuffle(3)", 0, ""),
+        ("range(5) | shuffle(1) | shuffle(1, seed=[0, 0])", None, ""),
+        ("range(5) | shuffle(3, seed=0)", None, ""),
+        ("range(5) | shuffle(3, seed=[0, 0])", 5, "shuffle"),
+        ("range(5) | filter | filter(kept=kept.txt)", None, "filter"),
+        ("range(5) | flat_map", None, "opaque"),
+        ("range(5) | map(deterministic=false) | map(calls=1, deterministic=false)", None, ""),
+        ("range(5) | map(calls=2, deterministic=false)", None, "map"),
+        ("range(5) | map(calls=auto) | with_options(deterministic=false)", None, "map"),
+        (
+            "range(5) | map(calls=auto, deterministic=true) | with_options(deterministic=false)",
+            *(None, ""),
+        ),
+        ("range(5) | concatenate(range(3) | shuffle(3)) | filter", None, "shuffle filter"),
+        # Options leave a reader open whose decoding goes by them.
+        ("with_options(deterministic=false)", None, "read"),
+        ("with_options(deterministic=false) | with_options(deterministic=true)", None, ""),
+        ("range(5) | with_options(deterministic=false)", None, ""),
+        # Inputs come before what combines them; one alone is no mixture.
+        (
+            "sample_from_datasets([range(3) | shuffle(3), range(3)])",
+            *(None, "shuffle sample_from_datasets"),
+        ),
+        ("sample_from_datasets([range(3), range(3)], weights=[0, 1])", None, ""),
+    ],
+)
+def test_open_stages(text: str, seed: int | None, names: str) -> None:
+    found: Any = open_stages(parse_stages(text), global_seed=seed)
+    assert " ".join(each.stage.name for each in found) == names
+    assert all(each.reason for each in found)

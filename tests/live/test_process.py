@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from shardctl.base.arrays import Int64s
 from shardctl.errors import DatasetError, UsageError
-from shardctl.live.process import GaveUpError, LoaderProcess
+from shardctl.live.process import GaveUpError, LoaderProcess, in_pieces
 from shardctl.loaders.loader import LOADERS, Loader
 from shardctl.loaders.loader_sequence import LoaderConfig
 from tests.live import toy_loaders
@@ -93,3 +95,59 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+# Batches put together, and what was handed out before an error.
+
+
+def test_small_batches_come_together_and_large_ones_alone() -> None:
+    batches = iter([np.arange(3), np.arange(5000), np.arange(4095), np.arange(2), np.arange(1)])
+    assert [(sizes, len(indices)) for sizes, indices in in_pieces(batches)] == [
+        ([3, 5000], 5003),
+        ([4095, 2], 4097),
+        ([1], 1),
+    ]
+    assert list(in_pieces(iter([]))) == []
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind", "words"),
+    [
+        (ValueError("\nfirst line\nsecond"), GaveUpError, r"^first line$"),
+        (ValueError(), GaveUpError, "^ValueError$"),
+        (UsageError("no"), UsageError, "^no$"),
+    ],
+)
+def test_what_came_before_an_error_is_handed_out_first(
+    raised: Exception, kind: type[Exception], words: str
+) -> None:
+    closed = []
+
+    def broken() -> Iterator[Int64s]:
+        try:
+            yield np.arange(2)
+            raise raised
+        finally:
+            closed.append(True)
+
+    pieces = in_pieces(broken())
+    assert next(pieces)[0] == [2]
+    with pytest.raises(kind, match=words):
+        next(pieces)
+    assert closed == [True]
+
+
+def test_closing_closes_what_hands_out() -> None:
+    closed = []
+
+    def batches() -> Iterator[Int64s]:
+        try:
+            while True:
+                yield np.arange(5000)
+        finally:
+            closed.append(True)
+
+    pieces = in_pieces(batches())
+    next(pieces)
+    pieces.close()
+    assert closed == [True]

@@ -28,6 +28,7 @@ from shardctl.metadata.names import (
     version_key,
 )
 from shardctl.metadata.project_file import Project
+from tests.cases import some
 from tests.tfds_datasets import build_dataset
 
 
@@ -58,8 +59,7 @@ def test_a_name_has_a_config_and_a_version_where_they_are_given(
 def test_camel_case_becomes_the_snake_case_of_tfds(text: str) -> None:
     from tensorflow_datasets.core import naming
 
-    found = parse_dataset_name(text)
-    assert found is not None
+    found = some(parse_dataset_name(text))
     assert found.name == naming.camelcase_to_snakecase(text)
 
 
@@ -208,10 +208,8 @@ def test_each_file_of_the_catalog_states_facts_and_their_source(name: str) -> No
         assert entry["source"].startswith("tensorflow/datasets@")
         assert (entry["config"] is None) == (document["default_config"] is None)
         versions.setdefault(entry["config"], []).append(version_key(entry["version"]))
-        wanted = parse_dataset_name(title)
-        assert wanted is not None
-        dataset = catalog_dataset(wanted.name, wanted.config, wanted.version)
-        assert dataset is not None
+        wanted = some(parse_dataset_name(title))
+        dataset = some(catalog_dataset(wanted.name, wanted.config, wanted.version))
         assert (dataset.title, dataset.file_format) == (title, "tfrecord")
         assert (dataset.data_dir, dataset.origin) == (None, "built-in catalog")
         for split, stated in zip(dataset.splits, entry["splits"], strict=True):
@@ -249,23 +247,19 @@ def test_each_file_of_the_catalog_states_facts_and_their_source(name: str) -> No
     ],
 )
 def test_well_known_splits_are_as_published(title: str, split: str, facts: object) -> None:
-    wanted = parse_dataset_name(title)
-    assert wanted is not None
-    dataset = catalog_dataset(wanted.name, wanted.config, wanted.version)
-    assert dataset is not None
+    wanted = some(parse_dataset_name(title))
+    dataset = some(catalog_dataset(wanted.name, wanted.config, wanted.version))
     found = dataset.split(split)
     assert (found.num_examples, found.num_shards, found.num_bytes) == facts
 
 
 def test_shards_and_splits_are_those_of_the_determinism_guide() -> None:
-    dataset = catalog_dataset("imagenet2012")
-    assert dataset is not None
+    dataset = some(catalog_dataset("imagenet2012"))
     assert [split.name for split in dataset.splits] == ["train", "validation", "test"]
     train = dataset.split("train")
     assert train.offsets[450:452] == (563013, 564264)
     assert train.filename(450) == "imagenet2012-train.tfrecord-00450-of-01024"
-    mnist = catalog_dataset("mnist", None, "3.*.*")
-    assert mnist is not None
+    mnist = some(catalog_dataset("mnist", None, "3.*.*"))
     assert [(s.name, s.shard_lengths) for s in mnist.splits] == [
         ("train", (60000,)),
         ("test", (10000,)),

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.errors import DatasetError
-from shardctl.metadata.project_file import PROJECT_KEYS, Project, find_project, project_files
-from tests.cases import check_cases, few_or_many
+from shardctl.metadata.project_file import PROJECT_KEYS, Project, find_project
+from tests.cases import check_cases, few_or_many, some
 from tests.strategies import damaged, documents, error_line
 
 TEXT = b"dataset: mnist\ndata_dir: data\nread: {cycle: 4}\nlint: {ignore: [SC001]}\n"
@@ -75,8 +75,7 @@ def test_an_empty_file_has_no_settings(tmp_path: Path, text: str) -> None:
 )
 def test_a_broken_file_is_refused_by_name_and_rule(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "shardctl.yaml").write_text(text)
-    line = error_line(lambda: find_project(tmp_path))
-    assert line is not None
+    line = some(error_line(lambda: find_project(tmp_path)))
     assert line.startswith(f"{tmp_path}/shardctl.yaml: {said}")
 
 
@@ -93,19 +92,8 @@ def test_a_key_that_means_nothing_is_named_with_its_line_and_what_was_meant(
     tmp_path: Path, text: str, said: str
 ) -> None:
     (tmp_path / "shardctl.yaml").write_text(text)
-    line = error_line(lambda: find_project(tmp_path))
-    assert line is not None
+    line = some(error_line(lambda: find_project(tmp_path)))
     assert line.startswith(f"{tmp_path}/shardctl.yaml{said}")
-
-
-def test_files_farther_up_are_found_and_not_read(tmp_path: Path) -> None:
-    inner = tmp_path / "a" / "b"
-    inner.mkdir(parents=True)
-    for folder in (tmp_path, inner):
-        (folder / "shardctl.yaml").write_text("dataset: mnist")
-    found = list(project_files(inner))
-    assert found[:2] == [inner / "shardctl.yaml", tmp_path / "shardctl.yaml"]
-    assert find_project(inner).path == found[0]
 
 
 def test_a_folder_of_that_name_is_refused(tmp_path: Path) -> None:
@@ -127,7 +115,6 @@ def test_nonsense_gives_settings_or_one_line_of_error(tmp_path: Path, num_cases:
 
 
 def hex_free(value: object) -> object:
-    """The value without the ints that Python refuses to write in decimal."""
     if isinstance(value, dict):
         return {key: hex_free(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -176,10 +163,3 @@ def test_a_setting_under_an_alias_is_there_under_both_names(tmp_path: Path) -> N
         "batch": 3,
         "take": 4,
     }
-
-
-@pytest.mark.parametrize("text", ["", "# nothing", "dataset: mnist", "read:\nlint:"])
-def test_a_file_without_settings_has_no_lines(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "shardctl.yaml"
-    path.write_text(text)
-    assert find_project(tmp_path).setting_lines() == {}

@@ -15,7 +15,7 @@ from shardctl.base.tfds_rules import TEMPLATE_VARIABLES
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
 from shardctl.metadata.tfds_metadata import dataset_from_info, find_tfds_folder, read_tfds_folder
-from tests.cases import FUZZ, check_cases
+from tests.cases import FUZZ, check_cases, some
 from tests.strategies import Recipe, documents, error_line, recipes
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
 
@@ -51,13 +51,11 @@ KEYS = (
 
 
 def changed(**fields_: Any) -> dict[str, Any]:
-    """INFO with fields replaced; None takes one away."""
     info = copy.deepcopy(INFO) | fields_
     return {key: value for key, value in info.items() if value is not None}
 
 
 def with_split(**fields_: Any) -> dict[str, Any]:
-    """INFO with fields of its first split replaced; None takes one away."""
     info = copy.deepcopy(INFO)
     split = info["splits"][0] | fields_
     info["splits"][0] = {key: value for key, value in split.items() if value is not None}
@@ -104,7 +102,6 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def put(toy: Path, info: dict[str, Any] | str) -> Path:
-    """Give the toy dataset another dataset_info.json."""
     text = info if isinstance(info, str) else json.dumps(info)
     (toy / "dataset_info.json").write_text(text, encoding="utf-8")
     return toy
@@ -263,7 +260,6 @@ class TestAgainstTfds:
 
 
 def built_check(root: Path) -> Any:
-    """The check that a dataset built by a recipe reads as TFDS reads it."""
     numbers = itertools.count()
 
     def check(recipe: Recipe) -> None:
@@ -321,14 +317,8 @@ class TestBadInput:
     def test_an_error_names_the_split_the_shard_and_the_rule(
         self, info: dict[str, Any], said: str
     ) -> None:
-        line = error_line(lambda: dataset_from_info(info, data_dir=None))
-        assert line is not None
+        line = some(error_line(lambda: dataset_from_info(info, data_dir=None)))
         assert said in line
-
-    def test_an_error_names_the_file(self, toy: Path) -> None:
-        folder = put(toy, changed(name=None))
-        line = error_line(lambda: read_tfds_folder(folder))
-        assert line == f"{folder}/dataset_info.json: dataset name is empty"
 
 
 nonsense = documents(KEYS) | st.builds(
@@ -368,14 +358,6 @@ class TestFolders:
             build_dataset(tmp_path, version=version, with_files=False)
         with pytest.raises(DatasetError, match=r"2 datasets; choose one: 1\.0\.0, 2\.0\.0$"):
             find_tfds_folder(tmp_path / "toy")
-
-    def test_a_folder_without_a_dataset_says_so(self, tmp_path: Path) -> None:
-        with pytest.raises(DatasetError, match=r"holds no dataset_info\.json, nor does a folder"):
-            find_tfds_folder(tmp_path)
-
-    def test_no_folder_says_so(self, tmp_path: Path) -> None:
-        with pytest.raises(DatasetError, match="no such folder"):
-            find_tfds_folder(tmp_path / "nothing")
 
     def test_data_dir_is_absolute(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         folder = build_dataset(tmp_path, with_files=False)

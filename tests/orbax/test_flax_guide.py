@@ -24,24 +24,16 @@ SETTINGS = ReadSettings(shuffle_seed=32, buffer=1000, buffer_seed=7, epochs=3, b
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import tensorflow_datasets as tfds
 
-    features = tfds.features.FeaturesDict(
-        {
-            "image": tfds.features.Image(shape=(28, 28, 1)),
-            "label": tfds.features.ClassLabel(num_classes=10),
-        }
-    )
+    image = tfds.features.Image(shape=(28, 28, 1))
+    label = tfds.features.ClassLabel(num_classes=10)
 
     def example(i: int) -> dict[str, Any]:
         pixels = np.random.default_rng(i).integers(0, 256, (28, 28, 1))
         return {"image": pixels.astype(np.uint8), "label": i % 10}
 
-    return build_dataset(
-        tmp_path_factory.mktemp("data"),
-        "mnist",
-        {"train": LENGTHS},
-        features=features,
-        example=example,
-    )
+    features = tfds.features.FeaturesDict({"image": image, "label": label})
+    made: dict[str, Any] = {"features": features, "example": example}
+    return build_dataset(tmp_path_factory.mktemp("data"), "mnist", {"train": LENGTHS}, **made)
 
 
 @pytest.fixture(scope="module")
@@ -73,41 +65,31 @@ def outcome(run: Path) -> Mapping[str, Any]:
     return arrays
 
 
-@pytest.fixture
-def builder(tmp_path: Path) -> Any:
+def test_a_leaf_of_bytes_or_an_array_is_the_position(tmp_path: Path) -> None:
+    import orbax.checkpoint as ocp
     import tensorflow_datasets as tfds
-
-    return tfds.builder_from_directory(build_dataset(tmp_path, splits={"train": [200, 100]}))
-
-
-def test_a_leaf_of_bytes_is_the_position(builder: Any) -> None:
     from flax import serialization
 
     text, weights = read_guide("flax").text, np.arange(3.0)
+    for words in (
+        '{"weights": weights, "data": position.get_state()}',
+        '`position.set_state(serialization.msgpack_restore(saved)["data"])`',
+        "`np.frombuffer(position.get_state(), np.uint8)`",
+        '`restored["data"].tobytes()`',
+    ):
+        assert words in text
+    builder = tfds.builder_from_directory(build_dataset(tmp_path, splits={"train": [200, 100]}))
     position = Position(builder, "train", SETTINGS, consumed=64)
-    assert '{"weights": weights, "data": position.get_state()}' in text
-    assert '`position.set_state(serialization.msgpack_restore(saved)["data"])`' in text
     saved = serialization.to_bytes({"weights": weights, "data": position.get_state()})
-    position.advance(64)
-    position.set_state(serialization.msgpack_restore(saved)["data"])
-    assert position.consumed == 64
-
-
-def test_a_checkpoint_of_arrays_keeps_it_as_one(builder: Any, tmp_path: Path) -> None:
-    import orbax.checkpoint as ocp
-
-    text = read_guide("flax").text
-    assert "`np.frombuffer(position.get_state(), np.uint8)`" in text
-    assert '`restored["data"].tobytes()`' in text
-    position = Position(builder, "train", SETTINGS, consumed=64)
     with ocp.StandardCheckpointer() as checkpointer:
         tree = {"data": np.frombuffer(position.get_state(), np.uint8)}
         checkpointer.save(tmp_path / "arrays", tree)
         checkpointer.wait_until_finished()
         restored = checkpointer.restore(tmp_path / "arrays")
-    position.advance(9)
-    position.set_state(restored["data"].tobytes())
-    assert position.consumed == 64
+    for state in (serialization.msgpack_restore(saved)["data"], restored["data"].tobytes()):
+        position.advance(64)
+        position.set_state(state)
+        assert position.consumed == 64
 
 
 @pytest.mark.fuzz

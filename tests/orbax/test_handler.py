@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,11 +19,13 @@ import pytest
 from shardctl.errors import DatasetError, UsageError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
-from shardctl.tfds import Position
+from shardctl.tfds import Position, pipeline
+from tests.cases import add_cases
 from tests.late_modules import LateModule
 from tests.tfds_datasets import build_dataset
 
 ocp: Any = LateModule("orbax.checkpoint")
+ocp_v1: Any = LateModule("orbax.checkpoint.experimental.v1")
 shardctl_args: Any = LateModule("shardctl.orbax")
 
 SETTINGS = ReadSettings(cycle=2, block=2, shuffle_seed=5, epochs=2, batch=4)
@@ -58,12 +62,8 @@ def saved(manager: Any, position: Position, step: int = 0) -> Path:
 
 
 def restore(manager: Any, position: Position, step: int = 0) -> Any:
-    return manager.restore(
-        step,
-        args=ocp.args.Composite(
-            state=ocp.args.StandardRestore(STATE), data=shardctl_args.Restore(position)
-        ),
-    )
+    model, data = ocp.args.StandardRestore(STATE), shardctl_args.Restore(position)
+    return manager.restore(step, args=ocp.args.Composite(state=model, data=data))
 
 
 def test_a_position_comes_back_in_place_beside_the_model(
@@ -81,10 +81,7 @@ def test_a_position_comes_back_in_place_beside_the_model(
 
 
 def test_the_state_is_that_of_the_call_though_it_is_written_later(
-    manager: Any,
-    position: Position,
-    builder: Any,
-    monkeypatch: pytest.MonkeyPatch,
+    manager: Any, position: Position, builder: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from shardctl.orbax.handler import write_state
 
@@ -154,13 +151,8 @@ def test_without_arguments_the_states_are_returned(manager: Any, position: Posit
     assert head["item_handlers"]["data"] == "shardctl.orbax.PositionHandler"
     with ocp.CheckpointManager(manager.directory) as later:
         assert later.restore(0).data == [position.get_state()]
-
-
-def test_the_model_is_restored_without_the_position(manager: Any, position: Position) -> None:
-    saved(manager, position)
-    with ocp.CheckpointManager(manager.directory) as later:
-        found = later.restore(0, args=ocp.args.Composite(state=ocp.args.StandardRestore(STATE)))
-    assert set(found.keys()) == {"state"}
+        model = ocp.args.Composite(state=ocp.args.StandardRestore(STATE))
+        assert set(later.restore(0, args=model).keys()) == {"state"}
 
 
 def test_a_checkpoint_from_before_has_no_such_item_and_the_position_stays(
@@ -201,7 +193,8 @@ def test_a_position_of_another_host_than_the_process_is_refused(
     )
     everything = Position(builder, "train", SETTINGS)
     said = r"the position is for host 0 of 2, and by jax.process_index\(\) this process is host 1"
-    for arguments in (shardctl_args.Save, shardctl_args.Restore):
+    kinds = shardctl_args.Save, shardctl_args.Restore, shardctl_args.Checkpointable
+    for arguments in kinds:
         arguments(own)
         arguments(everything)  # which every process may read
         arguments(other, host=0)  # where hosts are counted otherwise
@@ -223,3 +216,152 @@ def test_without_orbax_the_command_is_said_that_installs_it() -> None:
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.startswith("Orbax is needed for this and cannot be imported (")
     assert said.stdout.endswith("install it with: pip install 'shardctl[orbax]'\n")
+
+
+# As Orbax's API v1 takes a position.
+
+
+def loaded(position: Position, path: Path) -> Position:
+    data = shardctl_args.Checkpointable(position)
+    assert isinstance(data, ocp_v1.StatefulCheckpointable)
+    assert ocp_v1.load_checkpointables(path, {"data": data})["data"] is data
+    return position
+
+
+def test_a_checkpointable_is_saved_when_it_is_called_and_loaded_in_place(
+    builder: Any, tmp_path: Path
+) -> None:
+    position = Position(builder, "train", SETTINGS, consumed=9)
+    path, data = tmp_path / "first", shardctl_args.Checkpointable(position)
+    saving = ocp_v1.save_checkpointables_async(path, {"state": STATE, "data": data})
+    position.advance(8)
+    saving.result()
+    names = [file.name for file in (path / "data").glob("process_*")]
+    assert names == ["process_0-of-1.json"]
+    assert loaded(Position(builder, "train", SETTINGS), path).consumed == 9
+    other = Position(builder, "train", ReadSettings(shuffle_seed=6), consumed=3)
+    with pytest.raises(UsageError, match="shuffle_seed was 5, now 6"):
+        loaded(other, path)
+    assert other.consumed == 3
+
+
+def test_a_checkpoint_that_save_wrote_is_loaded(
+    manager: Any, position: Position, builder: Any
+) -> None:
+    position.advance(7)
+    folder = saved(manager, position, 2).parent
+    assert loaded(Position(builder, "train", SETTINGS), folder).consumed == 7
+
+
+# States restored on other numbers of processes: nothing is lost, and nothing repeated.
+
+LENGTHS = [9, 0, 17, 6, 11, 8, 1, 12]  # 64 examples
+EPOCHS = 2
+EVERY = dict.fromkeys(range(sum(LENGTHS)), EPOCHS)
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    import tensorflow_datasets as tfds
+
+    root = tmp_path_factory.mktemp("many")
+    return tfds.builder_from_directory(build_dataset(root, splits={"train": LENGTHS}))
+
+
+def position_of(many: Any, host: Host | None, **settings: Any) -> Position:
+    read = {"cycle": 2, "block": 3, "shuffle_seed": 5, "epochs": EPOCHS, **settings}
+    return Position(many, "train", ReadSettings(**read, host=host))
+
+
+def hosts(count: int) -> list[Host]:
+    return [Host(index=i, count=count) for i in range(count)]
+
+
+def read(position: Position, num_examples: int) -> list[int]:
+    """Read so many examples of what a position has left, through TFDS, and count them."""
+    rest = position.dataset(transform=lambda example: example["id"])
+    return [int(i) for i in position.count(rest.take(num_examples).as_numpy_iterator())]
+
+
+def save_all(folder: Path, positions: Sequence[Position]) -> None:
+    """Save each position as one process of as many does, into one folder."""
+    folder.mkdir()
+    for process, position in zip(hosts(len(positions)), positions, strict=True):
+        handler = shardctl_args.PositionHandler(process=process)
+        handler.save(folder, shardctl_args.Save(position))
+
+
+def restored(folder: Path, process: Host, position: Position) -> Position:
+    with ocp.Checkpointer(shardctl_args.PositionHandler(process=process)) as checkpointer:
+        same = checkpointer.restore(folder, args=shardctl_args.Restore(position)) is position
+    assert same
+    return position
+
+
+def go_on(many: Any, folder: Path, count: int) -> list[Position]:
+    return [restored(folder, one, position_of(many, one)) for one in hosts(count)]
+
+
+@pytest.mark.slow
+def test_eight_processes_stop_and_six_go_on_and_four(many: Any, tmp_path: Path) -> None:
+    numbers, seen = random.Random(8), list[int]()
+    positions = [position_of(many, one) for one in hosts(8)]
+    for run, count in enumerate((6, 4)):
+        for position in positions:  # each as far as it came: uneven counts
+            seen += read(position, numbers.randint(0, 5))
+        save_all(tmp_path / str(run), positions)
+        positions = go_on(many, tmp_path / str(run), count)
+    again = go_on(many, tmp_path / "1", 4)[3]
+    left = [read(position, 1000) for position in positions]
+    assert left[3] == read(again, 1000)
+    assert Counter(seen) + Counter(i for one in left for i in one) == EVERY
+    add_cases(2)
+
+
+def test_as_many_processes_go_on_with_the_very_examples(many: Any, tmp_path: Path) -> None:
+    stopped = [position_of(many, one) for one in hosts(2)]
+    seen = [read(position, 4 + i) for i, position in enumerate(stopped)]
+    save_all(tmp_path / "data", stopped)
+    for i, position in enumerate(go_on(many, tmp_path / "data", 2)):
+        settings = position_of(many, Host(index=i, count=2)).settings
+        whole = pipeline(many, "train", settings, transform=lambda example: example["id"])
+        assert seen[i] + read(position, 1000) == [int(i) for i in whole.as_numpy_iterator()]
+
+
+def test_processes_that_are_numbered_anew_take_the_state_of_their_host(
+    many: Any, tmp_path: Path
+) -> None:
+    stopped = [position_of(many, one) for one in hosts(3)]
+    for i, position in enumerate(stopped):
+        position.advance(5 + i)
+    save_all(tmp_path / "data", stopped)
+    for process, host in zip(hosts(3), (2, 0, 1), strict=True):
+        position = position_of(many, Host(index=host, count=3))
+        assert restored(tmp_path / "data", process, position).consumed == 5 + host
+
+
+def test_processes_that_read_everything_go_on_as_any_number(many: Any, tmp_path: Path) -> None:
+    stopped = [position_of(many, None) for _ in range(3)]
+    for position in stopped:
+        position.advance(9)
+    save_all(tmp_path / "data", stopped)
+    for process in (*hosts(3), *hosts(2), Host(index=0, count=1)):
+        assert restored(tmp_path / "data", process, position_of(many, None)).consumed == 9
+    before = read(position_of(many, None), 9)
+    left = [read(position, 1000) for position in go_on(many, tmp_path / "data", 2)]
+    assert Counter(before) + Counter(i for one in left for i in one) == EVERY
+
+
+def test_states_of_other_settings_or_too_few_are_refused_and_change_nothing(
+    many: Any, tmp_path: Path
+) -> None:
+    save_all(tmp_path / "data", [position_of(many, one) for one in hosts(3)])
+    process = Host(index=0, count=2)
+    position = position_of(many, process, buffer=4, buffer_seed=1)
+    position.advance(2)
+    with pytest.raises(UsageError, match="buffer was None, now 4"):
+        restored(tmp_path / "data", process, position)
+    (tmp_path / "data" / "process_1-of-3.json").unlink()
+    with pytest.raises(DatasetError, match=r"data: process_1-of-3.json missing; on another number"):
+        restored(tmp_path / "data", process, position)
+    assert position.consumed == 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -65,22 +64,17 @@ def test_another_number_of_processes_or_another_host_has_no_state_of_its_own(
     assert files.own_state(tmp_path, Host(index=0, count=2), None) is None
 
 
-def test_the_states_stand_in_the_order_of_their_hosts(tmp_path: Path) -> None:
-    hosts = [f"{i}/11" for i in (3, 10, 0, 1, 2, 4, 5, 6, 7, 9, 8)]
-    filled(tmp_path, *(state_of(host, 1) for host in hosts))
-    assert [files.host_of(state) for state in files.all_states(tmp_path)] == [
-        Host(index=i, count=11) for i in range(11)
-    ]
-
-
-def test_processes_that_are_one_host_have_one_state(tmp_path: Path) -> None:
-    first, second = state_of("0/2", 3), state_of("1/2", 4)
-    assert files.all_states(filled(tmp_path, first, first, second, second)) == [first, second]
-
-
-def test_processes_that_read_everything_have_one_state(tmp_path: Path) -> None:
-    state = state_of(None, 3)
-    assert files.all_states(filled(tmp_path, state, state, state)) == [state]
+@pytest.mark.parametrize(
+    ("hosts", "kept"),
+    [
+        ([f"{i}/11" for i in (3, 10, 0, 1, 2, 4, 5, 6, 7, 9, 8)], [f"{i}/11" for i in range(11)]),
+        (["0/2", "0/2", "1/2", "1/2"], ["0/2", "1/2"]),  # two processes a host
+        ([None, None, None], [None]),  # processes that read everything
+    ],
+)
+def test_there_is_a_state_a_host_in_their_order(tmp_path: Path, hosts: Any, kept: Any) -> None:
+    filled(tmp_path, *(state_of(host, 3) for host in hosts))
+    assert files.all_states(tmp_path) == [state_of(host, 3) for host in kept]
 
 
 @pytest.mark.parametrize(
@@ -94,86 +88,38 @@ def test_one_host_in_two_places_is_refused(tmp_path: Path, host: str | None, sai
         files.all_states(tmp_path)
 
 
-def nothing(folder: Path) -> None:
-    pass
-
-
-def without_a_folder(folder: Path) -> None:
-    folder.rmdir()
-
-
-def of_another_kind(folder: Path) -> None:
-    (folder / "metadata").write_text("{}")
-
-
-def unknown(folder: Path) -> None:
-    filled(folder, state_of(None, 3))
-    (folder / "process_01-of-2.json").write_text("{}")
-
-
-def one_too_many(folder: Path) -> None:
-    filled(folder, state_of(None, 3))
-    write_state_at(folder, "process_1-of-1.json")
-
-
-def of_two_runs(folder: Path) -> None:
-    filled(folder, state_of(None, 3))
-    write_state_at(folder, "process_0-of-2.json")
-
-
-def write_state_at(folder: Path, name: str) -> None:
-    (folder / name).write_bytes(state_of(None, 3))
-
-
-def torn(folder: Path) -> None:
-    (folder / "process_0-of-1.json").write_bytes(state_of(None, 3)[:-20])
-
-
-def empty(folder: Path) -> None:
-    (folder / "process_0-of-1.json").write_bytes(b"")
-
-
-def edited(folder: Path) -> None:
-    text = state_of(None, 3).replace(b'"consumed": 3', b'"consumed": 4')
-    (folder / "process_0-of-1.json").write_bytes(text)
-
-
-def of_grain(folder: Path) -> None:
-    (folder / "process_0-of-1.json").write_text('{"version": 2, "last_seen_indices": {"0": 5}}')
-
-
-def a_folder(folder: Path) -> None:
-    (folder / "process_0-of-1.json").mkdir()
+OWN, STATE = "process_0-of-1.json", state_of(None, 3)
 
 
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (nothing, "item: no position is in this item"),
-        (without_a_folder, "item: cannot be read .*No such file"),
-        (of_another_kind, "item: no position is in this item"),
-        (unknown, "item: process_01-of-2.json is the file of no process"),
-        (one_too_many, "item: process_1-of-1.json is the file of no process"),
-        (of_two_runs, "item: files of 1, 2 processes are in one checkpoint"),
-        (torn, "process_0-of-1.json: .*JSON"),
-        (empty, "process_0-of-1.json: .*"),
-        (edited, "process_0-of-1.json: it does not match its digest"),
-        (of_grain, "process_0-of-1.json: this is not a position"),
-        (a_folder, "process_0-of-1.json: cannot be read .*directory"),
+        ({}, "item: no position is in this item"),
+        ({"metadata": b"{}"}, "item: no position is in this item"),
+        ({OWN: STATE, "process_01-of-2.json": b"{}"}, "process_01-of-2.json is the file of no pr"),
+        ({OWN: STATE, "process_1-of-1.json": STATE}, "process_1-of-1.json is the file of no proc"),
+        ({OWN: STATE, "process_0-of-2.json": STATE}, "item: files of 1, 2 processes are in one"),
+        ({OWN: STATE[:-20]}, f"{OWN}: .*JSON"),
+        ({OWN: b""}, f"{OWN}: .*"),
+        ({OWN: STATE.replace(b'd": 3', b'd": 4')}, f"{OWN}: it does not match its digest"),
+        ({OWN: b'{"version": 2, "last_seen_indices": {}}'}, f"{OWN}: this is not a position"),
+        ({OWN: None}, f"{OWN}: cannot be read .*directory"),
     ],
 )
 @pytest.mark.parametrize("alone", [True, False])
 def test_what_no_run_wrote_is_refused_by_name(
-    tmp_path: Path, made: Callable[[Path], None], said: str, alone: bool
+    tmp_path: Path, made: dict[str, bytes | None], said: str, alone: bool
 ) -> None:
     folder = tmp_path / "item"
     folder.mkdir()
-    made(folder)
+    for name, content in made.items():
+        (folder / name).mkdir() if content is None else (folder / name).write_bytes(content)
     with pytest.raises(DatasetError, match=said) as refusal:
         files.own_state(folder, Host(index=0, count=1), None) if alone else files.all_states(folder)
     assert "\n" not in str(refusal.value)
     assert re.match(rf"{re.escape(str(folder))}(/\S+)?: ", str(refusal.value))
 
 
-def test_a_file_is_named_as_grain_names_its_own() -> None:
-    assert files.file_of(Host(index=7, count=12)) == "process_7-of-12.json"
+def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"item: cannot be read .*No such file"):
+        files.all_states(tmp_path / "item")

@@ -15,7 +15,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.subsplit import SplitRange
 from tests.strategies import shard_lengths
-from tests.tfdata.shuffle.shuffle_oracles import EDGE_SEEDS
+from tests.tfdata.shuffle_oracles import EDGE_SEEDS
 
 seeds = st.sampled_from(EDGE_SEEDS) | st.integers(0, 5) | st.integers(-(2**70), 2**70)
 flags: st.SearchStrategy[bool | None] = st.sampled_from([None, True, False])

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from shardctl.dataset.dataset import Dataset, Split, combined
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.folders import combined
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
 from shardctl.order.example_codes import ExampleCodes

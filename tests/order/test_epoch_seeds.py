@@ -11,7 +11,7 @@ from shardctl.order.epoch_reading import EpochSeeds
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.tfdata.shuffle_seeds import KernelSeeds
-from tests.tfdata.shuffle.shuffle_oracles import iterator_seeds
+from tests.tfdata.shuffle_oracles import iterator_seeds
 
 BUFFER: dict[str, Any] = {"buffer": 9, "buffer_seed": 5}
 

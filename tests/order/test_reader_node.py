@@ -18,8 +18,8 @@ from shardctl.order.reader_node import ElementKeys, ReaderNode
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.subsplit import SplitRange
-from shardctl.tfdata.seed_generator import ScriptSeeds
-from tests.tfdata.shuffle.shuffle_oracles import iterator_seeds
+from shardctl.tfdata.shuffle_seeds import ScriptSeeds
+from tests.tfdata.shuffle_oracles import iterator_seeds
 from tests.tfds_datasets import build_dataset
 
 SPLIT = Split(name="train", shard_lengths=(5, 0, 3, 11, 4, 1, 7))

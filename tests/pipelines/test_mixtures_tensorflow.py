@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 
 from shardctl.errors import UnpredictableOrderError
 from shardctl.iteration.build import build, iteration_of_pass
-from shardctl.iteration.iteration import EVERYTHING, Iteration
-from shardctl.iteration.source import Source
+from shardctl.iteration.iteration import EVERYTHING, Iteration, Source
 from shardctl.stages.stages import Batch, Map, Pipeline, Read, Repeat, SampleFromDatasets, Take
-from shardctl.tfdata.seed_generator import ScriptSeeds
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.tfdata.shuffle_seeds import Loop, ScriptSeeds
 from tests.cases import FUZZ, check_cases
 from tests.pipelines.random_pipelines import Element, Habits, RandomPipeline, Sized, random_pipeline
 from tests.pipelines.real_pipelines import epochs_of_fit, one_pass, real_dataset

@@ -21,7 +21,6 @@ RECORDS = [bytes([index]) * (50 + index) for index in range(40)]
 
 @pytest.fixture(params=[1, 8])
 def path(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """A file in which so many records share a chunk."""
     from array_record.python.array_record_module import ArrayRecordWriter
 
     path = tmp_path / "records"
@@ -37,7 +36,6 @@ def read(path: Path, **options: Any) -> FileContents:
 
 
 def by_the_library(path: Path) -> list[bytes] | None:
-    """Return all records, None where the library refuses the file."""
     from array_record.python.array_record_module import ArrayRecordReader
 
     try:

@@ -17,7 +17,7 @@ from shardctl.records.contents import FileContents
 from shardctl.records.mds import MDS
 from shardctl.stores.store import ByteSource
 from tests.byte_sources import RECORDED, far, near
-from tests.cases import counted
+from tests.cases import counted, some
 from tests.mds_shards import shard
 
 
@@ -128,8 +128,7 @@ def test_what_is_no_shard_is_said() -> None:
         (shard(b"a").replace(b"column", b"colour"), "no columns are behind its offsets"),
         (shard(b"a")[:-1], "its samples end at byte "),
     ):
-        damage = read(data).damage
-        assert damage is not None
+        damage = some(read(data).damage)
         assert said in damage.text
     assert read(shard()).num_records == 0
 

@@ -20,7 +20,6 @@ NUM_ROWS = 250
 
 
 def written(*, checksums: bool, group: int = 100) -> bytes:
-    """Return a file of rows such as TFDS writes: one column of bytes, a group for each batch."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -62,7 +61,6 @@ def decoded(data: bytes) -> list[bytes] | None:
 
 
 def contradicts_itself(data: bytes) -> bool:
-    """Return whether a footer says another number of rows than its groups, as pyarrow overlooks."""
     from pyarrow import parquet
 
     found = parquet.read_metadata(io.BytesIO(data))

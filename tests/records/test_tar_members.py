@@ -17,7 +17,7 @@ from shardctl.records.contents import DamagedError
 from shardctl.records.streams import Unpacked, Window, packed_as
 from shardctl.records.webdataset import Archive
 from tests.byte_sources import near
-from tests.cases import counted
+from tests.cases import counted, some
 from tests.tar_files import FORMATS, archive, random_archive, regular_files
 
 
@@ -32,10 +32,6 @@ def walked(data: bytes) -> tuple[list[tuple[str, int]], Archive]:
 
 
 def check(data: bytes) -> bool:
-    """Check that all members are found that `tarfile` finds, or damage; return whether sound.
-
-    `tarfile` takes a damaged header behind the first for the end, and so says nothing.
-    """
     found, walk = walked(data)
     if walk.damage is not None or (packed_as(data) and not walk.end):
         return False
@@ -84,13 +80,11 @@ def test_an_archive_that_is_cut_off_in_headers_of_pax_is_cut() -> None:
     data = archive(["a.txt", "l" * 200 + ".txt"], format=tarfile.PAX_FORMAT)
     begin = data.index(b"./PaxHeaders") if b"./PaxHeaders" in data else 1024
     for cut in counted(range(begin + 1, begin + 3 * 512, 100)):
-        damage = walked(data[:cut])[1].damage
-        assert damage is not None
+        damage = some(walked(data[:cut])[1].damage)
         assert (damage.kind, damage.byte) == ("cut", 1024)
 
 
 def changed(start: int, value: bytes) -> Callable[[bytes], bytes]:
-    """Return what writes into the second header of an archive, and makes its checksum right."""
 
     def change(data: bytes) -> bytes:
         header = bytearray(data[1024:1536])
@@ -166,8 +160,7 @@ def test_what_is_no_archive_is_said() -> None:
         (b"hello", "5 of the 512 bytes of a header are left"),
         (b"hello" * 200, "no tar archive, or its first header is damaged: "),
     ):
-        damage = walked(data)[1].damage
-        assert damage is not None
+        damage = some(walked(data)[1].damage)
         assert (damage.kind, said in damage.text) == ("broken", True)
     assert walked(bytes(1024))[1].damage is None
 

@@ -33,7 +33,6 @@ def first_bad(contents: FileContents) -> tuple[str, int | None, int | None]:
 
 
 def large(*records: bytes) -> bytes:
-    """Return a file of records for whose checksums the slow oracle would take long."""
     extend = google_crc32c.extend
     return b"".join(
         header(len(data)) + data + struct.pack("<I", masked(extend(0, data))) for data in records
@@ -41,19 +40,15 @@ def large(*records: bytes) -> bytes:
 
 
 class Reader:
-    """The real reader; files are compared with what is found here."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self, data: bytes, compression: str) -> tuple[int, bool]:
-        """Return how many records TensorFlow reads, and whether it ends with an error."""
         self.path.write_bytes(data)
         num_read, said = records_read(self.path, compression)
         return num_read, said is not None
 
     def compare(self, data: bytes, compression: str) -> FileContents:
-        """Check that we find what TensorFlow reads; where it is silent, we may not be."""
         num_read, failed = self.read(data, compression)
         found = counted_near(data)
         assert counted_far(data) == replace(found, num_bytes_read=mock.ANY)
@@ -222,7 +217,6 @@ def test_a_compressed_file_that_becomes_shorter() -> None:
 
 
 def random_file(rng: random.Random, compression: str) -> bytes:
-    """Return a compressed file, most of the time damaged inside or outside."""
     pack: Any = PACK[compression]
     sizes = [rng.choice([0, 1, 9, 100, 3000, 3000, 90_000]) for _ in range(rng.randrange(1, 9))]
     inside = bytearray(large(*(rng.randbytes(size) * rng.randrange(2) for size in sizes)))

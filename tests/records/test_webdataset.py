@@ -131,15 +131,6 @@ def test_a_packed_archive_that_is_cut_off_or_changed_is_named() -> None:
         assert read(bytes(damaged)).damage is not None
 
 
-def test_a_suffix_that_is_there_twice_is_named() -> None:
-    found = read(archive(["a.jpg", "b.jpg", "b.JPG", "c.jpg"]))
-    assert found.damage is not None
-    assert (found.num_records, found.damage.record, found.damage.byte) == (1, 1, 2048)
-    assert said(found) == (
-        "at byte 2048: 'b.JPG': sample 'b' has 'jpg' twice; WebDataset refuses that"
-    )
-
-
 def test_zstd_is_refused_by_name() -> None:
     found = read(b"\x28\xb5\x2f\xfd" + bytes(20))
     assert found.damage is not None
@@ -200,11 +191,6 @@ def test_a_sample_that_says_that_it_is_bad_is_none() -> None:
     assert samples("a.jpg", "a.__bad__", "b.jpg", size=0).num_samples == 2
     bad = samples("a.jpg", "a.__bad__")
     assert (bad.num_samples, bad.without_last()) == (0, 0)
-
-
-def test_the_last_file_may_belong_to_no_sample() -> None:
-    found = samples("a.jpg", "README")
-    assert (found.num_samples, found.without_last()) == (1, 1)
 
 
 def by_webdataset(names: list[str]) -> tuple[int, bool]:

@@ -1,17 +1,21 @@
-"""Subsplits against TFDS: the same file instructions, or both refuse."""
+"""Subsplits and file instructions against TFDS: the same files, skips and takes, or both refuse."""
 
 from __future__ import annotations
 
+import functools
 import random
-from dataclasses import dataclass
 
 import pytest
 from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset, Split
-from shardctl.errors import UsageError
+from shardctl.dataset.shard_files import ShardFiles
+from shardctl.errors import DatasetError, UsageError
+from shardctl.metadata.reference import merge_datasets
 from shardctl.spec.subsplit import (
+    FileInstruction,
     Slice,
+    SplitRange,
     default_spec,
     file_instructions,
     parse_subsplit,
@@ -46,7 +50,7 @@ def our_reads(dataset: Dataset, spec: str) -> list[Read] | None:
     return reads(file_instructions(resolve_subsplit(spec, dataset).ranges))
 
 
-# --------------------------------------------------------------------------- named cases
+# Named cases.
 
 
 @pytest.mark.parametrize(
@@ -130,10 +134,8 @@ def test_a_sum_reads_its_parts_in_the_order_named() -> None:
 
 def test_all_is_every_split_in_the_order_of_the_metadata() -> None:
     ranges = resolve_subsplit("all", toy_dataset(TOY)).ranges
-    assert [(piece.split.name, piece.num_examples) for piece in ranges] == [
-        ("train", 63),
-        ("test", 5),
-    ]
+    sizes = [(piece.split.name, piece.num_examples) for piece in ranges]
+    assert sizes == [("train", 63), ("test", 5)]
 
 
 @pytest.mark.parametrize(
@@ -192,18 +194,7 @@ def test_without_a_spec_train_is_read_or_the_only_split(names: list[str], spec: 
         assert default_spec(dataset) == spec
 
 
-# --------------------------------------------------------------------------- real TFDS
-
-
-@dataclass(frozen=True, kw_only=True)
-class Difference:
-    """Where we differ from TFDS on purpose; None stands for a refusal."""
-
-    why: str
-    spec: str
-    layout: Layout
-    tfds: list[Read] | None
-    ours: list[Read] | None
+# Real TFDS.
 
 
 def file(split: str, skip: int, take: int, of: int = 10) -> Read:
@@ -211,70 +202,36 @@ def file(split: str, skip: int, take: int, of: int = 10) -> Read:
 
 
 TEN: Layout = {"train": (10,)}
-DIFFERENCES = [
-    Difference(
-        why="a backwards slice in one shard is a negative take, which reads to the shard's end",
-        spec="train[6:3]",
-        layout=TEN,
-        tfds=[file("train", 6, -3)],
-        ours=None,
-    ),
-    Difference(
-        why="backwards by one is -1, TFDS's mark for a whole shard",
-        spec="train[6:5]",
-        layout=TEN,
-        tfds=[file("train", 6, 4)],
-        ours=None,
-    ),
-    Difference(
-        why="a backwards slice over several shards is silently nothing",
-        spec="train[15:5]",
-        layout={"train": (10, 10)},
-        tfds=[],
-        ours=None,
-    ),
-    Difference(
-        why="and so is one of shards",
-        spec="train[2shard:1shard]",
-        layout={"train": (10, 10, 10)},
-        tfds=[],
-        ours=None,
-    ),
-    Difference(
-        why="a split named all: TFDS looks it up within itself without end (RecursionError)",
-        spec="all",
-        layout={"train": (10,), "all": (3,)},
-        tfds=None,
-        ours=[file("train", 0, 10), file("all", 0, 3, of=3)],
-    ),
-    Difference(
-        why="'all' with a name that is no word: TFDS builds a spec of the names and cannot read it",
-        spec="all",
-        layout={"train": (10,), "a b": (3,)},
-        tfds=None,
-        ours=[file("train", 0, 10), file("a b", 0, 3, of=3)],
-    ),
-    Difference(
-        why="'all' with a name that reads as a sum: TFDS reads the summands twice",
-        spec="all",
-        layout={"x": (10,), "x+x": (3,)},
-        tfds=[file("x", 0, 10)] * 3,
-        ours=[file("x", 0, 10), file("x+x", 0, 3, of=3)],
-    ),
-    Difference(
-        why="a split whose name is a slice: TFDS finds the name and then cannot read it",
-        spec="train[:5]",
-        layout={"train": (10,), "train[:5]": (3,)},
-        tfds=None,
-        ours=[file("train", 0, 5)],
-    ),
-]
 
 
-@pytest.mark.parametrize("case", DIFFERENCES, ids=lambda case: f"{case.spec}: {case.why}")
-def test_where_we_differ_from_tfds_on_purpose(case: Difference) -> None:
-    assert tfds_reads(tfds_splits(case.layout), case.spec) == case.tfds
-    assert our_reads(toy_dataset(case.layout), case.spec) == case.ours
+@pytest.mark.parametrize(
+    ("spec", "layout", "tfds", "ours"),
+    [
+        # A backwards slice in one shard is a negative take, which reads to the shard's end.
+        ("train[6:3]", TEN, [file("train", 6, -3)], None),
+        # Backwards by one is -1, TFDS's mark for a whole shard.
+        ("train[6:5]", TEN, [file("train", 6, 4)], None),
+        # A backwards slice over several shards is silently nothing, and so is one of shards.
+        ("train[15:5]", {"train": (10, 10)}, [], None),
+        ("train[2shard:1shard]", {"train": (10, 10, 10)}, [], None),
+        # A split named all: TFDS looks it up within itself without end (RecursionError).
+        ("all", {"train": (10,), "all": (3,)}, None, [file("train", 0, 10), file("all", 0, 3, 3)]),
+        # A name that is no word: TFDS builds a spec of the names and cannot read it.
+        ("all", {"train": (10,), "a b": (3,)}, None, [file("train", 0, 10), file("a b", 0, 3, 3)]),
+        # A name that reads as a sum: TFDS reads the summands twice.
+        (
+            *("all", {"x": (10,), "x+x": (3,)}, [file("x", 0, 10)] * 3),
+            [file("x", 0, 10), file("x+x", 0, 3, 3)],
+        ),
+        # A split whose name is a slice: TFDS finds the name and then cannot read it.
+        ("train[:5]", {"train": (10,), "train[:5]": (3,)}, None, [file("train", 0, 5)]),
+    ],
+)
+def test_where_we_differ_from_tfds_on_purpose(
+    spec: str, layout: Layout, tfds: list[Read] | None, ours: list[Read] | None
+) -> None:
+    assert tfds_reads(tfds_splits(layout), spec) == tfds
+    assert our_reads(toy_dataset(layout), spec) == ours
 
 
 def test_an_empty_result_is_a_warning_here_and_an_error_when_tfds_reads_it() -> None:
@@ -326,7 +283,7 @@ def test_splits_in_several_folders_read_what_tfds_reads() -> None:
 
     rng = random.Random(1)
     num_cases = num_read = 0
-    for _ in range(300):
+    for _ in range(150):
         layouts = [
             {"train": random_layout(rng).popitem()[1], "test": (3,) * rng.randrange(3)}
             for _ in range(rng.randint(1, 3))
@@ -335,19 +292,7 @@ def test_splits_in_several_folders_read_what_tfds_reads() -> None:
             [tfds_splits(layout, f"/{i}", f"d{i}") for i, layout in enumerate(layouts)]
         )
         parts = [toy_dataset(layout, f"/{i}", f"d{i}") for i, layout in enumerate(layouts)]
-        merged = Dataset(
-            name="d0",
-            splits=tuple(
-                Split(
-                    name=name,
-                    shard_lengths=sum(
-                        (tuple(part.split(name).shard_lengths) for part in parts), ()
-                    ),
-                    files=sum((part.split(name).files for part in parts), ()),
-                )
-                for name in ("train", "test")
-            ),
-        )
+        merged = merge_datasets(parts)
         for name in ("train", "test"):
             split = merged.split(name)
             located = [split.location(index) for index in range(split.num_shards)]
@@ -367,7 +312,7 @@ def test_splits_in_several_folders_read_what_tfds_reads() -> None:
     assert num_read > num_cases / 4
 
 
-# --------------------------------------------------------------------------- laws
+# Laws.
 
 
 slices = st.one_of(
@@ -406,54 +351,110 @@ def test_a_written_spec_reads_back_from_the_text_of_its_parts() -> None:
     add_cases(num_cases)
 
 
-BOUND = st.none() | st.integers(-12, 12)
-
-
 def test_the_reads_of_a_slice_are_that_slice_of_the_ids() -> None:
     def check(case: tuple[tuple[int, ...], int | None, int | None]) -> None:
         lengths, start, stop = case
-        layout = {"train": lengths}
         ids = [("train", i) for i in range(sum(lengths))]
-        if start is None and stop is None:
-            return
-        written = [("" if bound is None else str(bound)) for bound in (start, stop)]
-        if any(abs(bound or 0) > len(ids) for bound in (start, stop)):
-            assert our_reads(toy_dataset(layout), f"train[{':'.join(written)}]") is None
-            return
         first, last, _ = slice(start, stop).indices(len(ids))
-        if first > last:
-            assert our_reads(toy_dataset(layout), f"train[{':'.join(written)}]") is None
+        spec = f"train[{'' if start is None else start}:{'' if stop is None else stop}]"
+        resolve = functools.partial(resolve_subsplit, spec, toy_dataset({"train": lengths}))
+        outside = any(abs(bound or 0) > len(ids) for bound in (start, stop))
+        if outside or first > last or spec == "train[:]":
+            assert error_line(resolve) is not None
             return
-        resolved = resolve_subsplit(f"train[{':'.join(written)}]", toy_dataset(layout))
-        instructions = file_instructions(resolved.ranges)
-        assert ids_read(instructions, layout) == ids[start:stop]
-        first_ids = [i.first_id for i in instructions]
-        assert first_ids == [ids_read([i], layout)[0][1] for i in instructions]
+        instructions = file_instructions(resolve().ranges)
+        assert ids_read(instructions, {"train": lengths}) == ids[start:stop]
+        firsts = [ids_read([i], {"train": lengths})[0][1] for i in instructions]
+        assert [i.first_id for i in instructions] == firsts
 
-    cases = st.tuples(shard_lengths(), BOUND, BOUND)
-    check_cases(cases, check, 100)
+    bound = st.none() | st.integers(-12, 12)
+    check_cases(st.tuples(shard_lengths(), bound, bound), check, 100)
 
 
-def test_the_reads_of_a_shard_slice_are_the_shards_of_that_slice() -> None:
-    def check(case: tuple[tuple[int, ...], int | None, int | None]) -> None:
-        lengths, start, stop = case
-        layout = {"train": lengths}
-        count = len(lengths)
-        # Below: where TFDS does not do what Python does.
-        if (start is None and stop is None) or stop == 0 or (stop is not None and stop < -count):
-            return
-        written = ["" if bound is None else f"{bound}shard" for bound in (start, stop)]
-        first, last, _ = slice(start, stop).indices(count)
-        if first > last and any(lengths[last:first]):
-            assert our_reads(toy_dataset(layout), f"train[{':'.join(written)}]") is None
-            return
-        resolved = resolve_subsplit(f"train[{':'.join(written)}]", toy_dataset(layout))
-        files = [i.filename for i in file_instructions(resolved.ranges)]
-        assert files == [
-            f"toy-train.tfrecord-{shard:05}-of-{count:05}"
-            for shard in range(count)[start:stop]
-            if lengths[shard]
+# Ranges and file instructions.
+
+
+def instructions(lengths: tuple[int, ...], start: int, stop: int) -> list[tuple[int, ...]]:
+    """Return (shard, skip, take, of, first id) of each instruction."""
+    files = ShardFiles(pattern="\0", num_shards=len(lengths))
+    split = Split(name="train", shard_lengths=lengths, files=(files,))
+    return [
+        (int(i.filename), i.skip, i.take, i.examples_in_shard, i.first_id)
+        for i in file_instructions([SplitRange(split=split, start=start, stop=stop)])
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "start", "stop", "expected"),
+    [
+        ((3, 4, 3), 0, 10, [(0, 0, 3, 3, 0), (1, 0, 4, 4, 3), (2, 0, 3, 3, 7)]),
+        ((3, 4, 3), 4, 6, [(1, 1, 2, 4, 4)]),  # within one shard
+        ((3, 4, 3), 3, 7, [(1, 0, 4, 4, 3)]),  # a whole shard, its neighbours untouched
+        ((3, 4, 3), 2, 8, [(0, 2, 1, 3, 2), (1, 0, 4, 4, 3), (2, 0, 1, 3, 7)]),
+        ((3, 4, 3), 5, 5, []),
+        ((3, 4, 3), 10, 10, []),
+        ((0, 0, 2, 0, 2, 0), 1, 3, [(2, 1, 1, 2, 1), (4, 0, 1, 2, 2)]),  # empty shards get none
+        ((0, 0, 2, 0), 0, 2, [(2, 0, 2, 2, 0)]),
+        ((0, 0), 0, 0, []),
+        ((), 0, 0, []),
+    ],
+)
+def test_a_range_becomes_a_skip_and_a_take_in_each_file(
+    lengths: tuple[int, ...], start: int, stop: int, expected: list[tuple[int, ...]]
+) -> None:
+    assert instructions(lengths, start, stop) == expected
+
+
+def test_instructions_are_those_of_tfds() -> None:
+    from tensorflow_datasets.core.utils import shard_utils
+
+    def check(case: tuple[tuple[int, ...], int, int]) -> None:
+        lengths, first, second = case
+        start, stop = sorted(min(bound, sum(lengths)) for bound in (first, second))
+        theirs = shard_utils.get_file_instructions(
+            start, stop, [str(shard) for shard in range(len(lengths))], lengths
+        )
+        ours = instructions(lengths, start, stop)
+        assert [row[:4] for row in ours] == [
+            (int(i.filename), i.skip, i.take, i.examples_in_shard) for i in theirs
         ]
+        assert [skip + take == of for _, skip, take, of, _ in ours] == [i.takes_all for i in theirs]
 
-    cases = st.tuples(shard_lengths(), BOUND, BOUND)
+    cases = st.tuples(shard_lengths(12), st.integers(0, 60), st.integers(0, 60))
+    check_cases(cases, check, 250)
+
+
+@pytest.mark.parametrize(
+    ("skip", "take", "first"), [(-1, 1, 0), (0, -1, 0), (0, 4, 0), (3, 1, 0), (4, 0, 0), (0, 3, -1)]
+)
+def test_an_instruction_that_does_not_fit_its_file_cannot_be_made(
+    skip: int, take: int, first: int
+) -> None:
+    with pytest.raises(UsageError, match="do not fit examples_in_shard=3"):
+        FileInstruction(
+            filename="f", split="a", skip=skip, take=take, examples_in_shard=3, first_id=first
+        )
+
+
+def test_a_split_without_files_cannot_be_read() -> None:
+    split = Split(name="train", shard_lengths=(3,))
+    with pytest.raises(DatasetError, match="'train' names no files"):
+        file_instructions([SplitRange(split=split, start=0, stop=3)])
+    assert file_instructions([SplitRange(split=split, start=3, stop=3)]) == ()
+    for start, stop in ((-1, 2), (2, 1), (0, 4)):
+        with pytest.raises(ValueError, match="is not a range of train"):
+            SplitRange(split=split, start=start, stop=stop)
+
+
+def test_the_shards_of_a_range_are_those_its_ids_lie_in() -> None:
+    def check(case: tuple[tuple[int, ...], int, int]) -> None:
+        lengths, first, second = case
+        start, stop = sorted(min(bound, sum(lengths)) for bound in (first, second))
+        split = Split(name="train", shard_lengths=lengths)
+        owners = [shard for shard, length in enumerate(lengths) for _ in range(length)]
+        touched = owners[start:stop]
+        shards = SplitRange(split=split, start=start, stop=stop).shards()
+        assert list(shards) == (list(range(touched[0], touched[-1] + 1)) if touched else [])
+
+    cases = st.tuples(shard_lengths(), st.integers(0, 40), st.integers(0, 40))
     check_cases(cases, check, 100)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 from hypothesis import strategies as st
-from shardctl.files.yaml_text import parse_yaml
 
 from shardctl.errors import UsageError
+from shardctl.files.parse import parse_yaml
 from shardctl.metadata.names import catalog_datasets, catalog_names
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages import stages as ast

@@ -28,9 +28,7 @@ def test_the_layout_of_a_builder_is_that_of_its_metadata(toys: Toys) -> None:
             assert (one.files, one.shard_lengths) == (split.files, split.shard_lengths), name
 
 
-def test_a_config_and_a_size_are_those_of_the_builder(tmp_path: Path) -> None:
-    import tensorflow_datasets as tfds
-
+def test_a_config_and_a_size_are_those_of_the_builder(tfds: Any, tmp_path: Path) -> None:
     folder = build_dataset(tmp_path, config="small", splits={"train": [0]}, with_files=False)
     found = dataset_of(tfds.builder_from_directory(str(folder)))
     assert (found.title, found.origin) == ("toy/small:1.0.0", "builder")
@@ -67,10 +65,13 @@ def test_splits_are_in_an_order_that_is_named_the_others_behind(
 
 @pytest.mark.parametrize("place", ["gcs", pytest.param("s3", marks=pytest.mark.slow)])
 def test_tfds_finds_the_same_dataset_in_a_bucket(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str
+    tfds: Any,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    place: str,
 ) -> None:
     """TFDS reads the metadata there with fsspec; tf.data has no way to these servers."""
-    import tensorflow_datasets as tfds
     from etils.epath import gpath
 
     server: Any = request.getfixturevalue(place)

@@ -167,9 +167,7 @@ def test_versions_are_those_of_what_is_loaded(monkeypatch: pytest.MonkeyPatch) -
     assert versions() == {"tensorflow": "9.9", "tensorflow_datasets": None}
 
 
-def test_autograph_leaves_a_function_alone() -> None:
-    import tensorflow as tf
-
+def test_autograph_leaves_a_function_alone(tf: Any) -> None:
     kinds: list[str] = []
 
     def element(number: object) -> object:

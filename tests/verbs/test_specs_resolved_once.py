@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shardctl.dataset.dataset import Dataset
-from shardctl.order import plan_order as order
+from shardctl.order import file_formats as order
 from shardctl.spec.subsplit import resolve_subsplit
 from tests.cli.conftest import Shardctl
 

@@ -44,8 +44,6 @@ NARROW, TERMINAL = Screen(width=34), Screen(width=80, abridged=True, color=True)
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """An answer, what its view is called, and on which screens its table is shown."""
-
     view: str  # module of verbs and the verb that begins the names of its functions
     answer: Any
     screens: Sequence[Screen] = (PLAIN,)
@@ -53,12 +51,12 @@ class Case:
     documents: bool = True
 
     def text(self) -> str:
-        """Return all that is shown of the answer."""
         verb, _, name = self.view.partition(":")
         view = import_module(f"shardctl.verbs.{verb}.view")
         table = view.__dict__[f"{name}_table"]
         parts = [
-            f"## {screen.width or 'all'} columns\n{''.join(table(self.answer, screen, **self.table))}"
+            f"## {screen.width or 'all'} columns\n"
+            + "".join(table(self.answer, screen, **self.table))
             for screen in self.screens
         ]
         if self.documents:

@@ -22,11 +22,9 @@ ROOT = Path(__file__).parents[2]
 
 # Comparisons with the real reader, shuffle and interleave that take little time: for `--quick`.
 QUICK = (
-    "tests/tfdata/interleave/test_interleave.py",
-    "tests/tfdata/shuffle/test_buffer.py",
-    "tests/tfdata/shuffle/test_passes.py",
-    "tests/tfdata/shuffle/test_philox.py",
-    "tests/tfdata/shuffle/test_seeds.py",
+    "tests/tfdata/test_interleave.py",
+    "tests/tfdata/test_seeds.py",
+    "tests/tfdata/test_shuffle.py",
     "tests/order/test_order_tfds.py",
     "tests/order/test_staged_tfds.py",
     "tests/tfds/inspecting/test_stages.py",

@@ -55,7 +55,7 @@ def naming_damaged() -> Iterator[None]:
 
 def looks_like_records(name: str) -> bool:
     """Return whether a file of this name is one of records, as far as names tell."""
-    from shardctl.metadata.index.words import FileKind, file_kind
+    from shardctl.metadata.index.file_names import FileKind, file_kind
 
     return file_kind(name) in (FileKind.RECORDS, FileKind.SHARD)
 
@@ -73,7 +73,7 @@ def holds_record_files(folder: str) -> bool:
 
 def is_record_file(path: str) -> bool:
     """Return whether a file is one of records, by its name or its first bytes."""
-    from shardctl.metadata.index.words import FileKind, file_kind
+    from shardctl.metadata.index.file_names import FileKind, file_kind
     from shardctl.records.read_file import format_of
     from shardctl.stores.stores import store_of
 

@@ -16,15 +16,17 @@ from itertools import chain, pairwise
 from shardctl.base.text import choices, counted, did_you_mean, quoted
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, ShardctlError, UsageError
-from shardctl.metadata.index.globs import (
+from shardctl.metadata.index.file_names import (
     ANY_FOLDERS,
+    FileKind,
     expanded,
+    file_kind,
     glob_regex,
     is_glob,
+    is_passed_over,
     name_matcher,
     sharded_regex,
 )
-from shardctl.metadata.index.words import FileKind, file_kind, is_passed_over
 from shardctl.stores.paths import (
     A_SLASH_LOST,
     absolute,

@@ -14,7 +14,20 @@ from itertools import pairwise
 
 from shardctl.base.text import choices, counted, printable, quoted
 from shardctl.errors import DatasetError, UsageError
-from shardctl.metadata.index.globs import expanded, path_regex, shard_matcher, sharded_regex
+from shardctl.metadata.index.file_names import (
+    NUMBER,
+    RANDOM,
+    NamedSplit,
+    dataset_of_folder,
+    expanded,
+    named_split,
+    path_regex,
+    shard_matcher,
+    sharded_regex,
+    speaks_of_several,
+    split_in_place,
+    split_word,
+)
 from shardctl.metadata.index.listing import Listing
 from shardctl.metadata.index.shard_sets import (
     COMPRESSED,
@@ -23,16 +36,6 @@ from shardctl.metadata.index.shard_sets import (
     glob_of,
     path_key,
     shard_sets,
-)
-from shardctl.metadata.index.words import (
-    NUMBER,
-    RANDOM,
-    NamedSplit,
-    dataset_of_folder,
-    named_split,
-    speaks_of_several,
-    split_in_place,
-    split_word,
 )
 from shardctl.records.read_file import format_of_name
 from shardctl.stores.paths import as_bytes, is_remote, split_path

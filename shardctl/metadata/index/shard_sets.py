@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from shardctl.metadata.index.words import NUMBER, RANDOM
+from shardctl.metadata.index.file_names import NUMBER, RANDOM
 from shardctl.stores.paths import as_bytes, split_path
 from shardctl.stores.store import StoredFile
 

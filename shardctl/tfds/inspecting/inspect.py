@@ -21,23 +21,13 @@ from shardctl.iteration.iteration import UNKNOWN
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import short_form, stages_of
 from shardctl.settings.table import SETTINGS
+from shardctl.stages import stages as call
 from shardctl.stages.part import KernelPair, Source
 from shardctl.stages.pipelines import open_stages, with_changed
 from shardctl.stages.pipelines import options_of as options_in_stages
-from shardctl.stages.stages import (
-    ChooseFromDatasets,
-    Concatenate,
-    Opaque,
-    Pipeline,
-    Read,
-    SampleFromDatasets,
-    Shared,
-    Shuffle,
-    WithOptions,
-    Zip,
-)
+from shardctl.stages.stages import Pipeline, Read
 from shardctl.stages.text import text_of
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.tfdata.shuffle_seeds import Loop
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.graph import Operation, constant, operation_of, options_in_force
 from shardctl.tfds.inspecting.reader import FoundReader
@@ -85,7 +75,7 @@ def _in_order(part: Part) -> Part:
 
     Of a reader as settings say it that would leave the order open, since TFDS decodes in parallel.
     """
-    is_loose = isinstance(part, WithOptions) and part.deterministic is False
+    is_loose = isinstance(part, call.WithOptions) and part.deterministic is False
     return replace(part, deterministic=None) if is_loose else part
 
 
@@ -163,11 +153,11 @@ class _Parts:
         """Return a stage or source as it is stated."""
         if isinstance(part, Read):
             return self._read(part)
-        if isinstance(part, Shuffle):
+        if isinstance(part, call.Shuffle):
             # Of one element any seed makes the same choice, and commands ask for some seed.
             seed = self._seed(part.seed)
             return replace(part, seed=0 if seed is None and part.buffer == 1 else seed)
-        if isinstance(part, SampleFromDatasets):
+        if isinstance(part, call.SampleFromDatasets):
             part = replace(part, seed=self._seed(part.seed))
         return part.mapped(self.pipeline)
 
@@ -185,7 +175,7 @@ class _Parts:
 
 
 def _pair_of(part: Part) -> KernelPair | None:
-    seed = part.seed if isinstance(part, Shuffle | SampleFromDatasets) else None
+    seed = part.seed if isinstance(part, call.Shuffle | call.SampleFromDatasets) else None
     return seed if isinstance(seed, tuple) else None
 
 
@@ -235,8 +225,8 @@ def _shown(
     return tuple(shown)
 
 
-def _reason(part: Part, options: WithOptions, global_seed: int | None) -> str | None:
-    if isinstance(part, ChooseFromDatasets):
+def _reason(part: Part, options: call.WithOptions, global_seed: int | None) -> str | None:
+    if isinstance(part, call.ChooseFromDatasets):
         for found in open_stages(part.choices, global_seed=global_seed):
             return found.reason
     reason: str | None = part.why_open(options.deterministic, global_seed)
@@ -274,27 +264,27 @@ def _own_settings(values: Mapping[str, Any]) -> tuple[tuple[str, object], ...]:
 
 
 def _call(part: Part) -> str:
-    if isinstance(part, Opaque):
+    if isinstance(part, call.Opaque):
         return part.call
-    if isinstance(part, Shuffle) and part.seed == NO_SEED:
+    if isinstance(part, call.Shuffle) and part.seed == NO_SEED:
         part = replace(part, seed=None)
-    if isinstance(part, Zip | SampleFromDatasets | ChooseFromDatasets):
+    if isinstance(part, call.Zip | call.SampleFromDatasets | call.ChooseFromDatasets):
         return _combination(part)
-    if isinstance(part, Concatenate):
+    if isinstance(part, call.Concatenate):
         return "concatenate(..)"
-    if isinstance(part, Shared):
+    if isinstance(part, call.Shared):
         return f"shared({part.label}, ..)"
     is_source = isinstance(part, Source)
     pipeline = Pipeline(source=part) if is_source else Pipeline(stages=(part,))
     return text_of(pipeline)
 
 
-def _combination(part: Zip | SampleFromDatasets | ChooseFromDatasets) -> str:
+def _combination(part: call.Zip | call.SampleFromDatasets | call.ChooseFromDatasets) -> str:
     said = [f"{len(part.inputs)} inputs"]
-    if isinstance(part, SampleFromDatasets):
+    if isinstance(part, call.SampleFromDatasets):
         said += [] if part.weights is None else [f"weights={[*part.weights]}"]
         said += [] if part.seed in (None, NO_SEED) else [f"seed={part.seed}"]
-    if not isinstance(part, Zip):
+    if not isinstance(part, call.Zip):
         said.append(f"stop_on_empty_dataset={part.stop_on_empty}")
     return f"{part.name}({', '.join(said)})"
 

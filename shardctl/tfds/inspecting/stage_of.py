@@ -10,17 +10,8 @@ from shardctl.base.tfds_rules import DEFAULT_GRAPH_SEED, SEED_MODULUS
 from shardctl.stages import stages as call
 from shardctl.stages.part import KernelPair, Stage
 from shardctl.stages.stages import CACHE_IN_FILE, WHY_OPEN, Map, Opaque
-from shardctl.tfds.inspecting.graph import (
-    BATCHES,
-    CACHES,
-    MAPS,
-    SHUFFLES,
-    NoConstantError,
-    Operation,
-    Options,
-    call_name,
-    options_of,
-)
+from shardctl.tfds.inspecting import graph
+from shardctl.tfds.inspecting.graph import Operation, Options
 
 _AUTOTUNE = -1
 
@@ -35,13 +26,13 @@ def stages_of_operation(operation: Operation, options: Options) -> tuple[Stage, 
         if simple is not None:
             return (simple(operation),)
         return (opaque(operation),) if make is None else make(operation, options)
-    except NoConstantError as error:
+    except graph.NoConstantError as error:
         return (Opaque(call=_call(operation.op), reason=str(error)),)
 
 
 def opaque(operation: Operation) -> Opaque:
     """Return the stage of an operation that says nothing about its order."""
-    named = call_name(operation.op)
+    named = graph.call_name(operation.op)
     for known in (operation.op, "from_generator" if named == "generator" else named):
         if known in WHY_OPEN:
             return Opaque(call=known, reason=WHY_OPEN[known])
@@ -88,7 +79,7 @@ def _splits_batches(below: Operation, depth: int = 1) -> bool:
     depth: so many batches within each other.
     """
     while depth:
-        if below.op in BATCHES and not below.op.startswith("Padded"):
+        if below.op in graph.BATCHES and not below.op.startswith("Padded"):
             depth -= 1
         elif below.op == "UnbatchDataset":
             depth += 1
@@ -98,7 +89,7 @@ def _splits_batches(below: Operation, depth: int = 1) -> bool:
         elif not (
             below.op in _KEEPS_BATCHES
             or below.is_identity
-            or (depth == 1 and below.op in MAPS and _keeps_length(below))
+            or (depth == 1 and below.op in graph.MAPS and _keeps_length(below))
         ):
             return False
         below = below.input
@@ -172,14 +163,14 @@ _SIMPLE: Mapping[str, Callable[[Operation], Stage]] = {
     **dict.fromkeys(("FilterDataset", "ParallelFilterDataset"), lambda _: call.Filter()),
 }
 _STAGES: Mapping[str, Make] = {
-    **dict.fromkeys(SHUFFLES, _shuffle),
-    **dict.fromkeys(BATCHES, _batch),
-    **dict.fromkeys(CACHES, _cache),
+    **dict.fromkeys(graph.SHUFFLES, _shuffle),
+    **dict.fromkeys(graph.BATCHES, _batch),
+    **dict.fromkeys(graph.CACHES, _cache),
     "ParallelBatchDataset": _parallel_batch,
     "UnbatchDataset": _unbatch,
     "RebatchDatasetV2": _rebatch,
     "ParallelMapDatasetV2": _parallel_map,
-    "OptionsDataset": lambda op, options: (options.in_force(options_of(op)),),
+    "OptionsDataset": lambda op, options: (options.in_force(graph.options_of(op)),),
 }
 _KEEPS_BATCHES = (
     "PrefetchDataset",

@@ -14,20 +14,14 @@ from shardctl.stages import stages as call
 from shardctl.stages.part import KernelPair, Source, Stage
 from shardctl.stages.pipelines import readers_of
 from shardctl.stages.stages import WHY_OPEN, Map, Opaque, Pipeline, Range, Shared, WithOptions
-from shardctl.tfdata.mixture_weights import weights_of_logits
-from shardctl.tfds.inspecting import stage_of
+from shardctl.tfdata.mixture import weights_of_logits
+from shardctl.tfds.inspecting import graph, stage_of
 from shardctl.tfds.inspecting.graph import (
-    CACHES,
-    LONGEST_RANGE,
-    MAPS,
-    SHUFFLES,
     Function,
     NoConstantError,
     Operation,
     Options,
     constant,
-    num_rows,
-    options_of,
 )
 from shardctl.tfds.inspecting.reader import (
     FoundReader,
@@ -197,7 +191,7 @@ def _counted(operation: Operation) -> Operation | None:
         return None
     numbers, counted = operation.inputs
     try:
-        endless = numbers.op == "RangeDataset" and numbers.number("stop") > LONGEST_RANGE
+        endless = numbers.op == "RangeDataset" and numbers.number("stop") > graph.LONGEST_RANGE
     except NoConstantError:
         return None
     return counted if endless else None
@@ -218,7 +212,7 @@ def _length(operation: Operation) -> int | None:
     if operation.op == "RangeDataset":
         return len(_range(operation))
     if operation.op == "TensorSliceDataset":
-        return num_rows(operation.others[0])
+        return graph.num_rows(operation.others[0])
     if operation.op == "TensorDataset":
         return 1
     if operation.op == "ListDataset":
@@ -426,7 +420,7 @@ def _label(index: int) -> str:
 
 def _has_state(root: Operation) -> bool:
     return any(
-        operation.op in CACHES or (operation.op in SHUFFLES and _reshuffles(operation))
+        operation.op in graph.CACHES or (operation.op in graph.SHUFFLES and _reshuffles(operation))
         for operation in root.all()
     )
 
@@ -467,7 +461,7 @@ def behind_tfds(
         return own[-1]
 
     asserted = taken("AssertCardinalityDataset")
-    stated, decoding = taken("OptionsDataset"), taken(*MAPS)
+    stated, decoding = taken("OptionsDataset"), taken(*graph.MAPS)
     if _keeps_its_order(reader) and left and stage_of.keeps_in_memory(left[0]):
         taken("CacheDatasetV2")
     taken("PrefetchDataset")
@@ -478,7 +472,7 @@ def behind_tfds(
         reader = replace(reader, in_order="false", decodes_in_order=False)
     if stated is None:
         return reader, (), tuple(left)
-    said = options.in_force(options_of(stated))
+    said = options.in_force(graph.options_of(stated))
     if said.deterministic and reader.in_order == "true":
         reader = replace(reader, settings=(*reader.settings, ("deterministic", True)))
     if said.deterministic is not False:  # parallel maps of the script go by that too

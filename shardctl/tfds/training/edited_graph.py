@@ -12,24 +12,15 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.errors import UsageError
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.inspecting.graph import (
-    BATCHES,
-    CACHES,
-    LONGEST_RANGE,
-    MAPS,
-    SHUFFLES,
-    Graph,
-    Operation,
-    constant,
-    operation_of,
-)
+from shardctl.tfds.inspecting import graph
+from shardctl.tfds.inspecting.graph import Graph, Operation, operation_of
 
 Kind = Literal["kept", "batch", "unbatch", "dropped", "order", "merged", "zipped", "leaf"]
 
 _OPS: Mapping[Kind, tuple[str, ...]] = {
-    "batch": (*BATCHES, "DenseToSparseBatchDataset"),
+    "batch": (*graph.BATCHES, "DenseToSparseBatchDataset"),
     "unbatch": ("UnbatchDataset",),
-    "kept": (*MAPS, "ParallelMapDataset", "PrefetchDataset"),
+    "kept": (*graph.MAPS, "ParallelMapDataset", "PrefetchDataset"),
     # What says something of the whole, or guards it.
     "dropped": (
         "OptionsDataset",
@@ -42,8 +33,8 @@ _OPS: Mapping[Kind, tuple[str, ...]] = {
     ),
     # What changes which elements come, and when, but none of them.
     "order": (
-        *SHUFFLES,
-        *CACHES,
+        *graph.SHUFFLES,
+        *graph.CACHES,
         "ShuffleAndRepeatDataset",
         "ShuffleAndRepeatDatasetV2",
         "RepeatDataset",
@@ -148,7 +139,7 @@ def _indexed(here: Operation) -> Literal["counted", "endless", ""]:
         return "endless" if below.op == "TensorDataset" else ""
     if here.op == "RangeDataset":
         stop = here.value("stop")
-        return "endless" if stop is not None and stop > LONGEST_RANGE else "counted"
+        return "endless" if stop is not None and stop > graph.LONGEST_RANGE else "counted"
     return "counted" if here.op in _SOURCES else ""
 
 
@@ -158,7 +149,7 @@ def size_of(here: Operation) -> int:
     Raises:
         NotRebuildable: TensorFlow computes it anew.
     """
-    size = constant(here.others[0])
+    size = graph.constant(here.others[0])
     if size is None:
         raise NotRebuildable(f"the size of {here.op} is not written in its graph")
     return int(size)

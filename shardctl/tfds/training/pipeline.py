@@ -24,7 +24,7 @@ from shardctl.spec.host import Host, HostBy
 from shardctl.stages import stages as call
 from shardctl.stages.part import KernelPair, OfTensorflow, Source, Stage
 from shardctl.stages.stages import Read
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.tfdata.shuffle_seeds import Loop
 from shardctl.tfds.builder_layout import Builder, builder_of, dataset_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
 from shardctl.tfds.inspecting.inspect import Inspected, inspect, is_dataset

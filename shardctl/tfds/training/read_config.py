@@ -29,7 +29,7 @@ from shardctl.spec.subsplit import Resolved
 from shardctl.stages.part import KernelPair
 from shardctl.stages.pipelines import parts_of
 from shardctl.stages.stages import Read, SampleFromDatasets, Shuffle
-from shardctl.tfdata.seed_generator import ScriptSeeds
+from shardctl.tfdata.shuffle_seeds import ScriptSeeds
 from shardctl.tfds.builder_layout import Builder, RecordFiles, dataset_of, in_order_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets
 from shardctl.tfds.training.records import RecordReader, paths_of

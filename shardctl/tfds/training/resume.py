@@ -14,15 +14,8 @@ from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
 from shardctl.order.plan_order import plan_order
 from shardctl.order.sources import reads_spec
-from shardctl.saved.resume_plan import (
-    BatchCall,
-    ConcatenateCall,
-    PlanOrPath,
-    ResumePlan,
-    ShuffleCall,
-    ShuffleState,
-    plan_of_tfds,
-)
+from shardctl.saved import resume_plan
+from shardctl.saved.resume_plan import PlanOrPath, ResumePlan, ShuffleState
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import HostLike
 from shardctl.spec.reads import Reads
@@ -92,7 +85,9 @@ def resume(
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
     how = {"transform": transform, "decoders": decoders, "add_tfds_id": add_tfds_id}
-    return dataset_to_resume(builder, plan_of_tfds(plan), host, allow_version=allow_version, **how)
+    return dataset_to_resume(
+        builder, resume_plan.plan_of_tfds(plan), host, allow_version=allow_version, **how
+    )
 
 
 def dataset_to_resume(
@@ -140,13 +135,13 @@ def _of_listed(builder: Any, resumed: _Resumed, how: dict[str, Any]) -> Any:
         )
     examples = resumed.transformed(resumed.rest(), here.num_examples, how["transform"])
     for call in plan.after_read:
-        if isinstance(call, ShuffleCall):
+        if isinstance(call, resume_plan.ShuffleCall):
             size = call.buffer_size
             size = max(1, here.num_examples) if size == WHOLE_DATASET else size
             examples = examples.shuffle(size, seed=call.seed, reshuffle_each_iteration=False)
-        elif isinstance(call, BatchCall):
+        elif isinstance(call, resume_plan.BatchCall):
             examples = examples.batch(call.batch_size, drop_remainder=call.drop_remainder)
-        elif isinstance(call, ConcatenateCall) and here.settings.host is not None:
+        elif isinstance(call, resume_plan.ConcatenateCall) and here.settings.host is not None:
             host, old = here.settings.host, len(plan.from_consumed)
             own = as_host(plan.settings, host.index, host.count, of=old)
             spec = plan.spec if reads_spec(own) else None
@@ -198,7 +193,7 @@ def resume_epochs(
 
     Arguments and errors are those of `resume`.
     """
-    plan = plan_of_tfds(plan)
+    plan = resume_plan.plan_of_tfds(plan)
     if plan.sources:
         raise UsageError(
             "resume_epochs goes epoch by epoch, and stages run over epochs as they say; "

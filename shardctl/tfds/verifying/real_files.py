@@ -27,16 +27,8 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import settings_of_read, stages_of
 from shardctl.spec.reads import Reads
 from shardctl.spec.subsplit import Resolved, SplitRange
-from shardctl.stages.stages import (
-    Batch,
-    ChooseFromDatasets,
-    Pipeline,
-    Read,
-    SampleFromDatasets,
-    Shared,
-    Unbatch,
-    Zip,
-)
+from shardctl.stages import stages as call
+from shardctl.stages.stages import Pipeline, Read
 from shardctl.stores.paths import RemotePath, path_of
 from shardctl.tfds.builder_layout import builder_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
@@ -64,16 +56,16 @@ def shape_of(pipeline: Pipeline) -> Shape:
     """
     source = pipeline.source
     shape = EXAMPLE
-    if isinstance(source, Zip):
+    if isinstance(source, call.Zip):
         shape = ("tuple", tuple(map(shape_of, source.inputs)))
-    elif isinstance(source, SampleFromDatasets | ChooseFromDatasets):
+    elif isinstance(source, call.SampleFromDatasets | call.ChooseFromDatasets):
         shape = shape_of(source.inputs[0])
-    elif isinstance(source, Shared):
+    elif isinstance(source, call.Shared):
         shape = shape_of(source.pipeline)
     for stage in pipeline.stages:
-        if isinstance(stage, Batch):
+        if isinstance(stage, call.Batch):
             shape = ("batch", (shape,))
-        elif isinstance(stage, Unbatch):
+        elif isinstance(stage, call.Unbatch):
             shape = shape[1][0]
     return shape
 

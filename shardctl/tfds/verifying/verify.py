@@ -40,32 +40,13 @@ from shardctl.tfds.verifying.real_files import (
     iterate_whole,
     why_not_files,
 )
+from shardctl.verbs.resume import proof
 from shardctl.verbs.resume.answer import codes_of
 from shardctl.verbs.resume.apply_plan import applied
-from shardctl.verbs.resume.proof import (
-    BrokenPromise,
-    broken_promises,
-    inputs_of_plan,
-    left_out,
-    planned_anew,
-    prove,
-    with_reads_of,
-)
+from shardctl.verbs.resume.proof import BrokenPromise
 from shardctl.verbs.resume.rest_of_epoch import without_dropping
-from shardctl.verbs.verify.answer import (
-    BUDGETS,
-    FirstDifference,
-    Source,
-    StreamMismatch,
-    Take,
-    Verification,
-    Window,
-    check_not_nothing,
-    check_take,
-    first_mismatch,
-    first_mismatch_in_any_order,
-    taken,
-)
+from shardctl.verbs.verify import answer as verdict
+from shardctl.verbs.verify.answer import FirstDifference, Take, Verification, Window
 from shardctl.verbs.verify.verify_files import FileChecks, check_files_read
 
 
@@ -125,7 +106,7 @@ def verify(
 def verify_order(planned: PlannedOrder, *, take: Take = None) -> Verification:
     """Compare an order that is known with what TFDS reads, see `verify`."""
     dataset, settings = planned.order.dataset, planned.order.settings
-    check_not_nothing(planned.resolved, planned.order.num_examples, settings.host)
+    verdict.check_not_nothing(planned.resolved, planned.order.num_examples, settings.host)
     if settings.global_seed is None:
         check_global_seed(settings, lambda: len(planned.order.reads))
     check_names(planned.order)
@@ -145,7 +126,7 @@ def verify_order(planned: PlannedOrder, *, take: Take = None) -> Verification:
 # A real pass compared with what is predicted, up to the first example that differs.
 
 # Returns where what was read first differs from what is expected.
-Compare = Callable[[Iterable[Int64s], Iterable[Int64s]], StreamMismatch | None]
+Compare = Callable[[Iterable[Int64s], Iterable[Int64s]], verdict.StreamMismatch | None]
 
 
 def difference(
@@ -153,7 +134,7 @@ def difference(
     expected: Callable[[], Iterable[Int64s]],
     codes: ExampleCodes,
     window: Window,
-    compare: Compare = first_mismatch,
+    compare: Compare = verdict.first_mismatch,
 ) -> FirstDifference | None:
     """Return where a pass first differs from what is expected of a window, None where it does not.
 
@@ -167,7 +148,7 @@ def difference(
             break
     if mismatch is None and read.reason is not None:
         # All is as expected, and TensorFlow fails at the end.
-        mismatch = StreamMismatch(offset=read.num_done, expected=None, found=None)
+        mismatch = verdict.StreamMismatch(offset=read.num_done, expected=None, found=None)
     if mismatch is None:
         return None
 
@@ -205,14 +186,14 @@ class ReadCheck:
 
     reads: Reads
     take: Take
-    read: Source = field(init=False, default="files")
+    read: verdict.Source = field(init=False, default="files")
     windows: list[Window] = field(init=False, default_factory=list)
     notes: list[str] = field(init=False, default_factory=list)
     difference: FirstDifference | None = field(init=False, default=None)
     checks: FileChecks = field(init=False)
 
     def __post_init__(self) -> None:
-        check_take(self.take)
+        verdict.check_take(self.take)
         tensorflow()
         reason = why_not_files(self.reads)
         # Before TensorFlow opens any of them: it dies of some lengths, and waits at a FIFO.
@@ -223,7 +204,9 @@ class ReadCheck:
             self.notes.append(reason)
 
     @staticmethod
-    def source(read: Source, resolved: Resolved, codes: ExampleCodes) -> RealFiles | IndexRanges:
+    def source(
+        read: verdict.Source, resolved: Resolved, codes: ExampleCodes
+    ) -> RealFiles | IndexRanges:
         """Return what reads a spec, by its files or over index ranges."""
         if read == "files":
             return RealFiles.of(resolved, codes)
@@ -258,12 +241,12 @@ class _Check(ReadCheck):
                 "index ranges are read: earlier passes or a buffer come before what is "
                 "compared; --take -1 reads the files"
             )
-        take = taken(self.take, self.read, total)
+        take = verdict.taken(self.take, self.read, total)
         if order.is_endless and self.take in (None, "all"):
-            take = BUDGETS[self.read]
+            take = verdict.BUDGETS[self.read]
         windows = [Window(start=0, stop=take, read=self.read)] if take else []
         if self.read == "files" and take < total and not order.is_endless:
-            num_ranges = BUDGETS["index ranges"] // BUDGETS["files"] * take
+            num_ranges = verdict.BUDGETS["index ranges"] // verdict.BUDGETS["files"] * take
             windows.insert(0, Window(start=0, stop=min(total, num_ranges), read="index ranges"))
         self._progress = Progress(
             None, "examples", sum(one.stop for one in windows), per_second=1_000_000
@@ -276,7 +259,7 @@ class _Check(ReadCheck):
     def _has_long_way(self, order: Order) -> bool:
         """Return whether much is read before anything is handed out."""
         before = order.settings.pass_index * order.num_examples
-        return before + min(order.num_buffered or 0, order.stream_size) > BUDGETS["files"]
+        return before + min(order.num_buffered or 0, order.stream_size) > verdict.BUDGETS["files"]
 
     def _compare(self, order: Order, window: Window) -> None:
         """Compare the beginning of a pass with what the pipeline itself hands out."""
@@ -361,7 +344,7 @@ def verify_plan(
     plan = applied(plan, dataset, allow_version=allow_version)
     check_global_seed_of_plan(plan, dataset)
     num_examples = plan.consumed + plan.remaining_total
-    check_not_nothing(resolved_spec(dataset, plan.spec), num_examples, plan.settings.host)
+    verdict.check_not_nothing(resolved_spec(dataset, plan.spec), num_examples, plan.settings.host)
     broken, reads, notes = looked_at(dataset, plan)
     with watched_by(watch):
         check = _PlanCheck(
@@ -400,7 +383,7 @@ class _PlanCheck(ReadCheck):
         left = here.num_examples
         if plan.num_further_epochs:
             left += plan.num_further_epochs * here.order.epoch_size
-        size = taken(self.take, self.read, left)
+        size = verdict.taken(self.take, self.read, left)
         if not size:
             return
         start = plan.consumed if self._has_order else 0
@@ -415,9 +398,11 @@ class _PlanCheck(ReadCheck):
             reading = source.resumed(alone if at_once == 1 else plan, host)
             return Pass(reading, size=at_once, stop=size, progress=progress)
 
-        def compare(expected: Iterable[Int64s], found: Iterable[Int64s]) -> StreamMismatch | None:
+        def compare(
+            expected: Iterable[Int64s], found: Iterable[Int64s]
+        ) -> verdict.StreamMismatch | None:
             if plan.exact:
-                return first_mismatch(expected, found)
+                return verdict.first_mismatch(expected, found)
             return self._epoch_by_epoch(expected, found, host, size)
 
         self.difference = difference(
@@ -456,7 +441,7 @@ class _PlanCheck(ReadCheck):
             yield from self._here(host).order.chunks(plan.consumed, plan.consumed + size)
             return
         if plan.unseeded is not None and host is None:
-            yield from inputs_of_plan(self._here(host).order, plan)
+            yield from proof.inputs_of_plan(self._here(host).order, plan)
         elif self._has_order:
             yield from self._here(host).order.chunks(plan.consumed, plan.consumed + first)
         else:
@@ -469,7 +454,7 @@ class _PlanCheck(ReadCheck):
 
     def _epoch_by_epoch(
         self, expected: Iterable[Int64s], found: Iterable[Int64s], host: int | None, size: int
-    ) -> StreamMismatch | None:
+    ) -> verdict.StreamMismatch | None:
         """Compare epochs of no known order by their examples, the others in theirs.
 
         Of no known order is the one that the plan begins in, and all behind buffers without a seed.
@@ -484,9 +469,9 @@ class _PlanCheck(ReadCheck):
             others = pieces[start:end]
             if not start or self.plan.unseeded is not None:
                 whole = stop <= size and not self._reads_beyond
-                mismatch = first_mismatch_in_any_order([ones], [others], all_of_them=whole)
+                mismatch = verdict.first_mismatch_in_any_order([ones], [others], all_of_them=whole)
             else:
-                mismatch = first_mismatch([wanted[start:end]], [others])
+                mismatch = verdict.first_mismatch([wanted[start:end]], [others])
             if mismatch is not None:
                 return replace(mismatch, offset=start + mismatch.offset)
             start = stop
@@ -537,8 +522,8 @@ def looked_at(
         UnpredictableOrderError: TensorFlow leaves the order open.
     """
     if not (plan.hosts or plan.from_seen):
-        anew = planned_anew(dataset, plan)
-        return broken_promises(plan, anew), with_reads_of(plan, anew), ()
+        anew = proof.planned_anew(dataset, plan)
+        return proof.broken_promises(plan, anew), proof.with_reads_of(plan, anew), ()
     num_examples = resolved_spec(dataset, plan.spec).num_examples
     if num_examples > MAX_COUNTED:
         note = (
@@ -546,13 +531,13 @@ def looked_at(
             f"{num_examples:,} examples are more than {MAX_COUNTED:,}"
         )
         return (), plan, (note,)
-    seen = left_out(dataset, plan) if plan.from_seen else None
-    proof = prove(dataset, plan, seen=seen)
-    broken = proof.broken
-    allowed = (0, 0) if proof.allowed is None else proof.allowed
-    if proof.lost > allowed[0] or proof.repeated > allowed[1]:
+    seen = proof.left_out(dataset, plan) if plan.from_seen else None
+    proven = proof.prove(dataset, plan, seen=seen)
+    broken = proven.broken
+    allowed = (0, 0) if proven.allowed is None else proven.allowed
+    if proven.lost > allowed[0] or proven.repeated > allowed[1]:
         promised = f"at most {allowed[0]:,} lost and {allowed[1]:,} repeated"
-        found = f"{proof.lost:,} lost and {proof.repeated:,} repeated"
+        found = f"{proven.lost:,} lost and {proven.repeated:,} repeated"
         each = BrokenPromise(name="file_instructions", promised=promised, found=found)
         broken = (*broken, each)
-    return broken, with_reads_of(plan, planned_anew(dataset, plan, seen=seen)), ()
+    return broken, proof.with_reads_of(plan, proof.planned_anew(dataset, plan, seen=seen)), ()

@@ -15,7 +15,7 @@ from shardctl.base.text import choices, counted
 from shardctl.errors import UsageError
 from shardctl.order.order import Order
 from shardctl.settings.read_settings import settings_in_force
-from shardctl.tfdata.shuffle_passes import Loop
+from shardctl.tfdata.shuffle_seeds import Loop
 from shardctl.tfds.imports import tensorflow, versions
 from shardctl.tfds.inspecting.inspect import Inspected, Lines, inspect, inspected, is_dataset
 from shardctl.tfds.inspecting.script import ScriptFunction, datasets_of

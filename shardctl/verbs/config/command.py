@@ -1,14 +1,25 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl config`: the settings in force here, and who says so."""
 
+import os
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from shardctl.base.phrase import option
 from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
-from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.order import OrderOptions, ResolvedSettings
 from shardctl.cli.output import Formats, OutputOptions, verb_formats, warn
 from shardctl.errors import ShardctlError, UnnamedDatasetError
-from shardctl.verbs.config.options import all_in_force
-from shardctl.verbs.lint.command import LintOptions
+from shardctl.settings.table import SETTING_BY_FIELD
+from shardctl.verbs.config.answer import (
+    Config,
+    Origin,
+    SettingInForce,
+    Source,
+    lint_in_force,
+    read_in_force,
+)
+from shardctl.verbs.lint.command import LintOptions, UsageOptions, usage_of
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
@@ -32,7 +43,6 @@ def config(source: DatasetOptions, reading: OrderOptions, out: OutputOptions) ->
     """
     from shardctl.metadata.project_file import project_files
     from shardctl.stores.paths import working_folder
-    from shardctl.verbs.config.answer import Config
 
     project = project_here()
     resolved = reading.resolved(project)
@@ -58,3 +68,87 @@ def _dataset(source: DatasetOptions, project: "Project") -> tuple["Dataset | Non
         problem = str(error)
         warn([problem])
         return None, problem
+
+
+# Where each setting was set: an option, a line, a variable.
+
+
+def all_in_force(
+    project: "Project",
+    source: DatasetOptions,
+    reading: OrderOptions,
+    resolved: ResolvedSettings,
+    using: UsageOptions,
+    dataset: "Dataset | None",
+) -> tuple[SettingInForce, ...]:
+    """Return every setting in force: of the dataset, of the order, and of lint."""
+    places = _Places(project)
+    arguments = using.arguments(project)
+    linted = lint_in_force(arguments, usage_of(arguments), resolved.settings, dataset)
+    origins = {
+        field: places.of_read(field, reading.given().get(field)) for field in resolved.sources
+    }
+    return (
+        *places.of_datasets(source),
+        *read_in_force(resolved.settings, origins, ordered=dataset is not None and dataset.ordered),
+        *(places.of_lint(name, value, arguments, using.given()) for name, value in linted.items()),
+    )
+
+
+class _Places:
+    """Where the settings of a project, and those that go over it, were set."""
+
+    def __init__(self, project: "Project") -> None:
+        self._file = None if project.path is None else str(project.path)
+        self._lines = project.lines() if project.path is not None else {}
+        self._project = project
+
+    def of_datasets(self, options: DatasetOptions) -> Iterator[SettingInForce]:
+        """Yield which dataset is chosen, then the folders where names are looked up, in order."""
+        from shardctl.metadata.names import DATA_DIR_VARIABLE, data_dirs
+        from shardctl.metadata.reference import ENVIRONMENT_VARIABLE, named_dataset
+        from shardctl.stores.paths import working_folder
+
+        named = named_dataset(
+            options.dataset or (), project=self._project, env=os.environ, cwd=working_folder()
+        )
+        refs = list(named.refs) if len(named.refs) > 1 else named.refs[0]
+        by = {"option": "--dataset", "environment": ENVIRONMENT_VARIABLE}.get(named.source)
+        yield _chosen("dataset", refs, self._origin("dataset", named.source, by))
+        dirs = data_dirs(options.data_dir, os.environ, self._project)
+        for folder, kind in dirs.named_by.items():
+            by = {"option": "--data-dir", "environment": DATA_DIR_VARIABLE}.get(kind)
+            yield _chosen("data_dir", folder, self._origin("data_dir", kind, by))
+
+    def of_read(self, field: str, given: object) -> Origin:
+        """Return who set a field of the settings of an order; `given` is what its option says."""
+        setting = SETTING_BY_FIELD[field]
+        if given is None:
+            return self._origin(f"read.{setting.name}", "file")
+        return self._origin(setting.name, "option", _typed(field, given))
+
+    def of_lint(
+        self, name: str, value: object, stated: Mapping[str, object], given: Mapping[str, object]
+    ) -> SettingInForce:
+        """Return a setting of lint: of `given` options, else of the file, or as by default."""
+        if name in given:
+            origin = self._origin(f"lint.{name}", "option", _typed(name, value))
+        else:
+            origin = self._origin(f"lint.{name}", "file" if name in stated else "default")
+        return _chosen(f"lint.{name}", value, origin)
+
+    def _origin(self, key: str, source: Source, by: str | None = None) -> Origin:
+        if source != "file":
+            return Origin(source=source, by=by)
+        return Origin(source=source, file=self._file, line=self._lines.get(key))
+
+
+def _typed(name: str, value: object) -> str:
+    """Return an option without its value, of which a switch is part."""
+    return option(name, value) if isinstance(value, bool) else option(name)
+
+
+def _chosen(name: str, value: object, origin: Origin) -> SettingInForce:
+    """Return a setting whose value is the one that was written, where somebody wrote one."""
+    given = None if origin.source in ("default", "folder") else value
+    return SettingInForce(name=name, value=value, given=given, origin=origin)

@@ -258,9 +258,8 @@ def headline(diff: Diff) -> str:
     """Return the sentence that says whether and where two orders differ."""
     both, first = f"{diff.expected.label} and {diff.actual.label}", diff.first
     if first is not None:
-        where = f"at position {first.position:,}"
-        if not first.exact:
-            where = f"between positions {first.position:,} and {first.stop - 1:,}"
+        end = f"between positions {first.position:,} and {first.stop - 1:,}"
+        where = f"at position {first.position:,}" if first.exact else end
         return f"{both} first differ {where} of {diff.moved.positions:,}"
     if diff.equal:
         count = counted(diff.expected.snapshot.num_examples, "example")
@@ -290,15 +289,14 @@ def moved_line(moved: Moved) -> str:
     >>> moved_line(Moved(at_least=1, at_most=1, positions=8))
     '1 of 8 positions has another example (12.5%)'
     """
+    share = _percent(moved.at_most, moved.positions)
     if moved.at_least == moved.at_most:
         have = "has" if moved.at_least == 1 else "have"
-        share = _percent(moved.at_least, moved.positions)
         positions = counted(moved.positions, "position")
         return f"{moved.at_least:,} of {positions} {have} another example ({share})"
     return (
         f"between {moved.at_least:,} and {moved.at_most:,} of {moved.positions:,} positions have "
-        f"another example (at most {_percent(moved.at_most, moved.positions)}; "
-        "blocks were compared, not every position)"
+        f"another example (at most {share}; blocks were compared, not every position)"
     )
 
 
@@ -316,6 +314,13 @@ def without_effect(diff: Diff, *, whole: bool = False) -> Iterator[str]:
 
 
 _CHANGES = {"appeared": "appeared", "vanished": "vanished", "length": "changed length"}
+_LINES = {
+    "unknown": "nothing that a snapshot pins: another version of shardctl made it, or the files "
+    "are named otherwise inside a long layout",
+    "rules": "the rules of TensorFlow and TFDS: {became}",
+    "folders": "{name}: {words}",
+    "dataset": "dataset {name}: {became}",
+}
 
 
 def cause_line(cause: Cause, *, whole: bool = False) -> str:
@@ -325,27 +330,19 @@ def cause_line(cause: Cause, *, whole: bool = False) -> str:
     'cycle: 16 became 8'
     """
     expected, actual = _value(cause.expected, whole), _value(cause.actual, whole)
-    became = f"{expected} became {actual}"
-    if cause.kind == "unknown":
-        return (
-            "nothing that a snapshot pins: another version of shardctl made it, or the files are "
-            "named otherwise inside a long layout"
-        )
+    became, name = f"{expected} became {actual}", printable(cause.name)
     if cause.stage is not None:
         return _stage_line(cause.stage, whole)
-    if cause.kind == "rules":
-        return f"the rules of TensorFlow and TFDS: {became}"
-    if cause.kind == "folders":
-        return f"{printable(cause.name)}: {cause.words}"
-    if cause.kind == "dataset":
-        return f"dataset {cause.name}: {became}"
-    if cause.kind == "split" and cause.actual is None:
-        return f"split {cause.name} is no longer read"
-    if cause.kind == "split" and cause.expected is None:
-        return f"split {cause.name} is read now, {actual} examples"
+    if cause.kind == "split" and None in (cause.expected, cause.actual):
+        is_new = cause.expected is None
+        return f"split {name} is " + (
+            f"read now, {actual} examples" if is_new else "no longer read"
+        )
     if cause.kind == "shards":
-        return f"{cause.name}: {_shards(cause, became, whole)}"
-    return f"{cause.name}: {became}" + (f"; {cause.words}" if cause.words else "")
+        return f"{name}: {_shards(cause, became, whole)}"
+    if cause.kind in _LINES:
+        return _LINES[cause.kind].format(name=name, became=became, words=cause.words)
+    return f"{name}: {became}" + (f"; {cause.words}" if cause.words else "")
 
 
 def _stage_line(stage: ChangedStage, whole: bool) -> str:
@@ -368,17 +365,15 @@ def _shards(cause: Cause, became: str, whole: bool) -> str:
 
 
 def _shard(shard: ChangedShard) -> str:
-    if shard.expected is None or shard.actual is None:
-        length = shard.actual if shard.expected is None else shard.expected
-        return f"{shard.filename} ({counted(length or 0, 'example')})"
-    return f"{shard.filename} ({shard.expected:,} became {shard.actual:,})"
+    lengths = [length for length in (shard.expected, shard.actual) if length is not None]
+    if len(lengths) < 2:
+        return f"{shard.filename} ({counted(lengths[0], 'example')})"
+    return f"{shard.filename} ({lengths[0]:,} became {lengths[1]:,})"
 
 
 def _value(value: object, whole: bool) -> str:
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
     shown = list(map(str, value)) if _are_calls(value) else value
     return printable(str(shown), sys.maxsize if whole else _VALUE)
 

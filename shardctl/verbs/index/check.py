@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from shardctl.base.arguments import checked
 from shardctl.base.columns import Tabular
@@ -16,7 +16,7 @@ from shardctl.metadata.index.count import count_files
 from shardctl.metadata.index.listing import list_files
 from shardctl.metadata.index.names import chosen_by
 from shardctl.metadata.index.workers import RunnerLike, checked_jobs
-from shardctl.metadata.layouts import BrokenFile, IndexedFile, IndexedLayout, read_index_file
+from shardctl.metadata.layouts import IndexedLayout, read_index_file
 from shardctl.records.contents import FileContents
 from shardctl.stores.paths import path_of
 from shardctl.stores.store import StoredFile
@@ -130,7 +130,7 @@ def check_index(
         layout=public_url(os.fspath(layout)),
         dataset=known_as.dataset,
         changes=changes,
-        num_files=len(comparison.then),
+        num_files=comparison.num_files,
         num_touched=comparison.num_touched,
         num_counted=found.num_counted,
         warnings=found.warnings,
@@ -151,88 +151,67 @@ def _listed(paths: Sequence[str], dataset: Dataset, *, given: bool) -> Sequence[
     return files
 
 
+class _Then(NamedTuple):
+    """A file as the layout has it; `num_records` is None of one that was broken."""
+
+    file: StoredFile
+    split: str | None
+    num_records: int | None
+
+
 class _Comparison:
     """The files of a layout beside those that are there, by their paths."""
 
     def __init__(self, layout: IndexedLayout, listed: Sequence[StoredFile]) -> None:
         self.num_touched = 0
         self._root = f"{(layout.dataset.data_dir or '').rstrip('/')}/"
-        self.then = {one.file.path: one for one in layout.files()}
-        self._broken = {self._root + file.path: file for file in layout.broken}
+        self.then = {one.file.path: _Then(*one) for one in layout.files()}
+        self.num_files = len(self.then)
+        for one in layout.broken:
+            path = self._root + one.path
+            file = StoredFile(path=path, num_bytes=one.num_bytes, version=one.version)
+            self.then[path] = _Then(file, one.split, None)
         self._now = {file.path: file for file in listed}
         self._is_chosen = chosen_by(layout.globs, layout.dataset.data_dir or "")
 
     def to_count(self, *, everything: bool) -> list[StoredFile]:
         """Return the files of the layout that are of another size or version, or of none."""
-        found = []
-        before = {path: one.file for path, one in self.then.items()}
-        for path, one in self._broken.items():
-            before[path] = StoredFile(path=path, num_bytes=one.num_bytes, version=one.version)
-        for path, then in before.items():
-            file = self._now.get(path)
-            if file is not None and (everything or not file.version or file != then):
-                found.append(file)
-        return found
+        there = ((then.file, self._now.get(path)) for path, then in self.then.items())
+        return [
+            file
+            for then, file in there
+            if file is not None and (everything or not file.version or file != then)
+        ]
 
     def changes(self, again: Mapping[str, FileContents]) -> Iterator[FileChange]:
         """Yield what changed, with what the files hold that were counted again."""
         for path, then in self.then.items():
-            if path not in self._now:
-                yield self._change("vanished", then)
-            elif path in again:
-                yield from self._counted(then, again[path])
-        for path, broken in self._broken.items():
-            if path not in self._now:
-                yield FileChange(kind="vanished", path=broken.path, bytes_then=broken.num_bytes)
-            elif path in again:
-                yield from _counted_broken(broken, self._now[path].num_bytes, again[path])
+            contents, file = again.get(path), self._now.get(path)
+            kind = "vanished" if file is None else contents and self._kind(then, file, contents)
+            damage = contents and contents.damage
+            if kind:
+                yield FileChange(
+                    kind=kind,
+                    path=path.removeprefix(self._root),
+                    split=then.split,
+                    then=then.num_records,
+                    now=None if contents is None or damage else contents.num_records,
+                    bytes_then=then.file.num_bytes,
+                    bytes_now=None if file is None else file.num_bytes,
+                    reason=damage.text if damage else None,
+                )
         for path, file in self._now.items():
-            if path not in self.then and path not in self._broken and self._is_chosen(path):
+            if path not in self.then and self._is_chosen(path):
                 name = path.removeprefix(self._root)
                 yield FileChange(kind="appeared", path=name, bytes_now=file.num_bytes)
 
-    def _counted(self, then: IndexedFile, contents: FileContents) -> Iterator[FileChange]:
-        file = self._now[then.file.path]
+    def _kind(self, then: _Then, file: StoredFile, contents: FileContents) -> ChangeKind | None:
+        """Return what became of a file that was counted again; one as broken as before is none."""
         if file.num_bytes != then.file.num_bytes:
-            kind: ChangeKind = "grew" if file.num_bytes > then.file.num_bytes else "shrank"
-            yield self._change(kind, then, contents)
-        elif contents.damage is not None:
-            yield self._change("broken", then, contents)
-        elif contents.num_records != then.num_records:
-            yield self._change("rewritten", then, contents)
-        elif file.version != then.file.version:
-            self.num_touched += 1
-
-    def _change(
-        self, kind: ChangeKind, then: IndexedFile, contents: FileContents | None = None
-    ) -> FileChange:
-        now = self._now.get(then.file.path)
-        damage = None if contents is None else contents.damage
-        return FileChange(
-            kind=kind,
-            path=then.file.path.removeprefix(self._root),
-            split=then.split,
-            then=then.num_records,
-            now=None if contents is None or damage else contents.num_records,
-            bytes_then=then.file.num_bytes,
-            bytes_now=None if now is None else now.num_bytes,
-            reason=damage.text if damage else None,
-        )
-
-
-def _counted_broken(
-    then: BrokenFile, num_bytes: int, contents: FileContents
-) -> Iterator[FileChange]:
-    """Yield what became of a file that was broken; one that is whole now belongs in."""
-    if num_bytes == then.num_bytes and contents.damage is not None:
-        return
-    kinds: tuple[ChangeKind, ...] = ("rewritten", "grew", "shrank")
-    yield FileChange(
-        kind=kinds[(num_bytes > then.num_bytes) - (num_bytes < then.num_bytes)],
-        path=then.path,
-        split=then.split,
-        now=None if contents.damage is not None else contents.num_records,
-        bytes_then=then.num_bytes,
-        bytes_now=num_bytes,
-        reason=contents.damage.text if contents.damage else None,
-    )
+            return "grew" if file.num_bytes > then.file.num_bytes else "shrank"
+        if contents.damage is not None:
+            return None if then.num_records is None else "broken"
+        if contents.num_records != then.num_records:
+            return "rewritten"
+        self.num_touched += file.version != then.file.version
+        return None

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from shardctl.base.columns import Records, RecordStream, picked, records_of, stream_of
-from shardctl.base.text import choices, counted, public_url
+from shardctl.base.text import choices, counted, dataset_title, public_url
 from shardctl.base.tfds_rules import DEFAULT_TEMPLATE
-from shardctl.dataset.dataset import dataset_title
 from shardctl.draw.quantities import human_bytes
 from shardctl.draw.tables import Screen, cells_of, columns, paragraph, paragraphs, table
 from shardctl.files.documents import Document

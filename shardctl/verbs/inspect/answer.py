@@ -255,7 +255,7 @@ class CountedElements:
         from shardctl.settings.short_form import stages_of
         from shardctl.stages.pipelines import parts_of, sources_of
         from shardctl.stages.stages import Zip
-        from shardctl.tfdata.seed_generator import ScriptSeeds
+        from shardctl.tfdata.shuffle_seeds import ScriptSeeds
 
         stages = stages_of(settings)
         self.settings = settings

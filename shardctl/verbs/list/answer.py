@@ -8,9 +8,9 @@ from typing import Literal
 
 from shardctl.base.arguments import checked
 from shardctl.base.columns import Tabular
-from shardctl.base.text import in_short, nearest
+from shardctl.base.text import dataset_title, in_short, nearest
 from shardctl.base.tfds_rules import RECORD_FORMATS
-from shardctl.dataset.dataset import Dataset, dataset_title
+from shardctl.dataset.dataset import Dataset
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import repeat
+from itertools import groupby, repeat
+from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -201,7 +202,8 @@ def locate_in(order: Order, queries: Sequence[Query], *, watch: Watch | None = N
     warnings: list[str] = []
     found = [(_NONE, _NONE)]
     last = -1
-    for kind, values in _runs(queries):
+    for kind, group in groupby(queries, attrgetter("kind")):  # each run is answered at once
+        values = [str(query.value) for query in group]
         if kind in ("position", "step"):
             positions = _positions(order, kind, values)
             last = max(last, int(positions.max(initial=-1)))
@@ -233,15 +235,6 @@ def _consumed(order: Order, stop: int) -> tuple[ConsumedSource, ...]:
         ConsumedSource(spec=spec, consumed=count)
         for spec, count in zip(order.sources, counts, strict=True)
     )
-
-
-def _runs(queries: Sequence[Query]) -> Iterable[tuple[QueryKind, list[str]]]:
-    """Yield runs of queries of one kind: each is answered at once."""
-    start = 0
-    for stop in range(1, len(queries) + 1):
-        if stop == len(queries) or queries[stop].kind != queries[start].kind:
-            yield queries[start].kind, [str(query.value) for query in queries[start:stop]]
-            start = stop
 
 
 def _positions(order: Order, kind: QueryKind, values: Sequence[str]) -> Int64s:

@@ -18,7 +18,7 @@ from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import SpecArgument, Switch, number, option
 from shardctl.cli.output import Formats, OutputOptions, as_json, as_text, as_yaml, warn
 from shardctl.errors import UsageError
-from shardctl.verbs.config.options import all_in_force
+from shardctl.verbs.config.command import all_in_force
 from shardctl.verbs.lint.command import UsageOptions, usage_of
 
 if TYPE_CHECKING:

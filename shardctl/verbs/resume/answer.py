@@ -68,6 +68,7 @@ from shardctl.verbs.resume.rest_of_epoch import (
     rest_of_reading,
     resume_point,
     shuffle_state,
+    steps_before,
     within_a_batch,
     without_seed,
 )
@@ -173,6 +174,11 @@ def resume_order(
 
 
 _END = 2**63 - 1
+_ENDLESS = (
+    f"{ENDLESS} and --buffer: a stream without end has no rest that is read exactly once; the next "
+    "{} examples may be others than without the interruption, from the buffer and what follows; "
+    "--mode exact-order continues with the same ones"
+)
 
 
 def _of_reader(order: ReaderOrder, consumed: int, mode: Mode, risk: float | None) -> dict[str, Any]:
@@ -227,18 +233,9 @@ def _of_reader(order: ReaderOrder, consumed: int, mode: Mode, risk: float | None
             num_own=num_held,
             num_shared=len(rest) - num_held if unknown is None else 1,
         ),
-        "warnings": _of_endless(order, mode, point.remaining),
+        "warnings": [_ENDLESS.format(point.remaining)]
+        * (order.is_one_stream and mode == "exactly-once" and point.remaining > 0),
     }
-
-
-def _of_endless(order: ReaderOrder, mode: Mode, remaining: int) -> Iterator[str]:
-    """Yield what "exactly-once" cannot mean where files repeat without end behind a buffer."""
-    if order.is_one_stream and mode == "exactly-once" and remaining:
-        yield (
-            f"{ENDLESS} and --buffer: a stream without end has no rest that is read exactly once; "
-            f"the next {remaining} examples may be others than without the interruption, from the "
-            "buffer and what follows; --mode exact-order continues with the same ones"
-        )
 
 
 # Pipelines with stages. What only cuts the reader's order, maps it and makes batches of it goes on
@@ -377,8 +374,8 @@ def _stop(order: LoaderOrder, consumed: int) -> Stop:
     # By halves: epochs come one after the other.
     positions = range(order.num_examples)
     first = bisect_left(positions, epoch, key=lambda at: int(order.epoch_of([at])[0]))
-    done, in_batch = _steps(order, consumed)
-    before, _ = _steps(order, first)
+    done, in_batch = steps_before(order, consumed)
+    before, _ = steps_before(order, first)
     return Stop(
         consumed=consumed,
         epoch=epoch,
@@ -387,16 +384,6 @@ def _stop(order: LoaderOrder, consumed: int) -> Stop:
         steps_in_epoch=None if done is None or before is None else done - before,
         in_batch=in_batch,
     )
-
-
-def _steps(order: LoaderOrder, position: int) -> tuple[int | None, int]:
-    """Return (whole batches before a position, examples of the next one before it)."""
-    if not order.has_steps:
-        return None, 0
-    if position == order.num_examples:
-        return order.num_steps, 0
-    step, within = order.steps_of([position])
-    return int(step[0]), int(within[0])
 
 
 def _left(order: LoaderOrder, consumed: int, epoch: int) -> tuple[int, Int64s | None]:

@@ -252,38 +252,27 @@ def _continued(
     from shardctl.verbs.resume.answer import resume as plan_resume
     from shardctl.verbs.resume.hosts import resume_on_hosts
 
-    consumed, steps = stopped.consumed, stopped.steps
+    consumed = stopped.consumed
     # A script keeps its position in the exact order.
     mode: Any = "exactly-once" if stopped.framework is None else "exact-order"
     if stopped.mode is not None or stopped.hosts is not None:
         mode = stopped.mode or "exactly-once"
     if (stopped.hosts is None) != (stopped.to_hosts is None):
         raise UsageError("--hosts N stopped and --to-hosts M continue: give both, or neither")
+    how: dict[str, Any] = {"steps": stopped.steps, "mode": mode, "risk": stopped.risk}
     try:
         if stopped.hosts is not None:
-            return resume_on_hosts(
-                dataset,
-                spec,
-                settings,
-                hosts=stopped.hosts,
-                to_hosts=stopped.to_hosts,
-                consumed=consumed,
-                steps=steps,
-                mode=mode,
-                risk=stopped.risk,
-            )
+            how |= {"hosts": stopped.hosts, "to_hosts": stopped.to_hosts}
+            return resume_on_hosts(dataset, spec, settings, consumed=consumed, **how)
         if consumed is not None and len(consumed) > 1:
             raise UsageError(
                 f"--consumed names {len(consumed)} counts: one a host is for --hosts N --to-hosts M"
             )
         only = None if consumed is None else consumed[0]
-        return plan_resume(
-            dataset, spec, settings, consumed=only, steps=steps, mode=mode, risk=stopped.risk
-        )
+        return plan_resume(dataset, spec, settings, consumed=only, **how)
     except UnpredictableOrderError as error:
-        raise UnpredictableOrderError(
-            f"{error}; or plan from what was logged, with --seen FILE"
-        ) from error
+        text = f"{error}; or plan from what was logged, with --seen FILE"
+        raise UnpredictableOrderError(text) from error
 
 
 def _from_file(

@@ -92,26 +92,38 @@ def plan_of(planned: PlannedOrder, settings: ReadSettings, **what: Any) -> Resum
 
 def within_a_batch(order: Order, consumed: int, by: ContinuedBy) -> tuple[str, ...]:
     """Return what becomes of batches where a pipeline stopped within one, as warnings."""
-    if not order.has_steps or consumed == order.num_examples:
+    step, within = steps_before(order, consumed)
+    if step is None or not within:
         return ()
-    (step,), (within,) = (array.tolist() for array in order.steps_of([consumed]))
-    if not within:
-        return ()
-    if by == "shardctl.tfds":
-        whole = order.positions_in_step(step)
-        return (
-            f"{consumed} examples end {within} into the batch of step {step}: shardctl.tfds goes "
-            f"on at whole steps, {whole.start} or {whole.stop}",
-        )
-    follow = {
-        "loader": "the first batch that follows holds what is left of it, the others are those of "
-        "the uninterrupted loader",
-        "file_instructions": "the batches that follow begin in other places than those of the "
-        "uninterrupted pipeline",
-    }
-    size = order.settings.batch if by == "file_instructions" else None
-    of = "" if size is None else f" of {size}"
-    return (f"{consumed} examples end {within} into a batch{of}: {follow[by]}",)
+    size, whole = order.settings.batch, order.positions_in_step(step)
+    of = f" of {size}" if size is not None and by == "file_instructions" else ""
+    which, follow = {
+        "shardctl.tfds": (
+            f"the batch of step {step}",
+            f"shardctl.tfds goes on at whole steps, {whole.start} or {whole.stop}",
+        ),
+        "loader": (
+            "a batch",
+            "the first batch that follows holds what is left of it, the others are those of the "
+            "uninterrupted loader",
+        ),
+        "file_instructions": (
+            f"a batch{of}",
+            "the batches that follow begin in other places than those of the uninterrupted "
+            "pipeline",
+        ),
+    }[by]
+    return (f"{consumed} examples end {within} into {which}: {follow}",)
+
+
+def steps_before(order: Order, position: int) -> tuple[int | None, int]:
+    """Return (whole batches before a position, examples of the next one before it)."""
+    if not order.has_steps:
+        return None, 0
+    if position == order.num_examples:
+        return order.num_steps, 0
+    step, within = order.steps_of([position])
+    return int(step[0]), int(within[0])
 
 
 def epoch_at(order: Order, consumed: int) -> int:

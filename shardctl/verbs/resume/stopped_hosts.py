@@ -100,14 +100,15 @@ def stopped_hosts(
         check_risk(risk, smallest)
         # A host that had handed out nothing loses nothing.
         of_each = risk / max(sum(bool(point.emitted) for point in points), 1)
-    found, buffers = [], []
-    for order, point in zip(orders, points, strict=True):
-        place = without_seed(order, point, mode, of_each)
-        buffers += [] if place is None else [place.buffer]
-        found.append(
-            OldHost(order=order, point=point, buffer=None if place is None else buffers[-1])
-        )
-    return found, of_all_hosts(buffers, risk) if buffers else None
+    stopped = list(zip(orders, points, strict=True))
+    sure = [without_seed(order, point, mode, of_each) for order, point in stopped]
+    buffers = [one and one.buffer for one in sure]
+    found = [
+        OldHost(order=order, point=point, buffer=buffer)
+        for (order, point), buffer in zip(stopped, buffers, strict=True)
+    ]
+    known = [buffer for buffer in buffers if buffer is not None]
+    return found, of_all_hosts(known, risk) if known else None
 
 
 def left_of_readings(
@@ -190,40 +191,31 @@ def _left_of_epoch(old: Sequence[OldHost], epoch: int) -> Reads:
         emitted = [host.point.emitted if _is_in(host, epoch) else None for host in old]
         return joined([one.left(at).runs() for one, at in zip(rests, emitted, strict=True)])
     reads_all = old[0].order.settings.host_mode.reads_all
-    return (_left_of_all if reads_all else _left)(old, epoch)
+    sharers = [old] if reads_all else [[host] for host in old]
+    # A host's own runs first: in the order of the files the rows of all need no sort.
+    return joined([_left_together(hosts, epoch).runs() for hosts in sharers])
 
 
-def _left(old: Sequence[OldHost], epoch: int) -> Reads:
-    """Return what the hosts have left of one epoch, each of them reading its own rows."""
-    several = []
-    for host in old:
-        reads, reading = host.order.reads, host.order.reading(epoch)
-        own = [rest_of_reading(reads, reading, num_read_of(host, epoch))]
-        if len(pending := pending_of(host, epoch)):
-            own.append(reads_at(reads, reading, pending))
-        # A host's own runs first: in the order of the files the rows of all need no sort.
-        several.append(joined(own).runs())
-        del reading
-        host.order.forget_readings()
-    return joined(several)
-
-
-def _left_of_all(old: Sequence[OldHost], epoch: int) -> Reads:
-    """Return what the hosts have left of one epoch, all of them reading the same rows.
+def _left_together(hosts: Sequence[OldHost], epoch: int) -> Reads:
+    """Return what hosts have left of one epoch, all of them reading the same rows.
 
     Host i of n has examples i, i + n, ... of the reading. From where the foremost host is on
     all are left; before that, and in the buffers, they are left one by one.
     """
-    num_hosts, reads = len(old), old[0].order.reads
-    reading = replace(old[0].order.reading(epoch), stride=1, phase=0)
-    num_read = [num_read_of(host, epoch) for host in old]
+    order, num_hosts = hosts[0].order, len(hosts)
+    reading = replace(order.reading(epoch), stride=1, phase=0)
+    num_read = [num_read_of(host, epoch) for host in hosts]
     foremost, single = max(num_read), []
-    for index, host in enumerate(old):
+    for index, host in enumerate(hosts):
         between = np.arange(num_read[index], min(foremost, host.order.epoch_size))
         own = np.concatenate([between, pending_of(host, epoch)])
         single.append(own * num_hosts + index)
-    rest = rest_of_reading(reads, reading, foremost * num_hosts)
-    return joined([reads_at(reads, reading, np.concatenate(single)), rest])
+    rest = rest_of_reading(order.reads, reading, foremost * num_hosts)
+    left = joined([rest, reads_at(order.reads, reading, np.concatenate(single))])
+    del reading
+    for host in hosts:
+        host.order.forget_readings()
+    return left
 
 
 def _is_in(host: OldHost, epoch: int) -> bool:

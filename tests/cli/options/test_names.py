@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import shardctl as api
 from shardctl.cli.app import application
 from shardctl.cli.main import COMMANDS
 from shardctl.cli.options.names import long_names, main_name
-from shardctl.errors import UsageError
+from shardctl.errors import ShardctlError, UsageError
 from shardctl.settings.table import SETTINGS
 from tests.children import write_shardctl
 from tests.cli.conftest import Shardctl
@@ -185,3 +187,22 @@ def test_in_a_shell(tmp_path: Path) -> None:
         f"train,,{name},train,0,60000,60000,0",
     ]
     assert ran.returncode == 0, ran.stderr
+
+
+LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [4, 0, 5]}}\n"
+
+
+def test_every_least_value_is_enforced_alike(shardctl: Shardctl) -> None:
+    Path("toy.yaml").write_text(LAYOUT)
+    bounded = [(s, s.kind.least) for s in SETTINGS if s.kind.least is not None]
+    assert len(bounded) > 5
+    for setting, least in bounded:
+        low = least - 1
+        with pytest.raises(ShardctlError, match=f"^{setting.field}={low}: a number "):
+            api.ReadSettings(**dict[str, Any]({setting.field: low}))
+        ran = shardctl("simulate", "-d", "toy.yaml", setting.option, low)
+        assert ran.stderr.startswith(f"error: {setting.option} '{low}': a ")
+        Path("shardctl.yaml").write_text(f"read:\n\n  {setting.name}: {low}\n")
+        ran = shardctl("simulate", "-d", "toy.yaml")
+        assert f"shardctl.yaml:3: {setting.field}={low}: a number " in ran.stderr
+        Path("shardctl.yaml").unlink()

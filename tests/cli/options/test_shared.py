@@ -54,22 +54,6 @@ def test_the_command_receives_the_groups_and_the_format_to_write() -> None:
     ]
 
 
-def test_a_format_that_the_command_lacks_is_refused_before_it_begins() -> None:
-    run = spelled_out(command, FORMATS)
-    taken.clear()
-    given: dict[str, Any] = {"dataset": None, "data_dir": None, "no_cache": False}
-    with pytest.raises(UsageError, match="no format 'csv' here; choose from yaml, json"):
-        run(spec="s", **given, format="csv", output=None, every_row=False)
-    assert taken == []
-
-
-def test_the_option_has_the_help_of_the_formats() -> None:
-    annotation = spelled_out(command, FORMATS).__annotations__["format"]
-    (option,) = annotation.__metadata__
-    assert option.help == "How to write the answer: yaml or json [default: yaml]"
-    assert option.autocompletion("j") == ["json"]
-
-
 @pytest.mark.parametrize(("text", "number"), [("0", 0), ("1_000", 1000), (" 7 ", 7), ("-1", -1)])
 def test_a_whole_number(text: str, number: int) -> None:
     assert whole_number()(text) == number

@@ -7,6 +7,7 @@ import shlex
 import pytest
 
 from shardctl.cli.app import application
+from shardctl.cli.options.dataset import DatasetOptions, dataset_options
 from shardctl.cli.options.names import typed_again
 
 
@@ -45,3 +46,8 @@ def test_options_are_those_that_were_typed(line: str, words: str) -> None:
 
 def test_no_argument_becomes_an_option() -> None:
     assert again("a", "--help") == "shardctl diff ./--help --update"
+
+
+def test_a_dataset_is_typed_again_with_its_data_dir() -> None:
+    given = DatasetOptions(dataset=["a", "b"], data_dir="c")
+    assert dataset_options(given) == ["-d", "a", "-d", "b", "--data-dir", "c"]

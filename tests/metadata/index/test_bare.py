@@ -13,15 +13,10 @@ import pytest
 from hypothesis import strategies as st
 
 import shardctl
-from shardctl.base.progress import watched_by
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, ShardctlError
 from shardctl.metadata.index.bare import Counting, read_bare
-from shardctl.metadata.project_file import read_project
 from shardctl.metadata.reference import (
-    ChosenDataset,
-    _means_record_files,
-    choose_dataset,
     read_dataset,
     ref_from,
     refs_found_again,
@@ -33,19 +28,16 @@ from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
 
 
 def read(*refs: str | Path, cwd: Path, cache: bool = True) -> Dataset:
-    """Return the dataset of references from a folder."""
     return read_dataset(refs, env={"HOME": "/none"}, cwd=cwd, cache=cache)
 
 
 def refusal(*refs: str | Path, cwd: Path) -> str:
-    """Return what is said of references that lead nowhere."""
     with pytest.raises(DatasetError) as error:
         read(*refs, cwd=cwd)
     return str(error.value)
 
 
 def write(folder: Path, lengths: dict[str, int]) -> Path:
-    """Write TFRecord files with so many records each."""
     for name, length in lengths.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +46,6 @@ def write(folder: Path, lengths: dict[str, int]) -> Path:
 
 
 def splits_of(dataset: Dataset) -> dict[str, tuple[int, ...]]:
-    """Return the lengths of the shards of each split."""
     return {split.name: tuple(split.shard_lengths) for split in dataset.splits}
 
 
@@ -136,41 +127,8 @@ class TestReferences:
         assert found.reference == str(layout)
         assert bare.reference == str(tmp_path / "data")
 
-    def test_python_takes_them_as_every_reference(self, tmp_path: Path) -> None:
-        write(tmp_path / "data", NAMES)
-        pattern = str(tmp_path / "data" / "train-*.tfrecord")
-        plans = shardctl.plan(pattern, "train[2:5]")
-        (plan,) = plans.plans
-        rows = [(one.filename, one.skip, one.take) for one in plan.file_instructions]
-        names = list(NAMES)
-        assert rows == [(names[0], 2, 1), (names[1], 0, 1), (names[2], 0, 1)]
-        assert shardctl.simulate([pattern], take=-1).ids().tolist() == list(range(6))
-
-    def test_the_environment_and_a_project_name_them(self, tmp_path: Path) -> None:
-        write(tmp_path / "work" / "data", NAMES)
-
-        def chosen(cwd: Path, **env: str) -> ChosenDataset:
-            project = tmp_path / "work" / "shardctl.yaml"
-            return choose_dataset(
-                [],
-                project=read_project(project),
-                data_dir=None,
-                env={"HOME": "/none", **env},
-                cwd=cwd,
-            )
-
-        (tmp_path / "work" / "shardctl.yaml").write_text("dataset: 'data/train-*.tfrecord'\n")
-        inside = tmp_path / "work" / "inside"
-        inside.mkdir()
-        found = chosen(inside)
-        assert (splits_of(found.dataset), found.by) == ({"train": TRAIN}, "file")
-        found = chosen(tmp_path / "work", SHARDCTL_DATASET="data/test@1.tfrecord")
-        assert (splits_of(found.dataset), found.by) == ({"test": TEST}, "environment")
-
 
 class TestTraps:
-    """Datasets that look like another one."""
-
     def test_metadata_of_tfds_speaks_for_its_folder(self, tmp_path: Path) -> None:
         folder = build_dataset(tmp_path, "toy", {"train": [3, 2]})
         write(folder, {"toy-train.tfrecord-00002-of-00003": 9})
@@ -203,14 +161,6 @@ class TestTraps:
         assert "toy/1.0.0; name one of these, or the files by a pattern as 'data/*'" in said
         assert splits_of(read("data/*", cwd=tmp_path)) == {"train": (2,)}
 
-    def test_files_of_several_datasets_are_refused(self, tmp_path: Path) -> None:
-        write(
-            tmp_path / "data",
-            {"cats-train.tfrecord-00000-of-00001": 1, "dogs-train.tfrecord-00000-of-00001": 2},
-        )
-        assert "cats" in refusal("data", cwd=tmp_path)
-        assert splits_of(read("data/dogs-*", cwd=tmp_path)) == {"train": (2,)}
-
     @pytest.mark.parametrize(
         ("spoil", "said"),
         [
@@ -237,7 +187,6 @@ class TestTraps:
 
 
 def num_counted(path: Path, *, cache: bool = True) -> int:
-    """Return how many files of a folder are counted anew."""
     return shardctl.index(path, cache=cache).num_counted
 
 
@@ -253,20 +202,6 @@ class TestCounts:
         write(folder, {changed.name: 2})
         os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns - 5_000_000_000))
         assert splits_of(read("data", cwd=tmp_path))["train"] == (3, 2, 2)
-
-    def test_without_the_cache_nothing_is_kept(self, tmp_path: Path) -> None:
-        folder = write(tmp_path / "data", NAMES)
-        read("data", cwd=tmp_path, cache=False)
-        assert num_counted(folder) == 4
-        assert num_counted(folder) == 0
-        assert num_counted(folder, cache=False) == 4
-
-    def test_whoever_watches_sees_the_files_counted(self, tmp_path: Path) -> None:
-        write(tmp_path / "data", NAMES)
-        reports: list[tuple[str, int, int]] = []
-        with watched_by(lambda *report: reports.append(report)):
-            read("data", cwd=tmp_path)
-        assert ("files", 4, 4) in reports
 
     def test_a_tab_counts_nothing(self, tmp_path: Path) -> None:
         folder = write(tmp_path / "data", NAMES)
@@ -287,30 +222,8 @@ class TestKeptReferences:
         assert ref_from("train-*", cwd=tmp_path, folder=tmp_path) == "train-*"
         assert refs_found_again(["mnist:3.*.*"], cwd=tmp_path, folder=tmp_path) == ()
 
-    def test_a_plan_file_finds_its_files_again(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        from shardctl.cli.main import main
-
-        write(tmp_path / "data", NAMES)
-        (tmp_path / "runs").mkdir()
-        monkeypatch.chdir(tmp_path)
-        words = ["resume", "--consumed", "2", "-d", "data/train-*", "-o", "runs/plan.yaml"]
-        for command in (words, ["resume", "--plan", "runs/plan.yaml", "--prove"]):
-            with pytest.raises(SystemExit) as end:
-                main(command)
-            assert end.value.code == 0
-
-    def test_names_and_specs_are_no_patterns(self) -> None:
-        refs = ["mnist", "mnist:3.*.*", "coco/2017:*.*.*", "data/train.tfrecord", "gs://b/x"]
-        assert not any(map(_means_record_files, refs))
-        assert all(
-            map(_means_record_files, ["a*", "a?", "[ab]", "a@3", "a@*", "a-{0..3}", "a@3.gz"])
-        )
-
 
 def compare(root: Path, rng: random.Random) -> int:
-    """Compare a dataset that TFDS wrote with its files alone; return how many answers were."""
     shutil.rmtree(root, ignore_errors=True)  # of a case that failed
     file_format = rng.choice(WRITABLE_FORMATS)
     longest = 40 if file_format == "parquet" else 9  # TFDS writes Parquet files of 100 rows whole
@@ -369,7 +282,6 @@ def _ids_of(spec: str, settings: ReadSettings) -> Callable[[Dataset], Any]:
 
 
 def _answer(ask: Callable[[Dataset], Any], dataset: Dataset) -> Any:
-    """Return an answer, or what is wrong with the question."""
     try:
         return ask(dataset)
     except ShardctlError as error:
@@ -386,15 +298,3 @@ def test_random_datasets_of_tfds_without_their_metadata(tmp_path: Path) -> None:
         return compare(tmp_path / "case", rng)
 
     check_cases(st.randoms(use_true_random=True), check, FUZZ // 4, fuzz=True)
-
-
-def test_a_snapshot_of_files_alone_is_that_of_the_dataset(tmp_path: Path) -> None:
-    folder = build_dataset(tmp_path, "toy", {"train": [5, 3], "test": [2]})
-    bare = tmp_path / "bare"
-    shutil.copytree(folder, bare)
-    (bare / "dataset_info.json").unlink()
-    settings = {"shuffle_seed": 3}
-    taken = [shardctl.snapshot(str(path), "train", settings) for path in (folder, bare)]
-    assert shardctl.diff(*taken).equal
-    plans = [shardctl.resume(str(path), "train", settings, consumed=3) for path in (folder, bare)]
-    assert plans[0].dataset.fingerprint == plans[1].dataset.fingerprint

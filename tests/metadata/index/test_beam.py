@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import re
 import shlex
 import sys
-import tarfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,13 +16,10 @@ from typing import Any
 
 import pytest
 
-import shardctl
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
-from shardctl.files.documents import to_yaml
 from shardctl.files.streams import silent_libraries
 from shardctl.guide.guides import read_guide
 from shardctl.metadata.index import beam_runner as pipeline
-from shardctl.metadata.index.answer import index_document
 from shardctl.metadata.index.beam_runner import (
     BeamRunner,
     beam_options,
@@ -34,14 +29,13 @@ from shardctl.metadata.index.beam_runner import (
     task_line,
     task_of_line,
 )
-from shardctl.metadata.index.workers import CountedFile, FileToCount, Runner
+from shardctl.metadata.index.workers import CountedFile, FileToCount
 from shardctl.records import read_file
 from shardctl.records.contents import Damage, FileContents
 from shardctl.records.read_file import count_file, read_record_file
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import store_of
 from tests.record_files import framed
-from tests.tfds_datasets import build_dataset
 
 pytestmark = pytest.mark.long
 
@@ -56,7 +50,6 @@ def tasks_of(folder: Path, file_format: str = "tfrecord", **fields: Any) -> list
 
 
 def counted_here(tasks: list[FileToCount]) -> list[CountedFile]:
-    """Return what a loop counts."""
     return [
         CountedFile(
             index=task.index,
@@ -72,7 +65,6 @@ def by_beam(tasks: list[FileToCount], *options: str) -> list[CountedFile]:
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """A folder of TFRecord files, whole and broken in several ways."""
     folder = tmp_path / "files"
     folder.mkdir()
     whole = framed(b"one", b"", b"three" * 100)
@@ -92,7 +84,6 @@ def files(tmp_path: Path) -> Path:
 
 
 def test_whole_and_broken_files(files: Path) -> None:
-    """With checksums and without, listed files and mere paths: by one pipeline, which is slow."""
     num_listed = len(tasks_of(files))
     (files / "8").mkdir()
     (files / "9").symlink_to("nowhere")
@@ -139,7 +130,6 @@ def test_workers_elsewhere_need_a_folder_that_they_see() -> None:
 
 @pytest.mark.slow
 def test_a_job_server_counts_the_same(files: Path, tmp_path: Path) -> None:
-    """Beam's own one, which is spoken to as those of Flink and Spark are."""
     from apache_beam.runners.portability.local_job_service import LocalJobServicer
 
     place = tmp_path / "shared"
@@ -224,78 +214,6 @@ def test_files_of_this_machine_are_not_for_dataflow(files: Path) -> None:
     runner = beam_runner("--runner=DataflowRunner", "--temp_location=gs://bucket/tmp")
     error = failing(runner, tasks_of(files))
     assert "workers of Dataflow do not see it" in str(error)
-
-
-def layout_of(folder: Path, runner: Runner | None, **named: Any) -> str:
-    """Return the layout file that `index` writes, with no count known from before."""
-    found = shardctl.index(folder, keep_going=True, cache=False, runner=runner, **named)
-    return "".join(to_yaml(index_document(found, str(folder))))
-
-
-def _tar_of(path: Path, numbers: range) -> None:
-    with tarfile.open(path, "w") as tar:
-        for number in numbers:
-            member = tarfile.TarInfo(f"{number:04d}.txt")
-            member.size = 3
-            tar.addfile(member, io.BytesIO(b"abc"))
-
-
-def _folder_of(file_format: str, root: Path) -> Path:
-    """Return a folder with shards of a format, whole ones and one that is broken."""
-    if file_format == "webdataset":
-        root.mkdir()
-        for shard in range(3):
-            _tar_of(root / f"toy-{shard:05d}.tar", range(shard * 4, shard * 5))
-        (root / "toy-00003.tar").write_bytes(b"x" * 700)
-        return root
-    if file_format == "arrow":
-        pa = pytest.importorskip("pyarrow")
-        root.mkdir()
-        for shard in range(3):
-            table = pa.table({"x": list(range(shard * 2))})
-            path = root / f"toy-train-{shard:05d}-of-00003.arrow"
-            with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as out:
-                out.write_table(table)
-        path.write_bytes(path.read_bytes()[:-20])
-        return root
-    folder = build_dataset(root, splits={"train": [3, 0, 5], "test": [2]}, file_format=file_format)
-    for name in ("dataset_info.json", "features.json"):
-        os.unlink(folder / name)
-    broken = folder / f"toy-train.{file_format}-00002-of-00003"
-    broken.write_bytes(broken.read_bytes()[:-5])
-    return folder
-
-
-@pytest.mark.parametrize(
-    "file_format",
-    [
-        "webdataset",
-        # Those of the tests below are TFRecord files.
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in ("arrow", "array_record", "parquet")
-        ),
-    ],
-)
-def test_the_layout_is_byte_for_byte_that_of_the_local_runner(
-    file_format: str, tmp_path: Path
-) -> None:
-    pytest.importorskip("apache_beam", reason="Apache Beam is not installed")
-    folder = _folder_of(file_format, tmp_path / "data")
-    here = layout_of(folder, None)
-    assert "broken:" in here
-    assert layout_of(folder, beam_runner()) == here
-
-
-def test_counts_of_beam_are_known_to_the_next_run(tmp_path: Path) -> None:
-    for shard in range(3):
-        path = tmp_path / f"toy-{shard:05d}-of-00003.tfrecord"
-        path.write_bytes(framed(*[b"record"] * shard))
-    first = shardctl.index(tmp_path, runner=beam_runner())
-    assert (first.num_counted, first.num_known) == (3, 0)
-    again = shardctl.index(tmp_path, runner=beam_runner("--direct_num_workers=2"))
-    assert (again.num_counted, again.num_known) == (0, 3)
-    assert again.dataset == first.dataset
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,6 @@ OLD = "mtime:1700000000000000001"
 
 
 class Counting:
-    """Takes the index of a file for what it holds; `broken` ones are cut off."""
-
     def __init__(self, broken: tuple[int, ...] = ()) -> None:
         self.asked: list[int] = []
         self._broken = broken

@@ -9,16 +9,15 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.metadata.index.globs import expanded, glob_regex, path_regex, sharded_regex
+from shardctl.metadata.index.file_names import expanded, glob_regex, path_regex, sharded_regex
 from shardctl.metadata.index.listing import folders_of, no_match, nothing_in
 from shardctl.stores.stores import LocalStore
-from tests.cases import add_cases
+from tests.cases import add_cases, some
 
 _ALPHABET = "ab1-.[]!^"
 
 
 def test_names_match_as_in_a_shell() -> None:
-    """Bash decides; `case` takes the same patterns as the shell does for files."""
     rng = random.Random(3)
     lines, cases = [], []
     for _ in range(600):
@@ -109,15 +108,13 @@ def test_a_brace_without_an_end_is_a_character() -> None:
 
 
 def test_prefix_at_n() -> None:
-    found = sharded_regex("toy-train.tfrecord@8")
-    assert found is not None
+    found = some(sharded_regex("toy-train.tfrecord@8"))
     assert found[1] == 8
     assert found[0].fullmatch("toy-train.tfrecord-00003-of-00008")
     assert found[0].fullmatch("toy-train.tfrecord-3-of-8.gz")
     assert not found[0].fullmatch("toy-trainXtfrecord-00003-of-00008")
     assert not found[0].fullmatch("toy-train.tfrecord00003-of-00008")
-    with_ending = sharded_regex("data_@*.parquet")
-    assert with_ending is not None
+    with_ending = some(sharded_regex("data_@*.parquet"))
     assert with_ending[1] is None
     assert with_ending[0].fullmatch("data_3-of-8.parquet")
     assert not with_ending[0].fullmatch("data_3-of-8.arrow")

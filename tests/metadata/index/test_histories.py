@@ -21,8 +21,6 @@ PIECE = framed(b"x" * 34)  # 50 bytes, so that files of other records often have
 
 
 class Folder:
-    """Files that change at random; of each it is known what it holds, None of a broken one."""
-
     def __init__(self, path: Path, rng: random.Random, pack: Callable[[bytes], bytes]) -> None:
         self.path, self.rng, self.pack = path, rng, pack
         self.held: dict[str, int | None] = {}
@@ -83,7 +81,6 @@ class Folder:
             held[first], held[second] = held[second], held[first]
 
     def state(self) -> dict[str, tuple[int, int | None]]:
-        """Return the size of each file and what it holds."""
         sizes = {name: (self.path / name).stat().st_size for name in self.held}
         return {name: (sizes[name], count) for name, count in sorted(self.held.items())}
 

@@ -15,7 +15,7 @@ import pytest
 from shardctl.errors import DatasetError, UsageError
 from shardctl.metadata.index.answer import Index
 from shardctl.metadata.index.index import index
-from shardctl.metadata.index.workers import CountedFile, FileToCount, LocalRunner, count_one
+from shardctl.metadata.index.workers import CountedFile, FileToCount, count_one
 from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.stores.stores import LocalStore
 from tests.record_files import framed
@@ -26,7 +26,6 @@ LENGTHS = (3, 0, 5, 1)
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often each file is opened."""
     found: Counter[str] = Counter()
     real = LocalStore.open
 
@@ -39,7 +38,6 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def written(folder: Path, lengths: tuple[int, ...] = LENGTHS, split: str = "train") -> list[Path]:
-    """Write a split of TFRecord files whose time of change is long ago."""
     folder.mkdir(exist_ok=True)
     files = []
     for shard, length in enumerate(lengths):
@@ -208,18 +206,6 @@ def test_a_file_without_bytes_is_of_any_compression(tmp_path: Path, place: int) 
     assert found.compression == "GZIP"
 
 
-def test_a_broken_compressed_file_is_named_by_what_is_inside(tmp_path: Path) -> None:
-    files = written(tmp_path / "data")
-    for file in files:
-        file.write_bytes(gzip.compress(file.read_bytes()))
-    files[0].write_bytes(files[0].read_bytes()[:-9])
-    (broken,) = index(tmp_path / "data").broken
-    assert broken.finding.kind == "cut"
-    assert "of what is inside GZIP: the file ends before its GZIP data do" in str(
-        broken.finding.reason
-    )
-
-
 def test_contents_are_read_where_they_are_asked_for(tmp_path: Path) -> None:
     (file,) = written(tmp_path / "data", (3,))
     data = bytearray(file.read_bytes())
@@ -258,18 +244,3 @@ def test_a_compressed_file_without_examples_leaves_the_format_to_the_next(tmp_pa
     found = index(tmp_path)
     assert (found.dataset.file_format, found.compression) == ("tfrecord", "GZIP")
     assert found.dataset.splits[0].shard_lengths == (0, 0, 2)
-
-
-def test_a_glob_of_a_split_may_be_a_path(tmp_path: Path) -> None:
-    written(tmp_path / "data")
-    found = index(tmp_path / "data", split={"some": Path("toy-*")}, cache=False)
-    assert [split.split.name for split in found.splits] == ["some"]
-    with pytest.raises(UsageError, match=r"^split=.*: a text or a path is needed at 'some'$"):
-        index(tmp_path / "data", split={"some": ["toy-*"]})  # type: ignore[dict-item]
-
-
-def test_a_runner_knows_how_many_workers_it_has(tmp_path: Path) -> None:
-    written(tmp_path / "data")
-    said = "^--jobs '2' with --runner: it knows itself how many workers"
-    with pytest.raises(UsageError, match=said):
-        index(tmp_path / "data", jobs=2, runner=LocalRunner(jobs=1))

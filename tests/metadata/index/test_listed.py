@@ -17,7 +17,6 @@ from tests.record_files import framed
 
 
 def write(folder: Path, names: list[str], lengths: list[int]) -> list[str]:
-    """Write TFRecord files, and return the names of their examples in the order of the names."""
     examples = []
     for name, length in zip(names, lengths, strict=True):
         records = [f"{name}:{at}".encode() for at in range(length)]
@@ -92,7 +91,6 @@ def _shuffle(size: int, seed: int | None, again: bool) -> Step:
 
 
 def _behind(rng: random.Random, tf: Any) -> Iterator[tuple[str, Step]]:
-    """Yield random stages as text and as calls; a batch is the last."""
     for _ in range(rng.randint(0, 3)):
         kind = rng.choice(["shuffle", "repeat", "skip", "map"])
         if kind == "shuffle":
@@ -111,7 +109,6 @@ def _behind(rng: random.Random, tf: Any) -> Iterator[tuple[str, Step]]:
 
 
 def _listed(rng: random.Random, tf: Any, pattern: str) -> tuple[str, Callable[[], Any]]:
-    """Return a random source as text, and what makes it."""
     seed = rng.choice([None, rng.randint(0, 50)])
     shuffle = rng.choice([True, True, False, None])
     cycle, block = rng.randint(1, 6), rng.choice([None, 1, 2, 5])

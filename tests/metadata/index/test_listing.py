@@ -95,14 +95,6 @@ def test_braces_need_all_that_they_stand_for(tmp_path: Path) -> None:
         listed(tmp_path, "s-{010..013}.tar")
 
 
-def test_a_file_that_several_paths_mean_is_there_once(tmp_path: Path) -> None:
-    make(tmp_path, "d/a.tar", "d/b.tar", "d/x.tmp", "e/c.tar")
-    paths = ["d/a.tar", "d", "d/*", "**/*.tar", "d/a.tar", "d/../d/b.tar", f"{tmp_path}//d/"]
-    found = list_files(paths, cwd=str(tmp_path))
-    assert names(found, tmp_path) == ["d/a.tar", "d/b.tar", "e/c.tar"]
-    assert len(found.ignored) == 1
-
-
 def test_a_glob_of_folders_means_what_is_in_them(tmp_path: Path) -> None:
     make(tmp_path, "train/a.tar", "test/b.tar")
     assert listed(tmp_path, "*") == ["test/b.tar", "train/a.tar"]
@@ -130,18 +122,6 @@ def test_what_is_not_there_is_said_with_what_is_near(tmp_path: Path, path: str, 
         listed(tmp_path, path)
     with pytest.raises(DatasetError, match="no path of files is given"):
         list_files([])
-
-
-def test_the_root_is_the_deepest_folder_that_all_are_below(tmp_path: Path) -> None:
-    make(tmp_path, "data/ab/x.tar", "data/ac/y.tar", "data/ac/d/z.tar", "data/a/w.tar")
-    root = str(tmp_path / "data")
-    for paths, expected in (
-        (["data/ab", "data/ac"], root),
-        (["data/ac/y.tar"], f"{root}/ac"),
-        (["data/ac/y.tar", "data/ac/d/z.tar"], f"{root}/ac"),
-        (["data/a", "data/ab"], root),
-    ):
-        assert list_files(paths, cwd=str(tmp_path)).root == expected
 
 
 def _glob(rng: random.Random) -> str:
@@ -180,7 +160,6 @@ def test_globs_match_the_files_that_tensorflow_matches(tmp_path: Path) -> None:
 
 
 def test_two_stars_stand_for_any_number_of_folders(tmp_path: Path) -> None:
-    """TensorFlow reads them as one star, as a shell does that has no globstar."""
     make(tmp_path, "a.r", "x/b.r", "x/y/c.r", ".h/d.r")
     assert listed(tmp_path, "**/*.r") == listed(tmp_path, "**") == ["a.r", "x/b.r", "x/y/c.r"]
     assert listed(tmp_path, "x/**") == listed(tmp_path, "x/**/*.r") == ["x/b.r", "x/y/c.r"]

@@ -23,7 +23,6 @@ def sidecars_in(folder: Path) -> Sidecars:
 
 
 def stated(sidecars: Sidecars, folder: Path) -> dict[str, list[tuple[int, int | None]]]:
-    """Return what is stated of files in a folder, by their names."""
     return {
         Path(path).relative_to(folder).as_posix(): [(e.num_examples, e.num_bytes) for e in expected]
         for path, expected in sidecars.expected.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.metadata.index.words import (
+from shardctl.metadata.index.file_names import (
     NUMBER,
     FileKind,
     dataset_of_folder,

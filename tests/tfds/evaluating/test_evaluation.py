@@ -177,9 +177,7 @@ def test_the_split_is_that_of_the_command(toys: Toys) -> None:
     assert len(shardctl.tfds.evaluation(toys["plain"].builder, batch=13)) == 1  # test, not train
 
 
-def test_examples_as_x_and_y(tmp_path: Path, toys: Toys) -> None:
-    import tensorflow_datasets as tfds
-
+def test_examples_as_x_and_y(tfds: Any, tmp_path: Path, toys: Toys) -> None:
     folder = build_dataset(
         tmp_path,
         splits={"test": [3]},

@@ -72,10 +72,9 @@ def test_files_that_hold_another_number_of_examples_fail(folder: Path, tf: Any) 
 
 
 @pytest.mark.slow
-def test_an_order_let_go_behind_it_loses_no_example(tmp_path: Path, tf: Any) -> None:
+def test_an_order_let_go_behind_it_loses_no_example(tfds: Any, tmp_path: Path, tf: Any) -> None:
     """Hosts of `ds.shard` share examples by the order of all, which decoding might not keep."""
     import numpy as np
-    import tensorflow_datasets as tfds
 
     features = tfds.features.FeaturesDict(
         {"id": np.int64, "image": tfds.features.Image(shape=(None, None, 1))}

@@ -23,10 +23,8 @@ def example(i: int) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a dataset like MNIST."""
-    import tensorflow_datasets as tfds
-
     root = tmp_path_factory.mktemp("data")
     features = tfds.features.FeaturesDict(
         {
@@ -65,11 +63,8 @@ def compiled_model(**arguments: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def padded(folder: Path) -> Any:
+def padded(tf: Any, tfds: Any, folder: Path) -> Any:
     """A function that makes padded batches."""
-    import tensorflow as tf
-    import tensorflow_datasets as tfds
-
     builder = tfds.builder_from_directory(folder / "mnist" / "1.0.0")
 
     def prepare(one: Any) -> Any:

@@ -20,9 +20,7 @@ NUM_EXAMPLES = 7
 
 
 @pytest.fixture(scope="module")
-def builder(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    import tensorflow_datasets as tfds
-
+def builder(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     features = tfds.features.FeaturesDict(
         {
             "id": np.int64,
@@ -139,9 +137,8 @@ def test_what_makes_no_batch_of_one_shape_is_refused_by_name(builder: Any, tf: A
         add_cases()
 
 
-def test_a_repeated_example_is_as_finite_as_the_others(builder: Any) -> None:
+def test_a_repeated_example_is_as_finite_as_the_others(tf: Any, builder: Any) -> None:
     """Zeros are not: a mean over none of them is NaN, and NaN times a mask of 0 is NaN."""
-    import tensorflow as tf
 
     def image(e: Any) -> Any:
         return tf.cast(e["image"], tf.float32) + 1

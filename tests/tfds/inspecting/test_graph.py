@@ -54,9 +54,7 @@ def test_constants_of_texts_and_numbers() -> None:
     assert num_rows(slices.others[0]) == 2
 
 
-def test_functions_are_followed_behind_identities() -> None:
-    import tensorflow as tf
-
+def test_functions_are_followed_behind_identities(tf: Any) -> None:
     numbers = _sets().range(3)
     swapped = _sets().zip((numbers, numbers)).map(lambda a, b: (b, a))
     maps = (numbers.map(tf.identity), numbers.map(lambda number: number + 0), swapped, numbers)
@@ -70,9 +68,7 @@ def test_a_long_pipeline_is_no_deep_recursion() -> None:
     assert len(list(operation_of(dataset).all())) == 301
 
 
-def test_what_has_no_graph_is_refused() -> None:
-    import tensorflow as tf
-
+def test_what_has_no_graph_is_refused(tf: Any) -> None:
     copied = _sets().range(3).apply(tf.data.experimental.copy_to_device("/cpu:0"))
     with pytest.raises(
         UsageError, match=r"not write this .* inspect the dataset before that stage"

@@ -60,9 +60,7 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    import tensorflow as tf
-
+def world(tf: Any, tmp_path_factory: pytest.TempPathFactory) -> World:
     root = tmp_path_factory.mktemp("inspect")
     build_dataset(root, "toy", {"train": TRAIN, "test": TEST})
     build_dataset(root, "one", {"train": [11]})
@@ -775,9 +773,7 @@ def test_the_function_that_makes_it_is_watched() -> None:
 
 
 @pytest.mark.slow
-def test_distributed_datasets(world: World) -> None:
-    import tensorflow as tf
-
+def test_distributed_datasets(tf: Any, world: World) -> None:
     strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
     distributed = strategy.experimental_distribute_dataset(mixed(world, 4).batch(6))
     found = inspect(distributed)
@@ -867,9 +863,7 @@ def test_what_is_no_dataset_is_refused() -> None:
         inspect(lambda: 3)
 
 
-def test_inside_a_function_that_tensorflow_traces() -> None:
-    import tensorflow as tf
-
+def test_inside_a_function_that_tensorflow_traces(tf: Any) -> None:
     outside = sets().range(9).shuffle(4, seed=1)
     found: list[Any] = []
 

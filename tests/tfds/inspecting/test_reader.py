@@ -58,9 +58,7 @@ def _records(path: Any, *compression: str) -> Any:
     return tf.data.TFRecordDataset(path, *compression)
 
 
-def test_records_of_a_path_are_known() -> None:
-    import tensorflow as tf
-
+def test_records_of_a_path_are_known(tf: Any) -> None:
     paths, numbers = ["a", "b"], [tf.constant(n, tf.int64) for n in ([1, 2], [3, 4])]
     assert _found(_records, paths) == FileFunction(path=0)
     assert _found(lambda n, path: _records(path), [1, 2], paths) == FileFunction(path=1)
@@ -127,9 +125,9 @@ def test_a_list_back_to_front_and_one_in_an_order_of_its_own(folder: Path) -> No
 
 
 @pytest.mark.parametrize("compression", ["", "GZIP", "ZLIB"])
-def test_record_files_without_metadata_are_counted(tmp_path: Path, compression: str) -> None:
-    import tensorflow as tf
-
+def test_record_files_without_metadata_are_counted(
+    tf: Any, tmp_path: Path, compression: str
+) -> None:
     for name, count in (("b", 2), ("a", 3)):
         with tf.io.TFRecordWriter(str(tmp_path / name), compression) as writer:
             for _ in range(count):
@@ -217,9 +215,7 @@ def test_an_interleave_of_record_files(folder: Path) -> None:
     assert (found.pair, found.listed.spec, found.is_tfds) == ((87654321, 5), "test", False)
 
 
-def test_cycles_that_the_machine_decides(folder: Path) -> None:
-    import tensorflow as tf
-
+def test_cycles_that_the_machine_decides(tf: Any, folder: Path) -> None:
     cpus = len(os.sched_getaffinity(0))
     tuned = _reader(_files(folder).interleave(_records, num_parallel_calls=tf.data.AUTOTUNE))
     assert dict(tuned.settings)["cycle"] == -(-cpus // 3)
@@ -238,9 +234,7 @@ def test_who_decides_whether_files_are_read_in_order(
     assert found.in_order == in_order
 
 
-def test_what_opens_no_file_that_is_here_is_no_reader(tmp_path: Path) -> None:
-    import tensorflow as tf
-
+def test_what_opens_no_file_that_is_here_is_no_reader(tf: Any, tmp_path: Path) -> None:
     with pytest.raises(UnknownReaderError, match="gone"):
         found_reader(operation_of(_records([str(tmp_path / "gone")])))
     numbers = tf.data.Dataset.range(3)
@@ -291,9 +285,7 @@ def test_what_belongs_to_the_reader(
     assert (own, ops) == ((), left)
 
 
-def test_options_of_the_reader_are_stages_where_they_say_something(folder: Path) -> None:
-    import tensorflow as tf
-
+def test_options_of_the_reader_are_stages_where_they_say_something(tf: Any, folder: Path) -> None:
     stated, given = WithOptions(fusion=False), tf.data.Options()
     given.experimental_optimization.shuffle_and_repeat_fusion = False
     _, own, _ = _behind(folder, lambda ds: ds, Options(stated=stated), options=given)

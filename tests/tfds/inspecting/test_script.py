@@ -145,9 +145,7 @@ def test_a_failing_call_leaves_nothing_behind(script: str) -> None:
     assert ([*sys.path], [*sys.argv], sys.stdout) == before
 
 
-def test_datasets_among_other_values() -> None:
-    import tensorflow as tf
-
+def test_datasets_among_other_values(tf: Any) -> None:
     one: Any = tf.data.Dataset.range(3)
     assert datasets_of(one, "f") == {"": one}
     assert datasets_of(("builder", one), "f") == {"": one}
@@ -156,9 +154,9 @@ def test_datasets_among_other_values() -> None:
         datasets_of({"a": 1}, "f")
 
 
-def test_files_listed_without_a_seed_are_told_of_the_call_of_the_script(tmp_path: Path) -> None:
-    import tensorflow as tf
-
+def test_files_listed_without_a_seed_are_told_of_the_call_of_the_script(
+    tf: Any, tmp_path: Path
+) -> None:
     for index in range(3):
         name = f"toy-train.tfrecord-0000{index}-of-00003"
         with tf.io.TFRecordWriter(str(tmp_path / name)) as writer:

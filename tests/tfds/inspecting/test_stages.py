@@ -94,9 +94,7 @@ def test_pipelines_are_walked_to_their_sources(text: str) -> None:
     assert _pipeline(PIPELINES[text](_sets(), _sets().range(9))) == expected
 
 
-def test_options_that_are_in_force() -> None:
-    import tensorflow as tf
-
+def test_options_that_are_in_force(tf: Any) -> None:
     options, loose = tf.data.Options(), WithOptions(deterministic=False)
     options.deterministic = False
     operation = operation_of(_sets().range(3).with_options(options))
@@ -111,9 +109,7 @@ def _last(dataset: Any) -> Any:
     return stage
 
 
-def test_what_nobody_knows_is_opaque() -> None:
-    import tensorflow as tf
-
+def test_what_nobody_knows_is_opaque(tf: Any) -> None:
     numbers = _sets().range(6)
     assert _last(numbers.cache("/nowhere/cache")).call == "cache(filename)"
     assert _last(numbers.sparse_batch(2, [1])) == Opaque(
@@ -144,9 +140,7 @@ def test_stages_are_told_in_their_order_with_their_depth() -> None:
     ]
 
 
-def test_a_prefetch_of_nothing_stays_where_noop_elimination_is_asked_for() -> None:
-    import tensorflow as tf
-
+def test_a_prefetch_of_nothing_stays_where_noop_elimination_is_asked_for(tf: Any) -> None:
     options = tf.data.Options()
     optimization = options.experimental_optimization
     optimization.apply_default_optimizations = False
@@ -188,9 +182,7 @@ def test_weights_and_seeds_are_found() -> None:
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_weights_have_exactly_the_logits(kind: type) -> None:
-    import tensorflow as tf
-
+def test_weights_have_exactly_the_logits(tf: Any, kind: type) -> None:
     generator = np.random.default_rng(1)
     weights = np.concatenate([generator.random(6), 10.0 ** generator.integers(-9, 9, 5)])
     selector = _selector(weights.astype(kind), num_inputs=len(weights))

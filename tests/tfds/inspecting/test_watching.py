@@ -24,9 +24,7 @@ def _lines(lines: Lines, operation: Operation) -> list[int | None]:
         operation = operation.input
 
 
-def test_each_dataset_has_the_line_that_made_it() -> None:
-    import tensorflow as tf
-
+def test_each_dataset_has_the_line_that_made_it(tf: Any) -> None:
     def make() -> Any:
         numbers = tf.data.Dataset.range(9)
         numbers = numbers.apply(tf.data.experimental.assert_cardinality(9))
@@ -43,8 +41,7 @@ def test_each_dataset_has_the_line_that_made_it() -> None:
     )
 
 
-def test_what_is_made_later_is_not_watched() -> None:
-    import tensorflow as tf
+def test_what_is_made_later_is_not_watched(tf: Any) -> None:
     from tensorflow.python.data.ops import dataset_ops
 
     kind = dataset_ops.DatasetV2
@@ -56,17 +53,14 @@ def test_what_is_made_later_is_not_watched() -> None:
     assert lines.of(operation_of(tf.data.Dataset.range(3))) is None
 
 
-def test_libraries_are_no_scripts() -> None:
-    import tensorflow as tf
-
+def test_libraries_are_no_scripts(tf: Any) -> None:
     assert is_of_script(__file__)
     assert not is_of_script(tf.__file__)
     assert not is_of_script(subprocess.__file__)
     assert not is_of_script("<string>")
 
 
-def test_threads_watch_each_their_own_script_and_leave_nothing_behind() -> None:
-    import tensorflow as tf
+def test_threads_watch_each_their_own_script_and_leave_nothing_behind(tf: Any) -> None:
     from tensorflow.python.data.ops import dataset_ops
 
     kind = dataset_ops.DatasetV2
@@ -95,9 +89,7 @@ def test_threads_watch_each_their_own_script_and_leave_nothing_behind() -> None:
     assert (kind.__init__, kind._metadata) == before
 
 
-def test_a_script_within_a_script_has_its_lines_in_both() -> None:
-    import tensorflow as tf
-
+def test_a_script_within_a_script_has_its_lines_in_both(tf: Any) -> None:
     outer, inner = Lines(), Lines()
     with outer.watched():
         with inner.watched():

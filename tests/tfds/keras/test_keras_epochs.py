@@ -18,9 +18,7 @@ NUM_EPOCHS = 4
 
 
 @pytest.fixture(scope="module")
-def builder(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    import tensorflow_datasets as tfds
-
+def builder(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder: Path = build_dataset(
         tmp_path_factory.mktemp("keras"), splits={"train": [2, 3, 4, 2, 5]}
     )

@@ -31,9 +31,8 @@ def final_weights(run: Path) -> Mapping[str, Any]:
 
 
 @pytest.fixture
-def script(tmp_path: Path) -> Script:
+def script(tfds: Any, tmp_path: Path) -> Script:
     import numpy as np
-    import tensorflow_datasets as tfds
 
     features = tfds.features.FeaturesDict(
         {

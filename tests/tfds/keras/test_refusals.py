@@ -31,10 +31,8 @@ def fit(builder: Any, folder: Path, of: Any, settings: Any = SETTINGS, **compile
 
 @pytest.mark.slow
 def test_maps_and_prefetch_behind_the_dataset_leave_the_batches(
-    builder: Any, tmp_path: Path
+    tf: Any, builder: Any, tmp_path: Path
 ) -> None:
-    import tensorflow as tf
-
     plain = fit(builder, tmp_path, lambda dataset: dataset)
     assert len(plain) == 8
     assert plain == fit(
@@ -60,9 +58,7 @@ def test_other_calls_behind_the_dataset_are_refused(
         fit(builder, tmp_path, of)
 
 
-def test_a_map_in_any_order_is_refused(builder: Any, tmp_path: Path) -> None:
-    import tensorflow as tf
-
+def test_a_map_in_any_order_is_refused(tf: Any, builder: Any, tmp_path: Path) -> None:
     options = tf.data.Options()
     options.deterministic = False
     for of in (
@@ -91,9 +87,7 @@ def test_settings_that_are_not_those_of_fit_are_refused(builder: Any, tmp_path: 
 
 
 @pytest.mark.slow
-def test_fit_in_a_strategy_of_one_process_is_resumed(builder: Any, tmp_path: Path) -> None:
-    import tensorflow as tf
-
+def test_fit_in_a_strategy_of_one_process_is_resumed(tf: Any, builder: Any, tmp_path: Path) -> None:
     plain = fit(builder, tmp_path, lambda dataset: dataset)
     with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
         assert fit(builder, tmp_path, lambda dataset: dataset) == plain

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,9 +22,7 @@ def stored(path: Path) -> StoredFile:
 
 
 @pytest.mark.parametrize("file_format", WRITABLE_FORMATS)
-def test_the_first_record_is_that_of_tfds(file_format: str, tmp_path: Path) -> None:
-    import tensorflow_datasets as tfds
-
+def test_the_first_record_is_that_of_tfds(tfds: Any, file_format: str, tmp_path: Path) -> None:
     folder = build_dataset(tmp_path, splits={"train": [3]}, file_format=file_format)
     record = first_record(stored(next(folder.glob("toy-train*"))), file_format)
     assert record is not None

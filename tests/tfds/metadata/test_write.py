@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import strategies as st
@@ -146,9 +147,8 @@ def test_names_that_follow_no_template_write_nothing(tmp_path: Path) -> None:
     assert (found.written, sorted(os.listdir(tmp_path / "data"))) == ((), before)
 
 
-def test_features_that_do_not_fit_are_told(toy: Dataset, tmp_path: Path) -> None:
+def test_features_that_do_not_fit_are_told(tfds: Any, toy: Dataset, tmp_path: Path) -> None:
     import numpy as np
-    import tensorflow_datasets as tfds
 
     folder = str(tmp_path / "data")
     for wrong, said in (
@@ -163,9 +163,8 @@ def test_features_that_do_not_fit_are_told(toy: Dataset, tmp_path: Path) -> None
     assert sorted(os.listdir(folder)) == ["train-00000", "train-00001"]
 
 
-def test_features_that_fit_in_part_are_doubted(toy: Dataset, tmp_path: Path) -> None:
+def test_features_that_fit_in_part_are_doubted(tfds: Any, toy: Dataset, tmp_path: Path) -> None:
     import numpy as np
-    import tensorflow_datasets as tfds
 
     features = {"words": tfds.features.Sequence(tfds.features.Text())}
     found = write_metadata(toy, str(tmp_path / "data"), features)

@@ -34,9 +34,9 @@ def saved(position: Any) -> int:
     return int(json.loads(position.get_state())["consumed"])
 
 
-def test_a_state_before_the_batch_in_hand_is_trained_on_is_that_before_it(builder: Any) -> None:
-    import tensorflow as tf
-
+def test_a_state_before_the_batch_in_hand_is_trained_on_is_that_before_it(
+    tf: Any, builder: Any
+) -> None:
     for step in (tf.Variable(3), Trained()):
         position = Position(builder, "train", SETTINGS, consumed=8)
         with warnings.catch_warnings():
@@ -193,10 +193,9 @@ def test_elements_of_stages_are_counted_with_their_steps(builder: Any) -> None:
 
 
 @pytest.mark.slow
-def test_steps_of_every_library_and_none_that_stays(builder: Any) -> None:
+def test_steps_of_every_library_and_none_that_stays(tf: Any, builder: Any) -> None:
     import keras
     import numpy as np
-    import tensorflow as tf
 
     jnp, nnx = pytest.importorskip("jax.numpy"), pytest.importorskip("flax.nnx")
     array, held = np.zeros((), int), {"step": jnp.zeros((), int)}

@@ -15,9 +15,7 @@ SETTINGS = ReadSettings(cycle=2, block=2, shuffle_seed=5, epochs=2)
 
 
 @pytest.fixture(scope="module")
-def builder(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    import tensorflow_datasets as tfds
-
+def builder(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder: Path = build_dataset(tmp_path_factory.mktemp("deferred"), splits={"train": [4, 0, 7]})
     return tfds.builder_from_directory(folder)
 
@@ -26,9 +24,7 @@ def ids(dataset: Any) -> list[int]:
     return [int(i) for i in dataset.as_numpy_iterator()]
 
 
-def test_every_iterator_begins_where_the_position_is(builder: Any) -> None:
-    import tensorflow as tf
-
+def test_every_iterator_begins_where_the_position_is(tf: Any, builder: Any) -> None:
     order = ids(shardctl.tfds.pipeline(builder, "train", SETTINGS, transform=lambda e: e["id"]))
     position = shardctl.tfds.Position(builder, "train", SETTINGS)
     dataset = position.dataset(transform=lambda example: example["id"])

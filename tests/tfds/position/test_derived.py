@@ -135,9 +135,7 @@ def test_batches_are_counted_as_they_are_made(builder: Any) -> None:
 
 
 @pytest.mark.slow
-def test_elements_of_another_position_are_refused(builder: Any) -> None:
-    import tensorflow as tf
-
+def test_elements_of_another_position_are_refused(tf: Any, builder: Any) -> None:
     train, valid = (Position(builder, spec, SETTINGS) for spec in ("train[:50%]", "train[50%:]"))
     with pytest.raises(UsageError, match="these are of another position, <Position 0 of 18"):
         next(train.count(valid.dataset().map(lambda x: x["id"])))
@@ -168,9 +166,7 @@ def test_a_pipeline_from_its_beginning_is_refused_where_the_position_is_further_
     assert sum(1 for _ in position.count(epochs[0].concatenate(epochs[1]), batch=4)) == 10
 
 
-def test_what_arrays_are_made_of_is_looked_at(builder: Any) -> None:
-    import tensorflow_datasets as tfds
-
+def test_what_arrays_are_made_of_is_looked_at(tfds: Any, builder: Any) -> None:
     position = Position(builder, "train", BATCHED)
     with pytest.raises(UsageError, match=r"^shuffle behind position\.dataset"):
         next(position.count(tfds.as_numpy(position.dataset().shuffle(9))))
@@ -178,10 +174,10 @@ def test_what_arrays_are_made_of_is_looked_at(builder: Any) -> None:
     assert position.consumed == 4
 
 
-def test_an_iterator_of_more_than_the_dataset_stays_where_it_was_counted(builder: Any) -> None:
+def test_an_iterator_of_more_than_the_dataset_stays_where_it_was_counted(
+    tf: Any, builder: Any
+) -> None:
     """A cell of a notebook is stopped before the batch in hand was trained on, and run again."""
-    import tensorflow as tf
-
     position, step = Position(builder, "train", BATCHED), tf.Variable(0)
     batches = iter(position.dataset().map(lambda x: x["id"]).prefetch(2))
 

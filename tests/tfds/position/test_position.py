@@ -160,9 +160,9 @@ def test_help_lists_every_public_name() -> None:
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_a_position_written_before_is_restored_wherever_the_files_lie(tmp_path: Path) -> None:
-    import tensorflow_datasets as tfds
-
+def test_a_position_written_before_is_restored_wherever_the_files_lie(
+    tfds: Any, tmp_path: Path
+) -> None:
     before = Path(__file__).parents[2] / "saved" / "written_before"
     splits = {"train": [4, 0, 7, 6], "test": [3, 2]}
     builder = tfds.builder_from_directory(build_dataset(tmp_path, splits=splits))

@@ -128,9 +128,7 @@ def test_what_is_meant_to_change_has_a_way_out(builder: Any) -> None:
     assert position_of(builder, longer, consumed=8).consumed == 8
 
 
-def test_another_spec_format_or_dataset_is_named(builder: Any, tmp_path: Path) -> None:
-    import tensorflow_datasets as tfds
-
+def test_another_spec_format_or_dataset_is_named(tfds: Any, builder: Any, tmp_path: Path) -> None:
     settings = changed(SETTINGS, host=None)
     state = position_of(builder, settings, consumed=8).get_state()
     with pytest.raises(UsageError, match=r"spec was train, now train\[:50%\]; give those"):

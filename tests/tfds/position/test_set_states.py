@@ -30,9 +30,7 @@ SETTINGS = ReadSettings(
 
 
 @pytest.fixture(scope="module")
-def builder(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    import tensorflow_datasets as tfds
-
+def builder(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     splits = {"train": LENGTHS, "test": [4, 5]}
     return tfds.builder_from_directory(
         build_dataset(tmp_path_factory.mktemp("elastic"), splits=splits)
@@ -203,9 +201,7 @@ def test_a_process_alone_becomes_two_and_they_become_one(builder: Any) -> None:
 
 
 @pytest.mark.slow
-def test_its_plan_is_read_epoch_by_epoch(builder: Any) -> None:
-    import tensorflow_datasets as tfds
-
+def test_its_plan_is_read_epoch_by_epoch(tfds: Any, builder: Any) -> None:
     states = []
     for index in range(2):
         place = position(builder, index, 2)
@@ -236,9 +232,9 @@ def test_its_plan_is_read_epoch_by_epoch(builder: Any) -> None:
         shardctl.tfds.verify_plan(place._dataset, plan)
 
 
-def test_it_is_kept_in_checkpoints_and_files_as_any_other(builder: Any, tmp_path: Path) -> None:
-    import tensorflow as tf
-
+def test_it_is_kept_in_checkpoints_and_files_as_any_other(
+    tf: Any, builder: Any, tmp_path: Path
+) -> None:
     place = position(builder, 1, 2)
     place.set_states(states_of(builder, 3))
     place.advance(6)
@@ -294,9 +290,7 @@ def test_states_in_another_order_are_not_sent_back_to_set_states(builder: Any) -
         place.set_state(states[0])
 
 
-def test_states_of_another_dataset_are_refused(builder: Any, tmp_path: Path) -> None:
-    import tensorflow_datasets as tfds
-
+def test_states_of_another_dataset_are_refused(tfds: Any, builder: Any, tmp_path: Path) -> None:
     grown = build_dataset(tmp_path, splits={"train": [*LENGTHS, 1], "test": [4, 5]})
     states = states_of(tfds.builder_from_directory(grown), 3)
     with pytest.raises(DatasetError, match="train had 81 examples in 10 shards, now 80 in 9"):

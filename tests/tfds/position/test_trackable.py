@@ -34,9 +34,9 @@ def consumed_in(tf: Any, path: str, key: str = "data") -> int:
     return int(json.loads(state)["consumed"])
 
 
-def test_it_is_saved_and_restored_with_what_stands_beside_it(builder: Any, tmp_path: Path) -> None:
-    import tensorflow as tf
-
+def test_it_is_saved_and_restored_with_what_stands_beside_it(
+    tf: Any, builder: Any, tmp_path: Path
+) -> None:
     position = Position(builder, "train", SETTINGS)
     assert isinstance(position, tf.train.experimental.PythonState)
     checkpoint = checkpoint_of(tf, position)
@@ -59,10 +59,8 @@ def test_it_is_saved_and_restored_with_what_stands_beside_it(builder: Any, tmp_p
 
 
 def test_a_refusal_reaches_the_caller_and_changes_neither_position_nor_weights(
-    builder: Any, tmp_path: Path
+    tf: Any, builder: Any, tmp_path: Path
 ) -> None:
-    import tensorflow as tf
-
     path = checkpoint_of(tf, Position(builder, "train", SETTINGS, consumed=8), 2).save(
         tmp_path / "ck"
     )
@@ -88,10 +86,9 @@ def test_a_refusal_reaches_the_caller_and_changes_neither_position_nor_weights(
     assert late.data.consumed == 8
 
 
-def test_another_version_is_refused_unless_it_is_allowed(tmp_path: Path) -> None:
-    import tensorflow as tf
-    import tensorflow_datasets as tfds
-
+def test_another_version_is_refused_unless_it_is_allowed(
+    tf: Any, tfds: Any, tmp_path: Path
+) -> None:
     first, second = (
         tfds.builder_from_directory(build_dataset(tmp_path, version=version))
         for version in ("1.0.0", "1.0.1")
@@ -105,9 +102,7 @@ def test_another_version_is_refused_unless_it_is_allowed(tmp_path: Path) -> None
     assert allowed.consumed == 3
 
 
-def test_a_checkpoint_without_a_position_is_noticed(builder: Any, tmp_path: Path) -> None:
-    import tensorflow as tf
-
+def test_a_checkpoint_without_a_position_is_noticed(tf: Any, builder: Any, tmp_path: Path) -> None:
     path = checkpoint_of(tf, None, 6).save(tmp_path / "ck")
     position = Position(builder, "train", SETTINGS)
     checkpoint = checkpoint_of(tf, position)
@@ -119,10 +114,10 @@ def test_a_checkpoint_without_a_position_is_noticed(builder: Any, tmp_path: Path
         next(batches)
 
 
-def test_an_asynchronous_save_writes_the_position_of_its_call(builder: Any, tmp_path: Path) -> None:
+def test_an_asynchronous_save_writes_the_position_of_its_call(
+    tf: Any, builder: Any, tmp_path: Path
+) -> None:
     """TensorFlow asks for the state when it writes, in a thread, after the loop has gone on."""
-    import tensorflow as tf
-
     options = tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)
     position = Position(builder, "train", changed(SETTINGS, batch=None))
     checkpoint = checkpoint_of(tf, position)
@@ -138,9 +133,10 @@ def test_an_asynchronous_save_writes_the_position_of_its_call(builder: Any, tmp_
     assert (position.consumed, int(checkpoint.step)) == (11, 3)
 
 
-def test_a_position_that_is_part_of_a_model_is_saved_with_it(builder: Any, tmp_path: Path) -> None:
+def test_a_position_that_is_part_of_a_model_is_saved_with_it(
+    tf: Any, builder: Any, tmp_path: Path
+) -> None:
     import keras
-    import tensorflow as tf
 
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     model.position = Position(builder, "train", SETTINGS, consumed=8)
@@ -154,19 +150,15 @@ def test_a_position_that_is_part_of_a_model_is_saved_with_it(builder: Any, tmp_p
 
 
 def test_a_save_within_a_function_would_hold_the_first_position(
-    builder: Any, tmp_path: Path
+    tf: Any, builder: Any, tmp_path: Path
 ) -> None:
-    import tensorflow as tf
-
     checkpoint = checkpoint_of(tf, Position(builder, "train", SETTINGS))
     save: Any = tf.function(lambda: checkpoint.write(str(tmp_path / "ck")))
     with pytest.raises(ShardctlError, match=r"within a tf\.function"):
         save()
 
 
-def test_copies_are_positions_of_their_own(builder: Any, tmp_path: Path) -> None:
-    import tensorflow as tf
-
+def test_copies_are_positions_of_their_own(tf: Any, builder: Any, tmp_path: Path) -> None:
     position = Position(builder, "train", SETTINGS, consumed=8)
     checkpoint_of(tf, position).save(tmp_path / "ck")
     batches = position.count(position.dataset())

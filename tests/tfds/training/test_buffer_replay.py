@@ -14,7 +14,7 @@ from shardctl.tfdata.shuffle_buffer import ShuffleReplay
 from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
 from shardctl.tfds.training.resume import replayed
 from tests.cases import FUZZ, check_cases
-from tests.tfdata.shuffle.shuffle_oracles import tf_order
+from tests.tfdata.shuffle_oracles import tf_order
 
 SEED = 7
 

@@ -30,9 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def builder(folder: Path) -> Any:
-    import tensorflow_datasets as tfds
-
+def builder(tfds: Any, folder: Path) -> Any:
     return tfds.builder_from_directory(str(folder))
 
 

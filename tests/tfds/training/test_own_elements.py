@@ -96,9 +96,7 @@ def test_an_end_that_is_far_off_is_counted_and_not_followed_to() -> None:
 # Graphs as trees of what each node does, and with other leaves.
 
 
-def test_a_pipeline_is_a_tree_of_what_its_nodes_do() -> None:
-    import tensorflow as tf
-
+def test_a_pipeline_is_a_tree_of_what_its_nodes_do(tf: Any) -> None:
     one = tf.data.Dataset.range(9).map(lambda x: x + 1).shuffle(4, seed=1)
     mixed = tf.data.Dataset.sample_from_datasets([one, one.take(2)], seed=3).batch(5)
     graph = EditedGraph(mixed.concatenate(one.batch(5)))
@@ -118,9 +116,7 @@ def made(graph: EditedGraph, given: Any) -> list[Any]:
     return [batch.tolist() for batch in window.as_numpy_iterator()]
 
 
-def test_maps_and_batches_are_given_other_elements() -> None:
-    import tensorflow as tf
-
+def test_maps_and_batches_are_given_other_elements(tf: Any) -> None:
     sets, table = tf.data.Dataset, tf.constant([10, 20, 30], tf.int64)
     own = sets.range(3).map(lambda x: table[x]).shuffle(3).repeat(7).batch(2).skip(1)
     given = tf.constant([2, 0, 0, 1, 2], tf.int64)
@@ -128,9 +124,7 @@ def test_maps_and_batches_are_given_other_elements() -> None:
     assert found == [[30, 10], [10, 20], [30]]
 
 
-def test_a_mixture_follows_its_choices() -> None:
-    import tensorflow as tf
-
+def test_a_mixture_follows_its_choices(tf: Any) -> None:
     sets = tf.data.Dataset
     parts = [sets.range(9).map(lambda x, k=k: x + k).batch(k) for k in (2, 3)]
     graph = EditedGraph(sets.sample_from_datasets(parts, seed=1))
@@ -149,9 +143,7 @@ def test_a_mixture_follows_its_choices() -> None:
         lambda ds: ds.batch(2).map(lambda x: x[::-1]).unbatch(),
     ],
 )
-def test_what_cannot_be_made_of_examples_is_refused(of: Any) -> None:
-    import tensorflow as tf
-
+def test_what_cannot_be_made_of_examples_is_refused(tf: Any, of: Any) -> None:
     with pytest.raises(NotRebuildable, match="batches"):
         EditedGraph(of(tf.data.Dataset.range(9)))
 
@@ -159,10 +151,7 @@ def test_what_cannot_be_made_of_examples_is_refused(of: Any) -> None:
 # Elements of sources by their places.
 
 
-def test_records_come_in_the_order_asked_for(tmp_path: Path) -> None:
-    import tensorflow as tf
-    import tensorflow_datasets as tfds
-
+def test_records_come_in_the_order_asked_for(tf: Any, tfds: Any, tmp_path: Path) -> None:
     folder = build_dataset(tmp_path, splits={"train": [300, 0, 7], "test": [4]})
     decode = tfds.builder_from_directory(folder).info.features.deserialize_example
     dataset = read_tfds_folder(folder)
@@ -192,9 +181,7 @@ def test_a_file_is_read_on_where_it_was_left(
     assert opened == [(0, 0)]
 
 
-def test_elements_of_a_node_are_those_of_the_dataset() -> None:
-    import tensorflow as tf
-
+def test_elements_of_a_node_are_those_of_the_dataset(tf: Any) -> None:
     own = tf.data.Dataset.from_tensor_slices(([5, 6, 7], ["a", "b", "c"])).shuffle(3)
     edited = EditedGraph(own)
     source = node_source(edited.graph, edited.root.leaves[0])
@@ -219,9 +206,7 @@ class Given(CountedElements):
         return np.zeros_like(codes), codes, np.diff(bounds)[start:stop]
 
 
-def test_windows_end_behind_partial_batches() -> None:
-    import tensorflow as tf
-
+def test_windows_end_behind_partial_batches(tf: Any) -> None:
     edited = EditedGraph(tf.data.Dataset.range(40).shuffle(9).batch(3).repeat(2))
     sizes = [3, 3, 1, 3, 2, 2, 3, 3, 3, 3]
     source = node_source(edited.graph, edited.root.leaves[0])
@@ -233,9 +218,7 @@ def test_windows_end_behind_partial_batches() -> None:
     assert [value for batch in found for value in batch] == list(range(3, 26))
 
 
-def test_what_maps_keep_beside_examples_is_named() -> None:
-    import tensorflow as tf
-
+def test_what_maps_keep_beside_examples_is_named(tf: Any) -> None:
     counter = tf.Variable(0)
 
     def drawn(x: Any) -> Any:  # in a function that the map's function calls

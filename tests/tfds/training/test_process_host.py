@@ -116,10 +116,8 @@ def test_a_tf_config_of_something_else_says_nothing(
 
 
 def test_everything_that_takes_a_plan_refuses_another_host(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tfds: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import tensorflow_datasets as tfds
-
     builder = tfds.builder_from_directory(build_dataset(tmp_path, splits={"train": [8, 8]}))
     settings = ReadSettings(host=Host(index=1, count=2), batch=2)
     plan = resume(shardctl.tfds.dataset_of(builder), "train", settings, consumed=2)

@@ -92,8 +92,7 @@ def test_a_plan_at_the_end_reads_nothing(toys: Toys) -> None:
 
 
 @pytest.mark.slow
-def test_a_plan_file_goes_into_tfds_load(tmp_path: Path) -> None:
-    import tensorflow_datasets as tfds
+def test_a_plan_file_goes_into_tfds_load(tfds: Any, tmp_path: Path) -> None:
 
     from shardctl.metadata.tfds_metadata import read_tfds_folder
 
@@ -128,9 +127,7 @@ def test_options_that_the_plan_fixes_are_refused(
         shardctl.tfds.read_config(plan, toys["plain"].builder, **options)
 
 
-def test_an_unordered_decoding_is_refused(toys: Toys) -> None:
-    import tensorflow as tf
-
+def test_an_unordered_decoding_is_refused(tf: Any, toys: Toys) -> None:
     options = tf.data.Options()
     options.deterministic = False
     with pytest.raises(UsageError, match="deterministic=False"):
@@ -138,10 +135,8 @@ def test_an_unordered_decoding_is_refused(toys: Toys) -> None:
 
 
 def test_shuffled_files_another_split_and_another_dataset_are_refused(
-    toys: Toys, tmp_path: Path
+    tfds: Any, toys: Toys, tmp_path: Path
 ) -> None:
-    import tensorflow_datasets as tfds
-
     builder = toys["plain"].builder
     plan = resume(toys["plain"].dataset, "train", consumed=3)
     for config in (shardctl.tfds.read_config(plan), shardctl.tfds.read_config(plan, builder)):

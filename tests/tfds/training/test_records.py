@@ -15,7 +15,7 @@ from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
 from shardctl.tfds.builder_layout import dataset_of
 from shardctl.tfds.training.pipeline import kernel_shuffle
 from shardctl.tfds.training.records import RecordReader
-from tests.tfdata.shuffle.shuffle_oracles import tf_order
+from tests.tfdata.shuffle_oracles import tf_order
 from tests.tfds_datasets import build_dataset
 
 
@@ -33,9 +33,9 @@ def test_the_seeds_of_the_kernel_give_the_order_of_the_seed_of_a_shuffle(
         assert [number for batch in together for number in batch.numpy().tolist()] == expected
 
 
-def test_rows_of_a_file_that_are_read_together_are_interleaved_as_one_file(tmp_path: Path) -> None:
-    import tensorflow_datasets as tfds
-
+def test_rows_of_a_file_that_are_read_together_are_interleaved_as_one_file(
+    tfds: Any, tmp_path: Path
+) -> None:
     builder = tfds.builder_from_directory(build_dataset(tmp_path, splits={"train": [9, 4, 7]}))
     dataset = dataset_of(builder)
     # Of ids 0-8, 9-12 and 13-19: 1, 2 and 5 of the first file, then 10, then 8 and 13, 14, 19.
@@ -57,10 +57,8 @@ def test_rows_of_a_file_that_are_read_together_are_interleaved_as_one_file(tmp_p
 
 
 @pytest.fixture(scope="module")
-def pieces(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def pieces(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The builder of a file of several pieces, and of others."""
-    import tensorflow_datasets as tfds
-
     splits = {"train": [2500, 0, 3, 40]}
     folder = build_dataset(tmp_path_factory.mktemp("pieces"), splits=splits)
     return tfds.builder_from_directory(folder)

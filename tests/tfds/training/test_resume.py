@@ -205,10 +205,8 @@ def test_exact_order_is_the_rest_of_a_shuffled_pipeline(toys: Toys) -> None:
 
 
 @pytest.mark.slow
-def test_no_python_is_left_in_what_continues_through_a_buffer(toys: Toys) -> None:
+def test_no_python_is_left_in_what_continues_through_a_buffer(tf: Any, toys: Toys) -> None:
     """The graph runs in a process that has nothing of this one, and reads the same there."""
-    import tensorflow as tf
-
     rest = shardctl.tfds.exact_order(toys["plain"].builder, "train", SETTINGS, consumed=4 * 7)
     graph = tf.raw_ops.DatasetToGraphV2(input_dataset=tf.data.experimental.to_variant(rest))
     definition = tf.compat.v1.GraphDef.FromString(graph.numpy())
@@ -223,11 +221,10 @@ def test_no_python_is_left_in_what_continues_through_a_buffer(toys: Toys) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cut", ["train.tfrecord-00000-of-00002", "train.tfrecord-00001-of-00002"])
-def test_files_shorter_than_their_metadata_are_an_error(tmp_path: Path, cut: str) -> None:
+def test_files_shorter_than_their_metadata_are_an_error(
+    tf: Any, tfds: Any, tmp_path: Path, cut: str
+) -> None:
     """The first file holds what is in the buffer, the second what follows."""
-    import tensorflow as tf
-    import tensorflow_datasets as tfds
-
     settings = ReadSettings(cycle=1, buffer=40, buffer_seed=1)
     folder = build_dataset(tmp_path / "whole", splits={"train": [30, 30]})
     short = build_dataset(tmp_path / "short", splits={"train": [5, 5]})
@@ -240,9 +237,8 @@ def test_files_shorter_than_their_metadata_are_an_error(tmp_path: Path, cut: str
 
 
 @pytest.mark.slow
-def test_examples_are_decoded_as_tfds_decodes_them(tmp_path: Path) -> None:
+def test_examples_are_decoded_as_tfds_decodes_them(tfds: Any, tmp_path: Path) -> None:
     import numpy as np
-    import tensorflow_datasets as tfds
 
     features = tfds.features.FeaturesDict(
         {
@@ -275,10 +271,9 @@ def test_examples_are_decoded_as_tfds_decodes_them(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def structured(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def structured(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Return the builder of 12 examples, ragged, nested, of several sizes and over 1 kB."""
     import numpy as np
-    import tensorflow_datasets as tfds
 
     features = tfds.features.FeaturesDict(
         {

@@ -23,10 +23,8 @@ Make = Callable[[], Any]
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def world(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Return a function that reads a split of a dataset with shuffled files, as TFDS does."""
-    import tensorflow_datasets as tfds
-
     root = tmp_path_factory.mktemp("own")
     build_dataset(root, "toy", {"train": [5, 0, 7, 9, 4], "test": [6, 6]})
     build_dataset(root, "other", {"train": [8, 8, 1]})
@@ -208,9 +206,7 @@ def test_elements_that_are_zipped_by_their_index_have_one_id(name: str, tmp_path
         assert ids == [number for batch in whole for number in batch[0]]
 
 
-def test_a_zip_of_several_orders_goes_on_by_steps_alone() -> None:
-    import tensorflow as tf
-
+def test_a_zip_of_several_orders_goes_on_by_steps_alone(tf: Any) -> None:
     def make() -> Any:
         parts = [tf.data.Dataset.range(40).shuffle(9, seed=seed) for seed in (1, 2)]
         return tf.data.Dataset.zip(tuple(parts)).batch(4)
@@ -223,9 +219,7 @@ def test_a_zip_of_several_orders_goes_on_by_steps_alone() -> None:
     assert elements(rest) == elements(make())[4:]
 
 
-def test_sources_without_files_that_are_mixed_are_read_again() -> None:
-    import tensorflow as tf
-
+def test_sources_without_files_that_are_mixed_are_read_again(tf: Any) -> None:
     def make() -> Any:
         numbers = tf.data.Dataset.range(10).concatenate(tf.data.Dataset.range(20, 35))
         return numbers.shuffle(9, seed=1).batch(4)
@@ -236,9 +230,10 @@ def test_sources_without_files_that_are_mixed_are_read_again() -> None:
 
 
 @pytest.mark.parametrize("given", [{"steps": 7}, {"consumed": 112}])
-def test_an_endless_pipeline_that_is_read_again_is_not_followed_to_its_end(given: Any) -> None:
+def test_an_endless_pipeline_that_is_read_again_is_not_followed_to_its_end(
+    tf: Any, given: Any
+) -> None:
     """`enumerate` counts what passes, so that the pipeline is read again from its start."""
-    import tensorflow as tf
 
     def make() -> Any:
         numbers = tf.data.Dataset.range(200).shuffle(50, seed=1).repeat().enumerate()
@@ -250,9 +245,7 @@ def test_an_endless_pipeline_that_is_read_again_is_not_followed_to_its_end(given
 
 
 @pytest.mark.parametrize("name", ["zip", "repeat", "enumerate", "mixture"])
-def test_an_end_that_is_as_far_off_as_none_is_not_followed_to(name: str) -> None:
-    import tensorflow as tf
-
+def test_an_end_that_is_as_far_off_as_none_is_not_followed_to(tf: Any, name: str) -> None:
     def make() -> Any:
         numbers = tf.data.Dataset.range(200).shuffle(50, seed=1)
         many = tf.data.Dataset.range(1 << 60)
@@ -327,10 +320,8 @@ def test_random_pipelines_go_on_fuzzed(sources: Sources) -> None:
     check_cases(pipelines(sources.draw, Habits()), checker(sources), FUZZ // 40, fuzz=True)
 
 
-def test_only_what_is_left_is_read(tmp_path: Path) -> None:
+def test_only_what_is_left_is_read(tf: Any, tfds: Any, tmp_path: Path) -> None:
     """Of 100 examples of which 90 are done, a `skip` reads 100 and decodes them."""
-    import tensorflow as tf
-    import tensorflow_datasets as tfds
 
     from shardctl.tfds.inspecting.inspect import inspect
     from shardctl.tfds.training.own_elements import OwnElements
@@ -398,9 +389,7 @@ def test_what_cannot_be_made_of_examples_is_read_again(world: Any) -> None:
 
 
 @pytest.mark.slow
-def test_random_maps_are_named(world: Any) -> None:
-    import tensorflow as tf
-
+def test_random_maps_are_named(tf: Any, world: Any) -> None:
     def make() -> Any:
         return world().map(lambda e: (e["id"], tf.random.uniform([]))).shuffle(6, seed=4).batch(4)
 

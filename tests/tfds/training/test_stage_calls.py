@@ -63,9 +63,9 @@ def passes(dataset: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize(("text", "by_hand"), zip(TEXTS, BY_HAND, strict=True))
-def test_stages_are_the_calls_of_a_script(text: str, by_hand: Callable[[Any, Any], Any]) -> None:
-    import tensorflow as tf
-
+def test_stages_are_the_calls_of_a_script(
+    tf: Any, text: str, by_hand: Callable[[Any, Any], Any]
+) -> None:
     made = _calls().dataset(parse_stages(text))
     # One stage parts another from the next as it does in a script, so later passes agree too.
     assert passes(made) == passes(by_hand(tf.data.Dataset, tf.data.Dataset.range(11)))
@@ -94,9 +94,7 @@ def _calls() -> StageCalls:
     return StageCalls(reader=lambda _: tf.data.Dataset.range(11))
 
 
-def test_a_shared_dataset_is_one_object() -> None:
-    import tensorflow as tf
-
+def test_a_shared_dataset_is_one_object(tf: Any) -> None:
     own = parse_stages("range(9) | shuffle(4, seed=1)")
     shared = Shared(label="ds", pipeline=own)
     pipeline = parse_stages("zip(a, b)")
@@ -127,9 +125,7 @@ _INPUTS = tuple(Pipeline(source=Values(values=(10 * number,) * 20)) for number i
 
 
 @pytest.mark.parametrize("seed", [7, (_SEEDS.seed, _SEEDS.seed2)])
-def test_weights_of_64_bits_are_given_as_an_array(seed: int | tuple[int, int]) -> None:
-    import tensorflow as tf
-
+def test_weights_of_64_bits_are_given_as_an_array(tf: Any, seed: int | tuple[int, int]) -> None:
     def made(weight: float, dtype: Literal["float32", "float64"]) -> list[int]:
         weights = (weight, weight, 0.0)
         return _made(
@@ -163,9 +159,7 @@ def _shared(settings: ReadSettings, mode: HostBy, count: int) -> list[int]:
 
 
 @pytest.mark.parametrize("word", get_args(HostBy))
-def test_each_host_mode_does_what_it_says(word: HostBy) -> None:
-    import tensorflow_datasets as tfds
-
+def test_each_host_mode_does_what_it_says(tfds: Any, word: HostBy) -> None:
     host, mode, alone = Host(index=1, count=3), HOST_MODES[word], ReadSettings(host_by=word)
     assert (split_of_host("train", alone), input_context_of_host(alone)) == ("train", None)
     assert _shared(alone, "files", 3) == _shared(alone, "examples", 3) == [0, 1, 2]

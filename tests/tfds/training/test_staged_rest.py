@@ -30,9 +30,7 @@ STAGES = (
 
 
 @pytest.fixture(scope="module")
-def builder(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    import tensorflow_datasets as tfds
-
+def builder(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     splits = {"train": [5, 0, 7, 9, 4], "test": [6, 6]}
     return tfds.builder_from_directory(
         build_dataset(tmp_path_factory.mktemp("staged"), splits=splits)
@@ -89,9 +87,7 @@ def test_plans_with_stages_are_for_resume(builder: Any) -> None:
         shardctl.tfds.exact_order(builder, None, settings, consumed=6)
 
 
-def test_a_global_seed_that_changes_stages_is_refused(builder: Any) -> None:
-    import tensorflow as tf
-
+def test_a_global_seed_that_changes_stages_is_refused(tf: Any, builder: Any) -> None:
     seeded, pair = (staged(f"repeat(2) | shuffle(7, seed={s})") for s in ("2", "(3, 4)"))
     tf.random.set_seed(5)
     try:

@@ -27,9 +27,8 @@ LENGTHS = [400, 0, 250, 617, 300, 333, 100]  # 3 epochs are 94 batches, a partia
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     import numpy as np
-    import tensorflow_datasets as tfds
 
     features = tfds.features.FeaturesDict(
         {
@@ -64,10 +63,10 @@ def script(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Script:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory, script: Script, folder: Path) -> WholeRun:
+def whole(
+    tfds: Any, tmp_path_factory: pytest.TempPathFactory, script: Script, folder: Path
+) -> WholeRun:
     """Return the run that nobody killed, whose batches are those of TFDS and tf.data."""
-    import tensorflow_datasets as tfds
-
     found = whole_run(script, tmp_path_factory.mktemp("whole") / "run")
     stated = re.findall(r"^settings = (.*)$", SOURCE, re.M)
     dataset = shardctl.tfds.pipeline(
@@ -93,11 +92,8 @@ def test_the_script_killed_at_random_steps_trains_on_every_batch_in_order(
     assert report.num_resumed == 2
 
 
-def test_a_script_that_wrote_position_files_goes_over(tmp_path: Path) -> None:
+def test_a_script_that_wrote_position_files_goes_over(tf: Any, tfds: Any, tmp_path: Path) -> None:
     """By the lines of the guide, which restore both kinds of checkpoints."""
-    import tensorflow as tf
-    import tensorflow_datasets as tfds
-
     lines = script_of_guide("training", "over.py")
     folder = build_dataset(tmp_path / "data", splits={"train": LENGTHS}, with_files=False)
 

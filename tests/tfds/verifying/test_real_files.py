@@ -58,9 +58,10 @@ def test_what_tfds_has_no_reader_for_is_named(
 
 
 @pytest.mark.parametrize("has_label", [False, True])
-def test_the_cheapest_feature_is_decoded_and_no_other(tmp_path: Path, has_label: bool) -> None:
+def test_the_cheapest_feature_is_decoded_and_no_other(
+    tfds: Any, tmp_path: Path, has_label: bool
+) -> None:
     import numpy as np
-    import tensorflow_datasets as tfds
 
     broken = tmp_path / "broken.png"
     broken.write_bytes(b"no image at all")

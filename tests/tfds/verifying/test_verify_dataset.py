@@ -86,9 +86,7 @@ def test_an_object_that_ends_early_is_found(folder: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.slow
-def test_random_maps_are_compared_by_what_does_not_change(folder: Path) -> None:
-    import tensorflow as tf
-
+def test_random_maps_are_compared_by_what_does_not_change(tf: Any, folder: Path) -> None:
     dataset = read(folder).map(lambda e: (tf.random.uniform([]), e["id"])).shuffle(5, seed=1)
     found = shardctl.tfds.verify_dataset(dataset, take=20)
     assert found.equal
@@ -97,9 +95,7 @@ def test_random_maps_are_compared_by_what_does_not_change(folder: Path) -> None:
         shardctl.tfds.verify_dataset(read(folder).map(lambda e: tf.random.uniform([])))
 
 
-def test_what_cannot_be_compared_is_refused(folder: Path) -> None:
-    import tensorflow as tf
-
+def test_what_cannot_be_compared_is_refused(tf: Any, folder: Path) -> None:
     with pytest.raises(UsageError, match="no files of a dataset"):
         shardctl.tfds.verify_dataset(tf.data.Dataset.range(5))
     with pytest.raises(UnpredictableOrderError, match="filter"):

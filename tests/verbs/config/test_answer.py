@@ -9,6 +9,7 @@ import pytest
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.config.answer import Origin, SettingInForce, lint_in_force, read_in_force
+from shardctl.verbs.config.view import origin_words
 from shardctl.verbs.lint.context import Usage
 
 FILE = Origin(source="file", file="/p/shardctl.yaml", line=3)
@@ -70,3 +71,21 @@ def test_where_a_spec_has_to_be_chosen_there_is_none() -> None:
     splits = tuple(Split.even(name=name, num_examples=9, num_shards=1) for name in ("a", "b"))
     dataset = Dataset(name="d", splits=splits)
     assert lint_in_force({}, Usage(), ReadSettings(), dataset)["specs"] is None
+
+
+@pytest.mark.parametrize(
+    ("origin", "words"),
+    [
+        (Origin(source="environment", by="SHARDCTL_DATASET"), "environment SHARDCTL_DATASET"),
+        (Origin(source="file", file="/p/shardctl.yaml", line=2), "../shardctl.yaml line 2"),
+        (Origin(source="file", file="/p/shardctl.yaml"), "../shardctl.yaml"),
+        (Origin(source="folder"), "this folder"),
+        (Origin(source="argument", by="buffer"), "argument buffer="),
+        (Origin(source="implied", by="read.shuffle_seed"), "follows from read.shuffle_seed"),
+        (Origin(source="implied"), "follows from the others"),
+        (Origin(by="TFDS"), "default (TFDS's)"),
+    ],
+)
+def test_an_origin_in_words(origin: Origin, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.getcwd", lambda: "/p/a")
+    assert origin_words(origin) == words

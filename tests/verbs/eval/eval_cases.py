@@ -11,7 +11,7 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import HostBy
 from shardctl.verbs.eval.answer import REMAINDERS, Evaluation, Hang, Remainder, evaluate
-from tests.spec.hosts.host_cases import HostCase
+from tests.spec.host_cases import HostCase
 from tests.strategies import shard_lengths
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.hosts.answer import Comparison, hosts
-from tests.spec.hosts.host_cases import HostCase
+from tests.spec.host_cases import HostCase
 
 IMAGENET = Dataset(
     name="imagenet2012",

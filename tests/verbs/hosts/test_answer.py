@@ -14,7 +14,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import HostBy
 from shardctl.verbs.hosts.answer import advice, hosts, problems, reason
 from tests.cases import check_cases
-from tests.spec.hosts.host_cases import HostCase, host_cases
+from tests.spec.host_cases import HostCase, host_cases
 from tests.verbs.hosts.comparisons import IMAGENET, batches_by_hand, compared, of_case, toy
 
 

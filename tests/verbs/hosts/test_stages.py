@@ -16,7 +16,7 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.spec.host import HOST_MODES, Host, HostBy
 from shardctl.verbs.eval.view import advice as advice_of
 from shardctl.verbs.hosts.answer import advice
-from tests.spec.hosts.host_cases import Example, HostCase
+from tests.spec.host_cases import Example, HostCase
 
 LENGTHS = {"train": (8, 5, 0, 13, 7), "test": (7, 7, 6)}
 TOY = Dataset(

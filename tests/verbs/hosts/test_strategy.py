@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from tests.cases import add_cases, check_cases
-from tests.spec.hosts.host_cases import HostCase, host_cases
+from tests.spec.host_cases import HostCase, host_cases
 from tests.verbs.hosts.comparisons import IMAGENET, batches_by_hand, compared, of_case, toy
 
 

@@ -20,7 +20,6 @@ from tests.record_files import framed
 
 
 def write(path: Path, *records: bytes, seconds: int = 1000) -> Path:
-    """Write a file that was changed so many seconds ago."""
     path.write_bytes(framed(*records))
     ago = time.time_ns() - seconds * 10**9 + 7
     os.utime(path, ns=(ago, ago))

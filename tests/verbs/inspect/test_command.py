@@ -54,9 +54,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def script(shardctl: Shardctl, built: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    import tensorflow as tf
-
+def script(tf: Any, shardctl: Shardctl, built: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     Path("plain").mkdir()
     record = str(Path("plain/records").resolve())
     with tf.io.TFRecordWriter(record) as writer:

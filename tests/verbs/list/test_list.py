@@ -83,7 +83,6 @@ HOME = "tensorflow_datasets"  # the data dir in the home folder
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data dir with three datasets and what is none."""
     root = tmp_path / "data"
     for name, config, version in [
         ("toy", None, "1.0.0"),

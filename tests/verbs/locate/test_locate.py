@@ -163,7 +163,6 @@ def test_too_many_matches_are_refused_before_the_first_one() -> None:
 
 
 def test_a_search_of_more_than_a_day_is_refused_with_what_it_would_take() -> None:
-    """An epoch behind a buffer of a million looks at two million places: 5 epochs a second."""
     data = Dataset(name="d", splits=(Split(name="train", shard_lengths=(2_000_000,)),))
     settings = ReadSettings(buffer=1_000_000, buffer_seed=1, epochs=1_000_000)
     order = plan_order(data, "train", settings).order

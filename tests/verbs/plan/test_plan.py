@@ -117,7 +117,6 @@ FROM_FILE = ("-d", "toy.yaml")
 
 @pytest.fixture(autouse=True)
 def layout(shardctl: Shardctl) -> None:
-    """Shards of 3, 0 and 5 examples; and 50 of one example each."""
     ones = [1] * 50
     Path("toy.yaml").write_text(
         "name: toy\nsplits:\n  train: {shard_lengths: [3, 0, 5]}\n"
@@ -126,7 +125,6 @@ def layout(shardctl: Shardctl) -> None:
 
 
 def read(ran_stdout: str) -> list[list[str]]:
-    """Return host, skip, take and first id of each row of a CSV."""
     rows = csv.DictReader(io.StringIO(ran_stdout))
     return [[row[name] for name in ("host", "skip", "take", "first_id")] for row in rows]
 

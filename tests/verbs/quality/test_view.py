@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from shardctl.dataset.dataset import Dataset
-from shardctl.dataset.element_size import ElementSize, ExampleSize
+from shardctl.dataset.dataset import Dataset, ExampleSize
+from shardctl.dataset.element_size import ElementSize
 from shardctl.draw.tables import PLAIN, Screen
 from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.verbs.quality import view

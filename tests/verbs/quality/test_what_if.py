@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from shardctl.dataset.dataset import Dataset, Split
-from shardctl.dataset.element_size import ExampleSize
+from shardctl.dataset.dataset import Dataset, ExampleSize, Split
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host

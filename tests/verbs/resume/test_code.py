@@ -26,10 +26,12 @@ from shardctl.verbs.resume.code import needs_tfds_alone, resume_python
 from shardctl.verbs.resume.hosts import resume_on_hosts
 from tests.cases import FUZZ, check_cases
 from tests.code.pasted import read, run
+from tests.golden import assert_golden
 from tests.order.order_cases import changed
 from tests.order.toy_pipelines import Case, Toys
 from tests.tfds_datasets import build_dataset
 from tests.verbs.resume.stopped_pipelines import stopped, stops
+from tests.verbs.resume.test_view import CASES, plan_of
 
 UNSEEDED: tuple[BufferMode, ...] = ("at-most-once", "at-least-once")
 each_mode = pytest.mark.parametrize("mode", ["exactly-once", "exact-order", *UNSEEDED])
@@ -37,6 +39,16 @@ each_mode = pytest.mark.parametrize("mode", ["exactly-once", "exact-order", *UNS
 
 def code_of(plan: ResumePlan, plan_file: str | None = None) -> str:
     return "".join(resume_python(plan, None, plan_file=plan_file))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_code_of_a_plan_is_this(name: str) -> None:
+    try:
+        text = code_of(plan_of(name))
+    except UsageError as error:
+        text = f"error: {error}\n"
+    golden = Path(__file__).parent / "golden" / "code"
+    assert_golden(golden / f"{name.replace(', ', '-').replace(' ', '-')}.txt", text)
 
 
 def names_of(lines: Sequence[str]) -> list[str]:
@@ -215,23 +227,6 @@ def test_every_new_host_runs_the_code_with_its_number(
     assert len(parts[0]) >= plan.hosts[0].num_examples
 
 
-def test_more_hosts_than_examples_are_left_read_nothing(toys: Toys) -> None:
-    plan = resume_on_hosts(toys["plain"].dataset, "train", hosts=1, to_hosts=3, consumed=[74])
-    text = code_of(plan)
-    found = [len(read(run([as_host(text, index)])["ds"])) for index in range(3)]
-    assert found == [1, 0, 0]
-
-
-@pytest.mark.slow
-def test_hosts_that_read_nothing_in_later_epochs_go_on_with_the_rest(toys: Toys) -> None:
-    plan = resume_on_hosts(
-        toys["plain"].dataset, "train[:2]", ReadSettings(epochs=3), hosts=1, to_hosts=3, consumed=1
-    )
-    text = code_of(plan)
-    found = [len(read(run([as_host(text, index)])["ds"])) for index in range(3)]
-    assert found == [1 + 2, 2, 0]  # what is left of epoch 0, and two epochs
-
-
 @pytest.mark.parametrize("num_seen", [0, 20, 75])
 def test_code_of_what_a_log_leaves_over(toys: Toys, num_seen: int) -> None:
     dataset = toys["plain"].dataset
@@ -247,68 +242,10 @@ def test_code_of_what_a_log_leaves_over(toys: Toys, num_seen: int) -> None:
     assert Counter(left) == Counter(every[num_seen:])
 
 
-def test_code_of_what_a_log_leaves_over_of_two_readers(toys: Toys) -> None:
-    dataset = toys["plain"].dataset
-    train, test = dataset.split("train"), dataset.split("test")
-    stages = parse_stages("read(train) | concatenate(read(test)) | batch(2)")
-    codes = [0, train.num_examples + 1]
-    plan = resume_unseen(dataset, "train", ReadSettings(stages=stages), seen=codes)
-    every = [
-        f"{name}__{index}"
-        for split in (train, test)
-        for name, length in zip(split.filenames, split.shard_lengths, strict=True)
-        for index in range(length)
-    ]
-    left = read(run([code_of(plan)])["ds"])
-    assert len(left) == train.num_examples + test.num_examples - 2
-    assert set(left) < set(every)
-
-
 def many(length: int = 3000) -> Dataset:
     files = ShardFiles(pattern="d-train.tfrecord-\0-of-03000", num_shards=length)
     train = Split(name="train", shard_lengths=(2,) * length, files=(files,))
     return Dataset(name="d", version="1.0.0", splits=(train,))
-
-
-def test_a_long_list_is_made_where_it_is_read() -> None:
-    settings = ReadSettings(shuffle_seed=3, epochs=2, host=Host(index=1, count=2), batch=7)
-    plan = resume(many(), "train", settings, consumed=700)
-    text = code_of(plan)
-    assert len(text) < 2000
-    assert (
-        "plan = shardctl.resume(\n"
-        "    shardctl.tfds.dataset_of(builder),\n"
-        '    "train",\n'
-        "    settings,\n"
-        "    consumed=700,\n"
-        ")\n"
-        "ds = shardctl.tfds.resume(builder, plan, host=shardctl.Host(index=1, count=2))\n"
-    ) in text
-
-
-def test_the_settings_in_code_are_those_of_the_plan() -> None:
-    settings = ReadSettings(
-        cycle=3,
-        block=2,
-        shuffle_seed=-(2**70),
-        reshuffle=False,
-        buffer=-2,
-        buffer_seed=9,
-        global_seed=4,
-        epochs=3,
-        file_order=many(4).splits[0].filenames,
-        host=Host(index=1, count=2),
-        host_by="files",
-        batch=4,
-        drop_remainder=True,
-        pass_index=2,
-    )
-    plan = resume(many(4), "train", settings, consumed=4, mode="exact-order")
-    text = code_of(plan)
-    start, stop = text.index("settings = "), text.index("plan = ")
-    namespace: dict[str, Any] = {}
-    exec("import shardctl\n" + text[start:stop], namespace)
-    assert namespace["settings"] == plan.settings
 
 
 def test_a_plan_file_is_read_where_code_would_be_long(toys: Toys, tmp_path: Path) -> None:
@@ -325,14 +262,6 @@ def test_a_plan_file_is_read_where_code_would_be_long(toys: Toys, tmp_path: Path
     whole = read(run([code_of(order, str(path))])["ds"])
     assert whole == read(run([code_of(order)])["ds"])
     assert len(whole) == 75
-
-
-def test_a_spec_without_examples_has_no_code(toys: Toys) -> None:
-    dataset = toys["plain"].dataset
-    with pytest.raises(UsageError, match=r"'train\[3:3\]' reads no examples, and as_dataset"):
-        code_of(resume(dataset, "train[3:3]", consumed=0))
-    host = ReadSettings(host=Host(index=1, count=2), epochs=2)
-    assert read(run([code_of(resume(dataset, "train[:1]", host, consumed=0))])["ds"]) == []
 
 
 def test_another_dataset_than_the_plan_s_is_noticed(toys: Toys) -> None:
@@ -377,16 +306,3 @@ def test_code_of_stages_that_only_cut_reads_the_rest(toys: Toys, consumed: int) 
     assert needs_tfds_alone(plan)
     left = read(run([code_of(plan)])["ds"])
     assert names_of(left) == order.codes.tfds_ids(order.read(consumed, order.num_examples))
-
-
-def test_code_of_other_stages_is_the_call_of_shardctl(toys: Toys) -> None:
-    dataset = toys["plain"].dataset
-    settings = ReadSettings(stages=parse_stages("shuffle(5, seed=1) | take(9)"))
-    text = code_of(resume(dataset, "train", settings, consumed=3))
-    assert 'stages="shuffle(5, seed=1) | take(9)"' in text
-    assert "ds = shardctl.tfds.resume(builder, plan)" in text
-    assert "INSTRUCTIONS" not in text
-    mixture = ReadSettings(stages=parse_stages("zip(train, train) | take(2)"))
-    code = code_of(resume(dataset, None, mixture, consumed=2))
-    assert "ds = tf.data.Dataset.zip((ds_1, ds_2))" in code
-    assert "ds = shardctl.tfds.resume_like(ds, consumed=2)" in code

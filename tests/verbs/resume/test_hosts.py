@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
-from shardctl.errors import UsageError
+from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.order.plan_order import plan_order
 from shardctl.saved.plan_file import parse_plan, plan_json, plan_yaml
 from shardctl.saved.resume_plan import MAX_HOSTS, ResumePlan
@@ -18,12 +18,15 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.reads import reads_of
 from shardctl.spec.subsplit import SplitRange
+from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.resume.apply_plan import applied
-from shardctl.verbs.resume.hosts import resume_on_hosts
+from shardctl.verbs.resume.hosts import old_orders, resume_on_hosts
 from shardctl.verbs.resume.rest_of_epoch import even_shares
+from shardctl.verbs.resume.stopped_hosts import num_read_of, stopped_hosts
 from tests.cases import FUZZ, check_cases
 from tests.order.order_cases import read_settings
 from tests.strategies import shard_lengths
+from tests.verbs.resume.plan_cases import TOY as BIG
 from tests.verbs.resume.resume_cases import TOY, dataset
 
 
@@ -37,27 +40,6 @@ def test_what_is_left_is_split_evenly_in_the_order_of_the_files() -> None:
     assert reads == [[("1", 1, 2)], [("2", 0, 2)], [("2", 2, 1)]]
     assert (plan.remaining, plan.consumed, plan.from_consumed) == (5, 6, (4, 2))
     assert (plan.mode, plan.file_instructions) == ("exactly-once", ())
-
-
-def test_one_count_is_for_all_hosts() -> None:
-    plan = resume_on_hosts(TOY, "train", hosts=2, to_hosts=1, consumed=[3])
-    assert (plan.from_consumed, plan.remaining) == ((3, 3), 5)
-
-
-def test_steps_are_those_of_each_host() -> None:
-    settings = ReadSettings(batch=2)
-    plan = resume_on_hosts(TOY, "train", settings, hosts=2, to_hosts=1, steps=2)
-    assert plan.from_consumed == (4, 4)
-
-
-@pytest.mark.parametrize(("drop_remainder", "total"), [(True, 10), (False, 11)])
-def test_each_host_drops_a_last_batch_of_its_own(drop_remainder: bool, total: int) -> None:
-    settings = ReadSettings(cycle=1, epochs=2, buffer=2, batch=2, drop_remainder=drop_remainder)
-    plan = resume_on_hosts(
-        TOY, "train", settings, hosts=2, to_hosts=3, consumed=[5, 4], mode="at-most-once"
-    )
-    # The buffers had read epoch 0 to its end; of epoch 1 three hosts have 4, 4 and 3.
-    assert (plan.epoch, plan.remaining, plan.remaining_total) == (1, 11, total)
 
 
 def test_hosts_in_different_epochs_leave_something_of_each() -> None:
@@ -85,6 +67,7 @@ def test_a_host_without_examples_is_in_no_epoch() -> None:
         ({"host": Host(index=0, count=2)}, {"consumed": [1]}, "leave --host out"),
         ({"repeat_files": True}, {"consumed": [1]}, "--repeat-files with --to-hosts"),
         ({}, {}, "host 0 of 2: say how far"),
+        ({}, {"consumed": 1, "to_hosts": MAX_HOSTS + 1}, "a number from 1 to 100000 is needed"),
     ],
 )
 def test_what_cannot_be_shared_is_refused(
@@ -225,14 +208,6 @@ def test_shares_are_stretches_of_the_list_as_even_as_can_be(
     assert max(sizes) - min(sizes) <= 1
 
 
-@pytest.mark.parametrize("num_hosts", [0, -1, MAX_HOSTS + 1])
-def test_so_many_hosts_there_are_not(num_hosts: int) -> None:
-    split = Split(name="train", shard_lengths=(1,))
-    reads = reads_of(Dataset(name="d", splits=(split,)), [SplitRange(split=split, start=0, stop=1)])
-    with pytest.raises(UsageError, match="a number from 1 to 100000 is needed"):
-        even_shares(reads, num_hosts)
-
-
 def test_more_hosts_than_files_cannot_share_the_epochs_that_follow_by_files() -> None:
     def warned(to_hosts: int, epochs: int) -> tuple[str, ...]:
         settings = ReadSettings(host_by="files", epochs=epochs)
@@ -261,3 +236,48 @@ def test_what_new_hosts_drop_is_not_left(to_hosts: int, epochs: int, total: int)
     plan = resume_on_hosts(toy, "train", settings, hosts=1, to_hosts=to_hosts, consumed=2)
     assert plan.remaining_total == total
     assert "each new host drops a last batch" in plan.warnings[-1]
+
+
+def test_a_host_has_read_what_its_buffer_held_and_nothing_of_later_epochs() -> None:
+    settings = ReadSettings(buffer=4, buffer_seed=1, epochs=3)
+    orders = [planned.of_reader for planned in old_orders(BIG, "train", settings, 2)]
+    size = orders[0].epoch_size
+    old, sure = stopped_hosts(
+        orders, [size + 2, orders[1].num_examples], mode="exactly-once", risk=None
+    )
+    assert sure is None
+    assert [num_read_of(old[0], epoch) for epoch in range(3)] == [size, 2 + 4 - 1, 0]
+    assert [num_read_of(old[1], epoch) for epoch in range(3)] == [orders[1].epoch_size] * 3
+
+
+def test_the_risk_is_that_of_all_hosts_together() -> None:
+    settings = ReadSettings(buffer=4)
+
+    def planned(**arguments: Any) -> Any:
+        return resume_on_hosts(
+            BIG, "train", settings, hosts=2, to_hosts=1, consumed=[9], **arguments
+        )
+
+    plan = planned(mode="at-least-once", risk=1.0)
+    alone = [
+        resume(
+            BIG,
+            "train",
+            replace(settings, host=Host(index=index, count=2)),
+            consumed=9,
+            mode="at-least-once",
+            risk=0.5,
+        ).unseeded
+        for index in range(2)
+    ]
+    assert plan.unseeded.expected_lost == sum(one.expected_lost for one in alone if one)
+    assert plan.unseeded.first_read == sum(one.first_read for one in alone if one)
+    assert plan.unseeded.risk == 1.0
+    with pytest.raises(UsageError, match="at most the size of the buffer, 4"):
+        planned(mode="at-least-once", risk=4.5)
+    with pytest.raises(UsageError, match="risk is read with --mode at-least-once only"):
+        planned(mode="at-most-once", risk=0.5)
+    with pytest.raises(UnpredictableOrderError, match="only the seed of that very run"):
+        planned()
+    with pytest.raises(UsageError, match="choose from exactly-once, at-most-once, at-least-once"):
+        planned(mode="exact-order")

@@ -82,13 +82,6 @@ def test_through_a_buffer_more_is_read_than_handed_out(emitted: int, num_read: i
     assert (state.num_read, state.emitted) == (num_read, emitted)
 
 
-def test_without_a_buffer_as_much_is_read_as_handed_out() -> None:
-    order = order_of()
-    point = resume_point(order, 4)
-    assert inputs_read(order, point) == 4
-    assert pending_inputs(order, point).tolist() == []
-
-
 # 00 11 0 11 22 1 2: files of 3, 5 and 3 examples, two at a time in blocks of 2.
 @pytest.mark.parametrize(
     ("num_read", "open_files", "block_offset", "next_file"),

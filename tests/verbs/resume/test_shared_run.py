@@ -79,29 +79,11 @@ def test_batches_run_on_from_the_rest_into_the_epochs_behind_it(
         assert run.plan(consumed).remaining_total == num_examples - consumed
 
 
-def test_a_host_that_is_done_leaves_nothing() -> None:
-    settings = ReadSettings(cycle=1, epochs=2)
-    runs = [
-        run_of(replace(settings, host=host(i, 2)), RunSegment(consumed=(12, 7))) for i in range(2)
-    ]
-    assert [handed_out(run) for run in runs] == [[8, 9], [10]]
-    done = run_of(settings, RunSegment(consumed=(12, 10)))
-    assert (done.num_examples, done.plan(0).remaining, handed_out(done)) == (0, 0, [])
-
-
 def test_a_host_without_examples_ends_no_epoch() -> None:
     resolved = resolved_spec(dataset(train=(1,)), "train")
     run = shared_run(resolved, ReadSettings(epochs=3), [RunSegment(consumed=(1, 0))])
     # Host 0 of 2 has read the only example once, of three times.
     assert handed_out(run) == [0, 0]
-
-
-def test_more_hosts_than_examples_that_are_left() -> None:
-    runs = [
-        run_of(ReadSettings(cycle=1, host=host(i, 4)), RunSegment(consumed=(6, 3)))
-        for i in range(4)
-    ]
-    assert [handed_out(run) for run in runs] == [[9], [10], [], []]
 
 
 def test_a_count_past_its_part_is_refused() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,13 +12,12 @@ from hypothesis import strategies as st
 
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.order.plan_order import plan_order
-from shardctl.saved.resume_plan import ShuffleCall
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.verbs.resume.answer import BufferMode, resume
 from shardctl.verbs.resume.hosts import HostsMode, resume_on_hosts
 from shardctl.verbs.resume.proof import prove
-from tests.cases import FUZZ, add_cases, check_cases
+from tests.cases import FUZZ, check_cases
 from tests.order.order_cases import changed
 from tests.order.toy_pipelines import Case, Toys, as_line
 from tests.verbs.resume.plan_cases import TOY
@@ -208,54 +206,6 @@ def test_other_hosts_lose_and_repeat_what_the_plan_says_fuzzed(toys: Toys) -> No
     _check_hosts(toys, FUZZ // 4, fuzz=True)
 
 
-@pytest.mark.parametrize("host_by", ["even", "files", "examples"])
-def test_the_mean_number_that_all_hosts_lose_is_below_the_risk_of_all(
-    toys: Toys, host_by: Any
-) -> None:
-    tf = pytest.importorskip("tensorflow")
-    import numpy as np
-
-    toy, buffer, risk, num_seeds = toys["plain"], 6, 1.5, 600
-    settings = ReadSettings(buffer=buffer, cycle=2, block=3, shuffle_seed=5, host_by=host_by)
-    consumed = [11, 3, 17]
-    plan = resume_on_hosts(
-        toy.dataset,
-        "train",
-        settings,
-        hosts=3,
-        to_hosts=2,
-        consumed=consumed,
-        mode="at-least-once",
-        risk=risk,
-    )
-    order_of_all = plan_order(toy.dataset, "train").order
-    rows = [host.instructions for host in plan.hosts]
-    again = [
-        first + k
-        for reads in rows
-        for first, take in zip(
-            order_of_all.codes.first_codes(reads).tolist(), reads.take.tolist(), strict=True
-        )
-        for k in range(take)
-    ]
-    lost = np.zeros(num_seeds)
-    for index, count in enumerate(consumed):
-        host = Host(index=index, count=3)
-        own = replace(settings, host=host, buffer=None)
-        inputs = plan_order(toy.dataset, "train", own).order
-        ids = inputs.read(0, inputs.num_examples)
-        shuffled = tf.data.Dataset.from_tensor_slices(ids).shuffle(buffer).repeat(num_seeds)
-        (epochs,) = shuffled.batch(num_seeds * len(ids)).as_numpy_iterator()
-        never_read = ~np.isin(epochs.reshape(num_seeds, -1)[:, count:], again)
-        lost += never_read.sum(axis=1)
-    assert plan.unseeded is not None
-    assert plan.unseeded.expected_lost < risk
-    assert lost.max() <= plan.unseeded.most_lost
-    near = 5 * lost.std() / math.sqrt(num_seeds) + 1e-3
-    assert abs(lost.mean() - plan.unseeded.expected_lost) < near, lost.mean()
-    add_cases(num_seeds)
-
-
 @pytest.mark.parametrize(("epoch", "epochs"), [(0, 2), (0, 4), (1, 3), (2, 4)])
 def test_hosts_whose_buffers_had_read_the_epoch_begin_with_the_next(
     epoch: int, epochs: int
@@ -307,34 +257,6 @@ def test_a_known_seed_needs_no_such_mode() -> None:
     assert (plan.mode, plan.unseeded) == ("exact", None)
     with pytest.raises(UsageError, match="risk is read with --mode at-least-once only"):
         resume(TOY, "train", OPEN, consumed=9, mode="at-most-once", risk=0.5)
-
-
-def test_the_rest_is_read_through_a_new_buffer_without_a_seed() -> None:
-    for mode in MODES:
-        plan = resume(TOY, "train", OPEN, consumed=9, mode=mode)
-        assert plan.after_read == (ShuffleCall(buffer_size=4, seed=None),)
-        assert (plan.pending, plan.shuffle, plan.exact) == (None, None, False)
-        assert plan.settings.buffer_seed is None
-    assert plan.unseeded is not None
-    assert plan.unseeded.risk == 1e-6  # unless another is given
-
-
-@pytest.mark.parametrize("host_by", ["even", "files", "examples"])
-def test_each_host_passes_by_what_its_own_buffer_had_read(host_by: Any) -> None:
-    host = Host(index=1, count=2)
-    settings = ReadSettings(buffer=3, host=host, host_by=host_by)
-    plan = resume(TOY, "train", settings, consumed=5, mode="at-most-once")
-    share = resume(TOY, "train", replace(settings, buffer=None), consumed=0).remaining
-    assert plan.remaining == share - (5 + 3 - 1)
-
-
-def test_the_batches_of_what_is_read_decide_what_is_dropped() -> None:
-    settings = replace(OPEN, batch=4, drop_remainder=True, epochs=2)
-    whole = resume(TOY, "train", replace(settings, buffer_seed=0), consumed=0)
-    size = whole.remaining
-    plan = resume(TOY, "train", settings, steps=2, mode="at-most-once")
-    left = 2 * size - (8 + 3)
-    assert plan.remaining_total == left - left % 4
 
 
 def test_a_proof_finds_what_is_read_once_too_often() -> None:

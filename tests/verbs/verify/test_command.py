@@ -59,10 +59,9 @@ def rows_of(path: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(Path(path).read_text())))
 
 
-def test_an_order_that_is_read_as_predicted(shardctl: Shardctl, built: Path) -> None:
-    import tensorflow as tf
-    import tensorflow_datasets as tfds
-
+def test_an_order_that_is_read_as_predicted(
+    tf: Any, tfds: Any, shardctl: Shardctl, built: Path
+) -> None:
     ran = shardctl("verify", "-d", built, "--cycle", 2, "--epochs", 2)
     assert (ran.exit_code, ran.stderr) == (0, "")
     assert ran.stdout.splitlines() == [
@@ -200,10 +199,8 @@ def test_what_is_missing_is_named_with_the_way_to_install_it(
 
 
 def test_a_tensorflow_that_nobody_has_compared_is_warned_of_once(
-    shardctl: Shardctl, built: Path, monkeypatch: pytest.MonkeyPatch
+    tf: Any, shardctl: Shardctl, built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import tensorflow as tf
-
     monkeypatch.setattr(tf, "__version__", "2.99.0")
     monkeypatch.setattr("shardctl.tfds.imports._seen", set())
     assert shardctl("simulate", "-d", built).stderr == ""  # it does not read with TensorFlow

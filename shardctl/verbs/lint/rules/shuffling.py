@@ -11,7 +11,7 @@ from shardctl.errors import UnpredictableOrderError
 from shardctl.settings.table import ENDLESS
 from shardctl.stages import stages as ast
 from shardctl.stages.text import text_of, text_of_part
-from shardctl.tfdata.shuffle_passes import iterators_per_pass
+from shardctl.tfdata.shuffle_seeds import iterators_per_pass
 from shardctl.verbs.lint.context import (
     LintContext,
     Read,

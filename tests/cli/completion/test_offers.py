@@ -1,0 +1,164 @@
+"""What is offered at the cursor, and what bash puts in place of the text there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shardctl.cli.completion import in_place_of, split_line
+from shardctl.cli.main import COMMANDS
+from tests.cli.completion.conftest import Offered
+from tests.cli.conftest import Shardctl
+
+
+def test_datasets_are_those_of_the_chosen_data_dir_and_the_catalog(
+    offered: Offered, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "birds" not in offered("shardctl plan -d ")
+    chosen = f"shardctl plan --data-dir {data_dir} -d "
+    assert {"birds", "bits", "mnist"} <= set(offered(chosen))
+    assert offered(f"{chosen}bi") == ["birds", "bits"]
+    assert offered(f"{chosen}bird") == ["birds", "birds/blue", "birds/red"]
+    assert offered(f"{chosen}birds/r") == ["birds/red"]
+    assert offered(f"{chosen}bits:") == ["bits:2.0.0", "bits:2.1.0"]
+    assert offered(f"{chosen}bits:2.0.0 ") == ["left", "right", "all"]
+    monkeypatch.setenv("TFDS_DATA_DIR", str(data_dir))
+    assert offered("shardctl plan -d bi") == ["birds", "bits"]
+    monkeypatch.delenv("TFDS_DATA_DIR")
+    Path("shardctl.yaml").write_text(f"data_dir: {data_dir}\n", encoding="utf-8")
+    assert offered("shardctl plan -d bi") == ["birds", "bits"]
+    assert offered("shardctl plan -d bits l") == ["left"]
+
+
+def test_a_name_that_a_shell_or_a_terminal_would_act_on_is_not_offered(
+    offered: Offered, data_dir: Path
+) -> None:
+    assert offered(f"shardctl plan --data-dir {data_dir} -d bad") == []
+
+
+# fmt: off
+HOSTILE = (
+    "a b", "--help", "-d", "$(x)", "`x`", "a;x", "a'b", "=ls", "~root", "{a,b}", "x[ab]", "!1",
+    "a|b", ">a", "a\\b", "#a", "*a", "a&b", "^a^b",
+)
+# fmt: on
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_folder_of_a_name_that_would_act_is_offered(
+    name: str, offered: Offered, tmp_path: Path
+) -> None:
+    for folder in (name.replace("/", "_"), "fine"):
+        path = tmp_path / "dirs" / folder / "1.0.0"
+        path.mkdir(parents=True)
+        (path / "dataset_info.json").write_text("{}")
+    chosen = f"shardctl plan --data-dir {tmp_path / 'dirs'} -d "
+    assert set(offered(chosen)) - set(offered("shardctl plan -d ")) == {"fine"}
+    assert not [word for word in offered(f"{chosen}-") if "tmp" in word]
+
+
+def test_record_files_are_offered_by_their_number_of_shards(
+    tmp_path: Path, offered: Offered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("train.tfrecord-0000{}-of-00002", "part-0000{}-of-00002.parquet", "x{}.tar"):
+        for shard in range(2):
+            (tmp_path / name.format(shard)).touch()
+    (tmp_path / "notes.txt").touch()
+    monkeypatch.chdir(tmp_path)
+    found = {name for name in offered("shardctl plan -d ./") if not name.endswith("/")}
+    assert {"./train.tfrecord@2", "./part@2.parquet", "./x0.tar", "./x1.tar"} == found
+    for number in range(60):
+        (tmp_path / f"many-{number}.tfrecord").touch()
+    assert offered("shardctl plan -d ./m") == []
+    (tmp_path / "dataset_info.json").touch()
+    assert offered("shardctl plan -d ./t") == []
+
+
+def test_a_folder_of_many_files_is_looked_at_in_part(
+    offered: Offered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shardctl.cli.completion._MOST_ENTRIES", 5)
+    for number in range(20):
+        Path(f"x{number}.yaml").touch()
+    assert len(offered("shardctl plan -d x")) == 5
+
+
+@pytest.mark.parametrize("missing", [{"COMP_WORDS": "shardctl pl"}, {}, {"COMP_CWORD": "x"}])
+def test_a_broken_request_gets_no_answer(
+    missing: dict[str, str], shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_SHARDCTL_COMPLETE", "complete_bash")
+    for name, value in missing.items():
+        monkeypatch.setenv(name, value)
+    ran = shardctl()
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "", "")
+
+
+_ENOUGH = {
+    "plan": ["train"],
+    "locate": ["--id", "0"],
+    "resume": ["--consumed", "0"],
+    "hosts": ["--hosts", "1"],
+    "eval": ["--batch", "1"],
+    "diff": ["a"],
+    "inspect": ["train.py:make"],
+}
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "init"])
+def test_the_formats_offered_are_those_the_command_takes(
+    command: str, shardctl: Shardctl, offered: Offered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = shardctl(command, *_ENOUGH.get(command, []), "--format", "none")
+    assert refused.stderr.startswith("error: no format 'none' here; choose from ")
+    taken = refused.stderr.strip().removeprefix("error: no format 'none' here; choose from ")
+    assert offered(f"shardctl {command} --format ") == taken.split(", ")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("a  b", ["a", "b"]),
+        ("a 'b c", ["a", "b c"]),
+        ('a "b \\', ["a", "b \\"]),
+        ("a b\\", ["a", "b\\"]),
+        ("a 'it'\"s", ["a", "its"]),
+    ],
+)
+def test_a_line_splits_as_far_as_it_is_typed(line: str, words: list[str]) -> None:
+    assert split_line(line) == words
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "word", "put"),
+    [
+        # What is typed and what bash replaces of it, as an interactive bash 5.2 was seen to say.
+        ("shardctl plan tr", "tr", "train", "train"),
+        ("shardctl plan 'tr", "tr", "train", "train"),
+        ("shardctl plan 'tr'", "'tr'", "train", "'train'"),
+        (
+            'shardctl plan "train[:10%]"+te',
+            '"train[:10%]"+te',
+            "train[:10%]+test",
+            '"train[:10%]"+test',
+        ),
+        ("shardctl plan train'[:10%]+te", "[:10%]+te", "train[:10%]+test", "[:10%]+test"),
+        ("shardctl plan train\\[:10%\\]+te", "10%\\]+te", "train[:10%]+test", "10%\\]+test"),
+        ("shardctl plan --dataset='mnist:", "mnist:", "--dataset=mnist:3.0.1", "mnist:3.0.1"),
+        ("shardctl plan -d mnist:", "", "mnist:3.0.1", "3.0.1"),
+        ("shardctl plan ''", "''", "train", "'train'"),
+        ("shardctl plan a\\'", "a\\'", "a'b", "a\\'b"),
+        ("shardctl plan x", "x", "x[1]", "x\\[1\\]"),
+        ("shardctl plan 'x", "x", "x[1]", "x[1]"),
+        ("shardctl plan sc0", "sc0", "SC001", "SC001"),
+        ("shardctl plan 'a'b", "'a'b", "other", None),
+    ],
+)
+def test_bash_gets_what_belongs_in_place_of_its_text(
+    line: str, text: str, word: str, put: str | None
+) -> None:
+    found = in_place_of(text, word, split_line(line)[-1], line)
+    assert found == put
+    if found is not None:  # and then the line reads as the word
+        assert split_line(line.removesuffix(text) + found)[-1] == word

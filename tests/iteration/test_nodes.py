@@ -1,0 +1,570 @@
+"""Nodes by hand: what each hands out and refuses, how far it reads, what threads leave open."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shardctl.base.tfds_rules import WHOLE_DATASET
+from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
+from shardctl.iteration import directed
+from shardctl.iteration import iteration as module
+from shardctl.iteration import repeat as repeating
+from shardctl.iteration import shuffle as shuffling
+from shardctl.iteration.build import iteration_of_pass
+from shardctl.iteration.cache import Asserted, Cache
+from shardctl.iteration.directed import Chosen, Directed
+from shardctl.iteration.filtered import Filter
+from shardctl.iteration.iteration import EVERYTHING, INFINITE, UNKNOWN, Iteration, Node, Source
+from shardctl.iteration.repeat import Repeat
+from shardctl.iteration.shuffle import Shuffle
+from shardctl.iteration.strided import Strided
+from shardctl.iteration.zipped import Zip, certain_left
+from shardctl.tfdata import mixture
+from shardctl.tfdata.shuffle_buffer import shuffle_permutation
+from shardctl.tfdata.shuffle_seeds import KernelSeeds, SeedGenerator, shuffle_kernel_seeds
+from tests.iteration.elements import Watched, check_lookups, elements_of, node_of, pass_of
+from tests.tfdata.shuffle_oracles import iterator_seeds
+
+
+def shuffle_of(
+    child: Node, buffer: int, *, reshuffle: bool = True, count: int | None = 1
+) -> Shuffle:
+    kernel = shuffle_kernel_seeds(7, None)
+    generator = SeedGenerator(kernel, reshuffle, stage=f"shuffle({buffer})")
+    return Shuffle(child, buffer, generator, count)
+
+
+def permutation(length: int, buffer: int, pair: int) -> list[int]:
+    order: list[int] = shuffle_permutation(
+        length, buffer, iterator_seeds(7, None, True, pair)
+    ).tolist()
+    return order
+
+
+def shuffled(length: int, buffer: int, *pairs: int) -> list[int]:
+    return [code for pair in pairs for code in permutation(length, buffer, pair)]
+
+
+BATCHES = [[0, 1, 2], [3, 4, 5], [6]]
+
+HAND: list[tuple[str, list[Any]]] = [
+    ("range(3)", [0, 1, 2]),
+    ("values([5, -2, 5, 50])", [5, -2, 5, 50]),
+    ("values([])", []),
+    ("range(7) | batch(3)", BATCHES),
+    ("range(7) | batch(3, drop_remainder=true)", BATCHES[:2]),
+    ("range(2) | batch(3)", [[0, 1]]),
+    ("range(2) | batch(3, drop_remainder=true)", []),
+    ("range(6) | batch(3)", BATCHES[:2]),
+    ("range(7) | batch(2) | batch(3)", [[0, 1, 2, 3, 4, 5], [6]]),
+    ("range(3) | batch(2) | repeat(3) | batch(2)", [[0, 1, 2]] * 3),
+    ("values([4, 4, 4]) | batch(2)", [[4, 4], [4]]),
+    ("range(7) | batch(3) | unbatch", [*range(7)]),
+    (
+        "range(8) | batch(2, drop_remainder=true) | batch(3) | unbatch",
+        [[0, 1], [2, 3], [4, 5], [6, 7]],
+    ),
+    ("range(7) | batch(3) | skip(1) | unbatch", [3, 4, 5, 6]),
+    ("range(10) | take(3)", [0, 1, 2]),
+    ("range(4) | take(30)", [0, 1, 2, 3]),
+    ("range(10) | skip(4)", [4, 5, 6, 7, 8, 9]),
+    ("range(10) | skip(12)", []),
+    ("range(10) | skip(-1)", []),
+    ("range(10) | shard(4, 1)", [1, 5, 9]),
+    ("range(10) | shard(4, 3)", [3, 7]),
+    ("range(10) | shard(20, 15)", []),
+    ("range(7) | batch(3) | repeat(2) | skip(1)", [*BATCHES[1:], *BATCHES]),
+    ("range(7) | batch(3) | repeat(2) | take(4)", [*BATCHES, BATCHES[0]]),
+    ("range(8) | batch(3) | repeat(2) | shard(2, 0)", [[0, 1, 2], [6, 7], [3, 4, 5]]),
+    ("range(7) | batch(3) | repeat(2) | shard(2, 1)", [[3, 4, 5], [0, 1, 2], [6]]),
+    ("range(5) | repeat | take(7)", [0, 1, 2, 3, 4, 0, 1]),
+    ("values([]) | repeat", []),
+    ("range(5) | batch(2) | concatenate(range(3) | batch(3))", [[0, 1], [2, 3], [4], [0, 1, 2]]),
+    ("range(2) | concatenate(range(9) | take(3)) | repeat(2)", [0, 1, 0, 1, 2] * 2),
+    ("zip([range(5), values([10, 11, 12])])", [[0, 10], [1, 11], [2, 12]]),
+    (
+        "zip([range(5), range(9) | skip(5)]) | batch(3) | unbatch",
+        [[0, 5], [1, 6], [2, 7], [3, 8]],
+    ),
+    ("range(10) | filter(kept=a)", [0, 2, 3, 5, 6, 8, 9]),
+    ("range(4) | assert_cardinality(4) | cache | repeat(2)", [0, 1, 2, 3] * 2),
+    (
+        "choose_from_datasets([range(9), values([20, 21])], choices=values([1, 0, 1, 1, 0]),"
+        " stop_on_empty_dataset=false)",
+        [20, 0, 21, 1],
+    ),
+    *(
+        (f"range(8) | shuffle({buffer}, seed=7) | repeat({count})", shuffled(8, buffer, *pairs))
+        for buffer in (1, 3, 8, 100)
+        for count, pairs in ((1, (0,)), (5, range(5)))
+    ),
+    ("range(8) | shuffle(-2, seed=7) | repeat(2)", shuffled(8, 8, 0, 1)),
+    ("values([]) | shuffle(3, seed=7) | repeat", []),
+    ("values([]) | shuffle(3, seed=7) | map | repeat", []),
+    (
+        "range(8) | shuffle(3, seed=7, reshuffle_each_iteration=false) | repeat(2)",
+        shuffle_permutation(8, 3, KernelSeeds(seed=87654321, seed2=7)).tolist() * 2,
+    ),
+    (
+        "range(7) | batch(3) | repeat(3) | shuffle(4, seed=7)",
+        [(BATCHES * 3)[index] for index in permutation(9, 4, 0)],
+    ),
+    # Of one element there is one order, whatever the seeds are.
+    ("range(5) | shuffle(1) | repeat(2) | take(7)", [0, 1, 2, 3, 4, 0, 1]),
+]
+
+
+# In pieces of any size, and with any number of codes kept of what was read of late.
+@pytest.mark.parametrize("piece", [1, 2, 40, 1 << 16])
+def test_elements_are_those_listed_by_hand(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for each in (module, repeating):
+        monkeypatch.setattr(each, "PIECE", piece)
+    monkeypatch.setattr(shuffling, "_MAX_KEPT", piece)
+    for text, expected in HAND:
+        lists = [one if isinstance(one, list) else [one] for one in expected]
+        assert check_lookups(pass_of(text)) == lists, text
+        iteration = node_of(text).iterate()  # what is not pulled is not found
+        half = iteration.pull(len(lists) // 2)
+        assert check_lookups(iteration) == lists[:half], text
+        assert (iteration.pull(EVERYTHING), iteration.ended) == (len(lists) - half, True), text
+
+
+# How far the input is read after each element: counted in TensorFlow 2.21, by a map that counts.
+@pytest.mark.parametrize(
+    ("text", "length", "read"),
+    [
+        ("take(3)", 10, [1, 2, 3, 3]),
+        ("take(0)", 10, [0, 0]),
+        ("skip(2)", 10, [3, 4, 5, 6]),
+        ("shard(3, 1)", 10, [2, 5, 8, 10]),
+        ("shard(4, 3)", 10, [4, 8, 10, 10]),
+        ("batch(3)", 7, [3, 6, 7, 7]),
+        ("shuffle(1, seed=7)", 5, [1, 2, 3, 4, 5]),
+        ("shuffle(3, seed=7)", 5, [3, 4, 5, 5, 5]),
+        ("shuffle(9, seed=7)", 5, [5, 5, 5, 5, 5]),
+        (
+            "shuffle(-2, seed=7) | repeat(2)",
+            *(7, [7, 8, 9, 10, 11, 12, 13, 14, 14, 14, 14, 14, 14, 14]),
+        ),
+        ("shuffle(-2, seed=7) | repeat", 1, [1, 2, 3, 4, 5, 6]),
+        ("shuffle(-2, seed=7) | repeat", 7, [7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]),
+        ("shuffle(7, seed=7) | repeat(5)", 2, [7, 7, 7, 9, 9, 10, 10, 10, 10, 10]),
+        ("shuffle(9, seed=7) | repeat", 3, [9, 10, 10, 10, 13, 13, 13, 16]),
+        ("shuffle(100, seed=7) | repeat", 3, [10, 10, 10, 10, 13, 13, 13, 16, 16, 16]),
+    ],
+)
+def test_how_far_the_input_is_read(text: str, length: int, read: list[int]) -> None:
+    source, found, seen = Watched(length), list[int](), list[list[int]]()
+    iteration = node_of(text, read=source).iterate()
+    for _ in read:
+        iteration.pull(1)
+        found.append(source.num_read)
+        seen.append(iteration.examples(np.arange(iteration.pulled)).tolist())
+    assert found == read
+    # What is handed out does not change as more is read.
+    assert [seen[-1][: len(one)] for one in seen] == seen
+    assert bool(source.made) == (text != "take(0)")
+
+
+# Which pairs of seeds the epochs of the second pass are shuffled with (TFDATA C2, C3, C6).
+@pytest.mark.parametrize(
+    ("text", "loop", "pairs"),
+    [
+        ("repeat(3)", "python", [3, 4, 5]),  # a fused repeat takes a pair an epoch,
+        ("map | repeat(3)", "python", [4, 5, 6]),  # another one a pair more
+        ("skip(0) | map | repeat(3)", "python", [4, 5, 6]),
+        ("repeat(1)", "python", [1]),
+        ("cache", "python", [0]),
+        ("cache | repeat(3)", "python", [0, 0, 0]),
+        # Keras makes an iterator that it does not read; where it knows no length it does not.
+        ("take(-1)", "keras-fit", [2]),
+        ("batch(4)", "keras-fit", [2]),
+        ("repeat(2) | batch(4)", "keras-fit", [3, 4]),
+        ("map | repeat(2) | batch(4)", "keras-fit", [4, 5]),
+        ("batch(4) | unbatch", "keras-fit", [1]),
+    ],
+)
+def test_the_second_pass_goes_on_with_the_pairs(text: str, loop: Any, pairs: list[int]) -> None:
+    found = elements_of(pass_of(f"range(9) | shuffle(9, seed=7) | {text}", 1, loop=loop))
+    assert [code for element in found for code in element] == shuffled(9, 9, *pairs)
+
+
+def test_iterators_take_their_pair_when_they_are_made() -> None:
+    below = shuffle_of(Source(range(4)), 9)
+    node = shuffle_of(below, 9)
+    iteration: Iteration = node.iterate()
+    assert (node.generator.num_taken, below.generator.num_taken) == (1, 0)
+    iteration.pull(1)
+    assert below.generator.num_taken == 1
+    for count in (1, 3):  # a repeat makes one more when it is asked for the end
+        below = shuffle_of(Source(range(4)), 9)
+        iteration = Repeat(Strided(below), count).iterate()
+        assert (iteration.pull(4 * count), below.generator.num_taken) == (4 * count, count)
+        assert (iteration.pull(1), below.generator.num_taken) == (0, count + 1)
+    # Of a full cache no iterator is made below; batches of an epoch are not read too early.
+    below = shuffle_of(Source(range(4)), 9)
+    cache = Cache(below)
+    for _ in range(2):
+        assert cache.iterate().pull(9) == 4
+    assert (below.generator.num_taken, cache.state) == (1, 1)
+    source, taken = Watched(5), list[int]()
+    iteration = node_of(
+        "batch(2) | shuffle(2, seed=7) | map | repeat | unbatch", read=source
+    ).iterate()
+    for _ in range(11):
+        iteration.pull(1)
+        taken.append(len(source.made))
+    assert taken == [1] * 5 + [2] * 5 + [3]
+
+
+# A cache is full with as many as TensorFlow knows of; where that is unknown it must see the end
+# (tensorflow/core/kernels/data/cache_dataset_ops.cc).
+@pytest.mark.parametrize(
+    ("text", "cardinality", "is_full"),
+    [
+        ("take(-1)", 6, 1),
+        ("take(-1)", UNKNOWN, 0),
+        ("assert_cardinality(6)", UNKNOWN, 1),
+        ("batch(2) | unbatch", 6, 0),
+        ("batch(2) | unbatch | assert_cardinality(6)", 6, 1),
+        ("repeat | take(6)", UNKNOWN, 1),
+        ("repeat(1)", UNKNOWN, 0),
+    ],
+)
+def test_a_cache_is_full_with_as_many_as_tensorflow_knows_of(
+    text: str, cardinality: int, is_full: int
+) -> None:
+    cache = Cache(shuffle_of(node_of(text, read=Watched(6, cardinality=cardinality)), 9))
+    assert (cache.iterate().pull(5), cache.state) == (5, 0)  # a partial pass is not kept
+    cache.iterate().pull(6)
+    assert cache.state == is_full
+    passes = [check_lookups(iteration) for iteration in (pulled(cache), pulled(cache))]
+    assert (len(passes[0]), cache.state, passes[0] == passes[1]) == (6, 1, True)
+
+
+def pulled(node: Node) -> Any:
+    iteration = node.iterate()
+    iteration.pull(EVERYTHING)
+    return iteration
+
+
+# As ds.cardinality() of TensorFlow 2.21 says it, and whether it never ends.
+@pytest.mark.parametrize(
+    ("text", "cardinality", "never_ends"),
+    [
+        ("range(7) | batch(3)", 3, False),
+        ("range(7) | batch(3, drop_remainder=true)", 2, False),
+        ("range(7) | batch(3) | unbatch", UNKNOWN, False),
+        ("range(7) | batch(3, drop_remainder=true) | unbatch", 6, False),
+        ("range(3) | repeat | batch(2)", INFINITE, True),
+        ("range(3) | repeat | batch(2) | unbatch", INFINITE, True),
+        ("range(3) | repeat(4)", 12, False),
+        ("values([]) | repeat", 0, False),
+        ("range(9) | batch(2) | unbatch | repeat(2)", UNKNOWN, False),
+        ("range(9) | batch(2) | unbatch | repeat", INFINITE, False),
+        ("range(3) | repeat | take(4)", 4, False),
+        ("range(3) | repeat | shard(2, 1)", INFINITE, True),
+        ("range(9) | batch(2) | unbatch | take(3)", UNKNOWN, False),
+        ("range(3) | concatenate(range(4))", 7, False),
+        ("range(9) | batch(2) | unbatch | concatenate(range(3))", UNKNOWN, False),
+        ("range(9) | batch(2) | unbatch | concatenate(range(3) | repeat)", INFINITE, True),
+        ("zip([range(3), range(4)])", 3, False),
+        ("zip([range(3) | repeat, range(4)])", 4, False),
+        ("zip([range(3) | repeat, range(4) | repeat])", INFINITE, True),
+        ("range(9) | filter(kept=a)", UNKNOWN, False),
+        ("range(9) | filter(kept=a) | assert_cardinality(6)", 6, False),
+        ("range(4) | repeat | assert_cardinality(-1)", INFINITE, True),
+        ("sample_from_datasets([range(3), range(4)], seed=1)", UNKNOWN, False),
+        ("sample_from_datasets([range(3), range(4)], weights=[0, 1], seed=1)", 4, False),
+        ("sample_from_datasets([range(3), range(4) | repeat], seed=1)", INFINITE, True),
+        (
+            "sample_from_datasets([range(3), range(4) | repeat], seed=1,"
+            " stop_on_empty_dataset=true)",
+            *(INFINITE, False),
+        ),
+    ],
+)
+def test_what_is_known_of_the_number_of_elements(
+    text: str, cardinality: int, never_ends: bool
+) -> None:
+    node = node_of(text)
+    assert (node.cardinality, node.never_ends) == (cardinality, never_ends)
+    counted = node.is_counted and node.num_elements >= 0
+    assert not counted or len(elements_of(pass_of(text))) == node.num_elements
+
+
+ENDLESS = "sample_from_datasets([range(9), range(9)], weights="
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("range(5) | unbatch", "unbatch of elements that are no batches"),
+        ("zip([range(5), range(5)]) | unbatch", "elements that are no batches"),
+        ("range(7) | batch(2) | batch(3) | unbatch", "differ in size"),
+        ("range(3) | concatenate(range(3) | batch(2))", "batch both, or none"),
+        ("range(8) | repeat | shuffle(-2, seed=1)", "the buffer never fills"),
+        ("range(9) | batch(2) | filter(kept=a)", "put the filter before them"),
+        ("values([1]) | repeat | filter(kept=a) | take(1)", "none passes; where none does Tensor"),
+        ("range(4) | assert_cardinality(5)", r"assert_cardinality\(5\): there are 4$"),
+        ("range(4) | assert_cardinality(-1)", "there are 4$"),
+        ("range(4) | repeat | assert_cardinality(4)", "there are elements without end$"),
+        ("zip([shared(d, range(3)), shared(d, range(4))])", "two different pipelines are"),
+        ("choose_from_datasets([range(9)], choices=repeat)", "choices are those of read, whose"),
+        ("choose_from_datasets([range(9)], choices=range(4) | batch(2))", "a choice is one number"),
+        (
+            "choose_from_datasets([range(9), range(9)], choices=values([0, 1, 0, -1]))",
+            "choice -1 is none of its 2 inputs.* after 3 elements",
+        ),
+        (
+            "choose_from_datasets([range(9), range(9)], choices=values([0, 1, 2]))",
+            "choice 2 is none of its 2 inputs.* after 2 elements",
+        ),
+        (
+            "choose_from_datasets([range(9), range(9)], choices=values([0]) | repeat,"
+            " stop_on_empty_dataset=false)",
+            r"are left \(1, counted.* more than 131,072 choices",
+        ),
+        (f"{ENDLESS}[1, 1e-30], seed=1)", "after 9 elements only inputs that are"),
+        ("choose_from_datasets([shared(d, range(3) | shuffle(3, seed=1) | repeat | take(5)), "
+         "range(4)], choices=shared(d, range(3) | shuffle(3, seed=1) | repeat | take(5)))",
+         "one dataset object is both its choices and an input"),
+        # Of an order that is open.
+        ("range(5) | filter", "filter leaves the order open"),
+        ("range(5) | flat_map", "flat_map"),
+        ("range(5) | map(calls=2, deterministic=false)", "map leaves the order open"),
+        ("range(5) | shuffle(3)", r"shuffle\(3\) has no seed"),
+        (
+            "range(8) | filter(kept=a) | shuffle(-2, seed=1) | repeat(3)",
+            "whose passes may differ in length",
+        ),
+    ],
+)  # fmt: skip
+def test_what_has_no_order_is_refused(
+    text: str, rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Chosen, "most_in_vain", 1 << 17)
+    with pytest.raises(ShardctlError, match=rule):
+        pass_of(text)
+
+
+# What threads that read ahead leave open: the first pass that is refused, and by which stage.
+@pytest.mark.parametrize(
+    ("text", "refused", "rule"),
+    [
+        ("shuffle(9, seed=7) | repeat(2) | map | take(5)", 1, r"shuffle\(9\) depend on timing"),
+        ("shuffle(9, seed=7) | repeat(2) | take(5) | map", None, ""),
+        ("shuffle(9, seed=7) | repeat(2) | prefetch(30) | take(5)", 1, "shuffle"),
+        ("shuffle(9, seed=7) | repeat(2) | prefetch(3) | take(5)", None, ""),
+        ("shuffle(9, seed=7) | map | repeat(2) | prefetch(4) | take(5)", None, ""),
+        ("shuffle(9, seed=7) | map | repeat(2) | prefetch(5) | take(5)", 1, "shuffle"),
+        ("shuffle(9, seed=7) | cache | map | take(5)", 1, r"whether cache\(\) is filled depends"),
+        ("shuffle(9, seed=7) | cache | take(5)", None, ""),
+        # A prefetch that is cancelled below a repeat may say its end: of 150 passes 1 to 4 did.
+        ("shuffle(9, seed=7) | repeat | prefetch(2) | take(5)", None, ""),
+        ("shuffle(9, seed=7) | prefetch(2) | repeat | prefetch(2) | take(5)", 1, "timing"),
+        # What threads read beyond a cut refuses nothing before it.
+        (
+            "shuffle(2, seed=7) | map(calls=1) | repeat(9) | prefetch(5) | prefetch(20) | take(3)",
+            *(1, "timing"),
+        ),
+        # A warm start reads before it is asked.
+        ("shuffle(9, seed=1) | shuffle(9, seed=2) | map(calls=2) | repeat(2)", None, ""),
+        (
+            "shuffle(9, seed=1) | shuffle(9, seed=2) | map(calls=2) | repeat(2)"
+            " | with_options(warm_start=true)",
+            *(1, "timing"),
+        ),
+        ("shuffle(1) | repeat(2) | map | take(5)", None, ""),  # seeds make no order
+    ],
+)
+def test_what_threads_leave_open(text: str, refused: int | None, rule: str) -> None:
+    for index in range(3):
+        if refused is None or index < refused:
+            assert pass_of(f"range(9) | {text}", index).pulled > 0
+        else:
+            with pytest.raises(UnpredictableOrderError, match=rule):
+                pass_of(f"range(9) | {text}", index)
+
+
+# One dataset object used more than once: exact where it is certain, refused elsewhere.
+
+
+def used(more: str, stages: str = "shuffle(20, seed=5)") -> str:
+    return f"shared(ds, range(20) | {stages}){more}"
+
+
+def test_two_objects_made_alike_are_not_one() -> None:
+    for text, is_same in (("range(20) | shuffle(20, seed=5)", True), (used(""), False)):
+        one, other = pass_of(f"zip([{text}, {text}])").examples(np.arange(20)).reshape(20, 2).T
+        assert (one.tolist() == other.tolist()) == is_same
+
+
+@pytest.mark.parametrize(
+    ("inputs", "first", "rule"),
+    [
+        # Which of two fills a cache first, or takes its seeds, TensorFlow's threads decide.
+        ((used("", "shuffle(9, seed=5) | cache"), used(" | map", "shuffle(9, seed=5) | cache")), 1,
+         r"cache\(\) is filled depends on timing"),
+        ((used(" | map | repeat(3) | map"), used(" | map | repeat(3) | map")), 0, "shuffle"),
+    ],
+)  # fmt: skip
+def test_what_threads_change_by_turns_is_open(
+    inputs: tuple[str, ...], first: int, rule: str
+) -> None:
+    for index in range(first + 1):
+        if index < first:
+            pass_of(f"zip([{', '.join(inputs)}])", index)
+        else:
+            with pytest.raises(UnpredictableOrderError, match=rule):
+                pass_of(f"zip([{', '.join(inputs)}])", index)
+
+
+@pytest.mark.parametrize("lengths", [(3, 5, 4), (5, 3, 4), (4, 4, 4), (3, 3, 5), (0, 3, 3)])
+def test_at_the_end_of_zip_all_inputs_have_been_asked_as_often(lengths: tuple[int, ...]) -> None:
+    # Seen with generators that count: TensorFlow asks each one once more than it has tuples.
+    iteration = Zip([Source(range(length)) for length in lengths]).iterate()
+    assert iteration.pull(100) == min(lengths)
+    read = [source.pulled for source in iteration.sources]
+    assert read == [min(min(lengths) + 1, length) for length in lengths]
+
+
+def test_what_is_left_of_a_repeat_of_perhaps_nothing_is_not_certain() -> None:
+    for length, least in ((3, 10**12), (0, 0)):
+        node = Repeat(Source(range(length)), None)
+        assert certain_left(node, node.iterate()) >= least
+    with pytest.raises(UsageError, match="of a dataset without end never fills its buffer"):
+        shuffle_of(Repeat(Source(range(8)), None), WHOLE_DATASET)
+    assert not Asserted(Filter(Source(range(8)), lambda codes: codes > 2), 8).is_counted
+
+
+# Long passes are a matter of counts and checkpoints.
+
+
+def directed_of(text: str) -> Any:
+    node = node_of(text)
+    while not isinstance(node, Directed):
+        (node,) = node.inputs
+    return node.iterate()
+
+
+def test_an_iterator_stopped_at_a_count_has_read_of_each_input_what_came_of_it() -> None:
+    inputs = ", ".join(f"values({[*range(100 * i, 100 * i + 30 + i)]}) | repeat" for i in range(4))
+    text = f"sample_from_datasets([{inputs}], weights=[4, 3, 2, 1], seed=1)"
+    whole = directed_of(text)
+    whole.pull(9_000)
+    for count in (0, 1, 77, 5_000, 8_999):
+        stopped = directed_of(text)
+        assert stopped.pull(count) == count
+        handed_out = whole.examples(np.arange(count)) // 100
+        consumed = [one.pulled for one in stopped.sources]
+        assert consumed == np.bincount(handed_out, minlength=4).tolist()
+    assert list(Chosen(Source([2, 0, 2, 9, -1])).ever(3)) == [0, 2]
+
+
+def test_billions_of_elements_are_counted_at_once() -> None:
+    inputs = ", ".join(f"values({[*range(10 * i, 10 * i + 7)]}) | repeat" for i in range(3))
+    chosen = directed_of(f"choose_from_datasets([{inputs}], choices=range(3) | repeat)")
+    assert chosen.pull(10**6) == 10**6
+    found = chosen.examples(np.array([0, 1, 2, 3, 10**6 - 1])).tolist()
+    assert found == [0, 10, 20, 1, (10**6 - 1) // 3 % 7]
+    iteration = node_of("zip([range(7) | repeat, range(10) | repeat])").iterate()
+    assert iteration.pull(10**12) == 10**12
+    assert iteration.examples(np.array([10**12 - 1])).tolist() == [(10**12 - 1) % 7, 9]
+    shuffle = "range(1000000000) | shuffle(10000, seed=1)"
+    batched = pass_of(f"{shuffle} | batch(64) | repeat(20) | unbatch | batch(1000)")
+    assert batched.num_examples == 20 * 10**9
+    inner = pass_of(f"{shuffle} | repeat(20)")
+    assert batched.codes_at(np.array([5])).tolist() == inner.codes_at(np.array([5])).tolist()
+
+
+def test_long_inputs_of_a_filter_are_found_over_many_checkpoints() -> None:
+    iteration = Filter(Source(range(300_000)), lambda codes: codes % 7 == 3).iterate()
+    assert iteration.pull(10) == 10
+    assert iteration.inputs[0].pulled == 67  # up to the tenth that passes, and no further
+    expected = np.arange(3, 300_000, 7)
+    assert iteration.pull(10**9) == len(expected) - 10
+    elements = np.random.default_rng(0).integers(0, len(expected), 200)
+    assert iteration.examples(elements).tolist() == expected[elements].tolist()
+    wanted = np.arange(200_000, 200_050)
+    query, found = iteration.elements_of(wanted)
+    assert (wanted[query] == expected[found]).all()
+    assert len(found) == np.isin(wanted, expected).sum()
+
+
+def test_a_mixture_over_many_checkpoints_is_that_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = ", ".join(
+        f"values({[*range(first, first + size)]}) | shuffle({buffer}, seed={first})"
+        for first, size, buffer in ((0, 2400, 100), (2400, 2000, 1), (4400, 1600, 1000))
+    )
+    text = f"sample_from_datasets([{inputs}], weights=[0.5, 0.3, 0.2], seed=5)"
+    whole = elements_of(pass_of(text))
+    for each in (mixture, directed):
+        monkeypatch.setattr(each, "BLOCK", 1 << 10)
+    assert check_lookups(pass_of(text)) == whole
+
+
+# Numbers of readings: each repetition of a source counts on, and codes stay what they are.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "repeat(3)",
+        "shuffle(3, seed=1) | repeat(3) | batch(2)",
+        "shuffle(3, seed=1) | map | repeat(3)",
+        "cache | shuffle(4, seed=1) | repeat(3)",
+        "repeat(2) | map | shuffle(3, seed=1) | repeat(2)",
+        "repeat(3) | shuffle(5, seed=1) | batch(4) | unbatch",
+        "batch(2) | repeat(3) | shard(1, 0)",
+    ],
+)
+def test_each_example_is_once_in_each_reading(text: str) -> None:
+    iteration = pass_of(f"range(5) | {text}")
+    every = np.arange(iteration.num_examples)
+    codes, numbers = iteration.codes_at(every), iteration.readings_at(every)
+    seen = Counter(zip(codes.tolist(), numbers.tolist(), strict=True))
+    assert set(seen.values()) == {1}
+    assert len(seen) == len(every) == 5 * iteration.num_readings
+    assert set(numbers.tolist()) == set(range(iteration.num_readings))
+
+
+def test_inputs_count_for_themselves_and_what_follows_is_no_repetition() -> None:
+    inputs = "[range(2) | repeat, range(9)]"
+    iteration = pass_of(f"choose_from_datasets({inputs}, choices=range(2) | repeat(4))")
+    assert iteration.codes_at(np.arange(8)).tolist() == [0, 0, 1, 1, 0, 2, 1, 3]
+    assert iteration.readings_at(np.arange(8)).tolist() == [0, 0, 0, 0, 1, 0, 1, 0]
+    assert iteration.num_readings == 2
+    iteration = pass_of("range(3) | concatenate(range(2)) | repeat(2)")
+    assert iteration.readings_at(np.arange(10)).tolist() == [0] * 5 + [1] * 5
+
+
+# Passes.
+
+
+def test_keras_drops_an_iterator_where_as_many_come_as_were_said() -> None:
+    for cardinality, taken in ((5, 2), (6, 1)):
+        node = shuffle_of(Watched(5, cardinality=cardinality), 3)
+        iteration_of_pass(node, 1, loop="keras-fit")
+        assert node.generator.num_taken == taken + 1
+    # Three batches of 5 or 2 rows have 12 or 9. Keras takes the steps of its first pass, and the
+    # one that found the end, for those of all others: seen in Keras 3.15.
+    text = "range(7) | batch(5) | shuffle(10, seed=2) | repeat | take(3) | unbatch"
+    lengths = [pass_of(text, index, loop="keras-fit").pulled for index in range(5)]
+    assert lengths == [9, 10, 10, 9, 9]
+    assert [pass_of(text, index).pulled for index in range(2)] == [9, 12]
+
+
+def test_passes_that_are_not_there_are_refused_and_late_ones_cost_nothing() -> None:
+    with pytest.raises(UsageError, match="pass -1"):
+        iteration_of_pass(node_of("range(9) | shuffle(9, seed=7)"), -1)
+    endless = node_of("range(9) | shuffle(9, seed=7) | repeat")
+    assert iteration_of_pass(endless).pull(1000) == 1000
+    with pytest.raises(UsageError, match="repeats forever"):
+        iteration_of_pass(endless, 1)
+    text = "range(9) | shuffle(3, seed=1, reshuffle_each_iteration=false) | batch(2)"
+    assert iteration_of_pass(node_of(text), 10**15).pull(9) == 5

@@ -1,0 +1,556 @@
+"""Plan files: written whole, read back as they were, or refused in a line."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import strategies as st
+from shardctl.files.yaml_text import parse_document
+from shardctl.verbs.resume.seen import resume_unseen
+
+from shardctl.base import columns
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.shard_files import ShardFiles
+from shardctl.errors import DatasetError
+from shardctl.files.documents import to_csv, to_json, to_yaml
+from shardctl.saved.head import head
+from shardctl.saved.plan_file import (
+    call_record,
+    digest_of,
+    instruction_rows,
+    parse_plan,
+    plan_document,
+    plan_json,
+    plan_yaml,
+    read_call,
+    read_instructions,
+    read_plan,
+    resume_document,
+)
+from shardctl.saved.resume_plan import (
+    AfterRead,
+    BatchCall,
+    ConcatenateCall,
+    PlanListing,
+    ResumePlan,
+    ShardCall,
+    ShuffleCall,
+    TakeCall,
+)
+from shardctl.saved.snapshot_file import read_comparable
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.hosts import resume_on_hosts
+from tests.cases import check_cases, counted
+from tests.strategies import damaged, documents, error_line
+from tests.verbs.resume.resume_cases import TOY, dataset
+
+BUFFERED = ReadSettings(buffer=3, buffer_seed=1, epochs=2, shuffle_seed=4, batch=2)
+UNSEEDED = ReadSettings(buffer=3, epochs=2, shuffle_seed=4)
+IN_ORDER = ReadSettings(cycle=1)
+WRITERS: list[Callable[[ResumePlan], Any]] = [plan_json, plan_yaml]
+PLANS = {
+    "exact": resume(TOY, "train", ReadSettings(shuffle_seed=4, epochs=3), consumed=5),
+    "exactly once": resume(TOY, "train+test", BUFFERED, consumed=6),
+    "exact order": resume(TOY, "train", BUFFERED, consumed=6, mode="exact-order"),
+    "at most once": resume(TOY, "train", UNSEEDED, consumed=6, mode="at-most-once"),
+    "at least once": resume(TOY, "train", UNSEEDED, consumed=6, mode="at-least-once", risk=1e-3),
+    "the end": resume(TOY, "train", consumed=11),
+    "hosts": resume_on_hosts(TOY, "train", BUFFERED, hosts=2, to_hosts=3, consumed=[1, 2]),
+    "idle hosts": resume_on_hosts(TOY, "train", hosts=2, to_hosts=3, consumed=[6, 4]),
+    "hosts without seeds": resume_on_hosts(
+        TOY, "train", UNSEEDED, hosts=2, to_hosts=3, consumed=[1, 2], mode="at-most-once"
+    ),
+    "unseen": resume_unseen(TOY, "train", ReadSettings(shuffle_files=True), seen=[4, 5]),
+    "cut": resume(TOY, None, {"stages": "skip(2) | batch(3) | take(2)"}, steps=1),
+    "stages": resume(TOY, None, {"stages": "shuffle(3, seed=1) | take(7)"}, consumed=2),
+    "no end": resume(TOY, None, {"stages": "map | repeat | skip(3)"}, consumed=99),
+    "mixture": resume(
+        TOY, None, {"stages": "zip(train, read(test, data='mnist')) | repeat(2)"}, consumed=9
+    ),
+    "unseen of stages": resume_unseen(TOY, None, {"stages": "filter | repeat"}, seen=[4, 5]),
+}
+each_plan = pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+
+
+def text_of(plan: ResumePlan, write: Callable[[ResumePlan], Any] = plan_json) -> str:
+    return "".join(write(plan))
+
+
+def refused(data: bytes | str) -> str:
+    text = data.encode() if isinstance(data, str) else data
+    return error_line(lambda: parse_plan(text, source="plan")) or ""
+
+
+# Plans that come back.
+
+
+@each_plan
+def test_a_plan_comes_back_as_it_was(plan: ResumePlan, tmp_path: Path) -> None:
+    for write in WRITERS:
+        (tmp_path / "plan").write_text(text_of(plan, write))
+        assert read_plan(tmp_path / "plan") == read_plan(str(tmp_path / "plan")) == plan
+        found = read_comparable(tmp_path / "plan")
+        assert isinstance(found, PlanListing)
+        assert found.dataset == plan.dataset
+    assert json.loads(text_of(plan)) == yaml.safe_load(text_of(plan, plan_yaml))
+
+
+def test_a_file_to_compare_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "plan").write_text(text_of(PLANS["exact"]))
+    parsed = []
+
+    def counting(data: bytes, *, source: str) -> object:
+        parsed.append(source)
+        return parse_document(data, source=source)
+
+    for module in ("snapshot_file", "plan_file"):
+        monkeypatch.setattr(f"shardctl.saved.{module}.parse_document", counting)
+    read_comparable(tmp_path / "plan")
+    assert len(parsed) == 1
+    path = tmp_path / "plan.yaml"
+    path.write_text("format_version: 1\nkind: plan\ndataset: {name: toy}\nplans: []\n")
+    assert error_line(lambda: read_comparable(path)) == f"{path}: dataset has no config"
+
+
+ALWAYS = [
+    *("format_version", "kind", "dataset", "ordered", "splits", "spec", "pipeline", "consumed"),
+    *("epoch", "remaining", "remaining_total", "file_instructions", "num_pending_instructions"),
+    *("read_config", "after_read", "mode", "exact", "num_further_epochs", "further_epochs"),
+    "digest",
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("exact", {"reader"}),
+        ("exact order", {"pending", "shuffle", "reader"}),
+        ("at most once", {"unseeded", "reader"}),
+        ("idle hosts", {"hosts", "from_consumed"}),
+        ("unseen", {"from_seen"}),
+        ("stages", {"continued_by", "sources"}),
+    ],
+)
+def test_fields_that_say_nothing_of_a_plan_are_left_out(name: str, more: set[str]) -> None:
+    document = resume_document(PLANS[name])
+    assert [key for key in document if key not in more] == ALWAYS
+    assert document.keys() - set(ALWAYS) == more
+    assert {key: document[key] for key in ALWAYS[:3]} == head("resume", TOY.identity)
+
+
+def test_what_a_document_says_of_a_buffer_and_of_no_end() -> None:
+    document = resume_document(PLANS["exact order"])
+    # A buffer of 3 has read 3 + 5 inputs when 6 are out of it.
+    seeds = document["shuffle"].pop("seeds")
+    state = {"buffer_size": 3, "num_elements": 11, "num_read": 8, "emitted": 6}
+    assert (document["shuffle"], len(seeds), len(document["pending"])) == (state, 2, 2)
+    (epoch,) = document["further_epochs"]
+    assert (epoch["epoch"], epoch["consumed"], epoch["num_examples"]) == (1, 11, 11)
+    assert [len(epoch[name]) for name in ("file_seeds", "buffer_seeds")] == [2, 2]
+    endless = resume_document(PLANS["no end"])
+    left = (endless["consumed"], endless["remaining"], endless["remaining_total"])
+    assert left == (99, None, None)
+
+
+def _of_files(lengths: tuple[int, ...]) -> ResumePlan:
+    plan = resume(dataset(train=lengths, test=(4,)), "train", consumed=0)
+    return replace(plan, dataset=PLANS["exact order"].dataset)
+
+
+def test_the_digest_is_that_of_every_field() -> None:
+    fields = {"consumed": 3, "spec": "é"}
+    text = b'shardctl resume 1\n{"consumed":3,"spec":"\\u00e9"}\n'
+    assert digest_of(fields) == f"sha256:{hashlib.sha256(text).hexdigest()}"
+    # What is made from the plan, the digest itself and where the dataset lies take no part.
+    for more in ({"proof": {}, "digest": "x"}, {"refs": ["../big.yaml"]}):
+        assert digest_of({**fields, **more}) == digest_of(fields)
+    plan = PLANS["exact order"]
+    others: list[ResumePlan] = [
+        plan,
+        replace(plan, consumed=7),
+        replace(plan, epoch=1),
+        replace(plan, mode="exact"),
+        replace(plan, spec="train+test"),
+        replace(plan, num_pending_instructions=1),
+        replace(plan, pending=(3, 4)),
+        replace(plan, settings=ReadSettings(epochs=3)),
+        replace(plan, instructions=resume(TOY, "train", IN_ORDER, consumed=6).instructions),
+        # A fourth file that is empty and last is no instruction, others are told by their lengths.
+        *(
+            replace(
+                resume(dataset(train=lengths, test=(4,)), "train", consumed=0), dataset=plan.dataset
+            )
+            for lengths in ((3, 5, 3), (5, 3, 3), (3, 5, 0, 3))
+        ),
+    ]
+    digests = [resume_document(one)["digest"] for one in others]
+    assert len(set(digests)) == len(digests)
+    assert resume_document(_of_files((3, 5, 3, 0)))["digest"] == digests[-3]
+
+
+# Calls behind the reader.
+
+CALLS: list[tuple[AfterRead, dict[str, Any]]] = [
+    (ShardCall(num_shards=3, index=1), {"call": "shard", "num_shards": 3, "index": 1}),
+    (
+        ShardCall(num_shards=3, index=0, skip_instructions=4),
+        {"call": "shard", "num_shards": 3, "index": 0, "skip_instructions": 4},
+    ),
+    (
+        ShuffleCall(buffer_size=-2, seed=-7),
+        {"call": "shuffle", "buffer_size": -2, "seed": -7},
+    ),
+    (ShuffleCall(buffer_size=3, seed=None), {"call": "shuffle", "buffer_size": 3, "seed": None}),
+    (TakeCall(count=0), {"call": "take", "count": 0}),
+    (
+        ConcatenateCall(first_epoch=1, last_epoch=12),
+        {"call": "concatenate", "first_epoch": 1, "last_epoch": 12},
+    ),
+    (
+        BatchCall(batch_size=32, drop_remainder=True),
+        {"call": "batch", "batch_size": 32, "drop_remainder": True},
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "record"), CALLS, ids=str)
+def test_a_call_is_a_mapping_that_is_read_back(call: AfterRead, record: dict[str, Any]) -> None:
+    assert list(call_record(call).items()) == list(record.items())
+    assert read_call(json.loads(json.dumps(record))) == call
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (3, "a call of after_read must be a mapping, not 3"),
+        ("take(1)", "a call of after_read must be a mapping, not 'take(1)'"),
+        ({}, "nothing; there are shard, shuffle, take, concatenate, batch"),
+        ({"call": "map"}, "'map'; there are shard"),
+        ({"call": ["take"]}, "a list; there are shard"),
+        ({"call": "take"}, "after_read.take has no count"),
+        ({"call": "take", "count": 1, "counts": 1}, "unknown key 'counts'"),
+        ({"call": "take", "count": True}, "after_read.take.count must be a whole number, not true"),
+        ({"call": "take", "count": "1"}, "after_read.take.count must be a whole number, not '1'"),
+        ({"call": "take", "count": None}, "after_read.take.count must be a whole number"),
+        ({"call": "batch", "batch_size": 1, "drop_remainder": 1}, "must be true or false, not 1"),
+    ],
+)
+def test_what_is_not_a_call_is_refused(value: object, said: str) -> None:
+    assert said in (error_line(lambda: read_call(value)) or "")
+
+
+# File instructions, one a line.
+
+RECORD = {"filename": "a", "split": "train", "skip": 1, "take": 2, "examples_in_shard": 3}
+
+
+def test_records_become_columns_in_the_order_of_the_file() -> None:
+    splits = {"train": 0, "test": 1}
+    more = {"filename": "b", "split": "test", "skip": 0, "take": 4, "examples_in_shard": 4}
+    reads = read_instructions([RECORD, more, RECORD], splits, "x")
+    assert reads.filenames() == ["a", "b", "a"]
+    columns = (reads.split, reads.skip, reads.take, reads.examples_in_shard)
+    assert [c.tolist() for c in columns] == [[0, 1, 0], [1, 0, 1], [2, 4, 2], [3, 4, 3]]
+    assert reads.shard_index is None
+    same_name = [{**RECORD, "shard_index": index} for index in (7, 4)]
+    found = read_instructions(same_name, splits, "x").shard_index
+    assert found is not None
+    assert found.tolist() == [7, 4]
+    assert len(read_instructions([], splits, "x")) == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (None, "x must be a list, not nothing"),
+        ({}, "x must be a list, not a mapping"),
+        ([RECORD, 7], "x, entry 1: filename, split, skip, take, examples_in_shard are needed"),
+        ([dict(reversed(RECORD.items()))], "are needed, in this order"),
+        ([{**RECORD, "more": 1}], "x, entry 0: "),
+        ([RECORD, {**RECORD, "shard_index": 0}], "x, entry 1: "),
+        ([{**RECORD, "filename": 7}], "x, entry 0: filename, split"),
+        ([{**RECORD, "split": "trian"}], "of a split; the splits are train, test"),
+        ([{**RECORD, "split": None}], "of a split; the splits are train, test"),
+        ([{**RECORD, "split": {}}], "of a split; the splits are train, test"),
+        ([{**RECORD, "split": ["train"]}], "of a split; the splits are train, test"),
+        ([{**RECORD, "skip": -1}], "x, entry 0: skip -1 is negative"),
+        ([{**RECORD, "take": True}], "x, entry 0: take must be a whole number, not true"),
+        ([{**RECORD, "take": 1.0}], "x, entry 0: take must be a whole number, not 1.0"),
+        ([{**RECORD, "take": 2**63}], "x, entry 0: take 9223372036854775808 is more than"),
+        ([RECORD, {**RECORD, "take": 3}], "x, entry 1: skip 1 and take 3 do not fit a file of 3"),
+        ([RECORD, *[{**RECORD, "take": n} for n in (4, 3)]], "entry 1: skip 1 and take 4 do not"),
+        ([{**RECORD, "skip": 4, "take": 0}], "skip 4 and take 0 do not fit a file of 3"),
+        ([{**RECORD, "skip": 2**62, "take": 2**62}], "do not fit a file of 3 examples"),
+    ],
+)
+def test_a_broken_list_is_refused_with_its_first_wrong_entry(value: Any, said: str) -> None:
+    splits = {"train": 0, "test": 1}
+    assert said in (error_line(lambda: read_instructions(value, splits, "x")) or "")
+
+
+def as_texts(plan: ResumePlan, **extra: Any) -> tuple[str, str]:
+    document = {**plan_document(plan), **extra}
+    return "".join(to_json(document)), "".join(to_yaml(document))
+
+
+def documents_of(plan: ResumePlan, **extra: Any) -> list[dict[str, Any]]:
+    as_json, as_yaml = as_texts(plan, **extra)
+    return [json.loads(as_json), yaml.safe_load(as_yaml)]
+
+
+def test_an_instruction_and_a_field_take_a_line() -> None:
+    as_json, as_yaml = as_texts(resume(TOY, "train", IN_ORDER, consumed=4))
+    assert '    {"filename": "toy-train-00001", "split": "train", "skip": 1, ' in as_json
+    assert "- {filename: toy-train-00001, split: train, skip: 1," in as_yaml
+    first, *fields, last = as_texts(resume(TOY, "train", consumed=11))[0].splitlines()
+    assert (first, last) == ("{", "}")
+    assert all(field.startswith(("  ", "    {")) for field in fields)
+    for document in documents_of(PLANS["exact"], note={"a": 1}):
+        assert list(document)[-2:] == ["digest", "note"]
+
+
+@pytest.mark.parametrize("num_left", [0, 1, 7, 8, 9, 40])
+@pytest.mark.parametrize("piece", [1, 4, 1 << 14])
+def test_files_hold_every_instruction_whatever_the_piece(
+    num_left: int, piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(columns, "_PIECE", piece)
+    plan = resume(dataset(train=(2,) * 40), "train", IN_ORDER, consumed=2 * (40 - num_left))
+    names = [f"toy-train-{shard:05}" for shard in range(40 - num_left, 40)]
+    cells = {"split": "train", "skip": 0, "take": 2, "examples_in_shard": 2}
+    expected = [{"filename": name, **cells} for name in names]
+    assert [one["file_instructions"] for one in documents_of(plan)] == [expected] * 2
+    assert list(instruction_rows(plan).rows()) == [(None, *record.values()) for record in expected]
+
+
+def test_hosts_have_lists_of_their_own_an_idle_one_an_empty_list() -> None:
+    plan = PLANS["idle hosts"]
+    document = documents_of(plan)[0]
+    assert document["file_instructions"] == []
+    found = [(h["index"], h["count"], h["num_examples"]) for h in document["hosts"]]
+    assert found == [(0, 3, 1), (1, 3, 0), (2, 3, 0)]
+    assert [len(host["file_instructions"]) for host in document["hosts"]] == [1, 0, 0]
+    assert as_texts(plan)[0].count('      "file_instructions": []\n    }') == 2
+    assert [row[0] for row in instruction_rows(plan).rows()] == ["0/3"]
+
+
+def test_files_of_one_name_in_several_folders_are_told_apart_by_their_index() -> None:
+    parts = [ShardFiles(data_dir=f"/{day}", pattern="d-\0", num_shards=1) for day in ("mon", "tue")]
+    split = Split(name="train", shard_lengths=(3, 4), files=tuple(parts))
+    plan = resume(Dataset(name="d", splits=(split,)), "train", IN_ORDER, consumed=0)
+    for document in documents_of(plan):
+        records = document["file_instructions"]
+        names = [(record["filename"], record["shard_index"]) for record in records]
+        assert names == [("d-00000", 0), ("d-00000", 1)]
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        *[(name, name) for name in ('a"b', "a\\b", "a'b: #", "é數", "yes")],
+        ("a##[b]", r"a\x23#[b]"),
+        ("\x7f\u2028\u202e", r"\x7f\u2028\u202e"),
+        ("-\t", r"'-\t"),
+    ],
+)
+def test_names_of_any_characters_are_quoted(name: str, cell: str) -> None:
+    files = ShardFiles(pattern=f"{name}-\0", num_shards=1)
+    toy = Dataset(name="d", splits=(Split(name="no", shard_lengths=(3,), files=(files,)),))
+    plan = replace(resume(toy, "no", consumed=0), warnings=())
+    for write in WRITERS:
+        text = text_of(plan, write)
+        assert "\u202e" not in text
+        found = parse_plan(text.encode(), source="plan")
+        assert found == plan
+        assert found.instructions.filenames() == [f"{name}-00000"]
+    (row,) = csv.reader(io.StringIO("".join(to_csv(instruction_rows(plan))).partition("\n")[2]))
+    assert row[1] == f"{cell}-00000"
+    assert len(row) == len(instruction_rows(plan).fields)
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_a_plan_that_is_cut_off_is_refused_wherever(write: Any) -> None:
+    data = text_of(PLANS["hosts"], write).encode()
+    # The last line break may go: nothing is lost with it.
+    for stop in counted([*range(0, len(data) - 1, 29), *range(len(data) - 40, len(data) - 1)]):
+        with pytest.raises(DatasetError):
+            parse_plan(data[:stop], source="plan")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"consumed": 5', '"consumed": 6', "does not match its digest"),
+        ('"skip": 0, "take": 3', '"skip": 1, "take": 2', "does not match its digest"),
+        ('"skip": 0, "take": 3', '"skip": 2, "take": 3', "skip 2 and take 3 do not fit a file of"),
+        ('"take": 3, ', "", "are needed, in this order"),
+        ('"split": "train"', '"split": "trian"', "of a split; the splits are train, test"),
+        ('"format_version": 1', '"format_version": 2', "reads plans of version 1"),
+        ('"kind": "resume"', '"kind": "simulate"', "this is the answer of 'simulate'"),
+        ('"kind": "resume",', "", "this is not a plan"),
+        ('"digest"', '"digests"', "cut off: it has no digest"),
+        ('"further_epochs": [', '"further_epochs": 3, "x": [', "does not match its digest"),
+        ('"consumed": 5', '"consumed": 5, "more": 5', "does not match its digest"),
+    ],
+)
+def test_a_plan_that_was_edited_is_refused(old: str, new: str, said: str) -> None:
+    whole = text_of(resume(TOY, "train", ReadSettings(cycle=1, epochs=2), consumed=5))
+    assert old in whole
+    assert said in refused(whole.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ('{"format_version": 1, "kind": "resume"}', "cut off: it has no dataset, ordered, splits "),
+        ("", "a plan file must be a mapping, not nothing"),
+        ("[1, 2]", "a plan file must be a mapping, not a list"),
+        ("name: toy\nsplits: {}", "this is not a plan; a plan is written by resume --output"),
+        ("{", "is not JSON"),
+        ("\x00\x01", "NUL"),
+        ("kind: [resume\n", "is not YAML"),
+    ],
+)
+def test_a_file_that_is_not_a_plan_is_refused(data: str, said: str, tmp_path: Path) -> None:
+    assert said in refused(data)
+    assert "no such file" in (error_line(lambda: read_plan(tmp_path / "plan.yaml")) or "")
+
+
+def sealed(plan: ResumePlan, path: tuple[Any, ...], value: object) -> str:
+    """Return a plan file with one value changed, whose digest is that of what it holds."""
+    document = json.loads(text_of(plan))
+    place: Any = document
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    content = dict(document)
+    if content["file_instructions"] is not None:
+        content["file_instructions"] = plan.instructions
+    if isinstance(document.get("hosts"), list):
+        content["hosts"] = [
+            {**host, "file_instructions": share.instructions}
+            for host, share in zip(document["hosts"], plan.hosts, strict=True)
+            if isinstance(host, dict)
+        ]
+    return json.dumps({**document, "digest": digest_of(content)})
+
+
+BUFFER = json.loads(text_of(PLANS["at most once"]))["unseeded"]
+SOURCE = {"data": None, "spec": None, "consumed": 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "value", "said"),
+    [
+        ("exact", "dataset", 3, "dataset must be a mapping, not 3"),
+        ("exact", "splits", 3, "splits must be a "),
+        ("exact", "file_instructions", 3, "file_instructions must be a list, not 3"),
+        ("the end", "file_instructions", None, "file_instructions are null where those of a load"),
+        ("exact", "pipeline", 3, "pipeline must be a mapping, not 3"),
+        ("exact", "pipeline cycle", 0, "cycle"),
+        ("exact", "pipeline loader", "grain", "--cycle 16 means nothing to Grain"),
+        ("exact", "spec", 3, "spec must be text"),
+        ("exact", "mode", "sometimes", "mode 'sometimes': there are exact, exactly-once, "),
+        ("exact", "mode", 3, "mode 3: there are exact, exactly-once, "),
+        ("exact", "exact", False, "exact is not what mode comes to, true"),
+        ("exactly once", "exact", True, "exact is not what mode comes to, false"),
+        (
+            *("exact", "read_config shuffle_files", True),
+            'read_config is not what pipeline comes to, {"interleave_cycle_length": 16,',
+        ),
+        ("exact", "consumed", -1, "consumed -1 is negative"),
+        ("exact", "epoch", None, "epoch must be a whole number"),
+        ("exact", "remaining_total", 0.5, "remaining_total must be a whole number"),
+        ("exact", "num_pending_instructions", "2", "num_pending_instructions must be a whole"),
+        ("exact", "num_further_epochs", True, "num_further_epochs must be a whole number"),
+        ("exact", "further_epochs", 3, "further_epochs must be a list, not 3"),
+        ("exact", "further_epochs 0", 3, "further_epochs[0] must be a mapping, not 3"),
+        ("exact", "further_epochs 0 epoch", "1", "epoch must be a whole number"),
+        ("exact", "further_epochs 0 file_seeds", 3, "further_epochs[0].file_seeds must be a mappi"),
+        ("exact", "further_epochs 0 file_seeds", [3], "further_epochs[0].file_seeds must be"),
+        ("exactly once", "further_epochs 0 buffer_seeds", [3, None], "seed2 must be a whole numbe"),
+        ("exact", "from_seen", 3, "from_seen must be true or false"),
+        ("exact", "stop", {}, "stop has no consumed"),
+        ("hosts", "from_consumed", 3, "from_consumed must be a list"),
+        ("hosts", "from_consumed", [3, -1], "from_consumed[1] -1 is negative"),
+        ("exactly once", "pending", 3, "pending must be a list"),
+        ("exactly once", "pending", [2, 1.5], "pending[1] must be a whole number, not 1.5"),
+        ("exactly once", "pending", [True], "pending[0] must be a whole number, not true"),
+        ("exact order", "shuffle", 3, "shuffle must be a mapping"),
+        ("exact order", "shuffle seeds", None, "shuffle.seeds must be a mapping, not nothing"),
+        ("exact order", "shuffle seeds", [1, 2, 3], "seeds must be a mapping, not a list"),
+        ("exact order", "shuffle emitted", None, "shuffle.emitted must be a whole number"),
+        ("exact order", "reader", 3, "reader must be a mapping"),
+        ("exact order", "reader next_file", -1, "reader.next_file -1 is negative"),
+        ("at most once", "unseeded", 3, "unseeded must be a mapping"),
+        ("at most once", "unseeded emitted", None, "unseeded.emitted must be a whole"),
+        ("at most once", "unseeded expected_lost", "1", "unseeded.expected_lost must be a"),
+        ("at most once", "unseeded risk", "1", "unseeded.risk must be a"),
+        ("at most once", "unseeded", None, "mode at-most-once without a buffer that is unseeded"),
+        ("exact", "unseeded", BUFFER, "mode exact with a buffer that is unseeded"),
+        ("at most once", "pipeline buffer_seed", 1, "of a pipeline whose buffer has a seed, or is"),
+        ("hosts", "hosts", 3, "hosts must be a list"),
+        ("hosts", "hosts 1", 3, "a host must be a mapping"),
+        ("hosts", "hosts 1 num_examples", 99, "hosts, entry 1: num_examples 99 where the"),
+        ("hosts", "hosts 1 index", 3, "host 3 of 3: hosts count from 0 to 2"),
+        ("hosts", "hosts 1 file_instructions", 3, "hosts, entry 1 must be a list"),
+        ("exact", "after_read", 3, "after_read must be a list"),
+        ("the end", "continued_by", "shardctl.tfds", "of a pipeline without stages"),
+        ("the end", "sources", [SOURCE], "of a pipeline without stages"),
+        ("stages", "continued_by", "hand", "continued_by 'hand': there are file_instructions"),
+        ("stages", "continued_by", None, "continued_by nothing: there are"),
+        ("stages", "mode", "exact-order", "is exact, without file instructions"),
+        ("stages", "remaining_total", None, "remaining of a pipeline without end"),
+        ("no end", "continued_by", "file_instructions", "file instructions of a pipeline without "),
+        ("stages", "sources", 3, "sources must be a list"),
+        ("stages", "sources", [3], "sources[0] must be a mapping"),
+        ("stages", "sources", [{**SOURCE, "data": 3}], "sources[0].data must be text"),
+        ("stages", "sources", [{**SOURCE, "spec": 3}], "sources[0].spec must be text"),
+        ("stages", "sources", [{**SOURCE, "consumed": -2}], "consumed -2 is negative"),
+        ("stages", "sources", [{**SOURCE, "x": 1}], "unknown key 'x'"),
+    ],
+)
+def test_a_wrong_value_under_a_right_digest_is_refused(
+    name: str, path: str, value: object, said: str
+) -> None:
+    keys = tuple(int(key) if key.isdigit() else key for key in path.split())
+    assert said in refused(sealed(PLANS[name], keys, value))
+
+
+@pytest.mark.long
+def test_damaged_plans_are_the_same_plans_or_one_line() -> None:
+    texts = [(plan, text_of(plan, write).encode()) for plan in PLANS.values() for write in WRITERS]
+
+    def check(case: tuple[ResumePlan, bytes]) -> None:
+        plan, data = case
+        if not refused(data):
+            assert parse_plan(data, source="plan") == plan
+
+    cases = st.sampled_from(texts).flatmap(
+        lambda drawn: st.tuples(st.just(drawn[0]), damaged(drawn[1]))
+    )
+    check_cases(cases, check, 200)
+
+
+def test_nonsense_is_one_line() -> None:
+    whole = json.loads(text_of(PLANS["hosts"]))
+
+    def check(drawn: tuple[str, Any]) -> None:
+        key, value = drawn
+        assert refused(json.dumps({**whole, key: value})) or whole[key] == value
+
+    values = documents((*whole, "filename", "skip", "seeds", "index"))
+    check_cases(st.tuples(st.sampled_from(list(whole)), values), check, 60)

@@ -1,0 +1,360 @@
+"""Interleaves: positions, stretches, states and continuations, by hand and against TensorFlow."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from heapq import heapreplace
+from random import Random
+from typing import Any
+from weakref import ref
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardctl.base.arrays import Int64s
+from shardctl.errors import UsageError
+from shardctl.order.epoch_reading import opened_together, positions_together
+from shardctl.tfdata import interleave as module
+from shardctl.tfdata.interleave import Interleave, InterleaveState
+from shardctl.tfdata.schedule import Rounds, opening_keys
+from tests.cases import FUZZ, counted, random_of_a_fuzz_run
+from tests.oracles import interleave_by_hand
+
+# TensorFlow's parallel interleave doubles the block length in 63 bits.
+BLOCK_LENGTHS = (1, 1, 2, 3, 4, 5, 7, 8, 16, 50, 2**40)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """An interleave of shards of these lengths."""
+
+    lengths: tuple[int, ...]
+    cycle_length: int
+    block_length: int
+
+    @property
+    def first_ids(self) -> list[int]:
+        """Ids that tell the shards apart and have gaps between them."""
+        return [shard * 1000 - 500 for shard in range(len(self.lengths))]
+
+    @property
+    def interleave(self) -> Interleave:
+        sizes = {"cycle_length": self.cycle_length, "block_length": self.block_length}
+        return Interleave(self.lengths, **sizes)
+
+    @property
+    def pairs_by_hand(self) -> list[tuple[int, int]]:
+        """(shard, offset) at each position, by playing the machine."""
+        return interleave_by_hand(self.lengths, self.cycle_length, self.block_length)
+
+    @property
+    def ids_by_hand(self) -> list[int]:
+        return [self.first_ids[shard] + offset for shard, offset in self.pairs_by_hand]
+
+
+def random_case(random: Random) -> Case:
+    """Draw empty shards, more slots than shards, blocks longer than shards among others."""
+    longest = random.choice((0, 1, 2, 5, 12, 40))
+    num_shards = random.choice((0, 1, 2, 3, 5, 8, 13, 30, 60))
+    lengths = [
+        random.choice((0, longest, *(random.randint(0, longest) for _ in range(3))))
+        for _ in range(num_shards)
+    ]
+    return Case(
+        lengths=tuple(lengths),
+        cycle_length=random.choice((1, random.randint(1, num_shards + 3))),
+        block_length=random.choice((*BLOCK_LENGTHS, longest + 1, max(1, longest))),
+    )
+
+
+def tensorflow_order(
+    tf: Any, ranges: Sequence[tuple[int, int]], case: Case, parallel: int | None = None
+) -> list[int]:
+    """Return the ids that tf.data reads from ranges (first id, count) with a case's interleave."""
+    starts = tf.constant([start for start, _ in ranges], dtype=tf.int64)
+    counts = tf.constant([count for _, count in ranges], dtype=tf.int64)
+    dataset = tf.data.Dataset.from_tensor_slices((starts, counts)).interleave(
+        lambda start, count: tf.data.Dataset.range(start, start + count),
+        cycle_length=case.cycle_length,
+        block_length=case.block_length,
+        num_parallel_calls=parallel,
+        deterministic=None if parallel is None else True,
+    )
+    # One array instead of one call an example.
+    return [int(x) for batch in dataset.batch(1 << 16).as_numpy_iterator() for x in batch]
+
+
+def rest_after(case: Case, consumed: int) -> list[tuple[int, int, int]]:
+    columns = case.interleave.continuation(consumed)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def check_by_hand(random: Random) -> None:
+    """Compare positions, stretches, every so-manyth id and the rest with the machine played."""
+    case = random_case(random)
+    order, pairs, ids = case.interleave, case.pairs_by_hand, case.ids_by_hand
+    shards, offsets = order.locate(np.arange(order.num_examples))
+    assert list(zip(shards.tolist(), offsets.tolist(), strict=True)) == pairs, case
+    assert order.position(shards, offsets).tolist() == list(range(len(pairs))), case
+    assert order.read(0, order.num_examples, case.first_ids).tolist() == ids, case
+    stop = random.randint(0, len(ids))
+    start = random.randint(0, stop)
+    found = order.read(start, stop, case.first_ids)
+    assert found.tolist() == ids[start:stop], (case, start, stop)
+    assert found.dtype == np.int64
+    step = random.choice((1, 2, 5, 31, 32, 33, 99, 100, 101, 3000))
+    every = order.read_every(step, start, stop, case.first_ids).tolist()
+    assert every == ids[start:stop:step], (case, step, start, stop)
+    for consumed in {0, start, stop, len(ids)}:
+        rest = rest_after(case, consumed)
+        takes = [take for _, _, take in rest]
+        again = interleave_by_hand(takes, case.cycle_length, case.block_length)
+        assert [(rest[i][0], rest[i][1] + j) for i, j in again] == pairs[consumed:], case
+
+
+# Blocks are laid out whole or as runs, ids looked up or read, in pieces: each way must be alike.
+@pytest.mark.parametrize("longest_dense_block", [0, 4, 1 << 10])
+@pytest.mark.parametrize("piece", [1, 7, 1 << 18])
+def test_every_way_to_read_is_that_of_the_machine_played_by_hand(
+    longest_dense_block: int, piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LONGEST_DENSE_BLOCK", longest_dense_block)
+    for name in ("_PIECE", "_LOOKED_UP", "_READ"):
+        monkeypatch.setattr(module, name, piece)
+    for number in counted(range(60)):
+        random = Random(f"{number} {longest_dense_block} {piece}")
+        if longest_dense_block > 4:  # laid out whole, blocks of 2**40 fill the memory
+            monkeypatch.setattr(f"{__name__}.BLOCK_LENGTHS", (1, 2, 3, 8, 50))
+        check_by_hand(random)
+
+
+@pytest.mark.fuzz
+def test_many_more_cases_are_those_played_by_hand() -> None:
+    random = random_of_a_fuzz_run()
+    for _ in counted(range(FUZZ)):
+        check_by_hand(random)
+
+
+def test_reads_the_example_of_the_tensorflow_documentation() -> None:
+    # tf.data.Dataset.interleave: range(1, 6), each repeated 6 times, cycle_length 2, block_length 4
+    shards, _ = Interleave([6] * 5, cycle_length=2, block_length=4).locate(np.arange(30))
+    assert "".join(str(shard + 1) for shard in shards) == "111122221122333344443344555555"
+
+
+def test_lengths_beyond_pieces_and_32_bits_are_read_on() -> None:
+    length = (1 << 14) + 5  # a run of ids is counted on in pieces
+    order = Interleave([length, 2], cycle_length=10**12, block_length=1 << 62)
+    assert order.read(0, length + 2, [0, -9]).tolist() == [*range(length), -9, -8]
+    # Two ways of the code against each other, at a size the slow oracle cannot play.
+    lengths = np.random.default_rng(0).integers(0, 60, 200_000)
+    first_ids = np.cumsum(lengths) - lengths
+    order = Interleave(lengths, cycle_length=16, block_length=16)
+    total = order.num_examples
+    for start in (0, total // 3, total - 60_000):
+        shards, offsets = order.locate(np.arange(start, start + 60_000))
+        ids = order.read(start, start + 60_000, first_ids)
+        np.testing.assert_array_equal(ids, first_ids[shards] + offsets)
+    assert np.bincount(order.read(0, total, first_ids), minlength=total).max() == 1
+    lengths[:] = 0  # an interleave keeps its own
+    assert order.num_examples == total
+
+
+# Two slots, blocks of 2; the order is 00 00 11 11 00 11 22 22 11 2 (shards 0, 1, 2 of 3, 5, 3).
+@pytest.mark.parametrize(
+    ("position", "slots", "block_offset", "next_shard"),
+    [
+        (0, ((None, 0), (None, 0)), 0, 0),
+        (1, ((0, 1), (None, 0)), 1, 1),  # in the first block
+        (2, ((None, 0), (0, 2)), 0, 1),
+        (3, ((1, 1), (0, 2)), 1, 2),
+        (4, ((0, 2), (1, 2)), 0, 2),  # both open
+        (5, ((1, 2), (None, 0)), 0, 2),  # a shard ended: its slot is free
+        (7, ((None, 0), (1, 4)), 0, 2),  # the next shard takes the free slot
+        (10, ((2, 2), (None, 0)), 0, 3),  # no shard is left for the free slot
+        (11, ((None, 0), (None, 0)), 0, 3),
+    ],
+)
+def test_the_state_says_what_is_in_each_slot(
+    position: int, slots: tuple[tuple[int | None, int], ...], block_offset: int, next_shard: int
+) -> None:
+    state = Interleave([3, 5, 3], cycle_length=2, block_length=2).state(position)
+    assert state == InterleaveState(slots=slots, block_offset=block_offset, next_shard=next_shard)
+
+
+def test_the_continuation_lists_slots_then_unopened_shards() -> None:
+    case = Case(lengths=(3, 5, 3), cycle_length=2, block_length=2)
+    assert rest_after(case, 1) == [(0, 1, 1), (1, 0, 5), (0, 2, 1), (2, 0, 3)]  # a cut block
+    assert rest_after(case, 8) == [(2, 1, 1), (1, 4, 1), (2, 2, 1)]
+    assert rest_after(case, 11) == []
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda _: Interleave([1], cycle_length=0, block_length=1), "cycle_length 0: at least 1"),
+        (lambda _: Interleave([1], cycle_length=1, block_length=0), "block_length 0: a block has"),
+        (lambda _: Interleave([1, -3], cycle_length=1, block_length=1), "-3 examples: a shard's"),
+        (lambda _: Interleave([1.5], cycle_length=1, block_length=1), "lengths: "),
+        (lambda _: Interleave([2**62] * 2, cycle_length=1, block_length=1), f"{2**63} examples:"),
+        # Each shard needs room for a visit that yields nothing and for its key.
+        (lambda _: Interleave([2**63 - 3, 0], cycle_length=1, block_length=1), "63-bit integers"),
+        (lambda order: order.locate([0, 5]), "position 5: there are 5"),
+        (lambda order: order.locate([-1]), "position -1: there are 5"),
+        (lambda order: order.position([2], [0]), "shard 2: there are 2"),
+        (lambda order: order.position([1], [2]), "offset 2: shard 1 yields 2 examples"),
+        (lambda order: order.position([1], []), "1 shards, 0 offsets"),
+        (lambda order: order.read(0, 6, [0, 0]), r"\[0, 6\): a range lies in \[0, 5\]"),
+        (lambda order: order.read(3, 2, [0, 0]), r"\[3, 2\)"),
+        (lambda order: order.read(0, 5, [0]), "1 first_ids: there are 2 shards"),
+        (lambda order: order.read(-1, 5, [0, 0]), r"\[-1, 5\)"),
+        (lambda order: order.state(6), r"\[6, 6\)"),
+        (lambda order: order.continuation(-1), r"\[-1, -1\)"),
+    ],
+)
+def test_an_error_names_the_value_and_the_rule(
+    ask: Callable[[Interleave], object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        ask(Interleave([3, 2], cycle_length=2, block_length=2))
+
+
+def check_against_tensorflow(tf: Any, num_cases: int, random: Random) -> None:
+    """Compare a whole pass of TensorFlow, and its pass over the continuation."""
+    for number in counted(range(num_cases)):
+        case = random_case(random)
+        parallel = random.choice((None, None, 1, case.cycle_length))
+        ranges = list(zip(case.first_ids, case.lengths, strict=True))
+        whole = tensorflow_order(tf, ranges, case, parallel)
+        ids = case.interleave.read(0, sum(case.lengths), case.first_ids)
+        assert ids.tolist() == whole, (number, case, parallel)
+        consumed = random.randint(0, len(whole))
+        ranges = [(case.first_ids[s] + k, take) for s, k, take in rest_after(case, consumed)]
+        assert tensorflow_order(tf, ranges, case) == whole[consumed:], (number, case, consumed)
+
+
+def test_the_order_is_that_of_tensorflow(tf: Any) -> None:
+    check_against_tensorflow(tf, 25, Random(1))
+
+
+@pytest.mark.fuzz
+def test_the_order_is_that_of_tensorflow_in_many_cases(tf: Any) -> None:
+    check_against_tensorflow(tf, FUZZ, random_of_a_fuzz_run())
+
+
+@pytest.mark.long
+def test_the_order_is_that_of_tensorflow_at_the_size_of_imagenet(tf: Any) -> None:
+    lengths = tuple(1251 + (shard % 8 == 0) for shard in range(1024))
+    case = Case(lengths=lengths, cycle_length=16, block_length=16)
+    first_ids = (np.cumsum(lengths) - lengths).tolist()
+    expected = tensorflow_order(tf, list(zip(first_ids, lengths, strict=True)), case)
+    assert case.interleave.read(0, sum(lengths), first_ids).tolist() == expected
+
+
+def test_shards_that_are_read_alike_have_one_schedule_while_it_is_in_use() -> None:
+    lengths = np.random.default_rng(0).integers(0, 40, 5000)
+    first = Interleave(lengths, cycle_length=7, block_length=3)
+    assert Interleave(lengths, cycle_length=7, block_length=3)._schedule is first._schedule
+    for other, cycle, block in (
+        *((lengths, 8, 3), (lengths, 7, 4)),
+        *((lengths[::-1], 7, 3), (lengths[:-1], 7, 3)),
+    ):
+        made = Interleave(other, cycle_length=cycle, block_length=block)
+        assert made._schedule is not first._schedule
+    unused = ref(first._schedule)
+    del first
+    gc.collect()
+    assert unused() is None
+
+
+# When shards open, and the visits of slots.
+
+# How lengths are drawn: alike, of two kinds, spread, most of them empty, few of them long.
+_DRAWN: dict[str, Callable[[np.random.Generator, int], Int64s]] = {
+    "one": lambda rng, n: np.full(n, 37),
+    "alike": lambda rng, n: rng.integers(900, 1100, n),
+    "two": lambda rng, n: rng.choice([1000, 1040], n),
+    "spread": lambda rng, n: rng.integers(0, 20_000, n),
+    "empty": lambda rng, n: rng.choice([0, 0, 0, 5000], n),
+    "skewed": lambda rng, n: rng.lognormal(6, 1.5, n).astype(np.int64),
+    "huge": lambda rng, n: rng.integers(2**40, 2**41, n),
+}
+
+
+def by_heap(lengths: Int64s, block_length: int, num_slots: int) -> list[int]:
+    """Return the keys of the first visits, a shard at a time."""
+    free = list(range(num_slots))
+    visits = [length // block_length + 1 for length in lengths.tolist()]
+    return [heapreplace(free, free[0] + count * num_slots) for count in visits]
+
+
+@pytest.mark.parametrize("drawn", _DRAWN)
+def test_shards_open_as_by_the_heap(drawn: str) -> None:
+    for seed in range(60):
+        random = Random(f"{drawn} {seed}")
+        num_shards = random.choice((1, 2, 30, 300, 3000))
+        num_slots = random.choice((1, 2, 3, 16, 24, 25, 64, 200, 1000))
+        block_length = random.choice((1, 2, 16, 50, 5001))
+        lengths = _DRAWN[drawn](np.random.default_rng(seed), num_shards)
+        found = opening_keys(lengths, block_length, num_slots).tolist()
+        assert found == by_heap(lengths, block_length, num_slots), (seed, num_slots, block_length)
+
+
+def test_long_lists_and_free_keys_beyond_63_bits_open_as_by_the_heap() -> None:
+    for num_slots in (20, 40, 700):  # alike for two pieces, then so far apart that batches are few
+        rng = np.random.default_rng(num_slots)
+        lengths = np.concatenate([rng.integers(900, 1100, 40_000), rng.integers(0, 9, 20_000) ** 5])
+        assert opening_keys(lengths, 1, num_slots).tolist() == by_heap(lengths, 1, num_slots)
+    lengths = np.array([2**56] * 100 + [2**60, 2**62])
+    for shards in (lengths, lengths[::-1].copy(), lengths[:100]):
+        assert opening_keys(shards, 1, 99).tolist() == by_heap(shards, 1, 99)
+
+
+def test_slots_beyond_16_bits_are_told_apart() -> None:
+    lengths = [number % 3 for number in range(65_900)]
+    order = Interleave(lengths, cycle_length=65_600, block_length=2)
+    shards, offsets = order.locate(np.arange(order.num_examples))
+    pairs = interleave_by_hand(lengths, 65_600, 2)
+    assert list(zip(shards.tolist(), offsets.tolist(), strict=True)) == pairs
+
+
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=20))
+def test_visits_are_those_listed_one_by_one(stops: list[int]) -> None:
+    slots = range(len(stops))
+    visits = [(turn, slot) for turn in range(max(stops)) for slot in slots if turn < stops[slot]]
+    found, every = Rounds.until(np.array(stops)), np.arange(len(visits))
+    rounds, of_slots = found.places(every)
+    assert list(zip(rounds.tolist(), of_slots.tolist(), strict=True)) == visits
+    assert found.ordinals(rounds, of_slots).tolist() == every.tolist()
+
+
+def test_rounds_that_take_63_bits_to_count_do_not_overflow() -> None:
+    # Slot 0 alone from round 1 on: its ordinals are the rounds, and one more.
+    found = Rounds.until(np.array([2**62, 1]))
+    assert [x.tolist() for x in found.places(np.array([2**62]))] == [[2**62 - 1], [0]]
+    assert found.ordinals(np.array([2**62 - 1]), np.array([0])).tolist() == [2**62]
+
+
+def test_an_example_is_where_each_of_many_interleaves_alone_has_it() -> None:
+    num_even = 0
+    for seed in range(100):
+        draw = np.random.default_rng(seed)
+        count, several, block = (int(draw.integers(1, n)) for n in (12, 6, 6))
+        lengths = draw.integers(0, draw.integers(1, 20), (count, several))
+        if draw.random() < 0.4:
+            lengths = int(draw.integers(0, 4)) * block + draw.integers(0, block, (count, several))
+        sizes = {"cycle_length": min(count, int(draw.integers(1, 9))), "block_length": block}
+        keys = opened_together(lengths, **sizes)
+        num_even += keys.shape[1] < several
+        places, offset = draw.integers(0, count, several), int(draw.integers(0, 20))
+        found = positions_together(lengths, keys, places, offset, **sizes)
+        for column, place in enumerate(places.tolist()):
+            alone = Interleave(lengths[:, column].copy(), **sizes)
+            opened = np.broadcast_to(keys, lengths.shape)[:, column]
+            assert opened.tolist() == alone._schedule.opening.tolist(), seed
+            if offset < lengths[place, column]:
+                assert found[column] == alone.position([place], [offset])[0], seed
+    assert num_even
