@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.draw.setting_origins import NOWHERE, SettingOrigins, located
 from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
-from shardctl.metadata.project_file import Project, read_project
+from shardctl.metadata.project_file import NOWHERE, Project, SettingOrigins, located, read_project
 
 TEXT = "read:\n  shuffle-seed: 1\n  cycle: auto\n  pass: 3\n"
 

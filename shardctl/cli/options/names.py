@@ -16,8 +16,7 @@ from shardctl.errors import UsageError
 if TYPE_CHECKING:
     import typer
 
-    from shardctl.draw.setting_origins import SettingOrigins
-    from shardctl.metadata.project_file import Project
+    from shardctl.metadata.project_file import Project, SettingOrigins
 
 
 # Of one meaning: some commands have one, some the other; TFDS's `split` is a spec.
@@ -123,7 +122,7 @@ def setting_origins(
 
     People open a file `from_here`, annotations name it from the root of its repository.
     """
-    from shardctl.draw.setting_origins import NOWHERE, SettingOrigins
+    from shardctl.metadata.project_file import NOWHERE, SettingOrigins
 
     if project.path is None:
         return NOWHERE

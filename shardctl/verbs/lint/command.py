@@ -30,8 +30,7 @@ from shardctl.errors import UsageError
 from shardctl.settings.table import SETTING_BY_FIELD
 
 if TYPE_CHECKING:
-    from shardctl.draw.setting_origins import SettingOrigins
-    from shardctl.metadata.project_file import Project
+    from shardctl.metadata.project_file import Project, SettingOrigins
     from shardctl.verbs.lint.context import Usage
 
 
@@ -82,7 +81,7 @@ class UsageOptions:
         Raises:
             UsageError: a value of another kind, or a name that lint does not know.
         """
-        from shardctl.draw.setting_origins import located
+        from shardctl.metadata.project_file import located
         from shardctl.verbs.lint.answer import chosen_rules, lint_arguments
 
         try:

@@ -23,7 +23,7 @@ from shardctl.settings.read_settings import (
     as_settings,
     with_stand_in_seeds,
 )
-from shardctl.verbs.quality import score as scores
+from shardctl.verbs.quality import metrics as scores
 from shardctl.verbs.quality.across import AcrossEpochs, AcrossHosts, across_epochs, across_hosts
 from shardctl.verbs.quality.metrics import (
     buffer_coverage,

@@ -21,7 +21,7 @@ from shardctl.order.sample import (
 from shardctl.order.shard_map import NUM_COLUMNS, NUM_ROWS, looked_up, whole_epoch
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.loaders import LoaderComparison
-from shardctl.verbs.quality.score import MIXED, Verdict, even_from_afar
+from shardctl.verbs.quality.metrics import MIXED, Verdict, even_from_afar
 from shardctl.verbs.quality.view import best_line, measured_line
 
 _LOOKED_UP = 1 << 16  # positions of a long epoch

@@ -18,7 +18,7 @@ from shardctl.saved.head import head
 from shardctl.settings.read_settings import settings_in_force
 from shardctl.verbs.quality.answer import Part, Quality
 from shardctl.verbs.quality.loaders import Ending, LoaderComparison, WayToRead
-from shardctl.verbs.quality.score import meaning
+from shardctl.verbs.quality.metrics import meaning
 from shardctl.verbs.quality.what_if import Measured, MemoryBudget
 
 

@@ -18,8 +18,14 @@ from shardctl.settings.read_settings import ReadSettings, refuse_loader
 from shardctl.settings.short_form import stages_of
 from shardctl.spec.subsplit import Resolved
 from shardctl.stages.pipelines import readers_of
-from shardctl.verbs.quality.metrics import far_metrics, near_metrics
-from shardctl.verbs.quality.score import Score, Verdict, score_of, verdict_of
+from shardctl.verbs.quality.metrics import (
+    Score,
+    Verdict,
+    far_metrics,
+    near_metrics,
+    score_of,
+    verdict_of,
+)
 
 _LIMIT = 1 << 18  # examples up to which an alternative is measured whole
 _MORE_FILES = 4

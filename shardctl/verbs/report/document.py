@@ -11,8 +11,8 @@ from typing import Any
 
 from shardctl.base.phrase import option_name
 from shardctl.dataset.dataset import Dataset, as_dataset
-from shardctl.draw.setting_origins import NOWHERE, SettingOrigins
 from shardctl.files.documents import Document
+from shardctl.metadata.project_file import NOWHERE, SettingOrigins
 from shardctl.metadata.reference import ref_from_anywhere
 from shardctl.order.shard_map import Strips
 from shardctl.saved.head import head

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
-from shardctl.draw.setting_origins import SettingOrigins
 from shardctl.draw.tables import PLAIN
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.files.documents import to_json
+from shardctl.metadata.project_file import SettingOrigins
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.verbs.lint import rules

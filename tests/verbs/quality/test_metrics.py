@@ -14,6 +14,7 @@ from shardctl.order.sample import sample_epoch, sample_of
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.quality.answer import by_position
 from shardctl.verbs.quality.metrics import (
+    Metric,
     PairKernel,
     UniformMoments,
     _equal_parts,
@@ -22,9 +23,9 @@ from shardctl.verbs.quality.metrics import (
     near_metrics,
     occupancy_moments,
     rank_correlation_moments,
+    score_of,
     shards_in_batch,
 )
-from shardctl.verbs.quality.score import Metric, score_of
 from tests.cases import check_cases
 from tests.verbs.quality.quality_orders import (
     buffered,

@@ -14,7 +14,7 @@ from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.verbs.quality.answer import quality
-from shardctl.verbs.quality.score import (
+from shardctl.verbs.quality.metrics import (
     FAIR,
     GOOD,
     MIXED,

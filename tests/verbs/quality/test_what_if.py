@@ -12,7 +12,7 @@ from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.verbs.quality.answer import minimum_score, quality, reaches, shortfall
-from shardctl.verbs.quality.score import Score
+from shardctl.verbs.quality.metrics import Score
 from shardctl.verbs.quality.what_if import MemoryBudget
 from tests.verbs.quality.quality_orders import even_dataset
 
