@@ -228,9 +228,8 @@ def compare_loaders(
 
 # One way to read a dataset.
 
-_MEASURED = (
-    1 << 18
-)  # examples up to which a row is measured whole, and about what is of longer ones
+# Examples up to which a row is measured whole, and about what is of longer ones.
+_MEASURED = 1 << 18
 _TAIL = 0.02
 
 

@@ -521,15 +521,14 @@ def _propagated(near: Sequence[Metric], far: Sequence[Metric]) -> float:
 # of a buffer as large as its epoch, which is a uniform permutation however it looks. The others
 # are thresholds, put where measurements put them:
 #
-# FAIR, GOOD: a dataset read file after file through a buffer of a quarter of it scores 0.44 to
-# 0.54,     through a buffer of half of it 0.76 to 0.81, for 2,000 to 1,281,167 examples in 1 to
-# 1,024 files     and batches of 32 to 1,024. An example then moves by 16% and 26% of the dataset
-# on the average,     and by 33% in a uniform permutation. Practice on ImageNet (1,024 files, cycle
-# 16, batches of     256): files shuffled alone score 0.07 (weak), with a buffer of 1,000 0.45
-# (weak), of 10,000 0.59     (fair), of 60,000 0.81 (good); a buffer of 10,000 without a file
-# shuffle 0.07 (weak). SPREADS: of 298,000 uniform permutations (5 to 60,000 examples in 1 to 64
-# files, batches of 2 to     256) 99.9% score above the expected score less 2.4 to 5.0 spreads,
-# depending on the size.
+# FAIR, GOOD: a dataset read file after file through a buffer of a quarter scores 0.44 to 0.54,
+# through a buffer of half of it 0.76 to 0.81, for 2,000 to 1,281,167 examples in 1 to 1,024 files
+# and batches of 32 to 1,024. An example then moves by 16% and 26% of the dataset on the average,
+# and by 33% in a uniform permutation. Practice on ImageNet (1,024 files, cycle 16, batches of 256):
+# files shuffled alone score 0.07 (weak), with a buffer of 1,000 0.45 (weak), of 10,000 0.59 (fair),
+# of 60,000 0.81 (good); a buffer of 10,000 without a file shuffle 0.07 (weak).
+# SPREADS: of 298,000 uniform permutations (5 to 60,000 examples in 1 to 64 files, batches of 2 to
+# 256) 99.9% score above the expected score less 2.4 to 5.0 spreads, depending on the size.
 #
 # One score equal to those of uniform permutations is no proof: a buffer of two thirds of 1,500
 # examples scores 0.962 in the mean of 60 seeds, where these score 0.984, give or take 0.008. So

@@ -13,11 +13,7 @@ from shardctl.base.text import counted, first_upper
 from shardctl.draw.picture import Bar, Heat, Line, Paper, Picture, Rise, Series, bar_lines
 from shardctl.draw.quantities import human_bytes
 from shardctl.order.order import Order
-from shardctl.order.sample import (
-    OrderSample,
-    epoch_length,
-    storage_order,
-)
+from shardctl.order.sample import OrderSample, epoch_length, storage_order
 from shardctl.order.shard_map import NUM_COLUMNS, NUM_ROWS, looked_up, whole_epoch
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.loaders import LoaderComparison

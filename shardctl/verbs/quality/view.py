@@ -346,7 +346,6 @@ def _scored(measured: Measured) -> str:
 def memory_record(plan: Quality) -> dict[str, Any]:
     """Return what buffers take and what the memory buys, with the names of the document."""
     size, memory = plan.element_size, plan.memory
-    each = size and {"num_bytes": math.ceil(size.num_bytes)}
     bought = record_of(memory, f"num_bytes fits buffer whole_epoch {_MEASURED}")
     if memory and bought:
         bought["without_buffer"] = record_of(memory.without, _MEASURED)

@@ -250,7 +250,6 @@ def buffer_for_target(question: Question, target: float) -> BufferForTarget:
     a hundredth; it is rounded up to two digits.
     """
     settings = question.settings
-    refuse_fixed_buffer(settings, "target")
     bare = _without_buffer(settings)
     without = question.measured(bare).score.value
     if without >= target:
@@ -322,7 +321,6 @@ def memory_budget(question: Question, num_bytes: int) -> MemoryBudget:
             "how many bytes has a decoded example? this metadata says neither shapes nor "
             "sizes; give {example_bytes=N}"
         )
-    refuse_fixed_buffer(settings, "memory")
     bare = _without_buffer(settings)
     without = question.measured(bare)
     num_examples, fits = epoch_length(question.order(bare)), size.fits(num_bytes)
