@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 import shardctl
 import shardctl.tfds
-from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
-from tests.cases import FUZZ, check_cases
+from shardctl.tfds import padded_evaluation as module
+from shardctl.tfds.padded_evaluation import own_host
+from tests.cases import FUZZ, add_cases, check_cases
 from tests.order.order_cases import changed, elements
 from tests.order.toy_pipelines import (
     FOLDERS,
@@ -217,3 +219,164 @@ def test_record_files_are_read_as_bytes(toys: Toys) -> None:
     assert mask.sum() == 13 // 2
     with pytest.raises(UsageError, match="says nothing of what is x"):
         shardctl.tfds.evaluation(builder, batch=2, as_supervised=True)
+
+
+# What a host reads: its own files alone, as many examples as the plan says, one to pad with.
+
+
+LENGTHS = [3, 0, 5, 4]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return build_dataset(tmp_path, splits={"test": LENGTHS, "nothing": [0, 0], "bare": []})
+
+
+def ids_and_steps(folder: Path, spec: str = "test", **arguments: Any) -> tuple[list[int], int]:
+    """Return the ids of the real examples, and how many steps there are."""
+    import tensorflow_datasets as tfds
+
+    builder = tfds.builder_from_directory(folder)
+    batches = shardctl.tfds.evaluation(builder, spec, **{"batch": 2, **arguments})
+    elements = list(batches.as_numpy_iterator())
+    return [int(i) for example, mask in elements for i in example["id"][mask]], len(elements)
+
+
+def test_a_host_reads_no_file_of_another(folder: Path) -> None:
+    by_files: dict[str, Any] = {"settings": {"host_by": "files"}, "hosts": 4}
+    for shard in (0, 1, 2):
+        (folder / f"toy-test.tfrecord-0000{shard}-of-00004").unlink()
+    assert ids_and_steps(folder, host=2, **by_files) == ([8, 9, 10, 11], 3)
+    # One without examples has none to repeat, and reads nothing at all where it is told to.
+    assert ids_and_steps(folder, host=3, padding="zeros", **by_files) == ([], 3)
+
+
+def test_more_hosts_than_files_or_examples(folder: Path) -> None:
+    for host_by, steps in (("files", 3), ("examples", 1)):
+        found = [
+            ids_and_steps(folder, settings={"host_by": host_by}, host=f"{index}/13")
+            for index in (2, 12)
+        ]
+        assert {num_steps for _, num_steps in found} == {steps}
+        first = {"files": [[8, 9, 10, 11], []]}
+        assert [ids for ids, _ in found] == first.get(host_by, [[2], []])
+
+
+def test_a_spec_without_examples_has_no_steps(folder: Path) -> None:
+    for spec in ("test[:0]", "nothing", "bare", "nothing+bare"):
+        assert ids_and_steps(folder, spec, host="1/3", settings={"host_by": "files"}) == ([], 0)
+
+
+def test_a_dataset_without_examples_says_that_nothing_is_known(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="has no examples at all"):
+        ids_and_steps(build_dataset(tmp_path, splits={"test": [0]}))
+
+
+def test_files_that_hold_another_number_of_examples_fail(folder: Path, tf: Any) -> None:
+    other = build_dataset(folder.parent / "other", splits={"test": [3, 0, 5, 3]})
+    name = "toy-test.tfrecord-00003-of-00004"
+    (other / name).rename(folder / name)
+    for host_by in ("even", "files", "examples"):
+        with pytest.raises(
+            tf.errors.FailedPreconditionError, match="expected to contain 12 elements"
+        ):
+            ids_and_steps(folder, host=str(Host(index=0, count=1)), settings={"host_by": host_by})
+
+
+@pytest.mark.slow
+def test_an_order_let_go_behind_it_loses_no_example(tfds: Any, tmp_path: Path, tf: Any) -> None:
+    """Hosts of `ds.shard` share examples by the order of all, which decoding might not keep."""
+    import numpy as np
+
+    features = tfds.features.FeaturesDict(
+        {"id": np.int64, "image": tfds.features.Image(shape=(None, None, 1))}
+    )
+
+    def example(i: int) -> Any:  # every seventh takes much longer to decode
+        size = 400 if i % 7 == 0 else 2
+        image = np.random.default_rng(i).integers(0, 256, (size, size, 1), np.uint8)
+        return {"id": i, "image": image}
+
+    folder = build_dataset(tmp_path, splits={"test": [50]}, features=features, example=example)
+    options = tf.data.Options()
+    options.deterministic = False
+    found = []
+    for index in range(2):
+        batches = shardctl.tfds.evaluation(
+            tfds.builder_from_directory(folder),
+            "test",
+            {"host_by": "examples"},
+            batch=8,
+            hosts=2,
+            host=index,
+            transform=lambda one: one["id"],
+        )
+        for ids, mask in batches.with_options(options).as_numpy_iterator():
+            found += ids[mask].tolist()
+    assert sorted(found) == list(range(50))
+
+
+# Which host this process is: what the caller says, what runs here, and where they contradict.
+
+
+TWO_OF_8 = Host(index=2, count=8)
+
+
+@pytest.fixture(autouse=True)
+def said(monkeypatch: pytest.MonkeyPatch) -> dict[str, Host]:
+    """What is said by what runs here: nothing, until a test puts something in."""
+    found: dict[str, Host] = {}
+    monkeypatch.setattr(module, "hosts_said", lambda: iter(found.items()))
+    return found
+
+
+def test_what_is_given_is_believed(said: dict[str, Host]) -> None:
+    ways: list[tuple[Any, ...]] = [
+        (8, 2, None),
+        (None, "2/8", None),
+        (8, "2/8", None),
+        (None, TWO_OF_8, None),
+        (None, None, TWO_OF_8),
+        (8, None, TWO_OF_8),
+        (None, 2, TWO_OF_8),
+        (8, TWO_OF_8, TWO_OF_8),
+    ]
+    for _ in range(2):
+        for given in ways:
+            assert own_host(*given) == TWO_OF_8, given
+            add_cases()
+        assert own_host(1, None, None) == Host(index=0, count=1)
+        said["JAX"] = Host(index=5, count=6)
+
+
+def test_what_is_left_out_is_asked(said: dict[str, Host]) -> None:
+    assert own_host(None, None, None) == Host(index=0, count=1)
+    said["JAX"] = TWO_OF_8
+    assert own_host(None, None, None) == TWO_OF_8
+    assert own_host(8, None, None) == TWO_OF_8
+    assert own_host(None, 3, None) == Host(index=3, count=8)
+    said["TF_CONFIG"] = TWO_OF_8
+    assert own_host(None, None, None) == TWO_OF_8
+
+
+def test_what_contradicts_itself_is_refused(said: dict[str, Host]) -> None:
+    def refused(words: str, *given: Any) -> None:
+        with pytest.raises(UsageError, match=words):
+            own_host(*given)
+        add_cases()
+
+    refused("hosts=0: a number from 1", 0, None, None)
+    refused("hosts=4: the host given is 2/8", 4, "2/8", None)
+    refused("hosts=4: the host given is 2/8", 4, None, TWO_OF_8)
+    refused("host=3: the settings are for host 2/8", None, 3, TWO_OF_8)
+    refused("host=3: the settings are for host 2/8", 8, 3, TWO_OF_8)
+    refused("host=2/4: the settings are for host 2/8", None, "2/4", TWO_OF_8)
+    refused("host 8 of 8: hosts count from 0 to 7", 8, 8, None)
+    refused("host=3: one of how many", None, 3, None)
+    refused("hosts=4: which of them is this", 4, None, None)
+    said["JAX"] = TWO_OF_8
+    refused("hosts=4: which of them is this.*here it is 2/8", 4, None, None)
+    refused("host 8 of 8: hosts count from 0 to 7", None, 8, None)
+    said["TF_CONFIG"] = Host(index=1, count=8)
+    for hosts, host in ((None, None), (8, None), (None, 2)):
+        refused("host 2 of 8 by JAX and 1 of 8 by TF_CONFIG; say which", hosts, host, None)

@@ -330,12 +330,7 @@ def test_evaluations_on_devices_and_processes_count_what_numpy_counts(
     call = call_of(planned(dataset, "test", hosts=1, devices=1))
     (flax,) = run([[scripts["flax"], dataset, call]], tmp_path, 4)
     assert flax.code == 0, flax.errors[-2000:]
-    names = (
-        "single device",
-        "psum by pmap",
-        "metrics in pad_shard_unpad",
-        "psum in shard_map",
-    )
+    names = ("single device", "psum by pmap", "metrics in pad_shard_unpad", "psum in shard_map")
     total = sum(SPLITS["test"])
     assert lines_of(flax) == [f"{name} {right['test']} {total}" for name in names]
     add_cases(len(names))

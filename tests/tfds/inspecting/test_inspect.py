@@ -274,14 +274,11 @@ CASES: dict[str, Make] = {
     # The readers of TFDS.
     "plain_read": lambda w: w.read(),
     "tfds_load": lambda w: tfds().load("toy", split="train", data_dir=str(w.root)),
-    "subsplit": lambda w: w.read("train[3:14]"),
-    "percent": lambda w: w.read("train[:50%]"),
     "pct1_dropremainder": lambda w: w.read(
         cut(from_=10, to=77, rounding="pct1_dropremainder"), name="many"
     ),
     "even_split_of_even_splits": even,
     "one_split_twice": lambda w: w.read("train[:9]+train[4:]"),
-    "shuffled_files": files,
     "shuffled_files_not_again": lambda w: files(w, shuffle_reshuffle_each_iteration=False),
     "cycle_and_block": lambda w: w.read(
         "train[2:]", interleave_cycle_length=3, interleave_block_length=2
@@ -307,9 +304,6 @@ CASES: dict[str, Make] = {
         experimental_interleave_sort_fn=lambda f: [*f, f[0]], assert_cardinality=False
     ),
     "with_tfds_ids": lambda w: w.read("train[5:20]", add_tfds_id=True),
-    "without_autocache": lambda w: w.read(
-        try_autocache=False, skip_prefetch=True, assert_cardinality=False
-    ),
     "decoded_by_one_thread_out_of_order": one_thread,
     "repeated_files_cut": lambda w: w.read(
         repeat_filenames=True,
@@ -325,14 +319,9 @@ CASES: dict[str, Make] = {
     # Stages behind a reader.
     "canonical": lambda w: mixed(w).repeat(2).batch(4).prefetch(2),
     "cache_before_shuffle": lambda w: files(w).cache().shuffle(6, seed=2),
-    "cache_after_shuffle": lambda w: files(w).shuffle(6, seed=2).cache(),
-    "repeat_before_shuffle": lambda w: files(w).repeat(2).shuffle(6, seed=2),
     # Between a shuffle and a repeat.
     "map_between": lambda w: mixed(w).map(added).repeat(2),
     "identity_between": lambda w: mixed(w).map(lambda x: x).repeat(2),
-    "batch_between": lambda w: mixed(w).batch(4).repeat(2),
-    "prefetch_between": lambda w: mixed(w).prefetch(2).repeat(2),
-    "options_between": lambda w: mixed(w).with_options(options()).repeat(2),
     "enumerate_between": lambda w: mixed(w).enumerate().repeat(2).map(lambda _, number: number),
     "assertion_between": lambda w: asserted(mixed(w), sum(TRAIN)).repeat(2),
     "fusion_switched_off": lambda w: (
@@ -356,14 +345,9 @@ CASES: dict[str, Make] = {
     "a_global_seed_of_zero": lambda w: seeded(0, lambda: train(w).shuffle(4, seed=0).repeat(2)),
     "seeds_before_and_after_a_global_seed": seeds_of_two_global_seeds,
     "keras_seeds": keras_seeds,
-    "take": lambda w: train(w, interleave_block_length=2).take(10).shuffle(4, seed=1),
-    "skip": lambda w: ids(w).skip(7).batch(4, drop_remainder=True),
-    "shard": lambda w: ids(w).shard(3, 1).shuffle(4, seed=1).repeat(2).batch(4),
-    "whole_shuffle": lambda w: train(w).shuffle(data().UNKNOWN_CARDINALITY, seed=1),
     "shuffle_not_again": lambda w: (
         ids(w).shuffle(5, seed=1, reshuffle_each_iteration=False).repeat(2)
     ),
-    "unbatched": lambda w: ids(w).batch(4).shuffle(3, seed=1).unbatch().batch(5),
     "unbatched_behind_a_map_of_whole_batches": lambda w: (
         mixed(w, 9)
         .batch(4, drop_remainder=True)
@@ -371,10 +355,6 @@ CASES: dict[str, Make] = {
         .unbatch()
         .shuffle(5, seed=2)
     ),
-    "unbatched_behind_a_mixture": lambda w: (
-        ids(w).batch(4).concatenate(train(w, "[:5]").batch(3)).shuffle(3, seed=1).unbatch()
-    ),
-    "shuffled_one_by_one_without_a_seed": lambda w: ids(w).shuffle(1).repeat(2),
     "rebatched": lambda w: ids(w).batch(6).rebatch(4, drop_remainder=True),
     "padded": lambda w: ids(w).padded_batch(4, drop_remainder=True),
     "ragged": lambda w: ids(w).ragged_batch(4),
@@ -394,51 +374,28 @@ CASES: dict[str, Make] = {
     "options_that_change_no_order": lambda w: (
         mixed(w, 4).repeat(2).with_options(options(map_parallelization=True, deterministic=True))
     ),
-    "concatenated": lambda w: ids(w).shuffle(4, seed=1).concatenate(train(w, "[:5]")),
     "many_stages": many_stages,
     # Mixtures.
     "sampled": lambda w: sample(
         [ids(w).repeat(2), train(w, "[:9]").shuffle(4, seed=1)], [0.7, 0.3], seed=42
     ),
-    "sampled_until_one_ends": lambda w: sample(
-        [ids(w), train(w, "[:9]").repeat()],
-        np.array([1.0, 5.0]),
-        seed=1,
-        stop_on_empty_dataset=True,
-    ),
-    "sampled_without_weights": lambda w: sample(pieces(w, 0, 5, 9), seed=3).shuffle(5, seed=1),
     "sampled_with_a_weight_of_zero": lambda w: sample(pieces(w, 0, 5, 9), [0.5, 0.0, 0.5], seed=3),
     "sampled_under_a_global_seed": lambda w: seeded(
         9, lambda: sample([train(w).shuffle(5), train(w, "[:9]").shuffle(4)], [0.7, 0.3])
-    ),
-    "chosen": lambda w: sets().choose_from_datasets(
-        [train(w), train(w, "[:9]")], sets().range(2).repeat(6)
     ),
     "chosen_by_values": lambda w: sets().choose_from_datasets(
         [train(w), train(w, "[:9]")],
         sets().from_tensor_slices(np.array([1, 1, 0, 1], np.int64)).repeat(),
         stop_on_empty_dataset=False,
     ),
-    "zipped": lambda w: (
-        sets().zip((ids(w).shuffle(4, seed=1), train(w, "[:9]").repeat(2))).repeat(2)
-    ),
-    "mixture_of_mixtures": lambda w: sample(
-        [sample([train(w, "[:9]"), train(w, "[9:]")], seed=1).repeat(2), ids(w)], [0.6, 0.4], seed=2
-    ).batch(4),
     # Dataset objects that are used more than once.
     "zipped_with_itself": lambda w: use(mixed(w, 4), lambda one: sets().zip((one, one))),
     "zipped_with_what_is_made_of_it": lambda w: use(
         _numbers().shuffle(4, seed=1),
         lambda one: sets().zip((one.skip(2).shuffle(3, seed=2), one, one.repeat())),
     ),
-    "concatenated_with_itself": lambda w: use(
-        train(w).shuffle(4, seed=1), lambda one: one.concatenate(one).batch(3)
-    ),
     "repeated_and_not": lambda w: use(
         _numbers().shuffle(4, seed=1), lambda one: sets().zip((one.repeat(2), one))
-    ),
-    "sampled_from_itself": lambda w: use(
-        ids(w), lambda one: sample([one, one.shuffle(4, seed=1)], seed=1)
     ),
     "used_twice_without_state": lambda w: use(train(w), lambda one: sets().zip((one, one.skip(2)))),
     # Sources that are no dataset of TFDS.

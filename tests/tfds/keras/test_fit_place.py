@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import shardctl.tfds
 from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.tfds.keras_fit import FitEpochs, FitPlace, place_and_position
-from tests.fit_runs import SETTINGS
+from tests.fit_runs import SETTINGS, Script, check_stopped, pair, recording, whole_run
 from tests.order.order_cases import changed
 
 
@@ -97,3 +98,156 @@ def test_a_fit_begins_where_the_position_is_or_is_refused(builder: Any) -> None:
     position.advance(6)
     epochs.start(2)
     assert (position.epoch_of_fit, position.consumed, epochs.num_left) == (2, 0, 4)
+
+
+# The callbacks beside ResumeFit: which are refused, and what is restored for the others.
+
+
+def refused(builder: Any, callbacks: Any) -> str:
+    """Return why a fit with these callbacks is refused; nothing is trained on."""
+    log: list[Any] = []
+    position = shardctl.tfds.Position(builder, "train", SETTINGS)
+    with pytest.raises(UsageError) as error:
+        recording(log).fit(
+            position.dataset(transform=pair),
+            verbose=0,
+            shuffle=False,
+            callbacks=callbacks(shardctl.tfds.ResumeFit(position)),
+        )
+    assert log == []
+    return str(error.value)
+
+
+def test_callbacks_that_cannot_go_on_are_refused(builder: Any, tmp_path: Path) -> None:
+    from keras import callbacks
+
+    def backup() -> Any:
+        return callbacks.BackupAndRestore(tmp_path)
+
+    assert "0 callbacks are a keras.callbacks.BackupAndRestore" in refused(builder, lambda r: [r])
+    assert "2 callbacks are" in refused(builder, lambda r: [backup(), backup(), r])
+    assert "so it stands behind it" in refused(builder, lambda r: [r, backup()])
+    assert "one ResumeFit is needed" in refused(
+        builder, lambda r: [backup(), r, shardctl.tfds.ResumeFit(r._position)]
+    )
+    for stateful in (callbacks.EarlyStopping("loss"), callbacks.ReduceLROnPlateau("loss")):
+        message = refused(builder, lambda r, other=stateful: [other, backup(), r])
+        assert f"{type(stateful).__name__} begins anew when a run is started again" in message
+
+
+def test_it_is_a_callback_of_fit(builder: Any) -> None:
+    import keras
+
+    position = shardctl.tfds.Position(builder, "train", SETTINGS)
+    callback = shardctl.tfds.ResumeFit(position)
+    assert isinstance(callback, shardctl.tfds.ResumeFit)
+    assert isinstance(callback, keras.callbacks.Callback)
+    with pytest.raises(UsageError, match="ResumeFit is a callback"):
+        callback.set_model(recording([]))
+
+
+@pytest.mark.slow
+def test_a_learning_rate_of_each_epoch_is_set_once(builder: Any, tmp_path: Path) -> None:
+    """What LearningRateScheduler makes of the rate it finds, it makes again of a restored one."""
+    import keras
+
+    script = Script(
+        builder=builder,
+        backup=tmp_path / "backup",
+        save_freq=1,
+        epochs=2,
+        before=[lambda: keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate / 2)],
+    )
+    whole = whole_run(script)
+    check_stopped(script, [("on_train_batch_end", n, "between") for n in (2, 3)], whole)
+    assert float(script.model.optimizer.learning_rate.numpy()) == pytest.approx(0.001 / 4)
+
+
+def test_progress_bars_know_how_long_an_epoch_is(
+    builder: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Script(builder=builder, backup=tmp_path, epochs=1).run(verbose=2)
+    assert "4/4" in capsys.readouterr().out
+
+
+# What `fit` may be given besides `position.dataset()`, and what is refused.
+
+
+def fit(builder: Any, folder: Path, of: Any, settings: Any = SETTINGS, **compiled: Any) -> Any:
+    """Return the batches that `fit` trains on, of what `of` makes of the position's dataset."""
+    import keras
+
+    log: list[tuple[int, list[int]]] = []
+    position = shardctl.tfds.Position(builder, "train", settings)
+    recording(log, **compiled).fit(
+        of(position.dataset(transform=pair)),
+        epochs=2,
+        verbose=0,
+        shuffle=False,
+        callbacks=[keras.callbacks.BackupAndRestore(folder), shardctl.tfds.ResumeFit(position)],
+    )
+    return dict(log)
+
+
+@pytest.mark.slow
+def test_maps_and_prefetch_behind_the_dataset_leave_the_batches(
+    tf: Any, builder: Any, tmp_path: Path
+) -> None:
+    plain = fit(builder, tmp_path, lambda dataset: dataset)
+    assert len(plain) == 8
+    assert plain == fit(
+        builder,
+        tmp_path,
+        lambda dataset: dataset.map(lambda x, y: (x, 2 * y), tf.data.AUTOTUNE).prefetch(2),
+    )
+
+
+@pytest.mark.parametrize(
+    ("of", "kind"),
+    [
+        (lambda dataset: dataset.shuffle(9), "ShuffleDataset"),
+        (lambda dataset: dataset.cache().prefetch(1), "CacheDataset"),
+        (lambda dataset: dataset.unbatch().batch(2), "ParallelBatchDataset|BatchDataset"),
+        (lambda dataset: dataset.take(2), "TakeDataset"),
+    ],
+)
+def test_other_calls_behind_the_dataset_are_refused(
+    builder: Any, tmp_path: Path, of: Any, kind: str
+) -> None:
+    with pytest.raises(UsageError, match=f"fit reads a ({kind}) that is not position.dataset"):
+        fit(builder, tmp_path, of)
+
+
+def test_a_map_in_any_order_is_refused(tf: Any, builder: Any, tmp_path: Path) -> None:
+    options = tf.data.Options()
+    options.deterministic = False
+    for of in (
+        lambda dataset: dataset.map(lambda *x: x, 2, deterministic=False),
+        lambda dataset: dataset.map(lambda *x: x, 2).with_options(options),
+    ):
+        with pytest.raises(UsageError, match="without deterministic=False"):
+            fit(builder, tmp_path, of)
+
+
+def test_the_dataset_of_another_position_is_refused(builder: Any, tmp_path: Path) -> None:
+    other = shardctl.tfds.Position(builder, "train", SETTINGS)
+    with pytest.raises(UsageError, match=r"is not position.dataset\(\)"):
+        fit(builder, tmp_path, lambda _: other.dataset(transform=pair))
+
+
+def test_settings_that_are_not_those_of_fit_are_refused(builder: Any, tmp_path: Path) -> None:
+    for settings, message in (
+        (changed(SETTINGS, batch=None), "fit trains on batches"),
+        (changed(SETTINGS, pass_index=1), "the epochs of fit count the passes"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            fit(builder, tmp_path, lambda dataset: dataset, settings)
+    with pytest.raises(UsageError, match="steps_per_execution=2"):
+        fit(builder, tmp_path, lambda dataset: dataset, steps_per_execution=2, run_eagerly=False)
+
+
+@pytest.mark.slow
+def test_fit_in_a_strategy_of_one_process_is_resumed(tf: Any, builder: Any, tmp_path: Path) -> None:
+    plain = fit(builder, tmp_path, lambda dataset: dataset)
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        assert fit(builder, tmp_path, lambda dataset: dataset) == plain

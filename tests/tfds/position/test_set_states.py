@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import runpy
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,11 +16,16 @@ import pytest
 import shardctl.tfds
 from shardctl.errors import DatasetError, UsageError
 from shardctl.saved.plan_file import plan_json
+from shardctl.saved.position_file import PositionRecord, position_text
+from shardctl.saved.resume_plan import RunSegment
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host, HostBy
+from shardctl.tfds.position_counting import records_of, stretch_of
 from shardctl.verbs.resume.proof import prove
 from tests.cases import FUZZ, counted, random_of_a_fuzz_run
+from tests.killed_runs import script_of_guide
 from tests.order.order_cases import changed
+from tests.spec.tfds_splits import toy_dataset
 from tests.tfds_datasets import build_dataset
 
 pytestmark = pytest.mark.tensorflow
@@ -331,3 +338,93 @@ def test_an_epoch_of_fit_is_shared_as_any_other(builder: Any) -> None:
     assert (again.epoch_of_fit, again.num_examples) == (3, 64)
     done.update(flat(batches(again)))
     assert done == each_as_often_as(builder, settings)
+
+
+# States of all processes: whose they are, and which do not belong together.
+
+
+DATASET = toy_dataset({"train": (9, 4)}).identity
+
+
+def record(index: int, count: int, consumed: int = 4) -> PositionRecord:
+    settings = ReadSettings(batch=2, host=Host(index=index, count=count))
+    return PositionRecord(dataset=DATASET, spec="train", settings=settings, consumed=consumed)
+
+
+def of(*records: PositionRecord) -> list[PositionRecord]:
+    return records_of([position_text(one) for one in records])
+
+
+def test_they_come_in_the_order_of_the_hosts() -> None:
+    found = of(record(2, 3, 6), record(0, 3, 4), record(1, 3, 2))
+    assert stretch_of(found) == RunSegment(consumed=(4, 2, 6), batch=2)
+    alone = replace(record(0, 1), settings=ReadSettings())
+    assert stretch_of(of(alone)) == RunSegment(consumed=(4,), alone=True)
+    assert stretch_of(of(record(0, 1))) == RunSegment(consumed=(4,), batch=2)
+
+
+ALONE = replace(record(0, 1), settings=ReadSettings(batch=2))
+
+
+@pytest.mark.parametrize(
+    ("records", "words"),
+    [
+        ((), "none are given"),
+        ((record(0, 3), record(2, 3)), "states of 2 of 3 hosts: 1 missing"),
+        ((record(0, 99),), r"1 of 99 hosts: 1, 2, 3, 4, 5, 6, 7, 8, .. missing"),
+        ((record(0, 2), record(1, 2), record(0, 2)), r"states\[0\] and states\[2\] are both of"),
+        ((ALONE, ALONE), r"states\[0\] is of a process alone, and 2 are given"),
+        ((record(0, 1), ALONE), r"states\[1\] is of a process alone, and 2 are given"),
+        ((record(0, 2), record(1, 3)), r"states\[1\] is .* states\[0\]: it has 3 hosts, not 2"),
+        (
+            (record(0, 2), replace(record(1, 2), spec="train[:5]")),
+            r"spec is train\[:5\], not train",
+        ),
+        (
+            (
+                record(0, 2),
+                replace(record(1, 2), settings=ReadSettings(batch=3, host=Host(index=1, count=2))),
+            ),
+            "batch is 3, not 2",
+        ),
+        (
+            (record(0, 2), replace(record(1, 2), stretches=(RunSegment(consumed=(1,)),))),
+            "shared anew at another place",
+        ),
+    ],
+)
+def test_those_of_no_one_run_are_refused(records: tuple[PositionRecord, ...], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        of(*records)
+
+
+def test_a_state_that_is_none_is_named() -> None:
+    with pytest.raises(DatasetError, match=r"^states\[1\]: "):
+        records_of([position_text(record(0, 2)), b"{}"])
+
+
+# The script of the guide on hosts, run by three hosts and then by two of another batch size.
+
+
+@pytest.mark.slow
+def test_three_hosts_become_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script, run = tmp_path / "train.py", tmp_path / "run"
+    script.write_text(script_of_guide("hosts", "train.py"))
+    lengths = [200, 0, 150, 117]
+    folder = build_dataset(tmp_path / "data", splits={"train": lengths})
+
+    def trained(host: str, *stopped_at: str) -> list[list[str]]:
+        monkeypatch.setattr(sys, "argv", ["train.py", host, str(folder), str(run), *stopped_at])
+        runpy.run_path(str(script), run_name="__main__")
+        log = run / f"{host.replace('/', '-of-')}.log"
+        return [line.split() for line in log.read_text().splitlines()]
+
+    # As if the three were killed a little after step 10; a batch is 16, and 24 with two hosts.
+    before = [trained(f"{index}/3")[:10] for index in range(3)]
+    after = [trained(f"{index}/2", "10") for index in range(2)]
+    assert [line[0] for line in before[0] + after[0]][:12] == [str(i) for i in range(1, 13)]
+    assert {len(line) - 1 for lines in before for line in lines} == {16}
+    assert {len(line) - 1 for lines in after for line in lines[:-1]} == {24}
+    seen = Counter(name for lines in before + after for line in lines for name in line[1:])
+    assert len(seen) == sum(lengths)
+    assert set(seen.values()) == {2}

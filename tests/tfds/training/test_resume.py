@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -9,18 +10,31 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 import shardctl.tfds
+from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.order import Order
+from shardctl.saved.resume_plan import ShuffleState
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
+from shardctl.spec.reads import Reads, reads_of
+from shardctl.spec.subsplit import SplitRange
 from shardctl.stages.text import parse_stages
+from shardctl.tfdata.shuffle_buffer import ShuffleReplay
+from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
+from shardctl.tfds.builder_layout import dataset_of
+from shardctl.tfds.training.pipeline import kernel_shuffle
+from shardctl.tfds.training.records import RecordReader
+from shardctl.tfds.training.resume import replayed
 from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
 from tests.cases import FUZZ, check_cases
 from tests.order.order_cases import changed, elements
 from tests.order.toy_pipelines import Case, Toys, as_line
+from tests.tfdata.shuffle_oracles import tf_order
 from tests.tfds_datasets import build_dataset
 from tests.verbs.resume.stopped_pipelines import (
     from_a_file,
@@ -219,62 +233,9 @@ def test_no_python_is_left_in_what_continues_through_a_buffer(tf: Any, toys: Toy
     assert [batch["id"].tolist() for batch in there.as_numpy_iterator()] == expected != []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("cut", ["train.tfrecord-00000-of-00002", "train.tfrecord-00001-of-00002"])
-def test_files_shorter_than_their_metadata_are_an_error(
-    tf: Any, tfds: Any, tmp_path: Path, cut: str
-) -> None:
-    """The first file holds what is in the buffer, the second what follows."""
-    settings = ReadSettings(cycle=1, buffer=40, buffer_seed=1)
-    folder = build_dataset(tmp_path / "whole", splits={"train": [30, 30]})
-    short = build_dataset(tmp_path / "short", splits={"train": [5, 5]})
-    (folder / f"toy-{cut}").write_bytes((short / f"toy-{cut}").read_bytes())
-    dataset = shardctl.tfds.exact_order(
-        tfds.builder_from_directory(folder), "train", settings, consumed=5
-    )
-    with pytest.raises(tf.errors.OpError, match="fewer examples than the metadata says"):
-        list(dataset.as_numpy_iterator())
-
-
-@pytest.mark.slow
-def test_examples_are_decoded_as_tfds_decodes_them(tfds: Any, tmp_path: Path) -> None:
-    import numpy as np
-
-    features = tfds.features.FeaturesDict(
-        {
-            "image": tfds.features.Image(shape=(2, 2, 1)),
-            "boxes": tfds.features.Sequence({"x": np.float32, "name": tfds.features.Text()}),
-        }
-    )
-
-    def example(i: int) -> dict[str, Any]:
-        boxes = [{"x": i + j / 2, "name": f"{i}.{j}"} for j in range(i % 3)]
-        return {"image": np.full((2, 2, 1), i, np.uint8), "boxes": boxes}
-
-    folder = build_dataset(tmp_path, splits={"train": [5, 9]}, features=features, example=example)
-    builder = tfds.builder_from_directory(folder)
-    settings = ReadSettings(cycle=2, block=1, buffer=4, buffer_seed=3)
-    for decoders in (
-        None,
-        {"image": tfds.decode.SkipDecoding()},
-        tfds.decode.PartialDecoding({"boxes": {"x"}}),
-    ):
-        whole = shardctl.tfds.pipeline(
-            builder, "train", settings, decoders=decoders, add_tfds_id=True
-        )
-        rest = shardctl.tfds.exact_order(
-            builder, "train", settings, consumed=6, decoders=decoders, add_tfds_id=True
-        )
-        assert rest.element_spec == whole.element_spec
-        expected = [*whole.as_numpy_iterator()][6:]
-        np.testing.assert_equal([*rest.as_numpy_iterator()], expected)
-
-
 @pytest.fixture(scope="module")
 def structured(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Return the builder of 12 examples, ragged, nested, of several sizes and over 1 kB."""
-    import numpy as np
-
     features = tfds.features.FeaturesDict(
         {
             "id": np.int64,
@@ -321,6 +282,20 @@ def as_lists(value: Any) -> Any:
 
 
 @pytest.mark.slow
+def test_examples_are_decoded_as_tfds_decodes_them(tfds: Any, structured: Any) -> None:
+    settings = ReadSettings(cycle=2, block=1, buffer=4, buffer_seed=3)
+    for decoders in (
+        {"photo": tfds.decode.SkipDecoding()},
+        tfds.decode.PartialDecoding({"parts": {"tags"}}),
+    ):
+        how: dict[str, Any] = {"decoders": decoders, "add_tfds_id": True}
+        whole = shardctl.tfds.pipeline(structured, "train", settings, **how)
+        rest = shardctl.tfds.exact_order(structured, "train", settings, consumed=6, **how)
+        assert rest.element_spec == whole.element_spec
+        assert [*map(as_lists, rest)] == [*map(as_lists, whole)][6:]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("buffer", "consumed"),
     [
@@ -345,3 +320,237 @@ def test_examples_of_any_structure_go_on_through_a_buffer(
         )
         assert rest.element_spec == whole.element_spec
         assert [as_lists(example) for example in rest] == expected[place:]
+
+
+# Records as they lie in TFDS's files, and the shuffle that takes any seeds.
+
+
+@pytest.mark.parametrize(("num_elements", "buffer_size"), [(0, 3), (20, 1), (20, 7), (20, 99)])
+@pytest.mark.parametrize("seed", [0, 7, 2**31 - 2])
+def test_the_seeds_of_the_kernel_give_the_order_of_the_seed_of_a_shuffle(
+    tf: Any, num_elements: int, buffer_size: int, seed: int
+) -> None:
+    seeds = shuffle_kernel_seeds(seed, None)
+    pair = tf.constant([seeds.seed, seeds.seed2], tf.int64)
+    shuffled = kernel_shuffle(tf.data.Dataset.range(num_elements), buffer_size, pair)
+    expected = tf_order(num_elements, buffer_size, seed)
+    together = shuffled.batch(99)
+    for _ in range(2):  # every iterator has the same order
+        assert [number for batch in together for number in batch.numpy().tolist()] == expected
+
+
+def test_rows_of_a_file_that_are_read_together_are_interleaved_as_one_file(
+    tfds: Any, tmp_path: Path
+) -> None:
+    builder = tfds.builder_from_directory(build_dataset(tmp_path, splits={"train": [9, 4, 7]}))
+    dataset = dataset_of(builder)
+    # Of ids 0-8, 9-12 and 13-19: 1, 2 and 5 of the first file, then 10, then 8 and 13, 14, 19.
+    rows = [(0, 1, 2), (0, 5, 1), (1, 1, 1), (0, 8, 1), (2, 0, 2), (2, 6, 1)]
+    shard, skip, take = np.array(rows, np.int64).T
+    none = np.zeros_like(shard)
+    reads = Reads(files=dataset, part=none, split=none, shard=shard, skip=skip, take=take)
+    codes = ExampleCodes(dataset, ["train"], reads)
+    reader = RecordReader(builder=builder, codes=codes, cycle=2, block=2, with_ids=True)
+    records = reader.in_files(reads, np.array([2, 1, 1, 2], np.int64))
+    ids = [int(example["id"]) for example in reader.decode(records)]
+    names = [example["tfds_id"].numpy().decode() for example in reader.decode(records)]
+    # Blocks of 2 in turn: a file that ends within its block gives its slot to the next.
+    assert ids == [1, 2, 10, 5, 8, 13, 14, 19]
+    assert names == codes.tfds_ids(ids)
+    whole = reader.in_files(reads, np.ones(6, np.int64))
+    assert sorted(int(example["id"]) for example in reader.decode(whole)) == sorted(ids)
+    assert list(reader.in_files(reads.select(slice(0, 0)), np.empty(0, np.int64))) == []
+
+
+@pytest.fixture(scope="module")
+def pieces(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The builder of a file of several pieces, and of others."""
+    splits = {"train": [2500, 0, 3, 40]}
+    folder = build_dataset(tmp_path_factory.mktemp("pieces"), splits=splits)
+    return tfds.builder_from_directory(folder)
+
+
+@pytest.mark.parametrize("with_ids", [False, True])
+def test_chosen_records_come_with_the_ranks_of_their_codes(
+    tf: Any, pieces: Any, *, with_ids: bool
+) -> None:
+    """Of a file of several pieces, of one that is read to its end, and one of them twice."""
+    dataset = dataset_of(pieces)
+    train = dataset.splits[0]
+    reads = reads_of(dataset, [SplitRange(split=train, start=0, stop=train.num_examples)])
+    reader = RecordReader(
+        builder=pieces,
+        codes=ExampleCodes(dataset, ["train"]),
+        cycle=16,
+        block=16,
+        with_ids=with_ids,
+    )
+    codes = [3, 4, 4, 1023, 1024, 2499, 2500, 2502, 2539]
+    found = {}
+    for records, ranks in reader.chosen(reads, np.array(codes)).as_numpy_iterator():
+        serialized, ids = records if with_ids else (records, [b""] * len(records))
+        for record, tfds_id, rank in zip(serialized, ids, ranks.tolist(), strict=True):
+            assert rank not in found
+            number = int(pieces.info.features.deserialize_example(record)["id"])
+            found[rank] = number, tfds_id.decode()
+    assert [found[rank][0] for rank in range(len(codes))] == codes
+    if with_ids:
+        places = [(0, 3), (0, 4), (0, 4), (0, 1023), (0, 1024), (0, 2499), (2, 0), (2, 2), (3, 36)]
+        assert [found[rank][1] for rank in range(len(codes))] == [
+            f"toy-train.tfrecord-{shard:05}-of-00004__{index}" for shard, index in places
+        ]
+
+
+def test_elements_that_are_no_tensors_are_shuffled_as_they_are(tf: Any) -> None:
+    def element(number: Any) -> Any:
+        ragged = tf.RaggedTensor.from_row_lengths(tf.fill([number], number), [number, 0])
+        return {
+            "ragged": ragged,
+            "sparse": tf.sparse.from_dense([number, 0]),
+            "dataset": tf.data.Dataset.range(number),
+            "none": None,
+        }
+
+    elements = tf.data.Dataset.range(12).map(element)
+    seeds = shuffle_kernel_seeds(7, None)
+    shuffled = kernel_shuffle(elements, 5, tf.constant([seeds.seed, seeds.seed2], tf.int64))
+    assert shuffled.element_spec == elements.element_spec
+    for number, found in zip(tf_order(12, 5, 7), shuffled, strict=True):
+        assert found["ragged"].to_list() == [[number] * number, []]
+        assert tf.sparse.to_dense(found["sparse"]).numpy().tolist() == [number, 0]
+        assert list(found["dataset"].as_numpy_iterator()) == list(range(number))
+        assert found["none"] is None
+
+
+# A shuffle that continues from where its buffer stood is the rest of TensorFlow's own.
+
+
+SEED = 7
+
+
+def stopped_at(num_elements: int, buffer_size: int, emitted: int) -> tuple[ShuffleState, list[int]]:
+    """Return where a shuffle stands after so many outputs, and what its buffer holds."""
+    seeds = shuffle_kernel_seeds(SEED, None)
+    replay = ShuffleReplay(num_elements=num_elements, buffer_size=buffer_size, seeds=seeds)
+    num_read = replay.num_read(emitted)
+    gone = set(tf_order(num_elements, buffer_size, SEED)[:emitted])
+    state = ShuffleState(
+        buffer_size=buffer_size,
+        seeds=seeds,
+        num_elements=num_elements,
+        num_read=num_read,
+        emitted=emitted,
+    )
+    return state, [position for position in range(num_read) if position not in gone]
+
+
+def records(tf: Any, positions: Any) -> Any:
+    return tf.data.Dataset.from_tensor_slices(
+        tf.constant([f"record {position}" for position in positions], tf.string)
+    )
+
+
+def as_it_is(records: Any, **_: Any) -> Any:
+    """Return records as the examples that they are here."""
+    return records
+
+
+def held_records(tf: Any, positions: list[int], ranks: list[int] | None = None) -> Any:
+    """Return what the buffer held as the files give it: in pieces, in no useful order."""
+    numbers = np.array(ranks or range(len(positions)), np.int64)[::-1]
+    back = tf.data.Dataset.from_tensor_slices(numbers)
+    return tf.data.Dataset.zip((records(tf, positions[::-1]), back)).batch(3)
+
+
+@pytest.mark.parametrize(
+    ("num_elements", "buffer_size", "emitted"),
+    [
+        pytest.param(40, 7, 0, id="nothing was read", marks=pytest.mark.slow),
+        pytest.param(40, 7, 1, id="the buffer was just filled", marks=pytest.mark.slow),
+        pytest.param(40, 7, 20, id="in the middle"),
+        pytest.param(40, 7, 37, id="the buffer runs empty", marks=pytest.mark.slow),
+        pytest.param(40, 7, 40, id="the end"),
+        pytest.param(40, 100, 3, id="a buffer of everything", marks=pytest.mark.slow),
+        pytest.param(40, 1, 20, id="a buffer of one"),
+        pytest.param(900, 300, 450, id="several pieces", marks=pytest.mark.slow),
+    ],
+)
+def test_the_rest_of_a_shuffle_is_what_tensorflow_would_have_handed_out(
+    tf: Any, num_elements: int, buffer_size: int, emitted: int
+) -> None:
+    check_rest(tf, num_elements, buffer_size, emitted)
+
+
+def check_rest(tf: Any, num_elements: int, buffer_size: int, emitted: int) -> None:
+    """Compare what is handed out after so many outputs with the real shuffle, twice at once."""
+    found, expected = continued(tf, num_elements, buffer_size, emitted)
+    both = itertools.zip_longest(found.as_numpy_iterator(), found.as_numpy_iterator())
+    assert list(both) == [(record, record) for record in expected]
+
+
+def continued(tf: Any, num_elements: int, buffer_size: int, emitted: int) -> tuple[Any, list[Any]]:
+    """Return the dataset that goes on after so many outputs, and what it should hand out."""
+    state, inside = stopped_at(num_elements, buffer_size, emitted)
+    codes = [1000 + position for position in inside]
+    rest = records(tf, range(state.num_read, num_elements))
+    held = held_records(tf, inside) if inside else None
+    found = replayed(rest, held, np.array(codes, np.int64), state, num_elements, as_it_is)
+    order = tf_order(num_elements, buffer_size, SEED)
+    return found, [f"record {position}".encode() for position in order[emitted:]]
+
+
+PLACES = st.integers(1, 700).flatmap(
+    lambda size: st.tuples(st.just(size), st.integers(1, size + 50), st.integers(0, size))
+)
+
+
+@pytest.mark.fuzz
+def test_random_places_of_a_shuffle_fuzzed(tf: Any) -> None:
+    check_cases(PLACES, lambda place: check_rest(tf, *place), FUZZ // 40, fuzz=True)
+
+
+@pytest.mark.slow
+def test_iterators_that_are_left_and_begun_again_share_nothing(tf: Any) -> None:
+    found, expected = continued(tf, 900, 300, 450)
+    first, second = found.as_numpy_iterator(), found.as_numpy_iterator()
+    assert [next(first) for _ in range(40)] == expected[:40]
+    assert [next(second) for _ in range(90)] == expected[:90]
+    del first
+    assert list(found.as_numpy_iterator()) == expected
+    assert list(second) == expected[90:]
+
+
+def test_outputs_are_handed_out_up_to_the_stop(tf: Any) -> None:
+    state, inside = stopped_at(40, 7, 20)
+    held = held_records(tf, inside)
+    found = replayed(
+        records(tf, range(state.num_read, 40)), held, np.array(inside), state, 25, as_it_is
+    )
+    expected = [f"record {i}".encode() for i in tf_order(40, 7, SEED)[20:25]]
+    assert list(found.as_numpy_iterator()) == expected
+
+
+def test_an_example_that_the_buffer_held_twice_comes_twice(tf: Any) -> None:
+    state, inside = stopped_at(40, 7, 20)
+    # Two positions of a sum that reads one example twice: one code, of which the files give two.
+    codes = [5, 5, *range(10, 10 + len(inside) - 2)]
+    texts = ["record twice", *(f"record {position}" for position in inside[2:])]
+    ranks = np.arange(len(codes))
+    held = tf.data.Dataset.from_tensor_slices(([texts[0], *texts], ranks)).batch(4)
+    rest = records(tf, range(state.num_read, 40))
+    found = list(replayed(rest, held, np.array(codes), state, 40, as_it_is).as_numpy_iterator())
+    expected = [
+        "record twice" if position in inside[:2] else f"record {position}"
+        for position in tf_order(40, 7, SEED)[20:]
+    ]
+    assert [record.decode() for record in found] == expected
+
+
+@pytest.mark.parametrize("missing", ["rest", pytest.param("held", marks=pytest.mark.slow)])
+def test_files_that_hold_fewer_examples_than_stated_are_an_error(tf: Any, missing: str) -> None:
+    state, inside = stopped_at(40, 7, 20)
+    rest = records(tf, range(state.num_read, 38 if missing == "rest" else 40))
+    kept = inside[1:] if missing == "held" else inside
+    found = replayed(rest, held_records(tf, kept), np.array(inside), state, 40, as_it_is)
+    with pytest.raises(tf.errors.OpError, match="fewer examples than the metadata says"):
+        list(found.as_numpy_iterator())

@@ -213,9 +213,7 @@ def test_whatever_a_plan_says_is_looked_at_without_its_log(name: str) -> None:
     assert silent == []
 
 
-def test_an_example_that_two_instructions_read_is_counted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_example_that_two_instructions_read_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = resume_unseen(TOY, "train", seen=SEEN)
     # The first row once more.
     (make,) = (make for _, path, make in mutants(plan.instructions) if path == ".rows#2")

@@ -91,26 +91,6 @@ def test_a_layout_is_read_as_index_ranges(shardctl: Shardctl) -> None:
     assert [(one["start"], one["stop"]) for one in document["checked"]] == [(0, 6)]
 
 
-@pytest.mark.tensorflow
-def test_a_folder_without_its_files_is_a_finding(shardctl: Shardctl, copy: Path) -> None:
-    for file in copy.glob("toy-*"):
-        file.rename(copy / file.name.replace("-of-0000", "-of-0001"))
-    shardctl("resume", "--consumed", 1, "-d", copy, "-o", "plan.yaml")
-    for arguments in (("verify",), ("verify", "--plan", "plan.yaml"), ("verify", "--files")):
-        ran = shardctl(*arguments, "-d", copy)
-        assert (ran.exit_code, ran.stderr) == (1, "")
-        assert "no file of split 'train' is here: 3 files are missing" in ran.stdout
-        assert "in their place: 'toy-train.tfrecord-00000-of-00014' and 3 more" in ran.stdout
-
-
-@pytest.mark.tensorflow
-def test_nothing_to_verify_is_bad_input(shardctl: Shardctl, built: Path) -> None:
-    shardctl("resume", "train[:0]", "--consumed", 0, "-d", built, "-o", "plan.yaml")
-    for arguments in (("train[:0]",), ("--plan", "plan.yaml")):
-        ran = shardctl("verify", *arguments, "-d", built)
-        refused(ran, "nothing to verify: 'train[:0]' of toy:1.0.0 has no examples")
-
-
 def test_files_that_are_not_as_the_metadata_says(shardctl: Shardctl, copy: Path) -> None:
     file = copy / "toy-train.tfrecord-00002-of-00004"
     file.write_bytes(file.read_bytes()[:-3])
