@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from shardctl.base.text import quoted
+from shardctl.base.tfds_rules import Loop
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration.batch import Batch, Unbatch
 from shardctl.iteration.combinations import Chosen, Directed, Sampled, Zip
@@ -19,7 +20,7 @@ from shardctl.stages.part import Stage
 from shardctl.stages.pipelines import options_of
 from shardctl.stages.stages import Pipeline, Prefetch, WithOptions
 from shardctl.tfdata.mixture import cumulative_of, uniform_cumulative
-from shardctl.tfdata.shuffle_seeds import Loop, ScriptSeeds, SeedGenerator
+from shardctl.tfdata.shuffle_seeds import ScriptSeeds, SeedGenerator
 
 SourceOf = Callable[[call.Read], Node]
 PassingOf = Callable[[call.Filter], Passing]
