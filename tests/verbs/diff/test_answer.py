@@ -90,6 +90,7 @@ def test_hashed_layouts_still_name_the_block_and_bound_what_moved(
         positions = differing_positions(before, after)
         assert found.equal == (not positions)
         assert found.moved.at_least <= len(positions) <= found.moved.at_most
+        assert bool(found.moved.at_least) == bool(positions)
         if positions:
             assert found.first is not None
             assert found.first.position <= positions[0] < found.first.stop
