@@ -1,4 +1,4 @@
-"""Shuffle seeds: from the seeds a user sets to the two that TensorFlow's kernel draws from."""
+"""Seeds of shuffles: from those that a user sets to the pair that each iterator draws from."""
 
 from __future__ import annotations
 
