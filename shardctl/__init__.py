@@ -304,7 +304,7 @@ def read_dataset(
     <Dataset mnist:3.0.1: train of 60,000 examples in 1 shard, test of 10,000 examples in 1 shard>
     """
     from shardctl.metadata.reference import read_dataset as read
-    from shardctl.stores.paths import working_folder
+    from shardctl.stores.stores import working_folder
 
     return read(refs, data_dir=data_dir, env=os.environ, cwd=working_folder(), cache=cache)
 

@@ -18,7 +18,7 @@ from shardctl.saved import plan_file
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.saved.snapshot import Snapshot
 from shardctl.saved.snapshot_file import read_comparable
-from shardctl.stores.paths import is_remote, working_folder
+from shardctl.stores.stores import is_remote, working_folder
 
 _DATA_DIR: ContextVar[str | None] = ContextVar("data_dir", default=None)
 _CACHE: ContextVar[bool] = ContextVar("cache", default=True)

@@ -26,8 +26,7 @@ from shardctl.saved.snapshot import Snapshot, ref_as_pinned, spec_as_pinned
 from shardctl.saved.snapshot_file import listing_of_plan, parse_comparable, read_comparable
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.spec.reads import reads_of
-from shardctl.stores.paths import working_folder
-from shardctl.stores.stores import read_file
+from shardctl.stores.stores import read_file, working_folder
 from shardctl.verbs.diff.answer import EXACT_LIMIT, Diff, PinnedOrder, settings_to_fall_back_on
 from shardctl.verbs.diff.answer import diff as compare
 from shardctl.verbs.diff.plans import PlansDiff, diff_plans

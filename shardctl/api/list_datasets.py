@@ -18,8 +18,7 @@ from shardctl.metadata.names import (
 from shardctl.metadata.names import list_datasets as found_in
 from shardctl.metadata.project_file import Project
 from shardctl.metadata.tfds_metadata import dataset_in
-from shardctl.stores.paths import RemotePath
-from shardctl.stores.stores import answers
+from shardctl.stores.stores import RemotePath, answers
 from shardctl.verbs.list.answer import DatasetList, ListedDataset, may_have
 
 

@@ -11,8 +11,7 @@ from shardctl.base.text import quoted
 from shardctl.errors import UsageError
 from shardctl.files.parse import decode
 from shardctl.settings.names import main_names, settings_from_document
-from shardctl.stores.paths import is_remote, working_folder
-from shardctl.stores.stores import read_file
+from shardctl.stores.stores import is_remote, read_file, working_folder
 
 if TYPE_CHECKING:
     from shardctl.metadata.project_file import Project

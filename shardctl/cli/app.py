@@ -146,7 +146,7 @@ class _Command(_WithHelpPage, TyperCommand):
         def own_name(name: str) -> str:
             if name in names:
                 return name
-            from shardctl.cli.options.names import long_names, main_name
+            from shardctl.cli.options.shared import long_names, main_name
 
             return main_name(long_names(options), name)
 

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from shardctl.base.text import choices, printable, quoted
-from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import ShardctlError, UsageError
 
 Answer = tuple[str, str]  # a word and what it means
@@ -248,9 +247,6 @@ def completion_script(shell: str) -> str:
 
 # Names are anyone's: none that would be an option, a pattern or a path of zsh (`=ls`) is offered.
 _NAME = re.compile(r"[\w.][\w./:@%+=,-]*")
-_SHARD = re.compile(r"-([0-9]+)-of-0*([1-9][0-9]*)(?=[.]|$)")
-_FEW_FILES = 50  # of records that are offered one by one
-_MOST_BYTES = 1 << 20  # of a script that are looked at
 _MOST_ENTRIES = 10_000  # of a folder that are looked at after a TAB
 
 
@@ -265,7 +261,7 @@ def datasets(ctx: Any, incomplete: str) -> list[str]:
 def _named(ctx: Any, incomplete: str) -> list[str]:
     from shardctl.metadata.names import catalog_names, catalog_titles, data_dirs, list_datasets
     from shardctl.metadata.project_file import find_project
-    from shardctl.stores.paths import working_folder
+    from shardctl.stores.stores import working_folder
 
     titles: list[str] = []
     with contextlib.suppress(ShardctlError, OSError):
@@ -286,38 +282,21 @@ def _named(ctx: Any, incomplete: str) -> list[str]:
 
 
 def _paths(incomplete: str) -> Iterator[str]:
-    """Yield the folders, layout and record files whose paths begin so, hidden ones if asked for.
-
-    Record files are offered as `prefix@N` where their names say so, others where they are few;
-    those of a folder that TFDS wrote are meant by its name.
-    """
-    from shardctl.metadata.index.bare import looks_like_records
-    from shardctl.metadata.names import expand_home
+    """Yield the folders and layout files whose paths begin so, hidden ones if asked for."""
     from shardctl.metadata.project_file import PROJECT_FILENAME
     from shardctl.metadata.reference import LAYOUT_SUFFIXES
-    from shardctl.stores.paths import working_folder
 
-    records: list[str] = []
-    folder = incomplete.removesuffix(incomplete.rpartition("/")[2])
     for path, is_folder in _entries(incomplete):
-        name = path.removeprefix(folder)
         if is_folder:
             yield f"{path}/"
-        elif looks_like_records(name):
-            records.append(name)
-        elif name.endswith(LAYOUT_SUFFIXES) and name != PROJECT_FILENAME:
+        elif path.endswith(LAYOUT_SUFFIXES) and os.path.basename(path) != PROJECT_FILENAME:
             yield path
-    here = working_folder() / expand_home(folder, os.environ)
-    of_tfds = os.path.isfile(here / DATASET_INFO_FILENAME)
-    offered = dict.fromkeys(_SHARD.sub(r"@\2", name) for name in records)
-    if not of_tfds and len(offered) <= _FEW_FILES:
-        yield from (f"{folder}{name}" for name in offered)
 
 
 def _entries(incomplete: str) -> Iterator[tuple[str, bool]]:
     """Yield what a folder has whose path begins so, hidden if asked for, and if it is a folder."""
     from shardctl.metadata.names import expand_home
-    from shardctl.stores.paths import working_folder
+    from shardctl.stores.stores import working_folder
 
     begun = incomplete.rpartition("/")[2]
     folder = incomplete.removesuffix(begun)
@@ -335,7 +314,7 @@ def splits(ctx: Any, incomplete: str) -> list[str]:
     from shardctl.metadata.index.bare import Counting
     from shardctl.metadata.project_file import find_project
     from shardctl.metadata.reference import choose_dataset
-    from shardctl.stores.paths import working_folder
+    from shardctl.stores.stores import working_folder
 
     before, plus, last = incomplete.rpartition("+")
     names: list[str] = []
@@ -381,29 +360,6 @@ def stages(incomplete: str) -> list[str]:
     first = not before.rstrip().endswith("|")
     names = [name for name, call in CALLS.items() if call.is_offered and first >= call.is_source]
     return [before + name for name in _starting(names, found[1])]
-
-
-def functions(incomplete: str) -> list[str]:
-    """Offer the files of Python here, and behind a `:` the functions of one.
-
-    The file is read and not run: who presses TAB asks for no training.
-    """
-    import ast
-
-    file, colon, begun = incomplete.rpartition(":")
-    if not colon:
-        found = sorted(_entries(incomplete))
-        return [
-            f"{path}/" if is_folder else f"{path}:"
-            for path, is_folder in found
-            if is_folder or path.endswith(".py")
-        ]
-    names: list[str] = []
-    with contextlib.suppress(OSError, ValueError, SyntaxError, RecursionError, MemoryError):
-        with open(file, "rb") as script:
-            tree = ast.parse(script.read(_MOST_BYTES))
-        names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-    return [f"{file}:{name}" for name in _starting(names, begun)]
 
 
 def _starting(names: Iterable[str], incomplete: str) -> list[str]:

@@ -68,7 +68,7 @@ _NO_DATASET = (ShardctlError, OSError, ValueError)
 
 def _not_a_split(error: NotASplitError, arguments: Sequence[str]) -> str | None:
     """Return what to type where the spec names a dataset, the likeliest mistake of all."""
-    from shardctl.stores.paths import is_remote
+    from shardctl.stores.stores import is_remote
 
     try:
         return _dataset_for(error.named, arguments)
@@ -93,7 +93,7 @@ def _dataset_for(named: str, arguments: Sequence[str]) -> str:
     from shardctl.cli.options.dataset import project_here
     from shardctl.metadata.index.bare import Counting
     from shardctl.metadata.reference import choose_dataset
-    from shardctl.stores.paths import working_folder
+    from shardctl.stores.stores import working_folder
 
     words = [part for word in arguments for part in word.split("=", 1)]
     choose_dataset(

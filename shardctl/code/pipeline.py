@@ -8,13 +8,7 @@ from functools import singledispatchmethod
 from typing import Any
 
 from shardctl.code import reader
-from shardctl.code.source import (
-    call,
-    code_of_host,
-    keywords,
-    literal,
-    module,
-)
+from shardctl.code.source import call, code_of_host, keywords, literal, module
 from shardctl.errors import UsageError
 from shardctl.order.file_formats import refuse_unreadable
 from shardctl.order.order import Order, Origin

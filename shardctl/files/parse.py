@@ -16,8 +16,7 @@ from typing import Any, NoReturn
 from shardctl.base.text import printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files.fields import shown
-from shardctl.stores.paths import AnyPath
-from shardctl.stores.stores import read_file
+from shardctl.stores.stores import AnyPath, read_file
 
 MAX_VALUES = 20_000_000  # of a document; two splits of a million shards have 2,000,000
 MAX_DEPTH = 50

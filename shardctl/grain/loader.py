@@ -112,17 +112,16 @@ class Sampler(HasOrder):
         """
         if not 0 <= index < self._deal.num_padded:
             raise IndexError(f"record {index}: there are {self._deal.num_padded}")
-        position = self._deal.position_of(index)
-        if position >= self._deal.size:
-            return _metadata()(index=index, record_key=self._order.num_records)
-        key = self._order.key(position)
-        rng = None if self._seed is None else self._generator(position, key)
+        position, key, rng = self._deal.position_of(index), self._order.num_records, None
+        if position < self._deal.size:
+            key = self._order.key(position)
+            rng = None if self._seed is None else self._generator(position, key)
         return _metadata()(index=index, record_key=key, rng=rng)
 
     def _generator(self, position: int, key: int) -> np.random.Generator:
-        settings = self._order.settings
-        epoch = settings.pass_index * settings.epochs + self._order.epoch(position)
-        of_record = (epoch * self._order.num_records + key) % (1 << 64)
+        order, settings = self._order, self._order.settings
+        epoch = settings.pass_index * settings.epochs + order.epoch(position)
+        of_record = (epoch * order.num_records + key) % (1 << 64)
         words = np.array([self._seed, of_record], np.uint64)
         return np.random.Generator(np.random.Philox(key=words))
 
@@ -451,12 +450,11 @@ class _Ordered(HasOrder):
         self._order = order_of_fit(self._order, epoch)
 
     def _key(self, index: int) -> int:
-        if 0 <= index < len(self._order):
-            return self._order.key(index)
-        if -len(self._order) <= index < 0:
-            return self._order.key(index + len(self._order))
+        size = len(self._order)
+        if -size <= index < size:
+            return self._order.key(index % size)
         raise UsageError(
-            f"index {index}: the order has {len(self._order)} examples; where a dataset is "
+            f"index {index}: the order has {size} examples; where a dataset is "
             "repeated, tf.data reads each epoch in an order of its own, so leave repeat() out and "
             "give the settings epochs=N"
         )

@@ -157,7 +157,7 @@ def records_of_data_loader(state: Mapping[str, object], *, source: str) -> list[
         records = []
         for worker in range(count):
             index = last[str(worker)]
-            if isinstance(index, bool) or not isinstance(index, int):
+            if type(index) is not int:
                 raise DatasetError(f"last_seen_indices: {fields.shown(index)} is no index")
             number, wrong = divmod(index - worker + count, count)
             if wrong or number < 0:
@@ -186,12 +186,9 @@ def elements_of_iterator(state: Mapping[str, object]) -> int:
             f"mp_prefetch() or without: {json.dumps(sorted(map(str, state)))[:200]}"
         )
     workers = fields.items(state["iterators_in_use_states"], "iterators_in_use_states")
-    counts = [
-        0
-        if worker is None
-        else elements_of_iterator(fields.mapping(worker, "iterators_in_use_states"))
-        for worker in workers
-    ]
+    of_each = [{"next_index": 0} if worker is None else worker for worker in workers]
+    name = "iterators_in_use_states"
+    counts = [elements_of_iterator(fields.mapping(one, name)) for one in of_each]
     total = sum(counts)
     if counts != [len(range(worker, total, len(counts))) for worker in range(len(counts))]:
         raise DatasetError(

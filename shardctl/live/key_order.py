@@ -8,6 +8,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import zip_longest
@@ -70,7 +71,7 @@ class KeyOrder:
                 "{loader=tfds}; for its own take its own sampler",
                 loader=settings.loader,
             )
-        self.dataset, self.stretches, self.consumed = dataset, stretches, consumed
+        self.stretches, self.consumed = stretches, consumed
         planned = plan_order(dataset, spec, settings)
         order = planned.order
         if not isinstance(order, ReaderOrder):
@@ -118,8 +119,8 @@ class KeyOrder:
         position, size = index + self.consumed, max(self.order.epoch_size, 1)
         if self._run is None:
             return position // size
-        behind = position - self._run.rest.size
-        return self._run.rest.epoch + (0 if behind < 0 else 1 + behind // size)
+        rest = self._run.rest
+        return rest.epoch + max(0, 1 + (position - rest.size) // size)
 
     @property
     def passes_are_alike(self) -> bool:
@@ -322,28 +323,21 @@ def continued(order: KeyOrder, records: Sequence[PositionRecord]) -> KeyOrder:
         UsageError: another spec or other settings, a host whose state is missing, or files that
             repeat without end, of which nothing is left to share.
     """
-    if len(records) != 1 or records[0].settings.host != order.settings.host:
+    host, here = order.settings.host, (order.spec, order.settings, order.dataset)
+    if len(records) != 1 or records[0].settings.host != host:
         records = records_of([position_text(record) for record in records])
-    own = [record for record in records if record.settings.host == order.settings.host]
+    own = [record for record in records if record.settings.host == host]
+    besides = ("host",) if own else SHAREABLE
     for record in own or records:
-        check_same_order(
-            record,
-            order.spec,
-            order.settings,
-            order.dataset,
-            {},
-            allow_version=False,
-            besides=("host",) if own else SHAREABLE,
-        )
+        check_same_order(record, *here, {}, allow_version=False, besides=besides)
     if own:
         consumed, stretches = own[0].consumed, own[0].stretches
     elif why := order.order.why_unshared:
         raise refused("states of {} processes for other hosts: {}", len(records), why)
     else:
         consumed, stretches = 0, (*records[0].stretches, stretch_of(records))
-    return KeyOrder(
-        order.dataset, order.spec, order.settings, stretches=stretches, consumed=consumed
-    )
+    place: dict[str, Any] = {"stretches": stretches, "consumed": consumed}
+    return KeyOrder(order.dataset, order.spec, order.settings, **place)
 
 
 # Is a data source that of the dataset and spec whose order it is read in?
@@ -403,15 +397,9 @@ def check_source(source: Any, order: KeyOrder) -> None:
     info = getattr(source, "dataset_info", None)
     if info is None or not hasattr(source, "split"):
         return
-    config = getattr(info, "config_name", None) or None
-    theirs = dataset_title(info.name, config, str(info.version))
-    ours = order.dataset
-    known = dataset_title(
-        ours.name,
-        config if ours.config is None else ours.config,
-        str(info.version) if ours.version is None else ours.version,
-    )
-    if theirs != known:
+    ours, config, version = order.dataset, getattr(info, "config_name", None), str(info.version)
+    theirs = dataset_title(info.name, config or None, version)
+    if theirs != dataset_title(ours.name, ours.config or config or None, ours.version or version):
         raise DatasetError(f"source is of {printable(theirs)}, and the order one of {title}")
     _check_files(source, info, order)
 
@@ -439,10 +427,9 @@ def _shown(piece: tuple[str, int, int, int] | None) -> str:
 def _pieces_of_source(instructions: Any, file_format: Any) -> Iterator[tuple[str, int, int, int]]:
     suffix = str(getattr(file_format, "value", file_format))
     for one in instructions:
-        take = one.examples_in_shard - one.skip if one.take < 0 else one.take
-        if take:
-            name = _without(basename(str(one.filename)), suffix)
-            yield name, one.skip, take, one.examples_in_shard
+        size = one.examples_in_shard
+        if take := size - one.skip if one.take < 0 else one.take:
+            yield _without(basename(str(one.filename)), suffix), one.skip, take, size
 
 
 def _pieces(order: KeyOrder) -> Iterator[tuple[str, int, int, int]]:
@@ -494,15 +481,10 @@ def typed(value: Any, types: Any) -> Any:
         return {name: typed(one, types.get(name)) for name, one in value.items()}
     if not isinstance(types, str) or is_text(types):
         return value
-    import numpy as np
-
     if isinstance(value, bool | int | float):
         return np.dtype(types).type(value)
-    if isinstance(value, list):
-        try:
-            return np.asarray(value, types)
-        except (TypeError, ValueError):
-            return value  # rows of several lengths are no array
+    with suppress(TypeError, ValueError):  # rows of several lengths are no array
+        return np.asarray(value, types) if isinstance(value, list) else value
     return value
 
 

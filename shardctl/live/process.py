@@ -102,20 +102,16 @@ class LoaderProcess:
             GaveUpError: the library raised an error, or its process died.
             ShardctlError: the library is not installed, or refuses these settings.
         """
-        process = self._process or self._started()
-        whole = False
+        process, whole = self._process or self._started(), False
         try:
             send(process.stdin, (self._loader, config, examples))
-            while True:
+            while not whole:
                 message = receive(process.stdout)
-                if message is None:
-                    whole = True
-                    return
+                whole = message is None or isinstance(message, Exception)
                 if isinstance(message, Exception):
-                    whole = True
                     raise message
-                sizes, indices = message
-                yield sizes, np.frombuffer(indices, np.int64)
+                if message is not None:
+                    yield message[0], np.frombuffer(message[1], np.int64)
         except (EOFError, OSError) as error:
             raise GaveUpError(f"its process {_how_it_ended(process)}") from error
         finally:
@@ -143,8 +139,7 @@ class LoaderProcess:
             self._folder = tempfile.TemporaryDirectory(
                 prefix="shardctl-", ignore_cleanup_errors=True
             )
-        folder = self._folder.name
-        caches = dict.fromkeys(("TMPDIR", "HF_DATASETS_CACHE"), folder)
+        caches = dict.fromkeys(("TMPDIR", "HF_DATASETS_CACHE"), self._folder.name)
         return {**caches, "CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1"}
 
     def _started(self) -> subprocess.Popen[bytes]:
@@ -182,15 +177,12 @@ def _answer(
     target: IO[bytes], loader: Loader, config: LoaderConfig, examples: Source | RowFiles
 ) -> None:
     live = library_of(loader)
-
-    def batches() -> Iterator[Int64s]:
-        if isinstance(examples, RowFiles):
-            yield from examples.batches(config, live)
-        else:
-            yield from live.batches(config, examples)
-
     try:
-        for sizes, indices in in_pieces(batches()):
+        if isinstance(examples, RowFiles):
+            batches: Iterator[Int64s] = examples.batches(config, live)
+        else:
+            batches = live.batches(config, examples)
+        for sizes, indices in in_pieces(batches):
             send(target, (sizes, indices.tobytes()))
     except (ShardctlError, GaveUpError) as error:
         send(target, error)

@@ -28,7 +28,7 @@ from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.metadata.loader_versions import installed_version
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.spec.subsplit import Resolved
-from shardctl.stores.paths import is_remote
+from shardctl.stores.stores import is_remote
 from shardctl.verbs.verify.answer import BUDGETS, Source, Take
 from shardctl.verbs.verify.verify_files import (
     FileChecks,
@@ -66,7 +66,7 @@ def real_data(resolved: Resolved, order: LoaderOrder, take: Take, watch: Watch |
     The files that the order reads are counted and checked before a library opens them.
 
     Raises:
-        DatasetError: a place behind a URL cannot be config.
+        DatasetError: a place behind a URL cannot be asked.
     """
     checks = check_files_read(order.reads, watch)
     indices = RealData(examples=range(order.config.num_examples), checks=checks, notes=checks.notes)
@@ -187,7 +187,7 @@ class RecordSource:
     lies as the metadata says, by its place there: `i` if they are the same bytes, else below 0.
     Each process opens the files for itself.
 
-    folder, spec: what `tfds.builder_from_directory(folder).as_data_source(spec)` is config.
+    folder, spec: what `tfds.builder_from_directory(folder).as_data_source(spec)` is asked.
     files, skip, take: the files of the spec, in order, and which of their records it reads.
     """
 

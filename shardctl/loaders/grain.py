@@ -15,7 +15,7 @@ from shardctl.base.phrase import option, refused
 from shardctl.errors import UsageError
 from shardctl.loaders.grain_shuffle import is_permutation, shuffled, unshuffled
 from shardctl.loaders.loader import is_before
-from shardctl.loaders.loader_sequence import Batches, LoaderConfig, LoaderSequence
+from shardctl.loaders.loader_sequence import Batches, LoaderConfig, LoaderSequence, even_share
 
 # From here on a DataLoader reads as many records on every host: what a sampler has of all epochs,
 # divided by the number of hosts and rounded down (`_SamplerMapDataset`); before, all of them.
@@ -52,21 +52,6 @@ def reads_map_dataset(config: LoaderConfig) -> bool:
     return config.host_by == "examples" or config.buffer is not None
 
 
-def host_share(num_examples: int, host: int, num_hosts: int, *, drop: bool) -> range:
-    """Return the examples that an IndexSampler shuffles on a host: one piece of all of them.
-
-    Source: `even_split` in grain/_src/core/sharding.py.
-
-    >>> [host_share(10, host, 3, drop=False) for host in range(3)]
-    [range(0, 4), range(4, 7), range(7, 10)]
-    """
-    each, rest = divmod(num_examples, num_hosts)
-    if drop:
-        return range(host * each, (host + 1) * each)
-    start = host * each + min(host, rest)
-    return range(start, start + each + (host < rest))
-
-
 def equal_hosts(version: str) -> bool:
     """Return whether all hosts of a version read equally many records of an IndexSampler.
 
@@ -86,7 +71,9 @@ def _of_sampler(config: LoaderConfig) -> Stream:
     if not config.num_examples:
         raise UsageError("Grain's IndexSampler refuses to read no examples; read at least one")
     host, num_hosts, drop = config.host, config.num_hosts, config.drop_shard_remainder
-    share = host_share(config.num_examples, host, num_hosts, drop=drop)
+    # Source: `even_split` in grain/_src/core/sharding.py.
+    num_shared = config.num_examples - (config.num_examples % num_hosts if drop else 0)
+    share = even_share(num_shared, host, num_hosts)
     in_sampler = config.epochs * (len(share) * num_hosts if drop else config.num_examples)
     if equal_hosts(config.version):
         size = in_sampler // num_hosts

@@ -29,6 +29,7 @@ from shardctl.loaders.loader_sequence import (
     LoaderConfig,
     LoaderSequence,
     UnequalBatches,
+    even_share,
 )
 from shardctl.tfdata.shuffle_window import MAX_BUFFER, check_buffer
 
@@ -71,13 +72,11 @@ def _by_index(config: LoaderConfig) -> LoaderSequence:
     for name in ("input_shards", "before_shuffle"):
         if getattr(config, name) is not None:
             raise refused("{} needs {streaming=True}", option(name, getattr(config, name)))
-    n, world = config.num_examples, config.num_hosts
-    start = n // world * config.host + min(config.host, n % world)
-    size = n // world + (config.host < n % world)
-    if n and not size:
+    n, share = config.num_examples, even_share(config.num_examples, config.host, config.num_hosts)
+    if n and not share:
         raise refused(
             "{}: datasets raises IndexError for a host that gets none of {} examples",
-            option("host", f"{config.host}/{world}"),
+            option("host", f"{config.host}/{config.num_hosts}"),
             n,
         )
     shuffles = config.seed is not None
@@ -89,7 +88,7 @@ def _by_index(config: LoaderConfig) -> LoaderSequence:
 
     found = Dealt(
         n,
-        Deal(first=start, size=config.whole_batches(size)),
+        Deal(first=share.start, size=config.whole_batches(len(share))),
         epochs=config.epochs,
         permutation=permutation if shuffles else None,
         batch=config.batch,
@@ -234,7 +233,7 @@ class Reader:
     def size(self, lengths: Int64s) -> int:
         """Return how many examples it hands out."""
         read = sum(int(lengths[group].sum()) for group in self.groups)
-        return max(0, -(-(read - self.offset) // self.step))
+        return len(range(self.offset, read, self.step))
 
 
 class Streaming:
@@ -300,50 +299,35 @@ class Streaming:
         if config.shares and self._gets_shards(self._num_shards(groups)):
             groups = [group[config.host :: config.num_hosts] for group in groups]
             step, offset = 1, 0
-        if offset and era.strides_tables and self._tables:
-            groups = []
-        if not config.workers:
-            return [self._reader(groups, generator, step, offset)]
+        strides_tables = era.strides_tables and self._tables
+        if strides_tables:
+            groups, step = ([] if offset else groups), 1
         # A worker gets no shard where it is one too many; of groups, none gets more than one.
         num_shards = self._num_shards(groups)
-        stride = min(config.workers, num_shards)
-        return [
-            self._reader(
-                [group[worker::stride] for group in groups] if worker < num_shards else [],
-                self._of_worker(generator, worker),
-                step,
-                offset,
-            )
-            for worker in range(config.workers)
-        ]
-
-    def _reader(
-        self,
-        groups: list[Int64s],
-        generator: np.random.Generator | None,
-        step: int,
-        offset: int,
-    ) -> Reader:
-        if self._era.strides_tables and self._tables:
-            step = 1
-        if generator is not None and self._era.interleave == "apart" and self._inputs > 1:
-            groups = [part for group in groups for part in _parts(group, self._inputs)]
-        return Reader(groups=groups, generator=generator, step=step, offset=offset)
+        stride = min(config.workers, num_shards) if config.workers else 1
+        in_parts = generator is not None and era.interleave == "apart" and self._inputs > 1
+        readers = []
+        for worker in range(config.workers or 1):
+            is_idle = config.workers and worker >= num_shards
+            own = [] if is_idle else [group[worker::stride] for group in groups]
+            if in_parts:
+                own = [part for group in own for part in _parts(group, self._inputs)]
+            seeded = self._of_worker(generator, worker) if config.workers else generator
+            readers.append(Reader(groups=own, generator=seeded, step=step, offset=offset))
+        return readers
 
     def _groups_of_all(self, epoch: int) -> list[Int64s]:
         """Return all shards in the order of an epoch, in the groups that `shuffle` makes of them.
 
         There is one group unless `shuffle` itself has them read in turn.
         """
-        config, era = self._config, self._era
-        shards = np.arange(len(self._lengths))
-        if config.seed is not None:
-            rng = self._generator(0 if era.epochs_add_up else epoch)
-            assert rng is not None
-            rng.shuffle(shards)
+        era, shards = self._era, np.arange(len(self._lengths))
         groups = [shards]
-        if config.seed is not None and era.interleave == "together" and self._inputs > 1:
-            groups = _parts(shards, self._inputs)
+        rng = self._generator(0 if era.epochs_add_up else epoch)
+        if rng is not None:
+            rng.shuffle(shards)
+            if era.interleave == "together" and self._inputs > 1:
+                groups = _parts(shards, self._inputs)
         if epoch and era.epochs_add_up:
             groups = [np.random.default_rng(epoch).permutation(group) for group in groups]
         return groups

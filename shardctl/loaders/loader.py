@@ -37,10 +37,10 @@ class Loader:
     name: in documents and behind `--loader`. title: what people call it.
     library: its package, as pip knows it.
     proven: versions on which the rule agreed with the library, ascending; `proven[-1]` is taken
-        where none is installed and none is named. `versions.py` says what counts besides.
+        where none is installed and none is named.
     takes: the fields of `ReadSettings` that mean something to it.
     shares_by: the call that gives each host its part, where it shares in a way of its own.
-    rule: module and function that answers an `LoaderConfig` with what one process hands out.
+    rule: module and function that answers a `LoaderConfig` with what one process hands out.
     calls: module and class of what its users call, live and as code; see `Library` in live.
     extra: of shardctl, which brings the library.
     beside: other packages that the order comes from, and their proven versions, ascending.

@@ -281,6 +281,17 @@ class Dealt(LoaderSequence):
 # What both look up, and how batches follow from lengths.
 
 
+def even_share(num_examples: int, host: int, num_hosts: int) -> range:
+    """Return the piece of all examples that a host gets, of those that are of nearly one size.
+
+    >>> [even_share(10, host, 3) for host in range(3)]
+    [range(0, 4), range(4, 7), range(7, 10)]
+    """
+    each, rest = divmod(num_examples, num_hosts)
+    start = host * each + min(host, rest)
+    return range(start, start + each + (host < rest))
+
+
 def matches(wanted: Int64s, there: Int64s) -> tuple[Int64s, Int64s]:
     """Return (which of `wanted`, place in `there`), int64[r] each, of all pairs that are equal.
 
@@ -308,10 +319,8 @@ class LoaderConfig:
     host, num_hosts: this process among those that share the examples; 0 of 1 where `shares` is not.
     first_epoch, epochs: which epochs are read, one after the other; how the library counts them
         (`set_epoch`, the iteration of an object, repetitions) is the rule's affair.
-
     shard_lengths: int64[files], how many examples the files have that are read, empty ones among
         them too; None where they are `lengths`, every shard read whole.
-
     file_format: of the record files, "" where the examples are not read from any.
 
     Settings that nobody gave are None or False.

@@ -13,8 +13,7 @@ from shardctl.base.tfds_rules import TFRECORD_FOOTER_BYTES, TFRECORD_HEADER_BYTE
 from shardctl.dataset.dataset import Dataset, FileFinding, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, NotThereError, ShardctlError
-from shardctl.stores.paths import AnyPath, RemotePath, name_of, path_of
-from shardctl.stores.stores import files_in
+from shardctl.stores.stores import AnyPath, RemotePath, files_in, name_of, path_of
 
 ProblemKind = Literal["missing", "extra", "wrong-count", "empty", "size"]
 

@@ -25,8 +25,8 @@ from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Document
 from shardctl.files.fields import files_field, files_of_field
 from shardctl.saved.head import read_head
-from shardctl.stores.paths import AnyPath, RemotePath, absolute, is_remote, path_of
 from shardctl.stores.store import StoredFile
+from shardctl.stores.stores import AnyPath, RemotePath, absolute, is_remote, path_of
 
 ORIGIN = "layout file"
 MAX_NUM_SHARDS = 10_000_000

@@ -20,8 +20,15 @@ from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.parse import read_json
 from shardctl.metadata.layouts import dataset_from_layout
 from shardctl.metadata.project_file import Project
-from shardctl.stores.paths import AnyPath, RemotePath, is_remote, path_of
-from shardctl.stores.stores import answers, is_file, subfolders
+from shardctl.stores.stores import (
+    AnyPath,
+    RemotePath,
+    answers,
+    is_file,
+    is_remote,
+    path_of,
+    subfolders,
+)
 
 # TFDS core/naming.py, _NAME_REG, without namespaces and builder arguments.
 _NAME = re.compile(

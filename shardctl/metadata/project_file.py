@@ -11,8 +11,7 @@ from shardctl.base.text import choices, did_you_mean, printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.parse import decode
-from shardctl.stores.paths import RemotePath, path_of
-from shardctl.stores.stores import read_file
+from shardctl.stores.stores import RemotePath, path_of, read_file
 
 PROJECT_FILENAME = "shardctl.yaml"
 # Settings that may be beside `read:` as well, as who reads, and what is behind the reader.
@@ -112,12 +111,12 @@ def _unknown_key(key: str, text: bytes, source: str) -> DatasetError:
     from shardctl.settings.names import setting_called
 
     line = _lines(text, source).get(key)
-    place = source if line is None else f"{source}:{line}"
+    where = source if line is None else f"{source}:{line}"
     if setting_called(key) is not None:
         cure = f"it belongs under read:, as in read: {{{printable(key)}: ..}}"
     else:
         cure = f"{did_you_mean(key, PROJECT_KEYS)}the file may have: {choices(PROJECT_KEYS)}"
-    return DatasetError(f"{place}: unknown key {quoted(key)}; {cure}")
+    return DatasetError(f"{where}: unknown key {quoted(key)}; {cure}")
 
 
 def _lines(text: bytes, source: str) -> dict[str, int]:

@@ -34,18 +34,19 @@ from shardctl.metadata.names import (
     parse_dataset_name,
 )
 from shardctl.metadata.project_file import Project
-from shardctl.stores.paths import (
+from shardctl.stores.stores import (
     A_SLASH_LOST,
     AnyPath,
     RemotePath,
     absolute,
     has_lost_a_slash,
+    is_file,
+    is_folder,
     is_remote,
     path_of,
     way_below,
     working_folder,
 )
-from shardctl.stores.stores import is_file, is_folder
 
 ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
 DEFAULT_DATASET = "imagenet2012"

@@ -82,8 +82,8 @@ def read_kept(path: Path | str, codes: ExampleCodes) -> Callable[[Int64s], NDArr
     kept = read_seen(path, codes, ids=True).codes
 
     def passes(wanted: Int64s) -> NDArray[np.bool_]:
-        places = np.minimum(np.searchsorted(kept, wanted), max(len(kept) - 1, 0))
-        return kept[places] == wanted if len(kept) else np.zeros(len(wanted), bool)
+        rows = np.minimum(np.searchsorted(kept, wanted), max(len(kept) - 1, 0))
+        return kept[rows] == wanted if len(kept) else np.zeros(len(wanted), bool)
 
     return passes
 
@@ -149,8 +149,8 @@ def _code(text: str, files: dict[str, tuple[int, int]], codes: ExampleCodes) -> 
     code = codes.parse_tfds_id(text)
     if not index.isascii():
         raise UsageError(f"{quoted(text)} ends in no ASCII number")
-    split, shard, place = (int(one[0]) for one in codes.places(np.array([code], np.int64)))
-    files[name] = code - place, codes.dataset.splits[split].shard_lengths[shard]
+    split, shard, index_in_shard = (int(one[0]) for one in codes.places(np.array([code], np.int64)))
+    files[name] = code - index_in_shard, codes.dataset.splits[split].shard_lengths[shard]
     return code
 
 

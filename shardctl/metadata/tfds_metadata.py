@@ -16,13 +16,21 @@ from shardctl.base.tfds_rules import (
     DEFAULT_TEMPLATE,
     FEATURES_FILENAME,
 )
-from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.dataset import Dataset, ExampleSize, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files import fields
 from shardctl.files.parse import read_json
-from shardctl.stores.paths import AnyPath, RemotePath, absolute, way_below
-from shardctl.stores.stores import answers, files_in, is_file, subfolders
+from shardctl.stores.stores import (
+    AnyPath,
+    RemotePath,
+    absolute,
+    answers,
+    files_in,
+    is_file,
+    subfolders,
+    way_below,
+)
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import ExampleSize
@@ -322,7 +330,7 @@ def example_size(document: object) -> ExampleSize | None:
     ...               "FeaturesDict", "featuresDict": {"features": {"x": image, "name": text}}})
     ExampleSize(num_bytes=784, num_tensors=2, unknown=('name',))
     """
-    from shardctl.dataset.element_size import ExampleSize  # 2 ms, and few answers need it
+    from shardctl.dataset.dataset import ExampleSize
 
     try:
         leaves = list(_leaves(document, ()))

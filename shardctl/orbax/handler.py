@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,8 +50,8 @@ def own_state(directory: Any, process: Host, host: Host | None) -> bytes | None:
     Raises:
         DatasetError: as for `all_states`.
     """
-    count = _count_of(directory)
-    if count != process.count or file_of(process) not in _names(directory):
+    count, names = _files(directory)
+    if count != process.count or file_of(process) not in names:
         return None
     state = _read(directory, process)
     return state if host_of(state, source=_shown(directory, process)) == host else None
@@ -67,46 +67,35 @@ def all_states(directory: Any) -> list[bytes]:
         DatasetError: no such file, one that is missing or damaged, files of several numbers of
             processes, or processes that were one host and have come to different places.
     """
-    processes = [Host(index=i, count=_count_of(directory)) for i in range(_count_of(directory))]
-    names = _names(directory)
+    count, names = _files(directory)
+    processes = [Host(index=i, count=count) for i in range(count)]
     if missing := [file_of(one) for one in processes if file_of(one) not in names]:
         raise DatasetError(
             f"{_shown(directory)}: {choices(missing)} missing; on another number of processes, or "
             "as another host, a position takes the files of all of them, together in one folder"
         )
-    states = {one: _read(directory, one) for one in processes}
-    hosts = {one: host_of(states[one], source=_shown(directory, one)) for one in processes}
-    return [states[one] for one in _one_a_host(directory, states, hosts)]
-
-
-def _one_a_host(
-    directory: Any, states: Mapping[Host, bytes], hosts: Mapping[Host, Host | None]
-) -> Sequence[Host]:
-    first: dict[Host | None, Host] = {}
-    for process, host in hosts.items():
-        other = first.setdefault(host, process)
-        if states[process] != states[other]:
+    first: dict[Host | None, tuple[Host, bytes]] = {}
+    for process in processes:
+        state = _read(directory, process)
+        host = host_of(state, source=_shown(directory, process))
+        other, same = first.setdefault(host, (process, state))
+        if state != same:
             raise DatasetError(
                 f"{_shown(directory)}: {file_of(other)} and {file_of(process)} are both of "
                 f"{'no host' if host is None else f'host {host.index} of {host.count}'} and "
                 "differ; where every process reads a part of its own, its settings say which: "
                 "ReadSettings(host=Host(index=I, count=N))"
             )
-    return [
-        first[host] for host in sorted(first, key=lambda h: (h.count, h.index) if h else (0, 0))
-    ]
+    in_order = sorted(first, key=lambda host: (host.count, host.index) if host else (0, 0))
+    return [first[host][1] for host in in_order]
 
 
-def _names(directory: Any) -> set[str]:
+def _files(directory: Any) -> tuple[int, set[str]]:
+    """Return how many processes have written into a folder, and the names of all their files."""
     try:
-        return {path.name for path in directory.iterdir() if path.name.startswith("process_")}
+        names = {path.name for path in directory.iterdir() if path.name.startswith("process_")}
     except OSError as error:
         raise DatasetError(f"{_shown(directory)}: cannot be read ({error})") from error
-
-
-def _count_of(directory: Any) -> int:
-    """Return how many processes have written into a folder, as the names of all its files say."""
-    names = _names(directory)
     if not names:
         raise DatasetError(
             f"{_shown(directory)}: no position is in this item of the checkpoint, of which each "
@@ -122,7 +111,7 @@ def _count_of(directory: Any) -> int:
             f"{_shown(directory)}: files of {choices(sorted(counts))} processes are in one "
             "checkpoint; those of one run are needed, in a folder of their own"
         )
-    return counts.pop()
+    return counts.pop(), names
 
 
 def _read(directory: Any, process: Host) -> bytes:

@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,6 @@ from shardctl.errors import ShardctlError, UsageError
 from shardctl.tfdata.shuffle_seeds import Loop
 
 if TYPE_CHECKING:
-    from shardctl.verbs.diff.answer import PinnedOrder
     from shardctl.verbs.snapshot.answer import TakenSnapshot
 
 
@@ -59,23 +58,23 @@ class OrderSnapshot:
             loop: who iterates: "keras-fit" takes two iterators an epoch.
         """
         __tracebackhide__ = True  # what pytest shows ends with the line of the test
-        asked = _asked(name=name, passes=passes, loop=loop)
-        files = [file_name(self._stem, asked.name, index) for index in range(asked.passes)]
+        _check_arguments(name=name, passes=passes, loop=loop)
+        files = [file_name(self._stem, name, index) for index in range(passes)]
         if files[0] in self._used:
             pytest.fail("two checks of one test: give each a name of its own, check(ds, name)")
         self._used += files
         paths = [self._folder / file for file in files]
         try:
-            taken = list(_taken(ds, asked, self._root, self._folder))
+            taken = list(_taken(ds, passes, loop, self._root, self._folder))
             found = [*map(self._problem, paths, taken)]
         except ShardctlError as error:
             found = [str(error)]
-        problems = [problem for problem in found if problem is not None]
-        if problems:
+        if problems := [problem for problem in found if problem is not None]:
             pytest.fail("\n\n".join(problems))
 
     def _problem(self, path: Path, taken: TakenSnapshot) -> str | None:
         """Return what is wrong with a snapshot; nothing is where it is written anew."""
+        from shardctl.api.arguments import read_snapshot
         from shardctl.draw.tables import PLAIN
         from shardctl.verbs.diff.answer import PinnedOrder, diff
         from shardctl.verbs.diff.view import diff_table
@@ -87,7 +86,7 @@ class OrderSnapshot:
         if not path.exists():
             return f"no order is pinned in {shown}\n{self._how_to_accept()}"
         today = PinnedOrder(snapshot=taken.snapshot, label="today", live=taken.live)
-        found = diff(_read(path, shown), today)
+        found = diff(PinnedOrder(snapshot=read_snapshot(path), label=shown), today)
         if found.equal:
             return None
         return f"{''.join(diff_table(found, PLAIN)).rstrip()}\n\n{self._how_to_accept()}"
@@ -110,39 +109,23 @@ class OrderSnapshot:
         return f"if this is meant: pytest {shlex.quote(test)} --update-orders"
 
 
-def _read(path: Path, shown: str) -> PinnedOrder:
-    """Return the pinned order of a file, labelled with its path as people know it."""
-    from shardctl.api.arguments import read_snapshot
-    from shardctl.verbs.diff.answer import PinnedOrder
-
-    return PinnedOrder(snapshot=read_snapshot(path), label=shown)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Asked:
-    name: str | None
-    passes: int
-    loop: Loop
-
-
 @checked
-def _asked(*, name: str | None, passes: int, loop: Loop) -> _Asked:
-    """Return the arguments of a check.
+def _check_arguments(*, name: str | None, passes: int, loop: Loop) -> None:
+    """Refuse arguments of a check.
 
     Raises:
         UsageError: one of another type, or a number of passes below 1.
     """
     if passes < 1:
         raise UsageError(f"passes={passes}: a number from 1 is needed")
-    return _Asked(name=name, passes=passes, loop=loop)
 
 
-def _taken(ds: Any, asked: _Asked, root: Path, folder: Path) -> Iterator[TakenSnapshot]:
+def _taken(ds: Any, passes: int, loop: Loop, root: Path, folder: Path) -> Iterator[TakenSnapshot]:
     """Yield the snapshot of each pass of a dataset, as it is today."""
     from shardctl.tfds import inspect
     from shardctl.verbs.snapshot.answer import snapshot
 
-    found = inspect(ds, loop=asked.loop)
+    found = inspect(ds, loop=loop)
     found.check_predictable()
     if found.dataset is None:
         raise UsageError(
@@ -150,7 +133,7 @@ def _taken(ds: Any, asked: _Asked, root: Path, folder: Path) -> Iterator[TakenSn
             "examples"
         )
     refs = _refs(found.dataset.data_dir, root, folder)
-    for index in range(asked.passes):
+    for index in range(passes):
         settings = replace(found.settings, pass_index=index)
         taken = snapshot(found.dataset, found.spec, settings)
         yield replace(taken, snapshot=replace(taken.snapshot, refs=refs))
@@ -161,7 +144,7 @@ def _refs(data_dir: str | None, root: Path, folder: Path) -> tuple[str, ...]:
 
     A path outside of the project is another on the next machine; a URL is the same there.
     """
-    from shardctl.stores.paths import is_remote
+    from shardctl.stores.stores import is_remote
 
     if data_dir is not None and is_remote(data_dir):
         return (data_dir,)

@@ -15,7 +15,7 @@ _BLOCK = 1 << 24  # bytes of a file whose records are held at a time
 _FAILURES = (RuntimeError, ValueError, IndexError)
 # Riegeli names the chunk, or else how far it had read.
 _CHUNK = re.compile(r"chunk at (\d+)")
-_PLACE = re.compile(r"at byte (\d+)")
+_BYTE = re.compile(r"at byte (\d+)")
 
 
 # google/array_record, cpp/array_record_reader.cc and cpp/layout.proto: the last block of a file, as
@@ -140,8 +140,8 @@ def _damage(reader: Any, first: int, stop: int) -> Damage | None:
             error, stop = in_first_half, middle
     error = _error(reader, first, stop) or error
     said = str(error)
-    place = _CHUNK.search(said) or _PLACE.search(said)
-    byte = None if place is None else int(place[1])
+    found = _CHUNK.search(said) or _BYTE.search(said)
+    byte = None if found is None else int(found[1])
     return refused(error, record=first, byte=byte)
 
 

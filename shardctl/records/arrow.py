@@ -21,8 +21,7 @@ from shardctl.records.contents import (
     refused,
 )
 from shardctl.records.streams import Window
-from shardctl.stores.ranges import RangeFile
-from shardctl.stores.store import ByteSource
+from shardctl.stores.store import ByteSource, RangeFile
 
 _ROWS_AT_ONCE = 1 << 10  # rows of Parquet that are decoded at a time
 _PAGE_HEADER_BYTES = 32
@@ -353,11 +352,11 @@ def read_message(metadata: bytes) -> tuple[int, int, int]:
 
 def _number(data: bytes, kind: str, position: int) -> int:
     if position < 0:
-        raise ValueError("a place before the metadata")
+        raise ValueError("an offset before the metadata")
     try:
         found: int = struct.unpack_from(f"<{kind}", data, position)[0]
     except struct.error as error:
-        raise ValueError("a place behind the metadata") from error
+        raise ValueError("an offset behind the metadata") from error
     return found
 
 

@@ -20,9 +20,8 @@ from shardctl.records.contents import Damage, FileContents, RecordFormat, Report
 from shardctl.records.mds import MDS
 from shardctl.records.tfrecord import TFRecord
 from shardctl.records.webdataset import WebDataset
-from shardctl.stores.paths import is_remote
 from shardctl.stores.store import StoredFile
-from shardctl.stores.stores import store_of
+from shardctl.stores.stores import is_remote, store_of
 
 _ALL: tuple[RecordFormat, ...] = (
     TFRecord(),
@@ -127,13 +126,13 @@ def format_of_name(path: str) -> str | None:
     >>> format_of_name("tfrecord/part-00000")
     """
     name = re.split(r"[/\\]", path)[-1].lower()
-    places = (
+    endings = (
         (found.start(), known)
         for known, counter in FORMATS.items()
         for suffix in counter.suffixes
         for found in re.finditer(re.escape(suffix) + r"(?![a-z0-9_])", name)
     )
-    return max(places, default=(0, None))[1]
+    return max(endings, default=(0, None))[1]
 
 
 def _not_read(path: str, error: Exception) -> FileContents:

@@ -158,15 +158,15 @@ class _Scan:
 
     def _is_sound(self, position: int, length: int) -> bool | None:
         """Return whether the data of a record matches its checksum, None where it is not whole."""
-        place, left, crc = position + TFRECORD_HEADER_BYTES, length + TFRECORD_FOOTER_BYTES, 0
+        at, left, crc = position + TFRECORD_HEADER_BYTES, length + TFRECORD_FOOTER_BYTES, 0
         while left > TFRECORD_FOOTER_BYTES + _PIECE:
-            piece = self._data.at(place, _PIECE)
+            piece = self._data.at(at, _PIECE)
             if len(piece) < _PIECE:
                 return None
             crc = google_crc32c.extend(crc, piece)
-            place, left = place + _PIECE, left - _PIECE
-            self._report(place)
-        rest = self._data.at(place, left)
+            at, left = at + _PIECE, left - _PIECE
+            self._report(at)
+        rest = self._data.at(at, left)
         if len(rest) < left:
             return None
         crc = google_crc32c.extend(crc, rest[:-TFRECORD_FOOTER_BYTES])

@@ -19,8 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 from shardctl.errors import DatasetError, MissingDependencyError, NotThereError, ShardctlError
 from shardctl.stores import failures
 from shardctl.stores.failures import said, shown
-from shardctl.stores.ranges import RemoteSource
-from shardctl.stores.store import StoredFile
+from shardctl.stores.store import RemoteSource, StoredFile
 
 # Under these keys file systems say which version an entry is; times only where nothing better is.
 _EXACT = ("generation", "etag", "ETag", "version_id", "content_hash", "checksum", "md5")

@@ -24,8 +24,7 @@ from shardctl.errors import DatasetError, MissingDependencyError, NotThereError,
 from shardctl.stores import failures
 from shardctl.stores.concurrently import concurrently
 from shardctl.stores.failures import shown
-from shardctl.stores.ranges import RemoteSource
-from shardctl.stores.store import StoredFile
+from shardctl.stores.store import RemoteSource, StoredFile
 
 _PAGE_BYTES = 256 << 20
 _PIECE = 64 << 10

@@ -20,9 +20,8 @@ from shardctl.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
 from shardctl.files.atomic import new_file
 from shardctl.metadata.index.tfds_metadata import TfdsMetadata, plan_tfds_metadata
-from shardctl.stores.paths import is_remote
 from shardctl.stores.store import ByteSource, StoredFile
-from shardctl.stores.stores import store_of
+from shardctl.stores.stores import is_remote, store_of
 from shardctl.tfds.imports import quiet_tensorflow, tensorflow, tensorflow_datasets
 from shardctl.tfds.inspecting.inspect import Lines
 from shardctl.tfds.inspecting.script import ScriptFunction

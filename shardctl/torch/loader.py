@@ -187,7 +187,13 @@ class Sampler(HasOrder):
         """
         # A generator: torchdata makes an iterator before it loads a state.
         if self._drawn:
-            self._again()
+            if not self._order.passes_are_alike:
+                raise UsageError(
+                    "the sampler is iterated a second time: tf.data's next pass is "
+                    f"set_epoch({self.epoch + 1}), the same one from its start "
+                    f"set_epoch({self.epoch})"
+                )
+            self._begin_at(self._order.of_pass(self.epoch))
         order = self._order
         self._is_ahead = workers_drawing(order.settings, len(order)) > 0
         self._drawn = 0
@@ -195,15 +201,6 @@ class Sampler(HasOrder):
             if self._order is order:
                 self._drawn = index + 1
             yield order.key(index)
-
-    def _again(self) -> None:
-        if not self._order.passes_are_alike:
-            raise UsageError(
-                "the sampler is iterated a second time: tf.data's next pass is "
-                f"set_epoch({self.epoch + 1}), the same one from its start "
-                f"set_epoch({self.epoch})"
-            )
-        self._begin_at(self._order.of_pass(self.epoch))
 
     @checked
     def set_epoch(self, epoch: int) -> None:
@@ -254,8 +251,7 @@ class Sampler(HasOrder):
             UsageError: there are not so many.
         """
         size = self.settings.batch or 1
-        most = -(-len(self) // size)
-        check_number("batches", batches, most)
+        check_number("batches", batches, -(-len(self) // size))
         return self._state(min(batches * size, len(self)))
 
     @checked

@@ -23,7 +23,7 @@ from shardctl.order.plan_order import plan_order
 from shardctl.verbs.resume.answer import resume_loader
 from shardctl.verbs.resume.code import resume_python
 from shardctl.verbs.simulate.answer import simulate
-from shardctl.verbs.simulate.code import simulate_python
+from shardctl.verbs.simulate.view import simulate_python
 from tests.golden import assert_golden
 from tests.verbs.lint.lint_cases import dataset
 

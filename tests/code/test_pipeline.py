@@ -16,7 +16,7 @@ from shardctl.errors import ShardctlError, UsageError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.verbs.simulate.answer import simulate
-from shardctl.verbs.simulate.code import simulate_python
+from shardctl.verbs.simulate.view import simulate_python
 from tests.cases import FUZZ, check_cases
 from tests.code.pasted import read, run
 from tests.golden import assert_golden
@@ -156,49 +156,6 @@ def test_code_is_this(name: str) -> None:
     except ShardctlError as error:
         text = f"{type(error).__name__}: {error}\n"
     assert_golden(Path(__file__).parent / "golden" / f"{name.replace(' ', '-')}.txt", text)
-
-
-class Model:
-    """A Keras model that notes the examples that it is trained on, epoch by epoch."""
-
-    def __init__(self) -> None:
-        import keras
-        import tensorflow as tf
-
-        self.epochs: list[list[str]] = []
-        current: list[str] = []
-
-        class Noting(keras.Model):  # type: ignore[misc]
-            def train_step(self, batch: Any) -> dict[str, float]:
-                def note(ids: Any) -> None:
-                    current.extend(name.decode() for name in ids.numpy().ravel().tolist())
-
-                tf.py_function(note, [batch["tfds_id"]], [])
-                return {"loss": 0.0}
-
-        def end(epoch: int, logs: object = None) -> None:
-            self.epochs.append(current.copy())
-            current.clear()
-
-        self._model = Noting()
-        self._model.compile(run_eagerly=True)
-        self._note = keras.callbacks.LambdaCallback(on_epoch_end=end)
-
-    def fit(self, dataset: Any, epochs: int) -> None:
-        self._model.fit(dataset, epochs=epochs, verbose=0, callbacks=[self._note])
-
-
-def test_fit_is_called_for_as_many_epochs_as_the_order_is_after(toys: Toys) -> None:
-    for settings in (
-        ReadSettings(buffer=9, buffer_seed=3, loop="keras-fit", pass_index=2, batch=5),
-        ReadSettings(shuffle_seed=9, cycle=2, loop="keras-fit", pass_index=1, batch=25),
-    ):
-        simulation = simulate(toys["plain"].dataset, "train", settings, take=None)
-        model = Model()
-        run(simulate_python(simulation), {"model": model})
-        assert len(model.epochs) == settings.pass_index + 1
-        names = simulation.order.codes.tfds_ids(simulation.ids())
-        assert model.epochs[-1] == names
 
 
 def test_hostile_names_stay_names(tmp_path: Path) -> None:

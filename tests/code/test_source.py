@@ -12,15 +12,7 @@ from hypothesis import strategies as st
 import shardctl
 from shardctl.base.text import inert
 from shardctl.code import reader
-from shardctl.code.source import (
-    HOST_CODE,
-    HostCode,
-    code_of_host,
-    comment,
-    literal,
-    module,
-    settings_code,
-)
+from shardctl.code.source import HOST_CODE, HostCode, code_of_host, comment, literal, settings_code
 from shardctl.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
@@ -66,28 +58,6 @@ def test_any_text_stays_a_literal_and_a_comment() -> None:
             assert len(line.splitlines()) == 1
 
     check_cases(st.text(), check, 100)
-
-
-def test_two_lines_stand_around_definitions() -> None:
-    parts: tuple[list[str], ...] = (
-        ["a = 1"],
-        ["b = a", "", "", "def f():", "    return b"],
-        ["c = f()"],
-        [],
-        ["d = c"],
-    )
-    text = "".join(module(*parts))
-    assert text == "a = 1\n\nb = a\n\n\ndef f():\n    return b\n\n\nc = f()\n\nd = c\n"
-
-
-def test_modules_are_imported_where_they_are_used() -> None:
-    assert list(reader.imports(['x = "photos.tfrecord/os.py"', "# tf.random"])) == [reader.TFDS]
-    assert list(reader.imports(["y = f(os.fspath(x))", "tf.random.set_seed(1)"])) == [
-        "import os",
-        "",
-        reader.TENSORFLOW,
-        reader.TFDS,
-    ]
 
 
 def test_folders_are_read_in_their_order() -> None:
@@ -153,3 +123,13 @@ def test_a_mode_without_code_is_no_code_for_another(monkeypatch: pytest.MonkeyPa
     monkeypatch.delitem(HOST_CODE, "files")
     with pytest.raises(KeyError):
         code_of_host(ReadSettings(host=Host(index=0, count=2), host_by="files"))
+
+
+def test_modules_are_imported_where_they_are_used() -> None:
+    assert list(reader.imports(['x = "photos.tfrecord/os.py"', "# tf.random"])) == [reader.TFDS]
+    assert list(reader.imports(["y = f(os.fspath(x))", "tf.random.set_seed(1)"])) == [
+        "import os",
+        "",
+        reader.TENSORFLOW,
+        reader.TFDS,
+    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import warnings
 from itertools import islice
 
 import pytest
@@ -20,7 +19,7 @@ from shardctl.stages.text import parse_stages
 from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.resume.code import resume_python
 from shardctl.verbs.simulate.answer import simulate
-from shardctl.verbs.simulate.code import simulate_python
+from shardctl.verbs.simulate.view import simulate_python
 from tests.cases import FUZZ, check_cases
 from tests.code.pasted import run
 from tests.order.staged_folders import Folders
@@ -57,36 +56,6 @@ def check_code(folders: Folders, case: Case) -> int:
     return 1
 
 
-def check_rest(folders: Folders, case: Case) -> int:
-    """Run the code that goes on within a mixture, and compare with the uninterrupted order."""
-    made, seed = case
-    base = read_tfds_folder(folders.root / "toy" / "1.0.0")
-    settings = ReadSettings(stages=made.pipeline, global_seed=seed)
-    order = plan_order(base, None, settings).order
-    if not len(order.reads) or order.is_endless or not order.num_steps:
-        return 0
-    if any(isinstance(part, Zip) and len(part.inputs) < 2 for part in parts_of(made.pipeline)):
-        return 0  # as above
-    place = order.positions_in_step(order.num_steps // 2).start
-    plan = resume(base, None, settings, consumed=place)
-    if plan.continued_by == "file_instructions" or len(plan.sources) < 2:
-        return 0
-    try:
-        text = "".join(resume_python(plan, None))
-    except UsageError as error:
-        assert "with the dataset of the script: ds = shardctl.tfds" in str(error)  # noqa: PT017
-        return 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is read again from its start
-        found = [
-            str(name)
-            for element in run([text])["ds"]
-            for name in examples_of(element, made.element)
-        ]
-    assert order.codes.tfds_ids(order.read(place, order.num_examples)) == found, text
-    return 1
-
-
 def cases(folders: Folders, mixtures: float = 0.3) -> st.SearchStrategy[Case]:
     def drawn(rng: random.Random) -> Case:
         made = random_pipeline(rng, folders.draw, Habits(mixtures=mixtures), may_be_endless=True)
@@ -102,11 +71,6 @@ def test_code_of_stages_reads_in_the_order_that_is_predicted(folders: Folders) -
 @pytest.mark.fuzz
 def test_code_of_stages_reads_in_the_order_that_is_predicted_fuzzed(folders: Folders) -> None:
     check_cases(cases(folders), lambda case: check_code(folders, case), FUZZ // 4, fuzz=True)
-
-
-@pytest.mark.fuzz
-def test_code_of_a_mixture_goes_on_where_it_stopped(folders: Folders) -> None:
-    check_cases(cases(folders, 1.0), lambda case: check_rest(folders, case), FUZZ // 4, fuzz=True)
 
 
 @pytest.mark.parametrize(
@@ -132,18 +96,6 @@ def test_code_of_each_kind_of_mixture_goes_on(folders: Folders, text: str) -> No
         found += [part["tfds_id"].decode().rpartition("/")[2] for part in parts]
     expected = order.codes.tfds_ids(order.read(plan.consumed, order.num_examples))
     assert [name.rpartition("/")[2] for name in expected] == found
-
-
-def test_a_dataset_used_twice_is_made_once() -> None:
-    from shardctl.stages.stages import Batch, Map, Pipeline, Read, Shared, Shuffle
-
-    shuffled = Pipeline(source=Read(spec="test"), stages=(Shuffle(buffer=9, seed=1),))
-    one = Pipeline(source=Shared(label="one", pipeline=shuffled))
-    other = Pipeline(source=Shared(label="one", pipeline=shuffled), stages=(Map(calls="auto"),))
-    stages = Pipeline(source=Zip(inputs=(one, other)), stages=(Batch(size=2),))
-    text = "".join(simulate_python(simulate("mnist", None, ReadSettings(stages=stages))))
-    assert text.count("as_dataset(") == text.count(".shuffle(") == 1
-    assert "num_parallel_calls=tf.data.AUTOTUNE" in text
 
 
 def test_what_has_no_public_call_is_refused() -> None:

@@ -5,8 +5,9 @@ import pytest
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
-from shardctl.verbs.resume.view import plan_written, snapshot_written
+from shardctl.verbs.resume.view import plan_written
 from shardctl.verbs.snapshot.answer import snapshot
+from shardctl.verbs.snapshot.view import snapshot_written
 from tests.verbs.resume.resume_cases import TOY
 
 

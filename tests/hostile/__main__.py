@@ -11,14 +11,10 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-from tests.hostile.kills import killed
 from tests.hostile.kinds import KINDS, Sources
 from tests.hostile.originals import record_files, warm_up, write_originals
 from tests.hostile.verdict import LONG, MEMORY, SECONDS, STOPPING
 from tests.hostile.worker import Failure, Worker
-
-_KILLS = "kills"
-_CASES_PER_KILL = 25  # of a budget
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -27,7 +23,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", default="1", help="another seed, other inputs")
     parser.add_argument("--budget", type=int, default=200, help="inputs of each kind")
     parser.add_argument("--seconds", type=float, help="stop each kind after so long")
-    parser.add_argument("--kind", action="append", choices=[*KINDS, _KILLS], dest="kinds")
+    parser.add_argument("--kind", action="append", choices=KINDS, dest="kinds")
     parser.add_argument("--case", help="try one case of the --kind again, SEED:NUMBER")
     parser.add_argument("--most", type=int, default=20, help="failures to print of a kind")
     asked = parser.parse_args(words)
@@ -39,7 +35,7 @@ def main(words: Sequence[str] | None = None) -> int:
         sources = Sources(files=write_originals(originals), records=record_files(originals))
         num_failed = 0
         print(f"{'kind':<14}{'tried':>8}{'failures':>10}{'seconds':>9}", flush=True)
-        for kind in asked.kinds or [*KINDS, _KILLS]:
+        for kind in asked.kinds or KINDS:
             num_failed += _report(kind, asked, sources, folder)
     print(
         f"limits of a command: {SECONDS} s of processor time, {MEMORY >> 20} MiB; what works on "
@@ -68,16 +64,10 @@ def _tried(
     kind: str, asked: argparse.Namespace, sources: Sources, folder: Path
 ) -> Iterator[list[Failure]]:
     """Yield the failures of each case."""
-    num_cases = asked.budget // (_CASES_PER_KILL if kind == _KILLS else 1)
-    names = [asked.case] if asked.case else [f"{asked.seed}:{n}" for n in range(max(num_cases, 1))]
-    if kind == _KILLS:
-        for name in names:
-            command, wrong = killed(name)
-            yield [Failure(kind=kind, case=name, command=command, fault=one) for one in wrong]
-        return
+    names = [f"{asked.seed}:{number}" for number in range(max(asked.budget, 1))]
     worker = Worker(sources, folder)
     try:
-        for name in names:
+        for name in [asked.case] if asked.case else names:
             yield worker.tried(kind, name)
     finally:
         worker.close()

@@ -9,83 +9,27 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+# fmt: off
 COMMANDS = ("::error title=x::y", "  ::stop-commands::t", "##[error]x", "a##vso[task.complete]b")
 FORMULAS = ("=1+1", "+SUM(A1)", "-2+3", "@SUM(1)", "  =cmd|' /C calc'!A0", "a;=1", "\t=1", "'=1")
 CONTROLS = (
-    "\x1b[31mred",
-    "\x1b]8;;http://a\x1b\\b",
-    "\x9b31m",
-    "a\x07\x08",
-    "\u202eabc",
-    "\u2066x",
+    "\x1b[31mred", "\x1b]8;;http://a\x1b\\b", "\x9b31m", "a\x07\x08", "\u202eabc", "\u2066x",
 )
 SHELL = ("--help", "-d", "--output=x", "$(touch x)", "`touch x`", ";ls", "a'b\"c", "a\nb", "a\r\nb")
 SPECS = (
-    *("train[10:5]", "train[:0shard]", "train[:-1]", "all", "+", "train+", "train[", "train[:1e3]"),
-    *("train[:99999999999999999999]", "train[:1_0]", "train[3:50%]", "train[5%:5%]", "train[:٣]"),
-    *("train[::2]", "train+train+train", "train[2shard:1shard]", "train[:nan%]", "train[:1e999%]"),
+    "train[10:5]", "train[:0shard]", "train[:-1]", "all", "+", "train+", "train[", "train[:1e3]",
+    "train[:99999999999999999999]", "train[:1_0]", "train[3:50%]", "train[5%:5%]", "train[:٣]",
+    "train[::2]", "train+train+train", "train[2shard:1shard]", "train[:nan%]", "train[:1e999%]",
 )
 TEXTS = (
-    *COMMANDS,
-    *FORMULAS,
-    *CONTROLS,
-    *SHELL,
-    *SPECS,
-    *(
-        "",
-        " ",
-        ".",
-        "..",
-        "../x",
-        "a/b",
-        "a\0b",
-        "\ud800",
-        "\udcff",
-        "{",
-        "{0}",
-        "{X}",
-        "%s",
-        "%",
-        "\\",
-    ),
-    *(
-        "null",
-        "yes",
-        "0x10",
-        "1:59:59",
-        "1e400",
-        ".nan",
-        "-.inf",
-        "2026-01-01",
-        "<<",
-        "&a",
-        "*a",
-        "!!x",
-    ),
-    *(
-        "x" * 300,
-        "9" * 5000,
-        "é" * 100,
-        "名前",
-        "train\u200b",
-        "{SHARD_INDEX}" * 12,
-        "\ufeff",
-        "[v1]",
-    ),
-    *(
-        "auto",
-        "0/1",
-        "1/0",
-        "5/3",
-        "-1/2",
-        "0/1000000",
-        "even",
-        "tfrecord",
-        "riegeli",
-        "1.0.0",
-        "9.9",
-    ),
+    *COMMANDS, *FORMULAS, *CONTROLS, *SHELL, *SPECS,
+    "", " ", ".", "..", "../x", "a/b", "a\0b", "\ud800", "\udcff", "{", "{0}", "{X}", "%s", "%",
+    "\\", "null", "yes", "0x10", "1:59:59", "1e400", ".nan", "-.inf", "2026-01-01", "<<", "&a",
+    "*a", "!!x", "x" * 300, "9" * 5000, "é" * 100, "名前", "train\u200b", "{SHARD_INDEX}" * 12,
+    "\ufeff", "[v1]", "auto", "0/1", "1/0", "5/3", "-1/2", "0/1000000", "even", "tfrecord", "1.0.0",
+    "9.9",
 )
+# fmt: on
 NUMBERS: tuple[Any, ...] = (
     *(0, 1, -1, 2, 3, 7, 16, 255, 2**31 - 1, 2**31, 2**32, 2**53 + 1, 2**62, 2**63 - 1, 2**63),
     *(2**64, -(2**63), 10**18, 10**30, 10**400, 1.5, -0.0, 1e308, 1e-320),

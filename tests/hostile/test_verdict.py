@@ -32,6 +32,9 @@ def outcome(**what: Any) -> Outcome:
     return Outcome(**(good | what))
 
 
+C, G, X = ("plan", "-f", "csv"), ("lint", "-f", "github"), frozenset({"x"})
+
+
 @pytest.mark.parametrize(
     "good",
     [
@@ -39,12 +42,12 @@ def outcome(**what: Any) -> Outcome:
         {"exit_code": 1},
         {"arguments": ("snapshot",), "seconds": 5.5, "exit_code": 130, "interrupted": True},
         {"exit_code": 2, "stderr": b"warning: a\nerror: b\n"},
-        {"arguments": ("lint", "-f", "github"), "stdout": b"::error title=a::b\n"},
-        {"arguments": ("plan", "-f", "csv"), "stdout": b"a,b\n-1,'=1\n"},
-        {"arguments": ("plan", "-f", "csv", "--help"), "stdout": b"  -d, --dataset\n"},
+        {"arguments": G, "stdout": b"::error title=a::b\n"},
+        {"arguments": C, "stdout": b"a,b\n-1,'=1\n"},
+        {"arguments": (*C, "--help"), "stdout": b"  -d, --dataset\n"},
         {"arguments": ("plan", "-f", "npy"), "stdout": b"\x93NUMPY\0"},
-        {"arguments": ("plan", "-o", "x"), "new_files": frozenset({"x"})},
-        {"arguments": ("diff", "x", "--update"), "changed": frozenset({"x"})},
+        {"arguments": ("plan", "-o", "x"), "new_files": X},
+        {"arguments": ("diff", "x", "--update"), "changed": X},
         {"arguments": ("diff", "x", "y"), "exit_code": 2, "stderr": b"error: a\nerror: b\n"},
     ],
 )
@@ -63,14 +66,9 @@ def test_what_is_right(good: dict[str, Any]) -> None:
         ({"exit_code": 2, "stderr": b"error: internal error: X\n"}, "internal error: .*"),
         ({"exit_code": 2, "stderr": b"error: out of memory; a\n"}, "more than .* MiB"),
         ({"exit_code": 130}, "exit code 130"),
-        (
-            {"arguments": ("layout",), "exit_code": 130, "interrupted": True},
-            "more than 5 s of processor time",
-        ),
-        (
-            {"arguments": ("diff",), "seconds": 7.5, "exit_code": 130, "interrupted": True},
-            "stops 2.5 s after an interrupt",
-        ),
+        ({"arguments": ("layout",), "exit_code": 130, "interrupted": True}, "more than 5 s of .*"),
+        ({"arguments": ("diff",), "seconds": 7.5, "exit_code": 130, "interrupted": True},
+         "stops 2.5 s after an interrupt"),
         ({"must_fail": True}, "an edited file passes"),
         ({"stdout": b"\xff"}, "stdout is not UTF-8"),
         ({"stdout": b"a\x1b[1m"}, "stdout holds .*"),
@@ -78,25 +76,15 @@ def test_what_is_right(good: dict[str, Any]) -> None:
         ({"stdout": b"a\n  ::debug::b\n"}, "stdout holds a command of CI: .*"),
         ({"stdout": b"a ##vso[b]"}, "stdout holds a command of CI: .*"),
         ({"stdout": b"::error title=a::b\n"}, "stdout holds a command of CI: .*"),
-        (
-            {"arguments": ("lint", "-f", "github"), "stdout": b"::add-mask::a\n"},
-            "stdout holds a command of CI: .*",
-        ),
+        ({"arguments": G, "stdout": b"::add-mask::a\n"}, "stdout holds a command of CI: .*"),
         ({"arguments": ("plan", "--format=json"), "stdout": b"{"}, "stdout is not JSON: .*"),
-        ({"arguments": ("plan", "-f", "csv"), "stdout": b"a\n =1+1\n"}, "CSV holds the formula .*"),
+        ({"arguments": C, "stdout": b"a\n =1+1\n"}, "CSV holds the formula .*"),
         ({"new_files": frozenset({".x.123"})}, "left '.x.123' behind"),
         ({"changed": frozenset({"l.yaml"})}, "changed 'l.yaml'"),
-        (
-            {
-                "arguments": ("plan", "-o", "x"),
-                "exit_code": 2,
-                "stderr": b"error: a\n",
-                "new_files": frozenset({"x"}),
-            },
-            "a file of a command that failed",
-        ),
+        ({"arguments": ("plan", "-o", "x"), "exit_code": 2, "stderr": b"error: a\n",
+          "new_files": X}, "a file of a command that failed"),
     ],
-)
+)  # fmt: skip
 def test_what_is_a_failure(bad: dict[str, Any], fault: str) -> None:
     (found,) = faults(outcome(**bad))
     assert re.fullmatch(fault, found)

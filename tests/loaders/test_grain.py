@@ -16,7 +16,6 @@ from shardctl.loaders.grain import (
     Stream,
     WorkerBatches,
     grain_sequence,
-    host_share,
 )
 from shardctl.loaders.grain_shuffle import (
     ROUNDS,
@@ -246,10 +245,12 @@ def test_hosts_of_359_examples_read_179_each_whichever_is_left_over() -> None:
     assert [end.epochs_at(np.array([357, 358])).tolist() for end in ends] == [[1, 1], [1, 2]]
 
 
-def test_shares_are_pieces_with_the_rest_on_the_first_hosts() -> None:
-    assert [len(host_share(11, host, 3, drop=False)) for host in range(3)] == [4, 4, 3]
-    assert [len(host_share(11, host, 3, drop=True)) for host in range(3)] == [3, 3, 3]
-    assert host_share(2, 2, 3, drop=False) == range(2, 2)
+@pytest.mark.parametrize(("drops", "sizes"), [(False, [4, 4, 3]), (True, [3, 3, 3])])
+def test_a_rest_is_of_the_first_hosts_or_dropped(drops: bool, sizes: list[int]) -> None:
+    for host, size in enumerate(sizes):
+        found = grain_sequence(asked(11, seed=1, host=(host, 3), drop_shard_remainder=drops))
+        assert found.among is not None
+        assert len(found.among[0]) == size
 
 
 REFUSED: tuple[tuple[dict[str, Any], str], ...] = (

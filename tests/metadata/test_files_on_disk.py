@@ -23,7 +23,7 @@ from shardctl.metadata.files_on_disk import (
 from shardctl.metadata.names import catalog_dataset
 from shardctl.metadata.reference import read_dataset
 from shardctl.metadata.tfds_metadata import read_tfds_folder
-from shardctl.stores.paths import RemotePath
+from shardctl.stores.stores import RemotePath
 from tests.cases import check_cases, few_or_many
 from tests.strategies import Recipe, recipes
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset

@@ -309,6 +309,15 @@ class TestRemote:
         assert read(f"{there}/there.yaml", home=tmp_path).data_dir == "gs://b/c"
         assert read(f"{there}/there.yaml", home=tmp_path).name == "there"
 
+    def test_environment_and_project_may_name_urls(self, tmp_path: Path) -> None:
+        build_dataset(tmp_path / "tfds", with_files=False)
+        there = in_memory(tmp_path / "tfds")
+        chosen = choose(home=tmp_path, SHARDCTL_DATASET=f"{there}/toy")
+        assert (chosen.dataset.data_dir, chosen.by) == (f"{there}/toy/1.0.0", "environment")
+        (tmp_path / "shardctl.yaml").write_text(f"data_dir: {there}\ndataset: toy\n")
+        chosen = choose(home=tmp_path, cwd=tmp_path)
+        assert (chosen.dataset.data_dir, chosen.by) == (f"{there}/toy/1.0.0", "file")
+
     def test_nothing_is_asked_of_a_network_where_disks_alone_may_be(self, home: Path) -> None:
         there = in_memory(home / "tensorflow_datasets")
         for refs, env in (([f"{there}/toy/1.0.0"], {}), (["other"], {"TFDS_DATA_DIR": there})):

@@ -1,16 +1,139 @@
-"""One reading of the files: codes at positions, and the positions of an example, there and back."""
+"""An epoch of TFDS's reader: a host's files, the seeds of its shuffles, and what is read when."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardctl.order.epoch_reading import EpochReading, repetitions_listed
+from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.order.epoch_reading import (
+    EpochReading,
+    EpochSeeds,
+    own_rows,
+    repetitions_listed,
+    sorted_reads,
+)
+from shardctl.settings.read_settings import ReadSettings
+from shardctl.spec.host import Host
+from shardctl.spec.reads import Reads
+from shardctl.spec.subsplit import resolve_subsplit
 from shardctl.tfdata.interleave import Interleave
+from shardctl.tfdata.shuffle_seeds import KernelSeeds
 from tests.oracles import interleave_by_hand
+from tests.tfdata.shuffle_oracles import iterator_seeds
+from tests.verbs.resume.resume_cases import dataset
+
+# What a host reads.
+
+TOY = dataset(train=(3, 0, 5, 3), test=(4,))
+SECOND = Host(index=1, count=2)
+
+
+def given_to(spec: str = "train", **settings: Any) -> Reads:
+    return sorted_reads(TOY, resolve_subsplit(spec, TOY).ranges, ReadSettings(**settings))
+
+
+@pytest.mark.parametrize(
+    ("settings", "rows"),
+    [
+        ({}, [(0, 0, 3), (2, 0, 5), (3, 0, 3)]),  # no empty file among them
+        ({"reverse": True}, [(3, 0, 3), (2, 0, 5), (0, 0, 3)]),
+        ({"host": SECOND}, [(2, 3, 2), (3, 0, 3)]),  # an even part, taken before it is sorted
+        ({"host": SECOND, "reverse": True}, [(3, 0, 3), (2, 3, 2)]),
+        # Hosts of an InputContext are given the same, and those of ds.shard.
+        ({"host": SECOND, "host_by": "files"}, [(0, 0, 3), (2, 0, 5), (3, 0, 3)]),
+        ({"host": SECOND, "host_by": "examples"}, [(0, 0, 3), (2, 0, 5), (3, 0, 3)]),
+    ],
+)
+def test_the_reader_is_given_the_even_part_of_a_host_or_all(
+    settings: dict[str, Any], rows: list[tuple[int, int, int]]
+) -> None:
+    reads = given_to(**settings)
+    columns = (column.tolist() for column in (reads.shard, reads.skip, reads.take))
+    assert list(zip(*columns, strict=True)) == rows
+
+
+def test_by_files_a_host_reads_every_so_manieth_instruction() -> None:
+    def shards(index: int, count: int, host_by: Any, spec: str = "train") -> list[int]:
+        settings = ReadSettings(host=Host(index=index, count=count), host_by=host_by)
+        found: list[int] = own_rows(given_to(spec), settings).shard.tolist()
+        return found
+
+    assert [shards(index, 2, "files") for index in range(2)] == [[0, 3], [2]]
+    assert shards(1, 2, "examples") == shards(1, 2, "even") == [0, 2, 3]
+    with pytest.raises(UsageError, match=r"3 file instructions for 4 hosts.*--host-by even"):
+        shards(0, 4, "files")
+    assert shards(0, 1, "files", "train[:0]") == []
+
+
+# The seeds of an epoch: those of the iterator that TensorFlow makes for it.
+
+BUFFER: dict[str, Any] = {"buffer": 9, "buffer_seed": 5}
+KERAS: dict[str, Any] = {"loop": "keras-fit", "pass_index": 2}
+BY_FILES: dict[str, Any] = {"host": Host(index=0, count=2), "host_by": "files"}
+
+
+def seeds(*, partial_last_batch: bool = False, **settings: Any) -> EpochSeeds:
+    return EpochSeeds(settings=ReadSettings(**settings), partial_last_batch=partial_last_batch)
+
+
+# How many iterators a pass makes: one an epoch, one more where a repeat that is not fused with the
+# shuffle asks for what follows the last epoch, and one more that Keras makes and drops.
+@pytest.mark.parametrize(
+    ("settings", "epoch", "of_files", "of_buffer"),
+    [
+        ({}, 0, 0, 0),
+        ({"epochs": 3}, 2, 2, 2),
+        ({"pass_index": 4}, 0, 4, 4),
+        ({"epochs": 3, "pass_index": 2}, 1, 9, 7),  # 3 + 1 iterators a pass; the buffer's is fused
+        (KERAS, 0, 4, 4),  # 2 a pass
+        # Of what an InputContext reads Keras does not know the length.
+        ({**KERAS, **BY_FILES}, 0, 2, 2),
+        ({"epochs": 3, "repeat_files": True}, 0, 0, 0),
+    ],
+)
+def test_shuffles_take_the_seeds_of_the_iterator_of_their_epoch(
+    settings: dict[str, Any], epoch: int, of_files: int, of_buffer: int
+) -> None:
+    found = seeds(shuffle_seed=7, **settings).of_files(epoch)
+    assert found == iterator_seeds(7, None, True, of_files)
+    if settings.get("repeat_files"):
+        epoch = 0
+    assert seeds(**BUFFER, **settings).of_buffer(epoch) == iterator_seeds(5, None, True, of_buffer)
+
+
+def test_seeds_under_a_buffer_fixed_ones_and_those_that_are_drawn() -> None:
+    under = seeds(shuffle_seed=7, epochs=3, pass_index=2, **BUFFER)
+    assert under.of_files(1) == iterator_seeds(7, None, True, 7)
+    files = seeds(shuffle_seed=7, reshuffle=False, epochs=3, pass_index=2)
+    # TensorFlow's default, and the seed.
+    assert {files.of_files(epoch) for epoch in range(3)} == {KernelSeeds(seed=87654321, seed2=7)}
+    buffer = seeds(**BUFFER, buffer_reshuffle=False, epochs=3)
+    assert buffer.of_buffer(0) == buffer.of_buffer(2) == KernelSeeds(seed=87654321, seed2=5)
+    drawn: dict[str, Any] = {"global_seed": 1, "buffer": 9, "deterministic": True}
+    both = seeds(shuffle_files=True, **drawn)
+    assert both.of_files(0) == iterator_seeds(None, 1, True, 0, op_index=0)
+    assert both.of_buffer(0) == iterator_seeds(None, 1, True, 0, op_index=1)
+    # A file shuffle with a seed of its own draws none.
+    for one in (seeds(**drawn), seeds(shuffle_seed=7, **drawn)):
+        assert one.of_buffer(0) == iterator_seeds(None, 1, True, 0, op_index=0)
+
+
+def test_a_later_pass_of_keras_over_a_repeat_is_left_open_unless_a_partial_batch_asks() -> None:
+    fit: dict[str, Any] = {"loop": "keras-fit", "epochs": 2, "pass_index": 1, "shuffle_seed": 7}
+    with pytest.raises(UnpredictableOrderError, match="depends on timing"):
+        seeds(**fit).of_files(0)
+    # Then a pass of 2 epochs makes 2, and one more for the repeat, and one more for Keras.
+    found = seeds(**fit, partial_last_batch=True).of_files(0)
+    assert found == iterator_seeds(7, None, True, 4)
+
+
+# One reading of the files.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,35 +186,21 @@ def files(draw: st.DrawFn) -> Files:
 
 
 @given(files())
-def test_a_host_keeps_every_so_manieth_example_up_to_the_cut(case: Files) -> None:
+def test_a_host_keeps_every_so_manieth_example_and_each_is_found(case: Files) -> None:
     reading, expected = case.reading(), case.by_hand()
-    every = np.arange(len(expected))
+    every, codes = np.arange(len(expected)), [100 * row + offset for row, offset in expected]
     assert reading.num_examples == len(expected)
     rows, offsets = reading.locate(every)
     assert list(zip(rows.tolist(), offsets.tolist(), strict=True)) == expected
-    assert reading.codes_at(every).tolist() == [100 * row + offset for row, offset in expected]
+    assert reading.codes_at(every).tolist() == codes
     for start, stop in ((0, len(expected)), (len(expected) // 3, len(expected) // 2), (3, 3)):
-        found = reading.codes(start, min(stop, len(expected)))
-        assert found.tolist() == [100 * row + offset for row, offset in expected[start:stop]]
-
-
-@given(files())
-def test_an_example_is_found_each_time_it_is_read_and_kept(case: Files) -> None:
-    reading, expected = case.reading(), case.by_hand()
+        assert reading.codes(start, min(stop, len(expected))).tolist() == codes[start:stop]
     asked = [(row, offset) for row, length in enumerate(case.take) for offset in range(length)]
     rows, offsets = (np.array(x) for x in zip(*asked, strict=True))
     query, positions = reading.positions(rows, offsets)
     assert sorted(zip(query.tolist(), positions.tolist(), strict=True)) == sorted(
         (asked.index(example), position) for position, example in enumerate(expected)
     )
-
-
-def test_a_block_is_named_by_its_slot_and_the_offset_in_the_file() -> None:
-    case = Files(take=(3, 2, 4), opened=(0, 1, 2), cycle=2, block=2, stride=1, phase=0, limit=None)
-    slots, offsets = case.reading().blocks(np.arange(9))
-    # 00 11 0 22 22: the second file ends with a visit that yields nothing, after the first has.
-    assert slots.tolist() == [0, 0, 1, 1, 0, 0, 0, 0, 0]
-    assert offsets.tolist() == [0, 1, 0, 1, 2, 0, 1, 2, 3]
 
 
 @given(
@@ -104,7 +213,9 @@ def test_so_many_lists_of_files_read_as_an_endless_one_so_far(
     take: list[int], num_examples: int, cycle: int, block: int
 ) -> None:
     count = repetitions_listed(np.array(take), num_examples, cycle_length=cycle)
-    listed = interleave_by_hand(take * count, cycle, block)[:num_examples]
-    longer = interleave_by_hand(take * (count + 9), cycle, block)[:num_examples]
+    listed, longer = (
+        interleave_by_hand(take * times, cycle, block)[:num_examples]
+        for times in (count, count + 9)
+    )
     assert listed == longer
     assert len(listed) == (num_examples if sum(take) else 0)

@@ -10,11 +10,11 @@ import pytest
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UsageError
-from shardctl.loaders.loader import LOADERS
-from shardctl.order import loader_order as loader_version
-from shardctl.order.loader_order import LoaderOrder
+from shardctl.loaders.loader import LOADERS, VerifiedVersion
+from shardctl.order import loader_order
+from shardctl.order.loader_order import LoaderOrder, loader_version
 from shardctl.order.plan_order import plan_order
-from shardctl.settings.read_settings import as_settings
+from shardctl.settings.read_settings import ReadSettings, as_settings
 from shardctl.spec.subsplit import resolve_subsplit
 
 DATA = Dataset(
@@ -66,18 +66,6 @@ def test_a_stream_of_files_that_nothing_reads_needs_the_word_of_the_user() -> No
         assert made("train", **{**STREAMED, **said}).assumptions == ()
     torch = made("train", loader="torch", loader_version="2.13.0", shuffle_seed=1)
     assert torch.assumptions == ()
-
-
-@pytest.mark.parametrize("installed", [None, "2.13.0"])
-def test_a_version_that_nobody_names_is_assumed_where_none_is_installed(
-    installed: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given: dict[str, Any] = {"installed_version": lambda library: installed}
-    monkeypatch.setattr(loader_version, "provided", given.__getitem__)
-    said = made("train", loader="torch", shuffle_seed=1).assumptions
-    expected = "torch 2.14.1, since none is installed here; --loader-version "
-    assert [text.startswith(expected) for text in said] == [True] * (installed is None)
-    assert made("train", loader="torch", loader_version="2.13.0").assumptions == ()
 
 
 def test_what_stands_before_a_shuffle_of_tables_is_assumed_and_can_be_stated() -> None:
@@ -138,20 +126,15 @@ def test_a_stream_that_accelerate_deals_out_is_refused_by_name(given: dict[str, 
         made("train", loader="accelerate", batch=2, **given)
 
 
-def test_the_newest_version_that_is_proven_is_taken_where_none_is_named() -> None:
-    ranges = made("train", loader="torch").ranges
-    proven = LOADERS["torch"].proven
-    assert LoaderOrder(DATA, ranges, as_settings({"loader": "torch"})).version == proven[-1]
-    older = as_settings({"loader": "torch", "loader_version": proven[0]})
-    assert LoaderOrder(DATA, ranges, older).version == proven[0]
-
-
 @pytest.mark.parametrize("loader", LOADERS)
 @pytest.mark.parametrize("spec", SPECS)
 def test_an_index_counts_the_examples_of_the_spec(spec: str, loader: str) -> None:
     order = made(spec, loader=loader, batch=4)
     assert order.num_examples == len(SPECS[spec])
     assert names(order, order.read(0, order.num_examples)) == SPECS[spec]
+    assert (
+        order.codes_at([]).tolist() == list(order.chunks(3, 3)) == order.read(3, 3).tolist() == []
+    )
 
 
 @pytest.mark.parametrize("loader", ["grain", "torch", "accelerate", "hf"])
@@ -175,14 +158,6 @@ def test_positions_codes_steps_and_epochs_fit_together(spec: str, loader: str) -
         assert np.array_equal(positions[steps == step], np.arange(there.start, there.stop))
         assert within[steps == step].tolist() == list(range(len(there)))
         assert np.array_equal(order.codes_of(order.indices_in_step(step)), whole[steps == step])
-
-
-@pytest.mark.parametrize("loader", LOADERS)
-def test_of_no_positions_there_are_no_examples(loader: str) -> None:
-    order = made("train", loader=loader, batch=2)
-    assert order.codes_at([]).tolist() == []
-    assert [order.read(at, at).tolist() for at in (0, 3, 15)] == [[], [], []]
-    assert list(order.chunks(3, 3)) == []
 
 
 def test_what_is_not_there_is_refused() -> None:
@@ -232,3 +207,85 @@ def test_steps_are_batches_of_the_pass_the_last_one_counted() -> None:
         *(15, 4, 3, 1, 1),
     ]
     assert plan_order(DATA, "train").order.num_steps == 15
+
+
+# Of which version the order is: named, installed, or the newest that is proven.
+
+LOADER = replace(LOADERS["torch"], proven=("2.13.0", "2.15.0"), beside={"numpy": ("1.0",)})
+
+
+class World:
+    """What is installed and what was verified, instead of this machine."""
+
+    def __init__(self) -> None:
+        self.installed: dict[str, str] = {}
+        self.verified: dict[str, VerifiedVersion] = {}
+
+    def provided(self, name: str) -> object:
+        if name == "installed_version":
+            return self.installed.get
+        assert name == "verified_version"
+        return lambda loader, version: self.verified.get(version)
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    world = World()
+    monkeypatch.setattr(loader_order, "provided", world.provided)
+    monkeypatch.setattr(loader_order, "LOADERS", {"torch": LOADER})
+    return world
+
+
+def settings(version: str | None = None) -> ReadSettings:
+    return ReadSettings(loader="torch", loader_version=version)
+
+
+def verified(version: str) -> VerifiedVersion:
+    return VerifiedVersion(
+        loader="torch", version=version, rule=1, num_settings=100, date="2026-11-22"
+    )
+
+
+def test_a_named_version_is_in_force_else_the_installed_one_else_the_newest(world: World) -> None:
+    assert loader_version(settings()).version == "2.15.0"
+    (assumed,) = loader_version(settings()).assumptions
+    assert assumed.startswith("torch 2.15.0, since none is installed here; --loader-version ")
+    assert loader_version(settings("2.13.0")).assumptions == ()
+    world.installed = {"numpy": "7.0"}  # matters to an installed library alone
+    assert loader_version(settings()).version == "2.15.0"
+    world.installed = {"torch": "2.13.0", "numpy": "1.0"}
+    found = loader_version(settings())
+    assert (found.version, found.warnings, found.assumptions) == ("2.13.0", (), ())
+    assert loader_version(settings("2.15")).version == "2.15.0"
+
+
+@pytest.mark.parametrize("version", ["2.15.1", "2.14.1", "2.12.0", "3", "2.14.0rc1"])
+def test_another_version_is_refused_with_two_ways_out(world: World, version: str) -> None:
+    with pytest.raises(UsageError, match=r"2\.13\.0, 2\.15\.0; choose one of these, or install"):
+        loader_version(settings(version))
+    world.installed = {"torch": version}
+    refused = rf"torch {version} is installed, and its order is known for 2\.13\.0, 2\.15\.0: "
+    with pytest.raises(UsageError, match=refused + r"--loader-version 2\.15\.0 predicts that one"):
+        loader_version(settings())
+
+
+def test_a_version_that_was_verified_here_comes_with_a_warning(world: World) -> None:
+    world.installed = {"torch": "2.16.0"}
+    world.verified = {"2.16.0": verified("2.16.0")}
+    for found in (loader_version(settings()), loader_version(settings("2.16.0"))):
+        assert (found.version, found.is_proven) == ("2.16.0", False)
+        (warning,) = found.warnings
+        assert "found it equal here in 100 settings, on 2026-11-22" in warning
+    planned = plan_order("mnist", "train[:100]", {"loader": "torch", "host": "0/2"})
+    assert [warning for warning in planned.warnings if "2.16.0" in warning]
+    again = planned.with_settings(planned.order.settings).order.settings
+    assert again.loader_version == planned.order.settings.loader_version == "2.16.0"
+
+
+def test_a_package_beside_the_library_counts_where_both_are_installed(world: World) -> None:
+    world.installed = {"torch": "2.15.0", "numpy": "7.0"}
+    with pytest.raises(UsageError, match=r"torch 2\.15\.0 is installed with numpy 7\.0, and its"):
+        loader_version(settings())
+    assert loader_version(settings("2.15.0")).version == "2.15.0"  # the proven pair, as named
+    world.verified = {"2.15.0": verified("2.15.0")}
+    assert loader_version(settings()).warnings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,13 +12,14 @@ import pytest
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UsageError
 from shardctl.order import order as order_module
+from shardctl.order import reader_order
 from shardctl.order.order import CHUNK_SIZE, Order
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
-from shardctl.spec.subsplit import SplitRange
+from shardctl.spec.subsplit import SplitRange, resolve_subsplit
 from shardctl.tfdata.shuffle_buffer import shuffle_permutation
-from tests.cases import FUZZ, check_cases
+from tests.cases import FUZZ, check_cases, seed_of_test
 from tests.order.order_cases import Case, cases, changed, elements, tensorflow_dataset
 
 NUM_PASSES = 3
@@ -56,6 +58,8 @@ def test_positions_of_all_hosts_are_counted_where_files_repeat() -> None:
     assert of_shards(5, 3, epochs=most, **settings).codes_at([2]).tolist() == [2001 % 8]
     with pytest.raises(UsageError, match="of 1000 examples: positions go up to"):
         of_shards(5, 3, epochs=most + 1, **settings)
+    with pytest.raises(UsageError, match="positions go up to"):
+        of_shards(3, 4, epochs=2**61)
 
 
 def test_every_pass_is_what_tensorflow_hands_out() -> None:
@@ -180,8 +184,7 @@ def test_chunks_are_bounded_and_make_up_the_whole() -> None:
     for settings in ({}, {"host": Host(index=1, count=3), "host_by": "examples"}):
         order = of_shards(*[400_000] * 8, block=5, **settings)
         sizes = [len(chunk) for chunk in order.chunks(0, order.num_examples)]
-        assert sum(sizes) == order.num_examples
-        assert max(sizes) <= CHUNK_SIZE
+        assert (sum(sizes), max(sizes)) == (order.num_examples, CHUNK_SIZE)
 
 
 def test_alike_epochs_are_not_replayed_one_by_one() -> None:
@@ -194,14 +197,12 @@ def test_alike_epochs_are_not_replayed_one_by_one() -> None:
 
 
 def test_the_slot_and_the_offset_of_each_visit() -> None:
-    order = of_shards(3, 2, 4, cycle=2, block=2)
-    assert whole(order) == [0, 1, 3, 4, 2, 5, 6, 7, 8]
-    slots, offsets = order.blocks_at(np.arange(9))
+    order = of_shards(3, 2, 4, cycle=2, block=2, epochs=2)
+    assert order.read(0, 9).tolist() == [0, 1, 3, 4, 2, 5, 6, 7, 8]
     # Shard 1 ends with a visit that yields nothing, so that slot 0 is free when shard 2 opens.
-    assert slots.tolist() == [0, 0, 1, 1, 0, 0, 0, 0, 0]
-    assert offsets.tolist() == [0, 1, 0, 1, 2, 0, 1, 2, 3]
-    with pytest.raises(UsageError, match="buffer"):
-        of_shards(3, buffer=2, buffer_seed=1).blocks_at([0])
+    visits = [[0, 0, 1, 1, 0, 0, 0, 0, 0] * 2, [0, 1, 0, 1, 2, 0, 1, 2, 3] * 2]
+    assert [found.tolist() for found in order.blocks_at(np.arange(18)) or ()] == visits
+    assert of_shards(3, buffer=2, buffer_seed=1).blocks_at([0]) is None
 
 
 def test_an_order_of_no_examples() -> None:
@@ -213,9 +214,15 @@ def test_an_order_of_no_examples() -> None:
 
 
 def test_dropped_remainders_are_those_of_all_epochs_together() -> None:
-    assert of_shards(7, batch=4, drop_remainder=True, epochs=3).num_examples == 20
-    assert of_shards(7, batch=4, epochs=3).num_examples == 21
-    assert of_shards(3, batch=4, drop_remainder=True).num_examples == 0
+    for settings, count in (
+        ({"epochs": 3, "drop_remainder": True}, 20),
+        ({"epochs": 3}, 21),
+        ({"epochs": 1}, 7),
+        ({"batch": 8, "drop_remainder": True}, 0),
+    ):
+        order = of_shards(7, **{"batch": 4, **settings})
+        assert order.num_examples == count
+        assert order.num_steps == -(-count // order.settings.batch)  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(
@@ -231,11 +238,6 @@ def test_dropped_remainders_are_those_of_all_epochs_together() -> None:
 def test_positions_outside_the_order_are_refused(read: object, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         read(of_shards(3, 4))  # type: ignore[operator]
-
-
-def test_more_positions_than_an_int64_counts_are_refused() -> None:
-    with pytest.raises(UsageError, match="positions go up to"):
-        of_shards(3, 4, epochs=2**61)
 
 
 def test_more_positions_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,3 +269,71 @@ def test_orders_that_open_files_alike_share_how_and_none_can_change_it() -> None
     assert one.reading(1).opened.tolist() != rows[0].tolist()
     with pytest.raises(ValueError, match="read-only"):
         rows[0][0] = 5
+
+
+# A few examples in many epochs at once, as each epoch alone reads them.
+
+NUM_CASES = 16
+
+
+def order_at_random(seed: int) -> Order:
+    """Return a random order whose epochs differ."""
+    draw = np.random.default_rng(seed)
+    count, block = int(draw.integers(2, 9)), int(draw.integers(1, 6))
+    lengths = draw.integers(0, 12, count)
+    if draw.random() < 0.4:
+        lengths = int(draw.integers(0, 4)) * block + draw.integers(0, block, count)
+    lengths[0] += not lengths.any()
+    settings: dict[str, Any] = {
+        "shuffle_seed": seed,
+        "cycle": int(draw.integers(1, 12 if draw.random() < 0.9 else 2000)),
+        "block": block,
+        "epochs": int(draw.integers(2, 50)),
+    }
+    if draw.random() < 0.4:
+        settings |= {"buffer": int(draw.integers(1, 30)), "buffer_seed": seed}
+    if draw.random() < 0.5:
+        mode = ("even", "examples", "files")[int(draw.integers(3 if lengths.all() else 2))]
+        settings |= {"host": Host(index=int(draw.integers(2)), count=2), "host_by": mode}
+    if draw.random() < 0.3:
+        settings |= {"batch": 4, "drop_remainder": True}
+    if draw.random() < 0.2:
+        settings["repeat_files"] = True
+    train = Split(name="train", shard_lengths=tuple(lengths.tolist()))
+    toy = Dataset(name="toy", splits=(train,))
+    spec = "train[:70%]+train[30%:]" if draw.random() < 0.3 else "train"
+    return ReaderOrder(toy, resolve_subsplit(spec, toy).ranges, ReadSettings(**settings))
+
+
+@pytest.mark.long
+def test_an_example_is_where_each_epoch_alone_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    together = 0
+    for seed in range(NUM_CASES):
+        check_positions(order_at_random(seed), seed)
+        monkeypatch.setattr(reader_order, "ROOM", 100 + seed)
+        together += not order_at_random(seed).settings.repeat_files
+    assert together > NUM_CASES // 2
+
+
+def check_positions(order: Order, seed: int) -> None:
+    """Compare the pieces, and all of them, with a search of the whole order."""
+    whole = order.read(0, order.num_examples)
+    codes = np.unique(np.random.default_rng([seed, 1]).choice(np.append(whole, 0), 4))
+    expected = [
+        (query, position)
+        for query, code in enumerate(codes.tolist())
+        for position in np.flatnonzero(whole == code).tolist()
+    ]
+    found = [column.tolist() for column in order.positions_of(codes)]
+    assert list(zip(*found, strict=True)) == expected, seed
+    last = -1
+    for _, position in order.positions_in_pieces(codes):
+        if len(position) and (order.num_buffered is None or not order.settings.repeat_files):
+            assert position.min() > last, seed
+            last = int(position.max())
+
+
+@pytest.mark.fuzz
+def test_an_example_is_where_each_epoch_alone_reads_it_fuzzed() -> None:
+    for seed in range(seed_of_test(), seed_of_test() + FUZZ):
+        check_positions(order_at_random(seed), seed)

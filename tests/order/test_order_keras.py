@@ -15,6 +15,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.subsplit import resolve_subsplit
 from tests.order.order_cases import behind_the_reader, changed
+from tests.pipelines.real_pipelines import epochs_of_fit
 from tests.tfds_datasets import build_dataset
 
 NUM_PASSES = 3
@@ -31,28 +32,6 @@ def order_of(folder: Path, settings: ReadSettings, pass_index: int = 0) -> Order
     dataset = read_tfds_folder(folder)
     ranges = resolve_subsplit("train", dataset).ranges
     return ReaderOrder(dataset, ranges, changed(settings, pass_index=pass_index, loop="keras-fit"))
-
-
-def fitted(dataset: Any) -> list[list[int]]:
-    """Return the examples that each epoch of `fit` trains on."""
-    import keras
-    import tensorflow as tf
-
-    epochs: list[list[int]] = []
-
-    class Recorder(keras.Model):  # type: ignore[misc]
-        def train_step(self, batch: Any) -> dict[str, float]:
-            tf.py_function(lambda b: epochs[-1].extend(b.numpy().tolist()), [batch], [])
-            return {"loss": 0.0}
-
-    class EachEpoch(keras.callbacks.Callback):  # type: ignore[misc]
-        def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
-            epochs.append([])
-
-    model = Recorder()
-    model.compile(run_eagerly=True)
-    model.fit(dataset, shuffle=False, epochs=NUM_PASSES, verbose=0, callbacks=[EachEpoch()])
-    return epochs
 
 
 def read_by_tfds(folder: Path, settings: ReadSettings) -> Any:
@@ -98,7 +77,8 @@ def test_every_epoch_of_fit(folder: Path, settings: dict[str, Any]) -> None:
     for index in range(NUM_PASSES):
         order = order_of(folder, read, index)
         found.append(order.read(0, order.num_examples).tolist())
-    assert found == fitted(read_by_tfds(folder, read))
+    real = read_by_tfds(folder, read)
+    assert found == epochs_of_fit(real, ("batch", "example", False), NUM_PASSES)
 
 
 @pytest.mark.parametrize("rest", [{"batch": 4}, {"batch": 5, "drop_remainder": True}])

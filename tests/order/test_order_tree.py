@@ -6,6 +6,7 @@ import hashlib
 import random
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -275,8 +276,9 @@ def test_a_tree_is_that_of_the_codes_fuzzed() -> None:
 
 def test_two_orders_have_one_root_when_they_are_the_same_and_only_then() -> None:
     """What is read is told by brute force: the split and the id at every position."""
-    one, other, buffer = [900, 4000, 1100, 0, 50], [50, 2950, 3050], {"buffer": 1, "buffer_seed": 0}
-    cases: list[tuple[dict[str, list[int]], str, dict[str, object]]] = [
+    one, other, buffer = [900, 4000, 1100, 0, 50], [50, 2950, 3050], dict[str, object]()
+    buffer |= {"buffer": 1, "buffer_seed": 0}
+    cases: list[tuple[dict[str, list[int]], str, Any]] = [
         ({"train": one}, "train", {}),
         ({"train": other}, "train", {"block": 3}),
         ({"train": other}, "train", {"batch": 10}),

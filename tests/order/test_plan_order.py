@@ -1,86 +1,130 @@
-"""The one way from a spec to an order: what it keeps, what it says, and how often it resolves."""
+"""From a spec to an order: what it keeps, what it warns of, what is refused, what readers read."""
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
-from shardctl.dataset.dataset import Dataset, Split
+import shardctl
+from shardctl.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
-from shardctl.errors import UnpredictableOrderError
+from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
 from shardctl.order import file_formats
-from shardctl.order.file_formats import resolved_spec
+from shardctl.order.file_formats import format_warnings, refuse_open_hosts, resolved_spec
 from shardctl.order.plan_order import order_of, plan_order
 from shardctl.order.reader_order import ReaderOrder
+from shardctl.order.sources import progress_of
+from shardctl.order.staged import StagedOrder
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.host import Host
+from shardctl.spec.host import HOST_MODES, Host
 from shardctl.spec.subsplit import resolve_subsplit
+from shardctl.stages.pipelines import readers_of
+from shardctl.stages.text import parse_stages
 from shardctl.verbs.resume.answer import codes_of, resume_unseen_of
 from shardctl.verbs.resume.hosts import resume_on_hosts
 from shardctl.verbs.snapshot.answer import snapshot
+from tests.cases import FUZZ, check_cases
 from tests.tfds_datasets import build_dataset
 
-TOY = Dataset(name="d", splits=(Split.even(name="train", num_examples=10, num_shards=3),))
-TWO = Dataset(
-    name="d",
-    splits=(
-        Split.even(name="train", num_examples=10, num_shards=3),
-        Split.even(name="test", num_examples=5, num_shards=2),
-        Split.even(name="extra", num_examples=2, num_shards=1),
-    ),
-)
+
+def even(**sizes: tuple[int, int]) -> Dataset:
+    """Return a dataset of splits of (examples, shards)."""
+    made = [Split.even(name=n, num_examples=e, num_shards=s) for n, (e, s) in sizes.items()]
+    return Dataset(name="d", splits=tuple(made))
 
 
-def test_an_order_keeps_the_ranges_that_it_was_made_of() -> None:
-    settings = ReadSettings(cycle=2, block=1)
-    planned = plan_order(TWO, "test+train[3:]", settings)
-    assert [(r.split.name, r.start, r.stop) for r in planned.ranges] == [
-        ("test", 0, 5),
-        ("train", 3, 10),
-    ]
+TWO = even(train=(10, 3), test=(5, 2), extra=(2, 1))
+BY_EXAMPLES = ReadSettings(cycle=2, block=1, host=Host(index=1, count=2), host_by="examples")
+
+
+def test_an_order_keeps_the_ranges_and_what_it_was_resolved_to() -> None:
+    planned = plan_order(TWO, "test+train[3:]", BY_EXAMPLES)
+    pieces = [(piece.split.name, piece.start, piece.stop) for piece in planned.ranges]
+    assert pieces == [("test", 0, 5), ("train", 3, 10)]
     assert planned.splits.names == ("train", "test")  # as the dataset has them
-    by_hand = ReaderOrder(TWO, planned.ranges, settings)
-    np.testing.assert_array_equal(planned.order.read(0, 12), by_hand.read(0, 12))
-    assert resolved_spec(TWO, "test+train[3:]").dataset is TWO
-
-
-def test_other_settings_are_those_of_an_order_planned_anew() -> None:
-    first = plan_order(TWO, "test+train[:4]", ReadSettings())
-    settings = ReadSettings(cycle=2, block=1, host=Host(index=1, count=2), host_by="examples")
-    other, anew = first.with_settings(settings), plan_order(TWO, "test+train[:4]", settings)
+    by_hand = ReaderOrder(TWO, planned.ranges, BY_EXAMPLES)
+    np.testing.assert_array_equal(planned.order.read(0, 6), by_hand.read(0, 6))
+    first = plan_order(TWO, "test+train[3:]", ReadSettings())
+    other = first.with_settings(BY_EXAMPLES)
     assert other.resolved is first.resolved
-    assert other.warnings == anew.warnings
-    assert (
-        other.order.num_examples == anew.order.num_examples == 4
-    )  # of 9 the second has 1, 3, 5, 7
-    np.testing.assert_array_equal(other.order.read(0, 4), anew.order.read(0, 4))
+    assert (other.warnings, other.order) == (planned.warnings, planned.order)
+    assert plan_order(TWO, None).spec == "train"
+    assert plan_order(even(test=(1, 1)), None).spec == "test"
+
+
+def test_a_spec_is_resolved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolutions: list[str] = []
+
+    def counted(spec: str, dataset: Dataset) -> Any:
+        resolutions.append(spec)
+        return resolve_subsplit(spec, dataset)
+
+    monkeypatch.setattr(file_formats, "resolve_subsplit", counted)
+    settings = ReadSettings(cycle=2)
+    snapshot(TWO, "train+test", settings)
+    resume_on_hosts(TWO, "train[1:]", settings, hosts=4, to_hosts=3, consumed=[1])
+    resolved = resolved_spec(TWO, "test")
+    codes = [codes_of(resolved).parse("3")]
+    assert resume_unseen_of(resolved, settings, seen=codes).remaining == 4
+    assert order_of(resolved, settings).order.num_examples == 5
+    assert resolutions == ["train+test", "train[1:]", "test"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "settings", "warning"),
+    [
+        ("train[:0shard]", {}, "reads a stop of 0 shards as the end"),
+        ("train+train", {}, "more than once"),
+        ("train[3:3]", {}, "selects no examples"),
+        ("train", {"host": Host(index=10, count=11)}, "host 10/11 by even reads no examples"),
+        ("train[:2]", {"batch": 3, "drop_remainder": True}, "2 examples fill no batch"),
+        ("train", {"buffer": 3, "global_seed": 1}, "buffer takes its seed from --global-seed: thi"),
+        (
+            "train",
+            {"buffer": 3, "global_seed": 1, "shuffle_files": True, "deterministic": True},
+            "--shuffle-files and --buffer take their seeds from --global-seed: this is the order",
+        ),
+        (
+            None,
+            {"stages": "shuffle(9) | map | repeat(2) | shuffle(3)", "global_seed": 4},
+            "2 parts of --stages without seeds draw theirs from --global-seed: this is the order i",
+        ),
+        (
+            None,
+            {"stages": "shuffle(9) | map | repeat(2)", "global_seed": 4},
+            "and the dataset, and if the script builds them in this order; a seed of its own fixes",
+        ),
+    ],
+)
+def test_what_surprises_is_said(spec: str | None, settings: dict[str, Any], warning: str) -> None:
+    [said] = plan_order(TWO, spec, settings).warnings
+    assert warning in said
+    plain = ReadSettings(shuffle_seed=1, buffer=3, buffer_seed=4, global_seed=5)
+    assert plan_order(TWO, "train", plain).warnings == ()
+
+
+# Splits that TFDS orders anew in each run.
 
 
 def folders(**splits: tuple[int, ...]) -> Dataset:
     """Return a dataset with each split in a folder of its own."""
-    return Dataset(
-        name="d",
-        splits=tuple(
-            Split(
-                name=name,
-                shard_lengths=lengths,
-                files=(
-                    ShardFiles(
-                        pattern=f"d-{name}-\\0", num_shards=len(lengths), data_dir=f"/{name}"
-                    ),
-                ),
-            )
-            for name, lengths in splits.items()
-        ),
-    )
+    made = []
+    for name, lengths in splits.items():
+        files = ShardFiles(pattern=f"d-{name}-\0", num_shards=len(lengths), data_dir=f"/{name}")
+        made.append(Split(name=name, shard_lengths=lengths, files=(files,)))
+    return Dataset(name="d", splits=tuple(made))
 
 
 @pytest.mark.parametrize(
@@ -97,21 +141,26 @@ def test_an_open_order_of_splits_is_refused_with_the_splits_spelled_out(
     dataset = folders(test=(3,), train=(4, 2))
     with pytest.raises(UnpredictableOrderError, match=re.escape(f"as in '{way_out}'")):
         plan_order(dataset, spec, ReadSettings())
-    # What depends on no order is answered, and warned of.
-    (warned, *_) = resolved_spec(dataset, spec).warnings
-    assert f"they are listed here as '{way_out}', which is how to fix their order" in warned
+    # What depends on no order is answered, and warned of; only whole files in turn depend on it.
+    resolved = resolved_spec(dataset, spec)
+    said = f"they are listed here as '{way_out}', which is how to fix their order"
+    assert said in resolved.warnings[0]
+    with pytest.raises(UnpredictableOrderError):
+        refuse_open_hosts(resolved, HOST_MODES["files"], 2)
+    for mode, num_hosts in (("files", 1), ("even", 2), ("examples", 2)):
+        refuse_open_hosts(resolved, HOST_MODES[mode], num_hosts)
     spelled = plan_order(dataset, way_out, ReadSettings(cycle=1))
-    assert spelled.order.num_examples == resolved_spec(dataset, spec).num_examples
-    assert spelled.warnings == tuple(w for w in spelled.warnings if "several folders" not in w)
+    assert spelled.order.num_examples == resolved.num_examples
+    assert not any("several folders" in warning for warning in spelled.warnings)
 
 
 @pytest.mark.parametrize(
     ("dataset", "spec"),
     [
-        pytest.param(folders(train=(3, 4)), "all", id="one split"),
-        pytest.param(folders(train=(3, 4), test=(0,)), "all", id="one split with examples"),
-        pytest.param(folders(train=(3,), test=(4,)), "train+test", id="spelled out"),
-        pytest.param(TWO, "all", id="one folder"),
+        (folders(train=(3, 4)), "all"),
+        (folders(train=(3, 4), test=(0,)), "all"),  # one split with examples
+        (folders(train=(3,), test=(4,)), "train+test"),
+        (TWO, "all"),  # one folder
     ],
 )
 def test_all_is_no_open_order_where_one_order_is_possible(dataset: Dataset, spec: str) -> None:
@@ -130,73 +179,266 @@ def test_tfds_reads_all_of_several_folders_in_another_order_in_each_run(tmp_path
         "files = tfds.builder_from_directories(sys.argv[1:]).info.splits['all'].file_instructions\n"
         "print(json.dumps([file.filename for file in files]))"
     )
-    found = []
-    for seed in ("0", "1"):  # of the hashes of text, which a run without one draws
-        done = subprocess.run(
-            [sys.executable, "-c", code, str(first), str(second)],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        found.append(done.stdout.strip())
-    one, other = map(json.loads, found)
+    command = [sys.executable, "-c", code, str(first), str(second)]
+    one, other = (
+        json.loads(subprocess.check_output(command, env={**os.environ, "PYTHONHASHSEED": seed}))
+        for seed in ("0", "1")  # of the hashes of text, which a run without one draws
+    )
     assert len(one) == 3
     assert sorted(one) == sorted(other)
     assert one != other
 
 
-@pytest.fixture
-def resolutions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The specs that are resolved while a test runs."""
-    found: list[str] = []
+# Files that TFDS cannot read back.
 
-    def counted(spec: str, dataset: Dataset) -> Any:
-        found.append(spec)
-        return resolve_subsplit(spec, dataset)
-
-    monkeypatch.setattr(file_formats, "resolve_subsplit", counted)
-    return found
+REFUSED = "as_dataset does not read array_record files: it raises NotImplementedError"
+SHORT = "train: as TFDS writes it, a file of 214 examples holds 114 rows"
 
 
-def test_a_spec_is_resolved_once(resolutions: list[str]) -> None:
-    settings = ReadSettings(cycle=2)
-    snapshot(TWO, "train+test", settings)
-    resume_on_hosts(TWO, "train[1:]", settings, hosts=4, to_hosts=3, consumed=[1])
-    resolved = resolved_spec(TWO, "test")
-    codes = [codes_of(resolved).parse("3")]
-    assert resume_unseen_of(resolved, settings, seen=codes).remaining == 4
-    assert order_of(resolved, settings).order.num_examples == 5
-    assert resolutions == ["train+test", "train[1:]", "test"]
-
-
-def test_a_spec_is_train_or_the_only_split_where_none_is_given() -> None:
-    assert plan_order(TOY, None, ReadSettings()).spec == "train"
-    alone = Dataset(name="d", splits=(Split(name="test", shard_lengths=(1,)),))
-    assert plan_order(alone, None, ReadSettings()).spec == "test"
+def written_as(file_format: str, length: int = 214) -> Dataset:
+    template = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
+    of: dict[str, Any] = {"dataset": "d", "split": "train", "file_format": file_format}
+    files = ShardFiles.from_template(template, num_shards=2, data_dir=None, **of)
+    splits = [Split(name="train", shard_lengths=(length, length), files=(files,))]
+    splits.append(Split(name="test", shard_lengths=(40,)))
+    return Dataset(name="d", splits=tuple(splits), file_format=file_format)
 
 
 @pytest.mark.parametrize(
-    ("spec", "settings", "warning"),
+    "promise",
     [
-        ("train[:0shard]", {}, "reads a stop of 0 shards as the end"),
-        ("train+train", {}, "more than once"),
-        ("train[3:3]", {}, "selects no examples"),
-        ("train", {"host": Host(index=10, count=11)}, "host 10/11 by even reads no examples"),
-        ("train[:2]", {"batch": 3, "drop_remainder": True}, "2 examples fill no batch"),
-        ("train", {"buffer": 3, "global_seed": 1}, "buffer takes its seed from --global-seed"),
-        (
-            "train",
-            {"buffer": 3, "global_seed": 1, "shuffle_files": True, "deterministic": True},
-            "--shuffle-files and --buffer take their seeds from --global-seed",
-        ),
+        plan_order,
+        shardctl.simulate,
+        snapshot,
+        lambda dataset: shardctl.quality(dataset, what_if=False),
+        lambda dataset: shardctl.hosts(dataset, "train", hosts=2),
+        lambda dataset: shardctl.evaluate(dataset, "train", batch=8),
     ],
 )
-def test_what_surprises_is_said(spec: str, settings: dict[str, object], warning: str) -> None:
-    [said] = plan_order(TOY, spec, ReadSettings(**settings)).warnings  # type: ignore[arg-type]
-    assert warning in said
+def test_every_promise_says_what_the_files_may_not_keep(promise: Callable[[Dataset], Any]) -> None:
+    said = promise(written_as("array_record")).warnings
+    assert sum(REFUSED in line and "as_data_source" in line for line in said) == 1
+    said = promise(written_as("parquet")).warnings
+    assert sum(SHORT in line and "shardctl verify --files" in line for line in said) == 1
+    for sound in (written_as("parquet", 100), written_as("tfrecord"), written_as("riegeli")):
+        assert not any("as_dataset" in line for line in promise(sound).warnings)
 
 
-def test_nothing_is_said_of_a_plain_order() -> None:
-    settings = ReadSettings(shuffle_seed=1, buffer=3, buffer_seed=4, global_seed=5)
-    assert plan_order(TOY, "train", settings).warnings == ()
+@pytest.mark.parametrize(
+    "plan",
+    [
+        lambda dataset: shardctl.resume(dataset, "train", consumed=3),
+        lambda dataset: resume_on_hosts(dataset, "train", hosts=2, to_hosts=1, consumed=3),
+        lambda dataset: shardctl.resume_unseen(dataset, "train", seen=[1]),
+    ],
+)
+def test_resume_refuses_what_no_reader_of_tf_data_can_do(plan: Callable[[Dataset], Any]) -> None:
+    with pytest.raises(DatasetError, match=f"d: {REFUSED}.*as_data_source.*as tfrecord"):
+        plan(written_as("array_record"))
+    assert any(SHORT in line for line in plan(written_as("parquet")).warnings)
+    assert plan(written_as("tfrecord")).warnings == ()
+    for other in ("mds", "webdataset", "arrow"):
+        with pytest.raises(DatasetError, match=f"d: TFDS does not read {other} files.*tfrecord"):
+            plan(written_as(other))
+        (said,) = plan_order(written_as(other)).warnings
+        assert said.startswith(f"TFDS does not read {other} files, so this is the order of ")
+
+
+def test_only_the_splits_that_are_read_are_warned_of_and_once() -> None:
+    both = written_as("parquet")
+    assert list(format_warnings(both, resolved_spec(both, "test").ranges)) == []
+    assert len(list(format_warnings(both, resolved_spec(both, "train+test").ranges))) == 1
+    planned = plan_order(both, "train")
+    assert planned.warnings == planned.with_settings(ReadSettings(cycle=2)).warnings
+    assert len(planned.warnings) == 1
+
+
+# Files that a script lists itself: the same order as the real list_files, or a warning.
+
+
+def files_named(names: list[str], lengths: list[int], origin: str = COUNTED_FILES) -> Dataset:
+    files = ShardFiles(names=tuple(names), num_shards=len(names))
+    split = Split(name="train", shard_lengths=tuple(lengths), files=(files,))
+    return Dataset(name="d", splits=(split,), origin=origin)
+
+
+def write_files(tf: Any, folder: Path, names: list[str], lengths: list[int]) -> None:
+    """Write files of records "0", "1", .. counted over all of them."""
+    firsts = np.cumsum([0, *lengths]).tolist()
+    for name, first, length in zip(names, firsts, lengths, strict=False):
+        with tf.io.TFRecordWriter(str(folder / name)) as writer:
+            for example in range(first, first + length):
+                writer.write(str(example).encode())
+
+
+def check_listed(tf: Any, folder: Path, rng: random.Random) -> int:
+    """Compare two iterations of a random pipeline over listed files."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    # Names in the order of their numbers, which need not be that of bytes.
+    name = rng.choice(["train-{}.tfrecord", "part-{:03}.tfrecord", "{}.tfrecord", "t-{}-of-N"])
+    names = [name.format(index) for index in range(rng.randint(1, 13))]
+    lengths = [rng.randint(1, 5) for _ in names]
+    write_files(tf, folder, names, lengths)
+    cycle, block, parallel = rng.randint(1, 6), rng.randint(1, 4), rng.choice([None, -1])
+    seed = rng.choice([None, rng.randint(0, 99)])
+    listed = tf.data.Dataset.list_files(f"{folder}/*", shuffle=seed is not None, seed=seed)
+    dataset = listed.interleave(
+        tf.data.TFRecordDataset,
+        cycle_length=cycle,
+        block_length=block,
+        num_parallel_calls=parallel,
+        deterministic=True if parallel else None,
+    )
+    in_bytes = sorted(names, key=str.encode)
+    file_order = None if in_bytes == names else tuple(in_bytes)
+    settings: dict[str, Any] = {"cycle": cycle, "block": block, "shuffle_seed": seed}
+    settings["file_order"] = file_order
+    for index in range(2):
+        planned = plan_order(
+            files_named(names, lengths), "train", {**settings, "pass_index": index}
+        )
+        assert planned.warnings == ()
+        real = [int(example) for example in dataset.as_numpy_iterator()]
+        assert planned.order.read(0, sum(lengths)).tolist() == real
+    return 2
+
+
+def test_the_order_of_list_files_is_that_of_the_files_by_their_bytes(
+    tf: Any, tmp_path: Path
+) -> None:
+    rngs = st.randoms(use_true_random=False)
+    check_cases(rngs, lambda rng: check_listed(tf, tmp_path / "files", rng), 8)
+
+
+@pytest.mark.fuzz
+def test_random_list_files(tf: Any, tmp_path: Path) -> None:
+    rngs = st.randoms(use_true_random=True)
+    check_cases(rngs, lambda rng: check_listed(tf, tmp_path / "files", rng), FUZZ // 4, fuzz=True)
+
+
+def test_numbers_of_several_widths_are_warned_of() -> None:
+    names = ["t-1", "t-2", "t-10"]
+    dataset = files_named(names, [1, 1, 1])
+    (warning,) = plan_order(dataset).warnings
+    assert warning == (
+        "train: files are in the order of their numbers, 't-2' before 't-10'; tf.data's list_files "
+        "and sorted() have them the other way round: a list in their order, as --file-order FILE, "
+        "is what such a script reads"
+    )
+    stages = {"stages": "shuffle(2, seed=1) | batch(2) | shuffle(2, seed=2)"}
+    assert plan_order(dataset, "train", stages).warnings == (warning,)
+    assert plan_order(dataset, "train", {"file_order": sorted(names)}).warnings == ()
+    assert plan_order(files_named(["t-01", "t-02", "t-10"], [1, 1, 1])).warnings == ()
+    assert plan_order(files_named(names, [1, 1, 1], origin="builder")).warnings == ()
+
+
+def test_files_without_examples_are_warned_of(tf: Any, tmp_path: Path) -> None:
+    names, lengths = ["a", "b", "c"], [2, 0, 2]
+    (warning,) = plan_order(files_named(names, lengths)).warnings
+    assert warning.startswith("train: 1 file has no examples; TFDS's reader passes by such files")
+    write_files(tf, tmp_path, names, lengths)
+    listed = tf.data.Dataset.list_files(f"{tmp_path}/*", shuffle=False)
+    read = listed.interleave(tf.data.TFRecordDataset, cycle_length=2, block_length=1)
+    predicted = plan_order(files_named(names, lengths), "train", {"cycle": 2, "block": 1}).order
+    assert predicted.read(0, 4).tolist() == [0, 2, 1, 3]
+    assert list(read.as_numpy_iterator()) == [b"0", b"1", b"2", b"3"]
+
+
+# What readers of stages read.
+
+MIXED = (
+    "sample_from_datasets([train[:50%] | map | repeat, read(test, data='imagenet2012')], seed=1)"
+)
+
+
+def test_splits_of_several_datasets_are_called_by_both() -> None:
+    one = plan_order("mnist", None, {"stages": "zip(train, test | repeat) | batch(4)"})
+    assert (one.order.dataset, one.spec) == (shardctl.read_dataset("mnist"), "train, test")
+    assert one.order.codes.names([0, 60_000]) == ["train:0", "test:0"]
+    planned = plan_order("mnist", None, {"stages": MIXED})
+    assert planned.spec == "mnist/train[:50%], imagenet2012/test"
+    codes, read = planned.order.codes, planned.order.read(0, 50)
+    assert planned.order.dataset.title == "mnist:3.0.1 + imagenet2012:5.1.0"
+    names, tfds_ids = codes.names(read), codes.tfds_ids(read)
+    assert {name.partition(":")[0] for name in names} == {"mnist/train", "imagenet2012/test"}
+    assert [codes.parse(name) for name in names] == read.tolist()
+    assert [codes.parse_tfds_id(name) for name in tfds_ids] == read.tolist()
+    assert tfds_ids[names.index("mnist/train:0")] == "mnist-train.tfrecord-00000-of-00001__0"
+    # Other settings are resolved from what was given.
+    later = planned.with_settings({"stages": MIXED, "cycle": 1})
+    assert later.order.dataset == planned.order.dataset
+    assert planned.dataset_as_given.name == "mnist"
+    assert list(planned.datasets_by_ref) == ["imagenet2012"]
+    plain = order_of(planned.resolved, shardctl.ReadSettings())
+    assert (plain.spec, plain.order.dataset.name) == ("train", "mnist")
+
+
+@pytest.mark.parametrize(
+    ("stages", "spec", "read"),
+    [
+        ("zip(read(cycle=1), read(test))", "train[:10]", "train[:10], test"),
+        ("repeat(2) | shuffle(9, seed=1)", None, "train"),
+        ("read(test) | batch(3)", "train", "'train' and --stages .*: the stages say what is read"),
+        ("zip(train, read(test, data='mnist'))", "train", "the stages say what is read"),
+        ("range(20) | shuffle(3, seed=1)", None, "'range' is no reader of TFDS"),
+        ("shuffle(9) | repeat(2)", None, r"shuffle\(9\) leaves the order open"),
+        ("map | flat_map", None, "flat_map leaves the order open"),
+    ],
+)
+def test_what_readers_read_and_what_is_refused(stages: str, spec: str | None, read: str) -> None:
+    if " " not in read.replace(", ", ","):
+        assert plan_order("mnist", spec, {"stages": stages}).spec == read
+        return
+    with pytest.raises((UsageError, UnpredictableOrderError), match=read):
+        plan_order("mnist", spec, {"stages": stages})
+
+
+def test_the_short_form_of_a_reader_with_a_dataset_of_its_own() -> None:
+    settings = {"stages": "read(test, data='mnist') | shuffle(10, seed=1) | batch(4)"}
+    planned = plan_order("imagenet2012", None, settings)
+    assert not isinstance(planned.order, StagedOrder)
+    assert (planned.spec, planned.order.dataset.name) == ("test", "mnist")
+    assert planned.order.settings == shardctl.ReadSettings(buffer=10, buffer_seed=1, batch=4)
+
+
+# What it takes to follow a pipeline, said before it is begun.
+
+
+def is_followed(text: str, size: int = 1000, pass_index: int = 0) -> bool:
+    stages = parse_stages(text)
+    sizes = dict.fromkeys(readers_of(stages), size)
+    return progress_of(stages, sizes, pass_index) is not None
+
+
+def test_mixtures_and_filters_are_followed_one_by_one() -> None:
+    for text in ("repeat(10_000_000_000) | batch(4)", "shuffle(9, seed=1) | map | repeat(9)"):
+        assert not is_followed(text)
+    mixture = "sample_from_datasets([a | repeat(10), b | repeat(90)], seed=1)"
+    for text in (mixture, "filter(kept=x) | repeat(3)", "concatenate(a | filter(kept=x))"):
+        assert is_followed(text)
+    with pytest.raises(UsageError, match=r"100,000,000,000 examples .* about 1 day, .* take\(N\)"):
+        is_followed(mixture, size=10**9)
+    assert is_followed(f"{mixture} | batch(10) | take(100)", size=10**9)
+
+
+@pytest.mark.parametrize(
+    ("text", "pass_index", "said"),
+    [
+        ("shuffle(9, seed=1) | map | repeat(5_000_000)", 0, "5,000,000 times, each with seeds"),
+        ("shuffle(9, seed=1) | map | repeat(2_000_000)", 2, "6,000,000 times"),
+        ("read(shuffle_seed=3) | repeat(5_000_000)", 0, "5,000,000 times, each with seeds"),
+        ("shuffle(9, seed=1) | map | repeat(5_000_000) | take(5)", 0, None),
+        ("shuffle(9, seed=1, reshuffle=False) | map | repeat(5_000_000)", 0, None),
+        ("repeat(9_000_000_000_000_000_000)", 0, "positions go up to"),
+        ("concatenate(a | repeat(9_000_000_000_000_000_000))", 0, "positions go up to"),
+    ],
+)
+def test_what_takes_more_than_there_is_is_refused(
+    text: str, pass_index: int, said: str | None
+) -> None:
+    if said is None:
+        assert not is_followed(text, pass_index=pass_index)
+        return
+    with pytest.raises(UsageError, match=said):
+        is_followed(text, pass_index=pass_index)

@@ -1,4 +1,4 @@
-"""TFDS's reader as a source: which seeds its iterators take, and files that repeat for ever."""
+"""TFDS's reader as a source: keys of elements, seeds of iterators, files that repeat for ever."""
 
 from __future__ import annotations
 
@@ -8,75 +8,109 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset, Split
-from shardctl.errors import UnpredictableOrderError
+from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration.iteration import UNKNOWN
 from shardctl.metadata.tfds_metadata import read_tfds_folder
+from shardctl.order import reader_node as module
+from shardctl.order.epoch_reading import EpochReading
 from shardctl.order.plan_order import plan_order
-from shardctl.order.reader_node import ElementKeys, ReaderNode
+from shardctl.order.reader_node import CodePages, ElementKeys, ReaderNode
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.subsplit import SplitRange
+from shardctl.tfdata.interleave import Interleave
 from shardctl.tfdata.shuffle_seeds import ScriptSeeds
+from tests.cases import check_cases
 from tests.tfdata.shuffle_oracles import iterator_seeds
 from tests.tfds_datasets import build_dataset
 
-SPLIT = Split(name="train", shard_lengths=(5, 0, 3, 11, 4, 1, 7))
-DATASET = Dataset(name="d", splits=(SPLIT,))
+LENGTHS = (5, 0, 3, 11, 4, 1, 7)
+
+
+def test_a_key_holds_the_reader_the_reading_and_the_position() -> None:
+    def check(case: tuple[int, int, int, int]) -> None:
+        size, num_readers, reading, place = case
+        several = [
+            ElementKeys(size=size, reader=reader, num_readers=num_readers)
+            for reader in range(num_readers)
+        ]
+        positions = np.array([place % size, size - 1])
+        for reader, keys in enumerate(several):
+            made = positions + keys.first(reading)
+            assert keys.position(made).tolist() == positions.tolist()
+            assert keys.reading(made).tolist() == [reading] * 2
+            # Any reader's keys say whose a key is.
+            assert several[0].readers(made).tolist() == [reader] * 2
+
+    sizes = st.tuples(st.integers(1, 1 << 40), st.integers(1, 9), st.integers(0, 9000))
+    check_cases(st.tuples(sizes, st.integers(0)).map(lambda c: (*c[0], c[1])), check, 150)
+    keys = ElementKeys(size=1 << 50, reader=3, num_readers=4)
+    assert keys.first(2**11 - 1) > 0
+    with pytest.raises(UsageError, match="2,048 times and more"):
+        keys.first(2**11)
+
+
+@pytest.mark.parametrize("most_pages", [512, 2])
+def test_pages_hold_what_the_reading_has(monkeypatch: pytest.MonkeyPatch, most_pages: int) -> None:
+    monkeypatch.setattr(module, "_MAX_PAGES", most_pages)
+    lengths = np.full(100, 10_000) - np.arange(100) % 3
+    interleave = Interleave(lengths, cycle_length=16, block_length=16)
+    firsts = np.cumsum(lengths) - lengths
+    reading = EpochReading(interleave=interleave, row_codes=firsts, stride=3, phase=1)
+    pages, rng, total = CodePages(reading), np.random.default_rng(0), reading.num_examples
+    for start in [*range(0, total, 37_000), 5, total - 900]:
+        near = rng.integers(start, min(start + 60_000, total), 5000)
+        asked = np.concatenate([near, rng.integers(0, total, 50), [total - 1, 0]])
+        assert np.array_equal(pages.codes_at(asked), reading.codes_at(asked))
+    assert pages.codes_at(np.empty(0, np.int64)).tolist() == []
+    assert np.array_equal(CodePages(reading).codes_at(np.arange(total)), reading.codes(0, total))
 
 
 def _node(**settings: Any) -> ReaderNode:
-    ranges = [SplitRange(split=SPLIT, start=0, stop=31)]
-    order = ReaderOrder(DATASET, ranges, ReadSettings(**settings))
+    split = Split(name="train", shard_lengths=LENGTHS)
+    ranges = [SplitRange(split=split, start=0, stop=31)]
+    order = ReaderOrder(Dataset(name="d", splits=(split,)), ranges, ReadSettings(**settings))
     size = None if order.settings.repeat_files else order.epoch_size
-    tickets = ElementKeys(size=size, reader=0, num_readers=1)
-    return ReaderNode(order, tickets, ScriptSeeds(order.settings.global_seed))
+    keys = ElementKeys(size=size, reader=0, num_readers=1)
+    return ReaderNode(order, keys, ScriptSeeds(order.settings.global_seed))
 
 
 def test_each_iterator_takes_the_next_pair_also_where_nobody_reads_it() -> None:
     node = _node(shuffle_seed=3)
-    for _ in range(3):
-        node.iterate()
-    for number in (2, 0):
+    first, second, third = (node.iterate() for _ in range(3))
+    for number, iteration in ((2, third), (0, first)):
         expected = _node(shuffle_seed=3, pass_index=number).reader.read(0, 31)
-        read = node.codes_of(np.arange(31) + node.tickets.first(number))
-        assert read.tolist() == expected.tolist()
-    taken = node.iterations[2].taken
-    assert taken is not None
-    assert taken.seeds == iterator_seeds(3, None, None, 2)
+        assert node.codes_of(np.arange(31) + iteration.first).tolist() == expected.tolist()
+    assert third.taken is not None
+    assert third.taken.seeds == iterator_seeds(3, None, None, 2)
+    # Keys are found by code in any reading, of what was pulled of it.
+    second.pull(10)
+    whole = node.codes_of(second.examples(np.arange(10)))
+    query, keys = node.tickets_of(1, np.arange(31))
+    assert node.codes_of(keys).tolist() == query.tolist() == sorted(whole.tolist())
 
 
-def test_readings_that_are_alike_take_no_seeds() -> None:
+def test_readings_that_are_alike_and_what_tfds_does_not_know() -> None:
     for settings in ({}, {"shuffle_seed": 3, "reshuffle": False}):
         node = _node(**settings)
         assert node.is_fixed
         orders = [node.codes_of(np.arange(31) + node.iterate().first).tolist() for _ in range(2)]
         assert orders[0] == orders[1] == node.reader.read(0, 31).tolist()
     assert not _node(shuffle_seed=3).is_fixed
-
-
-def test_what_tfds_does_not_know_is_no_cardinality() -> None:
     assert _node().cardinality == 31
     assert _node(host="0/2", host_by="files").cardinality == UNKNOWN
     assert _node(repeat_files=True).cardinality == UNKNOWN
 
 
-def test_tickets_are_found_by_code_in_any_reading() -> None:
-    node = _node(shuffle_seed=3)
-    first, second = node.iterate(), node.iterate()
-    first.pull(31)
-    second.pull(10)
-    whole = node.codes_of(second.examples(np.arange(10)))
-    query, tickets = node.tickets_of(1, np.arange(31))
-    assert len(tickets) == 10
-    assert node.codes_of(tickets).tolist() == query.tolist() == sorted(whole.tolist())
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("reader")
-    return build_dataset(root, splits={"train": [5, 0, 3, 11, 4, 1, 7]})
+    return build_dataset(tmp_path_factory.mktemp("reader"), splits={"train": list(LENGTHS)})
+
+
+ENDLESS: dict[str, Any] = {"cycle": 3, "block": 2, "repeat_files": True}
 
 
 def _endless(folder: Path, seed: int | None, reshuffle: bool | None) -> Any:
@@ -103,14 +137,8 @@ def test_files_that_repeat_are_followed_as_far_as_asked(
 ) -> None:
     real = _endless(folder, seed, reshuffle).shuffle(9, seed=2).batch(4)
     read = [name.decode() for batch in islice(real.as_numpy_iterator(), 40) for name in batch]
-    settings = {
-        "stages": "shuffle(9, seed=2) | batch(4)",
-        "shuffle_seed": seed,
-        "reshuffle": reshuffle,
-        "cycle": 3,
-        "block": 2,
-        "repeat_files": True,
-    }
+    settings = {**ENDLESS, "stages": "shuffle(9, seed=2) | batch(4)", "shuffle_seed": seed}
+    settings["reshuffle"] = reshuffle
     order = plan_order(read_tfds_folder(folder), "train", settings).order
     assert order.is_endless
     assert order.codes.tfds_ids(order.read(0, 160)) == read
@@ -118,11 +146,10 @@ def test_files_that_repeat_are_followed_as_far_as_asked(
 
 
 def test_a_later_iterator_of_shuffled_files_that_repeat_is_refused(folder: Path) -> None:
-    dataset = read_tfds_folder(folder)
-    settings = {"repeat_files": True, "stages": "take(40) | repeat(2)"}
+    dataset, settings = read_tfds_folder(folder), {**ENDLESS, "stages": "take(40) | repeat(2)"}
     real = _endless(folder, None, None).take(40).repeat(2)
+    order = plan_order(dataset, "train", settings).order
     read = [name.decode() for name in real.as_numpy_iterator()]
-    order = plan_order(dataset, "train", settings | {"cycle": 3, "block": 2}).order
     assert order.codes.tfds_ids(order.read(0, 80)) == read
     with pytest.raises(UnpredictableOrderError, match="TFDS's shuffle of the files"):
         plan_order(dataset, "train", settings | {"shuffle_seed": 3})

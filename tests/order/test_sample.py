@@ -1,39 +1,47 @@
-"""What is measured of an order: all of it, or a sample that agrees with all of it."""
+"""What is measured of an order, and where in storage it lies: against examples one by one."""
 
 from __future__ import annotations
 
 from itertools import pairwise
+from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
-from shardctl.order.sample import OrderSample, sample_epoch
+from shardctl.dataset.dataset import Dataset, Split
+from shardctl.order.example_codes import ExampleCodes
+from shardctl.order.order import Order
+from shardctl.order.plan_order import plan_order
+from shardctl.order.sample import OrderSample, StorageOrder, sample_epoch, storage_order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
+from shardctl.spec.reads import reads_of
+from shardctl.spec.subsplit import SplitRange
 from shardctl.verbs.quality.metrics import far_metrics, near_metrics
+from tests.cases import check_cases
+from tests.strategies import shard_lengths
 from tests.verbs.quality.quality_orders import order_of, score
 
-_PIPELINES = [
-    ReadSettings(),
-    ReadSettings(shuffle_seed=1),
-    ReadSettings(buffer=20, buffer_seed=1),
-    ReadSettings(shuffle_seed=1, buffer=1000, buffer_seed=2),
-    ReadSettings(shuffle_seed=1, buffer=9000, buffer_seed=2, block=1),
-    ReadSettings(cycle=3, shuffle_seed=1, buffer=-2, buffer_seed=2),
-    ReadSettings(shuffle_seed=1, host=Host(index=1, count=3), host_by="examples"),
-    ReadSettings(
-        shuffle_seed=4, host=Host(index=1, count=3), host_by="files", buffer=500, buffer_seed=1
-    ),
+_PIPELINES: list[dict[str, Any]] = [
+    {},
+    {"shuffle_seed": 1},
+    {"buffer": 20, "buffer_seed": 1},
+    {"shuffle_seed": 1, "buffer": 1000, "buffer_seed": 2},
+    {"shuffle_seed": 1, "buffer": 9000, "buffer_seed": 2, "block": 1},
+    {"cycle": 3, "shuffle_seed": 1, "buffer": -2, "buffer_seed": 2},
+    {"shuffle_seed": 1, "host": Host(index=1, count=3), "host_by": "examples"},
+    {"host": Host(index=1, count=3), "host_by": "files", "buffer": 500, "buffer_seed": 1},
 ]
 
 
 @pytest.mark.parametrize("settings", _PIPELINES)
-def test_a_sample_agrees_with_the_whole_within_its_error(settings: ReadSettings) -> None:
-    order = order_of(400_000, 200, settings)
+def test_a_sample_agrees_with_the_whole_within_its_error(settings: dict[str, Any]) -> None:
+    order = order_of(400_000, 200, ReadSettings(**settings))
     whole = sample_epoch(order, window=64)
     part = sample_epoch(order, window=64, limit=1000, num_measured=50_000)
-    assert whole.complete
-    assert not part.complete
+    assert (whole.complete, part.complete) == (True, False)
     assert part.num_measured < whole.num_measured
     for one, other in zip(_metrics(whole), _metrics(part), strict=True):
         assert one.sampling_error is None
@@ -51,33 +59,24 @@ def _metrics(sample: OrderSample) -> list:
     return [*near_metrics(sample, 64, 100), *far_metrics(sample)]
 
 
-def test_a_whole_order_is_the_order() -> None:
+def test_a_sample_is_of_the_order() -> None:
     order = order_of(1000, 7, ReadSettings(shuffle_seed=1, buffer=50, buffer_seed=1, epochs=2))
     for epoch in (0, 1):
         sample = sample_epoch(order, epoch=epoch)
         assert sample.ranks[0].tolist() == order.read(1000 * epoch, 1000 * epoch + 1000).tolist()
-
-
-def test_a_sample_without_a_buffer_is_of_the_order() -> None:
     order = order_of(500_000, 70, ReadSettings(shuffle_seed=1))
     sample = sample_epoch(order, limit=1000, num_measured=10_000)
-    for start, codes in zip(sample.starts.tolist(), sample.codes, strict=True):
+    edges = np.arange(len(sample.starts) + 1) * 500_000 / len(sample.starts)
+    stretches = zip(sample.starts.tolist(), pairwise(edges), sample.codes, strict=True)
+    for start, (first, last), codes in stretches:  # one in each equal part of the epoch
+        assert np.floor(first) <= start <= last - sample.length
         assert codes.tolist() == order.read(start, start + sample.length).tolist()
-
-
-def test_stretches_lie_one_in_each_equal_part_of_the_epoch() -> None:
-    sample = sample_epoch(order_of(100_003, 9, ReadSettings()), limit=10, num_measured=5000)
-    edges = np.arange(len(sample.starts) + 1) * 100_003 / len(sample.starts)
-    for start, (first, last) in zip(sample.starts.tolist(), pairwise(edges), strict=True):
-        assert np.floor(first) <= start
-        assert start + sample.length <= last
 
 
 def test_parts_divide_what_is_measured() -> None:
     order = order_of(300_000, 20, ReadSettings(shuffle_seed=1))
     for sample in (sample_epoch(order), sample_epoch(order, limit=10)):
-        cuts = [0, 0.3, 0.5, 1.0]
-        parts = [sample.part(first, last) for first, last in pairwise(cuts)]
+        parts = [sample.part(first, last) for first, last in pairwise([0, 0.3, 0.5, 1.0])]
         assert sum(part.num_measured for part in parts) == sample.num_measured
         axis = 1 if sample.complete else 0
         together = np.concatenate([part.ranks for part in parts], axis=axis)
@@ -86,10 +85,79 @@ def test_parts_divide_what_is_measured() -> None:
         assert np.allclose(parts[2].offsets, positions - (parts[2].ranks + 0.5) / 300_000)
 
 
-def test_examples_of_ds_shard_or_read_twice_rank_among_those_handed_out() -> None:
-    settings = ReadSettings(host=Host(index=2, count=3), host_by="examples")
-    order = order_of(100, 4, settings)
-    sample = sample_epoch(order)
-    codes = order.read(0, order.num_examples).tolist()
+def test_examples_of_ds_shard_rank_among_those_handed_out() -> None:
+    order = order_of(100, 4, ReadSettings(host=Host(index=2, count=3), host_by="examples"))
+    sample, codes = sample_epoch(order), order.read(0, order.num_examples).tolist()
     assert sample.ranks[0].tolist() == [sorted(codes).index(code) for code in codes]
     assert int(sample.shard_sizes.sum()) == len(codes)
+
+
+# Places in storage.
+
+
+@st.composite
+def _ranges(draw: st.DrawFn) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
+    lengths = draw(shard_lengths().filter(any))
+    bounds = st.tuples(st.integers(0, sum(lengths)), st.integers(0, sum(lengths)))
+    ranges = draw(st.lists(bounds.map(lambda b: (min(b), max(b))), min_size=1, max_size=4))
+    return lengths, ranges
+
+
+def test_a_rank_is_the_place_among_the_examples_that_are_read() -> None:
+    def check(case: tuple[tuple[int, ...], list[tuple[int, int]]]) -> None:
+        lengths, bounds = case
+        split = Split(name="train", shard_lengths=lengths)
+        dataset = Dataset(name="d", splits=(split,))
+        pieces = [SplitRange(split=split, start=start, stop=stop) for start, stop in bounds]
+        storage = StorageOrder(
+            [reads_of(dataset, [piece]) for piece in pieces], ExampleCodes(dataset, ["train"])
+        )
+        every = [i for start, stop in bounds for i in range(start, stop)]
+        ids = sorted(set(every))
+        shard_of = [shard for shard, length in enumerate(lengths) for _ in range(length)]
+        read = sorted({shard_of[i] for i in ids})
+        assert (storage.num_ranks, storage.num_read) == (len(ids), len(every))
+        for found, of in ((storage.shard_sizes, ids), (storage.read_sizes, every)):
+            assert found.tolist() == [sum(shard_of[i] == shard for i in of) for shard in read]
+        firsts = [min(i for i in ids if shard_of[i] == shard) for shard in read]
+        assert storage.first_codes.tolist() == firsts
+        for asked in (ids, ids[::-1], ids[-1:]) if ids else ():  # by a table, or one by one
+            ranks, shards = storage.of(np.array(asked))
+            assert ranks.tolist() == [ids.index(i) for i in asked]
+            assert shards.tolist() == [read.index(shard_of[i]) for i in asked]
+
+    check_cases(_ranges(), check, 60)
+
+
+def _order(dataset: Dataset, spec: str = "train", **settings: Any) -> Order:
+    return plan_order(dataset, spec, ReadSettings(**settings)).order
+
+
+def test_orders_that_read_the_same_have_their_storage_made_once() -> None:
+    splits = tuple(Split(name=name, shard_lengths=(4, 2, 5)) for name in ("train", "test"))
+    dataset = Dataset(name="d", splits=splits)
+    made, host = storage_order(_order(dataset)), Host(index=1, count=2)
+    same: list[dict[str, Any]] = [{"shuffle_seed": 3}, {"cycle": 2}]
+    same.append({"buffer": 3, "global_seed": 1})
+    for settings in (*same, {"host": host, "host_by": "examples"}):
+        assert storage_order(_order(dataset, **settings)) is made
+    others = [_order(dataset, spec) for spec in ("test", "train[1:]", "train[:10]", "train+test")]
+    others += [_order(dataset, "train+train"), _order(dataset, host=host, host_by="files")]
+    others.append(_order(Dataset(name="d", splits=splits)))
+    storages = [storage_order(other) for other in others]
+    assert len({*map(id, storages), id(made)}) == len(others) + 1
+
+
+def test_places_in_storage_are_those_of_the_order_whatever_is_in_use() -> None:
+    random, in_use = Random(6), list[Dataset]()
+    for case in range(60):
+        lengths = random.choice(((4, 2, 5), (4, 3, 4), (5, 2, 4), (11,)))
+        fresh = Dataset(name="d", splits=(Split(name="train", shard_lengths=lengths),))
+        in_use.append(random.choice(in_use) if in_use and case % 2 else fresh)
+        spec = random.choice(("train", "train[2:]", "train[:9]", "train[3:]+train[:4]"))
+        order = _order(in_use[-1], spec, reverse=random.random() < 0.3)
+        found, own = storage_order(order), StorageOrder([order.reads_of_epoch], order.codes)
+        codes = order.codes_at(np.arange(order.num_examples))
+        assert [x.tolist() for x in found.of(codes)] == [x.tolist() for x in own.of(codes)], case
+        assert found.shard_sizes.tolist() == own.shard_sizes.tolist(), case
+        assert (found.num_ranks, found.num_read) == (own.num_ranks, own.num_read), case

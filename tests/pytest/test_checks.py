@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
+import textwrap
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import shardctl
-from shardctl.cli.main import main
-from shardctl.pytest.checks import OrderSnapshot
+from shardctl.order.plan_order import plan_order
+from shardctl.pytest.checks import OrderSnapshot, file_name, stem_of
 from shardctl.saved.snapshot_file import snapshot_yaml
-from shardctl.verbs.diff.answer import PinnedOrder, redigested
+from shardctl.verbs.snapshot.answer import tree_in
 from tests.tfds_datasets import build_dataset
 
 pytest_plugins = ("pytester",)
@@ -96,11 +101,11 @@ def said(result: pytest.RunResult) -> str:
 
 def in_version_1(path: Path) -> bytes:
     """Return a snapshot file as it was written before digests of version 2."""
-    pinned = redigested(PinnedOrder(snapshot=shardctl.read_snapshot(path), label="x"), 1)
-    assert pinned is not None
-    text = "".join(snapshot_yaml(pinned.snapshot))
-    assert "format_version: 1" in text
-    return text.encode()
+    pinned = shardctl.read_snapshot(path)
+    settings = pinned.settings()
+    assert settings is not None
+    older = tree_in(1, plan_order(shardctl.read_dataset("toy/1.0.0"), "train", settings))
+    return "".join(snapshot_yaml(replace(pinned, tree=older))).encode()
 
 
 def test_nothing_pinned_fails_with_the_command_that_pins_it(project: pytest.Pytester) -> None:
@@ -149,8 +154,6 @@ def test_what_it_pins_is_what_tensorflow_reads(project: pytest.Pytester) -> None
             with open(f"ids{number}.txt", "w") as file:
                 file.write(" ".join(map(str, ids)))
     """
-    import textwrap
-
     write(project, textwrap.dedent(code))
     assert outcomes(run(project, "--update-orders")) == {"passed": 1}
     for number, name in enumerate(["test_order.yaml", "test_order.pass.1.yaml"]):
@@ -158,17 +161,6 @@ def test_what_it_pins_is_what_tensorflow_reads(project: pytest.Pytester) -> None
         ids = list(map(int, Path(f"ids{number}.txt").read_text().split()))
         assert pinned.num_examples == len(ids) == 42
         assert list(pinned.first_ids) == ids[:32]
-
-
-def test_the_command_line_reads_the_file(
-    project: pytest.Pytester, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write(project, ONE_TEST)
-    run(project, "--update-orders")
-    capsys.readouterr()
-    with pytest.raises(SystemExit, match="0"):
-        main(["diff", str(SNAPSHOT)])
-    assert "the same, the order of 42 examples" in capsys.readouterr().out
 
 
 def test_several_checks_of_a_test_have_names(project: pytest.Pytester) -> None:
@@ -188,12 +180,18 @@ def test_order(order_snapshot):
     assert "give each a name of its own, check(ds, name)" in said(result)
 
 
-def test_an_open_order_fails_and_pins_nothing(project: pytest.Pytester) -> None:
-    write(project, ONE_TEST.replace(", seed=1", ""))
+@pytest.mark.parametrize(
+    ("dataset", "words"),
+    [
+        ("dataset(7).shuffle(5)", "seed"),
+        ("__import__('tensorflow').data.Dataset.range(9)", "no files that a dataset has"),
+    ],
+)
+def test_what_is_not_pinned_fails(project: pytest.Pytester, dataset: str, words: str) -> None:
+    write(project, f"def test_order(order_snapshot):\n    order_snapshot.check({dataset})\n")
     result = run(project, "--update-orders")
     assert outcomes(result) == {"failed": 1}
-    assert "seed" in said(result)
-    assert "shuffle" in said(result)
+    assert words in said(result)
     assert not SNAPSHOT.parent.exists()
 
 
@@ -220,14 +218,6 @@ def test_order(order_snapshot):
     assert f"{SNAPSHOT} and today first differ at position " in said(run(project))
     write(project, mixture)
     assert outcomes(run(project)) == {"passed": 1}
-
-
-def test_numbers_that_are_no_examples_of_a_dataset_are_refused(project: pytest.Pytester) -> None:
-    code = "import tensorflow as tf\ndef test_order(order_snapshot):\n"
-    write(project, f"{code}    order_snapshot.check(tf.data.Dataset.range(9))\n")
-    result = run(project, "--update-orders")
-    assert outcomes(result) == {"failed": 1}
-    assert "the pipeline reads no files that a dataset has" in said(result)
 
 
 def test_a_torn_snapshot_is_refused_and_written_anew(project: pytest.Pytester) -> None:
@@ -311,3 +301,35 @@ def test_a_run_without_the_fixture_loads_nothing(
     # The option is there if pytest has found the plugin by itself.
     result = project.runpytest_subprocess(*plugin, "-p", "no:xdist", "--update-orders")
     assert outcomes(result) == {"passed": 1}
+
+
+# Names of snapshot files: safe everywhere, and never those of another check.
+
+words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=150)
+
+
+@given(words, words)
+@example("a/b", "a-b")
+@example("Adam", "adam")
+@example("x" * 120, "x" * 121)
+@example("..", "--")
+def test_two_parameters_have_two_files_on_any_file_system(first: str, second: str) -> None:
+    names = [file_name(stem_of(f"test_order[{text}]"), None, 0) for text in (first, second)]
+    assert (names[0].lower() == names[1].lower()) == (first == second)
+    assert all(re.fullmatch(r"[\w=+,-]{1,130}\.yaml", name, re.ASCII) for name in names)
+
+
+@given(words, words)
+def test_two_checks_have_two_files(first: str, second: str) -> None:
+    names = [file_name("test_order", text, 0) for text in (first, second)]
+    assert (names[0].lower() == names[1].lower()) == (first == second)
+
+
+def test_a_test_of_a_class_and_its_passes() -> None:
+    stem = stem_of("TestTrain::test_order")
+    names = [file_name(stem, None, index) for index in range(3)]
+    assert names == [
+        "TestTrain.test_order.yaml",
+        "TestTrain.test_order.pass.1.yaml",
+        "TestTrain.test_order.pass.2.yaml",
+    ]

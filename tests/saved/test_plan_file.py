@@ -14,14 +14,13 @@ from typing import Any
 import pytest
 import yaml
 from hypothesis import strategies as st
-from shardctl.files.yaml_text import parse_document
-from shardctl.verbs.resume.seen import resume_unseen
 
 from shardctl.base import columns
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.files.documents import to_csv, to_json, to_yaml
+from shardctl.files.parse import parse_document
 from shardctl.saved.head import head
 from shardctl.saved.plan_file import (
     call_record,
@@ -48,7 +47,7 @@ from shardctl.saved.resume_plan import (
 )
 from shardctl.saved.snapshot_file import read_comparable
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
 from tests.cases import check_cases, counted
 from tests.strategies import damaged, documents, error_line

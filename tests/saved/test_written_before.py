@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from shardctl.verbs.resume.seen import codes_of, resume_unseen
 
 from shardctl.dataset.dataset import Dataset
 from shardctl.metadata.reference import read_dataset
@@ -24,7 +23,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.verbs.diff.plans import diff_plans
 from shardctl.verbs.plan.answer import plan
-from shardctl.verbs.resume.answer import resume
+from shardctl.verbs.resume.answer import codes_of, resume, resume_unseen
 from shardctl.verbs.resume.apply_plan import applied
 from shardctl.verbs.resume.hosts import resume_on_hosts
 from shardctl.verbs.resume.proof import prove

@@ -241,7 +241,5 @@ def test_what_is_of_tfds_alone_is_refused_to_others_by_name(loader: str) -> None
         refuse_loader(as_settings({"loader": loader}), "it", "do that")
     given = {"loader": "torch", "batch": 2}
     for asked in ({"target": 0.5}, {"memory": "1MiB"}):
-        with pytest.raises(
-            UsageError, match="^--loader torch: .*PyTorch's DataLoader reads here; "
-        ):
-            shardctl.quality("mnist", "test", given, **asked)  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match=r"^--loader torch: .*DataLoader reads here; "):
+            shardctl.quality("mnist", "test", given, **asked)

@@ -105,7 +105,7 @@ each_setting = pytest.mark.parametrize("setting", SETTINGS, ids=[s.name for s in
 
 def test_the_table_the_fields_the_options_and_the_documents_list_the_same() -> None:
     names = [setting.field for setting in SETTINGS]
-    assert names == list(DEFAULTS) == [option.name for option in OrderOptions.parameters()]
+    assert names == list(DEFAULTS) == [name for name, *_ in OrderOptions.parameters()]
     assert [s.name for s in SETTINGS if not s.is_rare] == list(in_force())
     of_tfds = {s.name for s in SETTINGS if s.is_read_by("tfds")} - {"loader"}
     shown = in_force(stages="repeat | take(3)")

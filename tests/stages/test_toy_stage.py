@@ -18,7 +18,7 @@ from shardctl.iteration.iteration import Derived, Node
 from shardctl.iteration.repeat import Concatenate
 from shardctl.settings.read_settings import as_settings
 from shardctl.stages.calls import CALLS, Call
-from shardctl.stages.part import Count, Source, Stage, value
+from shardctl.stages.part import Count, Source, Stage, argument
 from shardctl.stages.stages import Pipeline
 from shardctl.stages.text import document_of, parse_stages, pipeline_of, text_of
 
@@ -39,16 +39,13 @@ class LastFirst(Source):
     """Hands out its inputs one after the other, the last one first."""
 
     name = "last_first"
-    parameters = (value("inputs", takes="pipelines"),)
-    inputs: tuple[Pipeline, ...]
+    inputs: tuple[Pipeline, ...] = argument(takes="pipelines")
 
     @property
     def never_ends(self) -> bool:
-        """Whether an input does not end."""
         return any(one.never_ends for one in self.inputs)
 
     def length(self, others: Sequence[Count]) -> Count:
-        """Return the sum of the inputs."""
         return None if None in others else sum(one or 0 for one in others)
 
 
@@ -120,22 +117,18 @@ def _expected(toy: Dataset) -> list[str]:
 def test_text_and_document_come_from_the_class() -> None:
     pipeline = parse_stages(TEXT)
     assert text_of(pipeline) == TEXT
-    assert pipeline_of(document_of(pipeline)) == pipeline
-    assert as_settings({"stages": TEXT}).stages == pipeline
+    assert pipeline_of(document_of(pipeline)) == as_settings({"stages": TEXT}).stages == pipeline
 
 
 def test_simulate_and_locate_know_the_order(toy: Dataset) -> None:
-    simulation = shardctl.simulate(toy, None, SETTINGS, take=-1)
-    codes = simulation.order.codes
-    assert codes.names(simulation.ids()) == _expected(toy)
-    order = simulation.order
+    order, expected = shardctl.plan_order(toy, None, SETTINGS).order, _expected(toy)
     every = np.arange(order.num_examples)
-    assert order.codes_at(every[::-1]).tolist() == simulation.ids()[::-1].tolist()
+    assert order.codes.names(order.read(0, 29)) == expected
+    assert order.codes.names(order.codes_at(every[::-1])) == expected[::-1]
     for position in (0, 7, 28):
-        (match,) = shardctl.locate(toy, None, SETTINGS, id=_expected(toy)[position]).matches
+        (match,) = shardctl.locate(toy, None, SETTINGS, id=expected[position]).matches
         assert match.position == position
-    found = shardctl.locate(toy, None, SETTINGS, step=7).matches
-    assert [match.position for match in found] == [28]
+    assert [m.position for m in shardctl.locate(toy, None, SETTINGS, step=7).matches] == [28]
 
 
 def test_resume_goes_on_where_it_stopped(toy: Dataset) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.stores.paths import AnyPath, RemotePath, file_in, name_of, path_of, way_below
+from shardctl.stores.stores import AnyPath, RemotePath, file_in, name_of, path_of, way_below
 from tests.cases import check_cases
 
 _PARTS = st.lists(st.sampled_from(["a", "b.c", ".", "", "1.0.0", "x.tar.gz", "..b"]), max_size=6)
@@ -64,12 +64,6 @@ def test_it_is_no_path_of_a_disk() -> None:
         os.stat(RemotePath("gs://bucket/a"))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no URL"):
         RemotePath("/data")
-
-
-def test_paths_are_sorted_by_their_text_and_equal_to_no_other_kind() -> None:
-    two = [RemotePath("gs://b/b"), RemotePath("gs://b/a")]
-    assert sorted(two) == two[::-1]
-    assert RemotePath("gs://b") != "gs://b"
 
 
 @pytest.mark.parametrize(

@@ -141,12 +141,6 @@ def test_what_is_not_there_is_one_line(place: RemotePlace) -> None:
         list(store.scan(place.url("missing")))
 
 
-def test_a_large_file_is_not_read_as_metadata(place: RemotePlace) -> None:
-    place.put("large/a.bin", DATA)
-    with pytest.raises(DatasetError, match="is larger than 100 bytes"):
-        store_of(place.url("large")).read(place.url("large/a.bin"), max_num_bytes=100)
-
-
 def test_names_are_taken_as_they_are(place: RemotePlace) -> None:
     name = "odd/a b+c=d@2-00000-of-00001.bin"
     place.put(name, b"odd")

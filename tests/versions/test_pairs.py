@@ -10,7 +10,7 @@ import pytest
 
 from shardctl.base.tfds_rules import LINES
 from tests.versions import __main__ as program
-from tests.versions.pairs import QUICK, ROOT, Pair, Tried, counted_tests, interpreter
+from tests.versions.pairs import QUICK, ROOT, Pair, counted_tests, interpreter
 
 BY_NAME = {line.name: line for line in LINES}
 
@@ -68,25 +68,6 @@ def test_results_are_counted_and_failures_named(tmp_path: Path) -> None:
     cells = program.cells(pair, found)
     assert len(cells) == len(program.TITLES)
     assert cells[-4:] == ("2", "2", "1", "3 of 3")
-
-
-@pytest.mark.parametrize(
-    ("found", "is_good"),
-    [
-        (Tried(versions={}, num_passed=9, verified="3 of 3"), True),
-        (Tried(versions={}, num_passed=9, verified="2 of 3"), False),
-        (Tried(versions={}, num_passed=0, verified="3 of 3"), False),
-        (Tried(versions={}, num_passed=9, verified="3 of 3", failures=("a",)), False),
-        (Tried(versions={}, num_passed=9), False),
-    ],
-)
-def test_a_pair_is_good_where_tests_ran_and_nothing_failed(found: Tried, is_good: bool) -> None:
-    assert found.is_good == is_good
-
-
-def test_tests_that_do_not_end_are_a_failure(tmp_path: Path) -> None:
-    found = counted_tests(tmp_path / "none.xml", versions={}, verified="-", problems=("x",))
-    assert found.failures == ("x", "pytest: no end")
 
 
 def test_the_quick_tests_are_there() -> None:

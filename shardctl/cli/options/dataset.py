@@ -60,7 +60,7 @@ class DatasetOptions:
     def taken(self, project: Project) -> Iterator[str]:
         """Yield what is left to a project, in words; see `project_here`."""
         from shardctl.metadata.reference import named_dataset
-        from shardctl.stores.paths import working_folder
+        from shardctl.stores.stores import working_folder
 
         cwd = working_folder()
         named = named_dataset(self.dataset or (), project=project, env=os.environ, cwd=cwd)
@@ -101,7 +101,7 @@ def project_here(*takers: Taker) -> Project:
     What is taken from a file in a folder above is said, since nothing in this folder shows it.
     """
     from shardctl.metadata.project_file import find_project
-    from shardctl.stores.paths import working_folder
+    from shardctl.stores.stores import working_folder
 
     project = find_project(working_folder())
     if project.path is not None and not os.path.samefile(project.path.parent, working_folder()):
@@ -146,7 +146,7 @@ def dataset_and_refs(
     """
     from shardctl.metadata.index.bare import Counting
     from shardctl.metadata.reference import choose_dataset
-    from shardctl.stores.paths import working_folder
+    from shardctl.stores.stores import working_folder
 
     chosen = choose_dataset(
         options.dataset or (),
@@ -205,7 +205,7 @@ def refs_to_keep(
     What goes to stdout keeps it as from the working folder.
     """
     from shardctl.metadata.reference import refs_found_again
-    from shardctl.stores.paths import working_folder
+    from shardctl.stores.stores import working_folder
 
     folder = os.path.dirname(output) if output not in (None, "-") else ""
     return refs_found_again(
@@ -229,7 +229,7 @@ def options_of_snapshot(source: DatasetOptions, project: Project) -> list[str]:
     None where the snapshot itself says which it was, and nothing else would choose one here.
     """
     from shardctl.metadata.reference import is_fixed, named_dataset
-    from shardctl.stores.paths import working_folder
+    from shardctl.stores.stores import working_folder
 
     others = named_dataset((), project=project, env=os.environ, cwd=working_folder())
     refs = source.dataset or ()

@@ -18,7 +18,7 @@ from shardctl.metadata.index.names import NameProblem
 from shardctl.metadata.layouts import BrokenFile
 from shardctl.records.contents import Compression
 from shardctl.saved.head import head
-from shardctl.stores.paths import absolute, is_remote
+from shardctl.stores.stores import absolute, is_remote
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,6 @@ class IndexedSplit:
 
     split: Split
     versions: Sequence[str]
-    num_broken: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,8 +159,8 @@ def _inside(path: str, root: str, beside: str | None) -> str:
     if whole == root:
         return "."
     if beside is not None and not any(map(is_remote, (whole, root, beside))):
-        places = (os.path.relpath(place, os.path.abspath(beside)) for place in (whole, root))
-        if all(place.split(os.sep)[0] != ".." for place in places):
+        inside = (os.path.relpath(path, os.path.abspath(beside)) for path in (whole, root))
+        if all(path.split(os.sep)[0] != ".." for path in inside):
             return os.path.relpath(whole, root)
     return whole.removeprefix(f"{root.rstrip('/')}/")
 

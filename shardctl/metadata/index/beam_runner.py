@@ -27,8 +27,8 @@ from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError,
 from shardctl.files.streams import silent_libraries
 from shardctl.metadata.index.workers import CountedFile, FileToCount, count_one
 from shardctl.records.contents import Damage, FileContents
-from shardctl.stores.paths import is_remote
 from shardctl.stores.store import StoredFile
+from shardctl.stores.stores import is_remote
 
 _POLL = 1.0  # seconds between two questions how far a pipeline is
 _ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Refused|Denied)\b.*")

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from shardctl.base.progress import WATCHING, Watch
 from shardctl.base.text import printable, quoted
 from shardctl.records.contents import FileContents
-from shardctl.stores.paths import split_path
 from shardctl.stores.store import StoredFile
+from shardctl.stores.stores import split_path
 
 if TYPE_CHECKING:
     from shardctl.metadata.index.workers import FileToCount, Runner

@@ -14,7 +14,7 @@ from shardctl.base.tfds_rules import FILE_FORMATS
 from shardctl.errors import UsageError
 from shardctl.metadata.names import snake_case, version_key
 from shardctl.records.read_file import format_of_name
-from shardctl.stores.paths import is_remote
+from shardctl.stores.stores import is_remote
 
 NUMBER = "\0"  # stands for a number; refused in every path, as is the next
 RANDOM = "\1"  # stands for a word that is drawn at random

@@ -194,49 +194,49 @@ class ArrangedFiles:
         tf.data reads all files of a dataset in one way; an empty one it reads in each.
         """
         first, like = None, None
-        for place, contents in enumerate(counts.contents):
+        for at, contents in enumerate(counts.contents):
             if contents is None or not (contents.num_records or contents.compression):
                 continue
             if first is None:
-                first, like = self.all[place].path, contents.compression
+                first, like = self.all[at].path, contents.compression
             elif contents.compression != like:
-                counts.fail(place, _unlike(contents.compression, like, first))
+                counts.fail(at, _unlike(contents.compression, like, first))
         return like
 
     def _splits(self, counts: Counts) -> Iterator[IndexedSplit]:
-        first = 0
+        first, root = 0, self._arranged.root
         for arranged in self._arranged.splits:
-            places = range(first, first + len(arranged.files))
-            whole = [(at, one) for at in places if (one := counts.contents[at]) is not None]
-            sizes = tuple(self.all[at].num_bytes for at, _ in whole)
-            names = tuple(self.all[at].path.removeprefix(self._root) for at, _ in whole)
-            root = self._arranged.root
+            stop = first + len(arranged.files)
+            whole = [
+                (at, self.all[at], contents.num_records or 0)
+                for at, contents in enumerate(counts.contents[first:stop], first)
+                if contents is not None
+            ]
+            sizes = tuple(file.num_bytes for _, file, _ in whole)
+            names = tuple(file.path.removeprefix(self._root) for _, file, _ in whole)
             files = patterned(names, data_dir=root) or ShardFiles(
                 data_dir=root, num_shards=len(names), names=names
             )
             yield IndexedSplit(
                 split=Split(
                     name=arranged.name,
-                    shard_lengths=PackedInts(one.num_records or 0 for _, one in whole),
+                    shard_lengths=PackedInts(length for *_, length in whole),
                     files=(files,),
                     num_bytes=sum(sizes),
                     shard_bytes=sizes,
                 ),
-                versions=[
-                    "" if at in counts.unsettled else self.all[at].version for at, _ in whole
-                ],
-                num_broken=len(places) - len(whole),
+                versions=["" if at in counts.unsettled else one.version for at, one, _ in whole],
             )
-            first = places.stop
+            first = stop
 
     def _broken(self, counts: Counts, *, all_of_them: bool) -> Iterator[BrokenFile]:
-        for place in sorted(counts.broken)[: None if all_of_them else 1]:
-            file, damage = self.all[place], counts.broken[place].damage
+        for at in sorted(counts.broken)[: None if all_of_them else 1]:
+            file, damage = self.all[at], counts.broken[at].damage
             damage = damage or Damage(kind="broken", text="it does not say what it holds")
-            path, split = file.path.removeprefix(self._root), self._split_of[place]
+            path, split = file.path.removeprefix(self._root), self._split_of[at]
             what = (split, damage.kind, damage.text, damage.record, damage.byte)
-            found = counts.broken[place].num_records
-            yield BrokenFile(path, *what, file.num_bytes, file.version, found)
+            num_found = counts.broken[at].num_records
+            yield BrokenFile(path, *what, file.num_bytes, file.version, num_found)
 
 
 def _unlike(found: Compression | None, like: Compression | None, first: str) -> FileContents:

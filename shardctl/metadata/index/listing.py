@@ -27,16 +27,16 @@ from shardctl.metadata.index.file_names import (
     name_matcher,
     sharded_regex,
 )
-from shardctl.stores.paths import (
+from shardctl.stores.store import Store, StoredFile
+from shardctl.stores.stores import (
     A_SLASH_LOST,
     absolute,
     as_bytes,
     has_lost_a_slash,
     is_remote,
     split_path,
+    store_of,
 )
-from shardctl.stores.store import Store, StoredFile
-from shardctl.stores.stores import store_of
 
 # Told how many files were listed so far; may raise to end the listing.
 Listed = Callable[[int], None]

@@ -38,8 +38,8 @@ from shardctl.metadata.index.shard_sets import (
     shard_sets,
 )
 from shardctl.records.read_file import format_of_name
-from shardctl.stores.paths import as_bytes, is_remote, split_path
 from shardctl.stores.store import StoredFile
+from shardctl.stores.stores import as_bytes, is_remote, split_path
 
 DEFAULT_SPLIT = "train"  # as Hugging Face calls files that name none
 _FIRST = ("tr", "va", "de", "te")  # what names of splits begin with, in the order of answers

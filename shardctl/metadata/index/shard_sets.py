@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from shardctl.metadata.index.file_names import NUMBER, RANDOM
-from shardctl.stores.paths import as_bytes, split_path
 from shardctl.stores.store import StoredFile
+from shardctl.stores.stores import as_bytes, split_path
 
 MOST_SHAPES = 10_000  # that are looked at; names of more follow no convention
 _NUMBER = re.compile("[0-9]+")

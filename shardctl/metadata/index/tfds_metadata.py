@@ -19,7 +19,7 @@ from shardctl.base.tfds_rules import DEFAULT_TEMPLATE, FILE_FORMATS, MIN_SHARD_D
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
-from shardctl.stores.paths import is_remote
+from shardctl.stores.stores import is_remote
 
 _INDEX = "\0"  # stands for the index of the shard, as in ShardFiles
 # TFDS core/naming.py, _NAME_CLASS, and core/splits.py, _SUB_SPEC_RE.

@@ -27,8 +27,8 @@ from shardctl.base.text import quoted
 from shardctl.errors import DatasetError
 from shardctl.records.contents import FileContents, Report, no_report
 from shardctl.stores.concurrently import as_answered
-from shardctl.stores.paths import is_remote
 from shardctl.stores.store import StoredFile
+from shardctl.stores.stores import is_remote
 
 _ALONE = 0.2  # seconds of work for which no other processes are started
 _BATCH_FILES, _BATCH_BYTES = 256, 1 << 25
@@ -342,7 +342,7 @@ def receive(file: IO[bytes] | None) -> Any:
 class FileToCount:
     """A file, its format as `FORMATS` names it, and whether its contents are checked too.
 
-    index: its place among all files that are to be counted; answers come in any order.
+    index: its position among all files that are to be counted; answers come in any order.
     listed: whether `file` is as a listing showed it; else whatever is at its path is counted.
     """
 

@@ -18,8 +18,16 @@ from shardctl.metadata.tfds_metadata import dataset_in
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.stages.part import KernelPair
-from shardctl.stores.paths import RemotePath, as_bytes, file_in, is_remote, path_of, way_below
-from shardctl.stores.stores import is_file, store_of
+from shardctl.stores.stores import (
+    RemotePath,
+    as_bytes,
+    file_in,
+    is_file,
+    is_remote,
+    path_of,
+    store_of,
+    way_below,
+)
 from shardctl.tfds.inspecting.graph import SHUFFLES, Function, NoConstantError, Operation, constant
 from shardctl.tfds.inspecting.stage_of import kernel_pair
 

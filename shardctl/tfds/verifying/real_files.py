@@ -29,7 +29,7 @@ from shardctl.spec.reads import Reads
 from shardctl.spec.subsplit import Resolved, SplitRange
 from shardctl.stages import stages as call
 from shardctl.stages.stages import Pipeline, Read
-from shardctl.stores.paths import RemotePath, path_of
+from shardctl.stores.stores import RemotePath, path_of
 from shardctl.tfds.builder_layout import builder_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
 from shardctl.tfds.training.pipeline import StageCalls, pipeline, shard_of_host

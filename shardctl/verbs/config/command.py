@@ -42,7 +42,7 @@ def config(source: DatasetOptions, reading: OrderOptions, out: OutputOptions) ->
       shardctl config --cycle 3 --shuffle-seed 42 -d mnist -f json
     """
     from shardctl.metadata.project_file import project_files
-    from shardctl.stores.paths import working_folder
+    from shardctl.stores.stores import working_folder
 
     project = project_here()
     resolved = reading.resolved(project)
@@ -107,7 +107,7 @@ class _Places:
         """Yield which dataset is chosen, then the folders where names are looked up, in order."""
         from shardctl.metadata.names import DATA_DIR_VARIABLE, data_dirs
         from shardctl.metadata.reference import ENVIRONMENT_VARIABLE, named_dataset
-        from shardctl.stores.paths import working_folder
+        from shardctl.stores.stores import working_folder
 
         named = named_dataset(
             options.dataset or (), project=self._project, env=os.environ, cwd=working_folder()

@@ -18,9 +18,15 @@ from shardctl.cli.options.dataset import (
     refs_to_keep,
     text_on_stdin,
 )
-from shardctl.cli.options.names import path_from_repository, setting_origins, typed_again
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import Flag, argument, option
+from shardctl.cli.options.shared import (
+    Flag,
+    argument,
+    option,
+    path_from_repository,
+    setting_origins,
+    typed_again,
+)
 from shardctl.cli.output import (
     AllOption,
     Formats,
@@ -36,7 +42,7 @@ from shardctl.cli.output import (
 )
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.settings.table import SETTING_BY_FIELD
-from shardctl.stores.paths import working_folder
+from shardctl.stores.stores import working_folder
 
 if TYPE_CHECKING:
     from shardctl.metadata.reference import ChosenDataset

@@ -111,12 +111,9 @@ def _first(expected: ListedPlan | None, actual: ListedPlan | None) -> FirstRead 
     position = next((place for place, (one, other) in pairs if one != other), None)
     if position is None:
         return None
-    return FirstRead(
-        plan=_title(expected, actual),
-        position=position,
-        expected=_at(expected, position),
-        actual=_at(actual, position),
-    )
+    old, new = _at(expected, position), _at(actual, position)
+    title = _title(expected, actual)
+    return FirstRead(plan=title, position=position, expected=old, actual=new)
 
 
 def _rows(plan: ListedPlan | None) -> Iterator[tuple[File, int, int]]:
@@ -141,9 +138,8 @@ def _at(plan: ListedPlan | None, position: int) -> Reads | None:
     return plan.reads.select(slice(position, position + 1))
 
 
-def _title(expected: ListedPlan | None, actual: ListedPlan | None) -> str:
-    plan = expected if expected is not None else actual
-    return "" if plan is None else plan.title
+def _title(*sides: ListedPlan | None) -> str:
+    return next((plan.title for plan in sides if plan is not None), "")
 
 
 def _files(expected: ListedPlan | None, actual: ListedPlan | None) -> Iterator[ChangedFile]:
@@ -151,13 +147,8 @@ def _files(expected: ListedPlan | None, actual: ListedPlan | None) -> Iterator[C
     for key in dict.fromkeys((*before, *after)):
         old, new = before.get(key, []), after.get(key, [])
         if sorted(old) != sorted(new):
-            yield ChangedFile(
-                plan=_title(expected, actual),
-                split=key[0],
-                filename=key[1],
-                expected=tuple(old),
-                actual=tuple(new),
-            )
+            named = {"plan": _title(expected, actual), "split": key[0], "filename": key[1]}
+            yield ChangedFile(**named, expected=tuple(old), actual=tuple(new))
 
 
 def _ranges(plan: ListedPlan | None) -> dict[File, list[Range]]:

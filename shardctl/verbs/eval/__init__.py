@@ -1,1 +1,1 @@
-"""Does an evaluation see every example, and end?"""
+"""Whether an evaluation sees every example, and ends."""

@@ -1,4 +1,4 @@
-"""Does an evaluation on several hosts see every example, in one shape, without hanging?
+"""How an evaluation on several hosts fills its batches: examples lost, shapes, steps that hang.
 
 Source of the questions, and of "infinite padding": Flax, "Processing the entire Dataset".
 """

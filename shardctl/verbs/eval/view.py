@@ -1,4 +1,4 @@
-"""How an evaluation fills its batches, as tables for people, a document or rows."""
+"""An evaluation as tables, a document, rows and advice; the smallest changes that cure it."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ def problems(evaluation: Evaluation) -> Iterator[str]:
         yield f"{counted(lost, 'example')} {'is' if lost == 1 else 'are'} lost"
 
 
-# Which smallest change of batch, hosts or padding lets an evaluation end, and at what cost?
+# The smallest changes of batch, hosts or padding that let an evaluation end, and their cost.
 
 Change = Literal["batch", "hosts", "padding"]
 

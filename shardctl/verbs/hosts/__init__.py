@@ -1,1 +1,1 @@
-"""What does every host read?"""
+"""What every host reads under each way to share."""

@@ -1,4 +1,4 @@
-"""What does each of N hosts read, split evenly, by files or by examples, and what serves best?"""
+"""What each of N hosts reads, split evenly, by files or by examples, and which way is best."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ class HostsPlan(Tabular):
     warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        told = [f"{counted(c.num_hosts, 'host')} ({_best(c)})" for c in self.comparisons]
-        return in_short(self, f"{self.dataset.title} {self.spec}", choices(told, 4))
+        shown = [f"{counted(c.num_hosts, 'host')} ({_best(c)})" for c in self.comparisons]
+        return in_short(self, f"{self.dataset.title} {self.spec}", choices(shown, 4))
 
 
 @checked

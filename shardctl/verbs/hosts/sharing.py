@@ -1,7 +1,8 @@
 """What hosts share of a pipeline, and what each of them gets, for `hosts` and for `eval`.
 
 Another loader than TFDS's reader shares in a way of its own, and each host's order is looked
-through; `readers.py` does the same for the readers of a tf.data pipeline.
+through. Of the readers of a tf.data pipeline shares follow in closed form in each of the host
+modes, and what the stages make of a share is played once for all hosts that have as much.
 """
 
 from __future__ import annotations
@@ -38,13 +39,7 @@ from shardctl.order.sources import (
 )
 from shardctl.order.staged import StagedOrder
 from shardctl.settings.read_settings import ReadSettings, with_stand_in_seeds
-from shardctl.settings.short_form import (
-    Chain,
-    chain_of,
-    of_one_reader,
-    settings_of_read,
-    stages_of,
-)
+from shardctl.settings.short_form import Chain, chain_of, of_one_reader, settings_of_read, stages_of
 from shardctl.spec.host import HOST_MODES, Host, HostMode
 from shardctl.spec.host_reads import HostReads, SharedReads
 from shardctl.spec.reads import Reads, joined, reads_of, sorted_rows
@@ -443,10 +438,7 @@ class OfReaders(Sharing):
         # Of a mixture the reader whose files some hosts shuffle apart is the one to warn of.
         worst = max(self._own, key=lambda own: (own.shuffles_files, own.shuffle_seed is None))
         self.settings = replace(
-            settings,
-            host=None,
-            shuffle_files=worst.shuffle_files,
-            shuffle_seed=worst.shuffle_seed,
+            settings, host=None, shuffle_files=worst.shuffle_files, shuffle_seed=worst.shuffle_seed
         )
         self.ways, self.judged = tuple(HOST_MODES), settings.host_by
         self._pipeline = stages_of(self.settings.followed)

@@ -18,9 +18,8 @@ from shardctl.metadata.index.names import chosen_by
 from shardctl.metadata.index.workers import RunnerLike, checked_jobs
 from shardctl.metadata.layouts import IndexedLayout, read_index_file
 from shardctl.records.contents import FileContents
-from shardctl.stores.paths import path_of
 from shardctl.stores.store import StoredFile
-from shardctl.stores.stores import store_of
+from shardctl.stores.stores import path_of, store_of
 
 ChangeKind = Literal["appeared", "vanished", "grew", "shrank", "rewritten", "broken"]
 

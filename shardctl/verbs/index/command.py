@@ -29,7 +29,7 @@ from shardctl.cli.output import (
     warn,
 )
 from shardctl.errors import UsageError
-from shardctl.stores.paths import is_remote
+from shardctl.stores.stores import is_remote
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset

@@ -21,7 +21,7 @@ from shardctl.metadata.index.answer import (
 )
 from shardctl.metadata.index.tfds_metadata import Rename, TfdsMetadata
 from shardctl.saved.head import head, kind_head
-from shardctl.stores.paths import is_remote
+from shardctl.stores.stores import is_remote
 from shardctl.verbs.index.check import IndexCheck
 
 # Metadata that TFDS reads record files by: what was written, or how files have to be renamed.

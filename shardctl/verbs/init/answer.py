@@ -14,7 +14,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.table import SETTINGS
 from shardctl.stages.pipelines import with_changed
 from shardctl.stages.stages import Read
-from shardctl.stores.paths import is_remote
+from shardctl.stores.stores import is_remote
 
 
 @dataclass(frozen=True, kw_only=True)

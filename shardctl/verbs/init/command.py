@@ -90,7 +90,7 @@ def _draft(
     """
     from shardctl.metadata.reference import named_dataset, ref_from
     from shardctl.spec.subsplit import resolve_subsplit
-    from shardctl.stores.paths import working_folder
+    from shardctl.stores.stores import working_folder
     from shardctl.verbs.config.answer import lint_in_force
     from shardctl.verbs.init.answer import DraftSetting, ProjectDraft, path_as_stated, read_settings
 

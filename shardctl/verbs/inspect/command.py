@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli import completion
 from shardctl.cli.options.shared import Text, Word, argument
 from shardctl.cli.output import (
     Formats,
@@ -35,7 +34,7 @@ FORMATS = Formats(
 
 def inspect(
     out: OutputOptions,
-    function: Annotated[str, argument(offered=completion.functions)],
+    function: Annotated[str, argument()],
     arguments: Annotated[list[str] | None, argument()] = None,
     only: Text = None,
     loop: Word = "python",

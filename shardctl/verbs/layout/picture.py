@@ -45,7 +45,7 @@ def _split(
     found: SplitLayout, number: int, dataset: str, paper: Paper, more: tuple[str, ...]
 ) -> Picture:
     shards, name, num_shards = Shards(found.split), found.split.name, found.split.num_shards
-    remarks = list(told(shards)) if num_shards else []
+    remarks = list(remarks_on(shards)) if num_shards else []
     groups = buckets(shards.lengths, paper.num_rows(num_shards) if remarks else 1)
     series = [Series("examples", [_bar(shards, group, of_files=False) for group in groups])]
     if shards.sizes is not None:
@@ -146,7 +146,7 @@ class Shards:
         return words
 
 
-def told(shards: Shards) -> Iterator[str]:
+def remarks_on(shards: Shards) -> Iterator[str]:
     """Yield which shards stand out, each a sentence without its dot."""
     lengths, largest = shards.lengths, shards.largest
     if largest is not None:

@@ -23,7 +23,7 @@ from shardctl.draw.tables import (
 from shardctl.files.documents import Document
 from shardctl.metadata.layouts import dataset_fields, split_fields
 from shardctl.saved.head import head
-from shardctl.stores.paths import is_remote
+from shardctl.stores.stores import is_remote
 from shardctl.verbs.layout.answer import Layout, SplitLayout
 
 _SHARDS = 6  # shards of one split on a terminal

@@ -16,9 +16,17 @@ from shardctl.cli.options.dataset import (
     project_here,
     setting_in_words,
 )
-from shardctl.cli.options.names import setting_origins
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import Number, Splits, Switch, Word, flag, number, option
+from shardctl.cli.options.shared import (
+    Number,
+    Splits,
+    Switch,
+    Word,
+    flag,
+    number,
+    option,
+    setting_origins,
+)
 from shardctl.cli.output import (
     Formats,
     OutputOptions,

@@ -1,1 +1,1 @@
-"""What is left to read after an interruption?"""
+"""Plans to read what is left after an interruption."""

@@ -1,4 +1,4 @@
-"""How does a pipeline resume exactly where it stopped?"""
+"""Plans with which a pipeline resumes exactly where it stopped, or reads what a log lacks."""
 
 from __future__ import annotations
 
@@ -36,11 +36,7 @@ from shardctl.saved.resume_plan import (
     TakeCall,
     settings_as_planned,
 )
-from shardctl.settings.read_settings import (
-    ReadSettings,
-    SettingsLike,
-    as_settings,
-)
+from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.settings.short_form import short_form, stages_of
 from shardctl.settings.table import ENDLESS
 from shardctl.spec.reads import Reads, joined, reads_of
@@ -126,9 +122,7 @@ def resume(
     """
     if mode not in get_args(BufferMode):
         raise refused(
-            "{mode!}: choose from {}",
-            choices(nearest_first(mode, get_args(BufferMode))),
-            mode=mode,
+            "{mode!}: choose from {}", choices(nearest_first(mode, get_args(BufferMode))), mode=mode
         )
     dataset, spec, settings = without_stages(as_dataset(dataset), spec, as_settings(settings))
     if settings.reader.on_tf_data:
@@ -405,7 +399,7 @@ def _left(order: LoaderOrder, consumed: int, epoch: int) -> tuple[int, Int64s | 
     return num_left, np.concatenate(pieces) if num_left <= _MOST_EXAMPLES else None
 
 
-# What is left to read when only a log says what was seen?
+# Plans of what a log of the examples seen leaves over.
 
 
 @checked

@@ -1,4 +1,4 @@
-"""Does a plan still fit its dataset, and which files of it are meant?"""
+"""A plan beside the dataset of today: refused if that has changed, else its files are found."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from shardctl.base.arrays import Int64s, distinct
-from shardctl.base.text import choices, printable, quoted
+from shardctl.base.text import choices, counted, printable, quoted
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.folders import layout_tells_order, with_folders
 from shardctl.dataset.identity import (
@@ -170,9 +170,9 @@ def _check_lengths(reads: Reads, here: Int64s, shard: Int64s, split: Split) -> N
         )
 
 
-# Is a dataset the one that a plan or a position was made for, and if not, what is another?
+# The dataset that a plan or a position was made for beside that of today: what is another.
 
-_MOST_CHANGES = 9  # that are told
+_MOST_CHANGES = 9  # that a message names
 _OF_VERSION = ("config", "version", "folder_titles")
 _CALLED = {
     "name": "its name was",
@@ -216,7 +216,7 @@ def check_same_dataset(
     text = f"{_OF[what]} another state of {then.title}: {changes}"
     if all(d.field in _OF_VERSION for d in found):
         text = f"{text}; --allow-version takes it all the same"
-    elif any(_cannot_be_told(d) for d in found):
+    elif any(_is_unknown(d) for d in found):
         text = f"{text}; {_WAY_OUT[what]}"
     raise DatasetError(text)
 
@@ -232,12 +232,12 @@ def _counts(found: Difference, then: DatasetIdentity, dataset: Dataset) -> bool:
         # Of an older file; to read one folder twice has one order.
         paths = {folder.path for folder in found.now}
         twice = len(paths) == 1 and None not in paths
-        told = layout_tells_order(dataset.split(found.split))
-        return not (twice or told or first_of_two(then.data_dir, dataset.identity.folders))
+        known = layout_tells_order(dataset.split(found.split))
+        return not (twice or known or first_of_two(then.data_dir, dataset.identity.folders))
     return True
 
 
-def _cannot_be_told(found: Difference) -> bool:
+def _is_unknown(found: Difference) -> bool:
     return found.field == "folders" and (
         not (found.then and found.now) or folder_order(found.then, found.now) == "unknown"
     )
@@ -260,23 +260,19 @@ def what_changed(found: Sequence[Difference]) -> list[str]:
             changes.append(f"{_CALLED[d.field]} {_value(d.then)}, now {_value(d.now)}")
         elif isinstance(d.then, SplitSize) and isinstance(d.now, SplitSize):
             now = f"{d.now.num_examples:,} in {d.now.num_shards:,}"
-            changes.append(f"{name} had {_size(d.then)}, now {now}")
+            shards = counted(d.then.num_shards, "shard")
+            changes.append(f"{name} had {d.then.num_examples:,} examples in {shards}, now {now}")
         elif d.field == "splits" and d.split is not None:
             changes.append(f"split {name} is {'gone' if d.now is None else 'new'}")
         elif d.field == "template" and not renamed:
             then, now = quoted(d.then, 200), quoted(d.now, 200)
             changes.append(f"the file name template of {name} was {then}, now {now}")
-        elif d.field == "folders" and not (_cannot_be_told(d) and sizes):  # their files changed
+        elif d.field == "folders" and not (_is_unknown(d) and sizes):  # their files changed
             changes.append(order_in_words(d.then, d.now))
     if sizes and not changes:
         changes = ["its splits are in another order"]
     changes = list(dict.fromkeys(changes))[:_MOST_CHANGES]
     return changes or ["the lengths or names of its files changed, the totals did not"]
-
-
-def _size(split: SplitSize) -> str:
-    shards = "1 shard" if split.num_shards == 1 else f"{split.num_shards:,} shards"
-    return f"{split.num_examples:,} examples in {shards}"
 
 
 def _value(value: object) -> str:

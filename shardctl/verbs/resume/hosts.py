@@ -1,4 +1,4 @@
-"""How does a job resume with another number of hosts?"""
+"""Plans with which a job resumes on another number of hosts."""
 
 from __future__ import annotations
 
@@ -408,10 +408,7 @@ def resume_on_hosts(
         num_further_epochs=follow,
         from_consumed=tuple(counts),
         hosts=shares,
-        warnings=(
-            *planned[0].warnings,
-            *_warnings(settings, first, found, int(dropped.sum())),
-        ),
+        warnings=(*planned[0].warnings, *_warnings(settings, first, found, int(dropped.sum()))),
     )
 
 

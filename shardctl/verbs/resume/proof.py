@@ -1,4 +1,4 @@
-"""Does a plan read what is left, no more, no less, and in the same order?
+"""Proof that a plan reads what is left, no more, no less, and in the same order.
 
 The plan is taken as the list of instructions it is: an interleave of its own is built over it,
 read to the end, and compared with what the uninterrupted pipeline hands out, as `simulate` has it.
@@ -36,12 +36,7 @@ from shardctl.spec.subsplit import Resolved
 from shardctl.tfdata.interleave import Interleave
 from shardctl.verbs.resume.answer import resume_order, resume_unseen_of
 from shardctl.verbs.resume.apply_plan import applied
-from shardctl.verbs.resume.hosts import (
-    left_by_example,
-    old_orders,
-    resume_on_hosts,
-    undropped,
-)
+from shardctl.verbs.resume.hosts import left_by_example, old_orders, resume_on_hosts, undropped
 from shardctl.verbs.resume.rest_of_epoch import order_to_resume, without_dropping
 from shardctl.verbs.resume.stopped_hosts import OldHost, num_read_of, stopped_hosts
 
@@ -208,15 +203,15 @@ def _counted(plan: ResumePlan, order: Order, expected: Codes, read: Codes) -> Pr
 
 
 def _prove_once(order: ReaderOrder, plan: ResumePlan) -> Proof:
-    handed_out = _looked_over(order, plan.consumed, plan.consumed + plan.remaining)
-    expected, read = handed_out(), _in_order(order, plan)
+    uninterrupted = _looked_over(order, plan.consumed, plan.consumed + plan.remaining)
+    expected, read = uninterrupted(), _in_order(order, plan)
     if plan.is_one_stream and plan.remaining:
         # The files never end, and the buffer has read beyond the order: all it was given counts.
         reading = order.reading(0)
         expected = _chunks(reading, reading.num_examples)
         read = chain(order.chunks(0, plan.consumed), read)
     found = _counted(plan, order, expected, read)
-    moved = num_differing(handed_out(), _cut(_in_order(order, plan), plan.remaining))
+    moved = num_differing(uninterrupted(), _cut(_in_order(order, plan), plan.remaining))
     return replace(found, moved=moved, of_inputs=plan.is_one_stream)
 
 
@@ -250,10 +245,10 @@ def _of_epoch(order: Order, start: int, epoch: int) -> Iterator[Int64s]:
 
 def _as_called(resolved: Resolved, plan: ResumePlan) -> Iterator[Int64s]:
     """Yield what a loader hands out behind the calls of a plan: which epoch, and what to skip."""
-    told = Counter[str]()
+    given = Counter[str]()
     for call in plan.after_read:
-        told.update(call.arguments if isinstance(call, LoaderCall) else {})
-    first, batches, start = told["epoch"] + told["count"], told["batches"], told["examples"]
+        given.update(call.arguments if isinstance(call, LoaderCall) else {})
+    first, batches, start = given["epoch"] + given["count"], given["batches"], given["examples"]
     order = order_of(resolved, replace(plan.settings, pass_index=first)).order
     if batches:
         at_end = batches == order.num_steps
@@ -398,9 +393,7 @@ def _num_counted(order: Order) -> int:
     size = order.codes.num_codes
     if size > MAX_COUNTED:
         raise refused(
-            "{prove} counts every example of the splits; {:,} are more than {:,}",
-            size,
-            MAX_COUNTED,
+            "{prove} counts every example of the splits; {:,} are more than {:,}", size, MAX_COUNTED
         )
     return size
 

@@ -34,15 +34,8 @@ from shardctl.saved.resume_plan import (
     TakeCall,
     settings_as_planned,
 )
-from shardctl.saved.unseeded_buffer import (
-    DEFAULT_RISK,
-    UnseededBuffer,
-    behind_buffer,
-)
-from shardctl.settings.read_settings import (
-    ReadSettings,
-    with_any_buffer_seed,
-)
+from shardctl.saved.unseeded_buffer import DEFAULT_RISK, UnseededBuffer, behind_buffer
+from shardctl.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.settings.table import SETTING_BY_FIELD
 from shardctl.spec.host import even_range
 from shardctl.spec.reads import Reads
@@ -281,7 +274,7 @@ def reads_at(reads: Reads, reading: EpochReading, positions: Int64s) -> Reads:
     return singles.trimmed(offset, np.ones_like(offset)).runs()
 
 
-# Where does a pipeline resume when nobody knows the seed of its shuffle buffer?
+# Where a pipeline resumes when the seed of its shuffle buffer is not known.
 #
 # The order in which the buffer read is known, and so is how far it had read; which of that it
 # handed out only its seed tells. What is read on is put through a buffer again, with a seed of its

@@ -1,4 +1,4 @@
-"""TODO."""
+"""What hosts that stopped have left of their epochs, and how a run goes on with it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,7 @@ from shardctl.order.plan_order import PlannedOrder, order_of
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.saved.resume_plan import ResumePlan, RunSegment, settings_as_planned
 from shardctl.saved.shared_rest import SharedRest
-from shardctl.saved.unseeded_buffer import (
-    DEFAULT_RISK,
-    UnseededBuffer,
-    check_risk,
-    of_all_hosts,
-)
+from shardctl.saved.unseeded_buffer import DEFAULT_RISK, UnseededBuffer, check_risk, of_all_hosts
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.reads import Reads, joined
@@ -233,11 +228,9 @@ def check_left(left: Reads, old: Sequence[OldHost], epoch: int) -> None:
         raise AssertionError(f"{left.num_examples} examples left, {expected} by count")
 
 
-# What does a host of a run read that went on with other hosts, and in which order?
-#
-# A run that was shared anew has one stretch behind it, or several: what each host of each had
-# handed out. From that alone follows what every host reads now, so that a position in it is a few
-# counts.
+# Runs that went on with other hosts. Such a run has one stretch behind it, or several: what each
+# host of each had handed out. From that alone follows what every host reads now, and in which
+# order, so that a position in it is a few counts.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -375,10 +368,7 @@ def _part(
         buffer_seeds=order.seeds.of_buffer(max(epoch, 0)) if buffered else None,
     )
     return SharedRun(
-        planned=planned,
-        rest=rest,
-        num_further_epochs=found.num_further_epochs,
-        stretches=stretches,
+        planned=planned, rest=rest, num_further_epochs=found.num_further_epochs, stretches=stretches
     )
 
 

@@ -22,7 +22,6 @@ from shardctl.draw.tables import (
 from shardctl.files.documents import Document
 from shardctl.saved.plan_file import instruction_rows, plan_document
 from shardctl.saved.resume_plan import ResumePlan, calls_chained
-from shardctl.saved.snapshot import Snapshot
 from shardctl.saved.unseeded_buffer import UnseededBuffer
 from shardctl.verbs.resume.proof import BrokenPromise, Proof
 
@@ -46,10 +45,8 @@ def resume_table(
         of_sources = [(str(source), f"{source.consumed:,}") for source in plan.sources]
         yield from table_pieces(_SOURCE_COLUMNS, of_sources, screen, keep=_ROWS)
     elif _are_scattered(plan):
-        yield paragraph(
-            f"they are {plan.num_instructions:,} runs of neighbours; --format json lists them",
-            screen,
-        )
+        runs = f"they are {plan.num_instructions:,} runs of neighbours"
+        yield paragraph(f"{runs}; --format json lists them", screen)
     elif len(plan.instructions):
         rows = plan.instructions.records([column.field for column in _COLUMNS])
         yield from table_pieces(_COLUMNS, rows, screen, keep=_ROWS)
@@ -77,7 +74,14 @@ def _state(plan: ResumePlan, *, every_count: bool) -> tuple[str, str, str]:
 
 def resume_document(plan: ResumePlan, proof: Proof | None) -> Document:
     """Return the plan file, the proof last."""
-    return {**plan_document(plan), **_proof_field(proof)}
+    if proof is None:
+        return plan_document(plan)
+    found = picked(proof, "compared lost repeated moved")
+    if proof.allowed is not None:
+        found["allowed"] = dict(zip(("lost", "repeated"), proof.allowed, strict=True))
+    if proof.broken:
+        found["broken"] = list(map(asdict, proof.broken))
+    return {**plan_document(plan), "proof": found}
 
 
 def _are_scattered(plan: ResumePlan) -> bool:
@@ -103,8 +107,7 @@ def proof_lines(proof: Proof, screen: Screen) -> Iterator[str]:
 def promise_lines(broken: Sequence[BrokenPromise], keep: int, screen: Screen) -> Iterator[str]:
     """Yield a line for each broken promise; where the screen abridges, for the first of many."""
     shown = broken[:keep] if screen.abridged else broken
-    for promise in shown:
-        yield f"broken promise: {promise}"
+    yield from (f"broken promise: {promise}" for promise in shown)
     if len(shown) < len(broken):
         yield left_out(len(broken) - len(shown), "broken promise", screen)
 
@@ -130,18 +133,6 @@ def proof_line(proof: Proof) -> str:
     return f"proof: {counts}{moved} of {_examples(proof.compared)}"
 
 
-def _proof_field(proof: Proof | None) -> Document:
-    """Return the field of a proof in a plan file, no field where there is no proof."""
-    if proof is None:
-        return {}
-    found = picked(proof, "compared lost repeated moved")
-    if proof.allowed is not None:
-        found["allowed"] = dict(zip(("lost", "repeated"), proof.allowed, strict=True))
-    if proof.broken:
-        found["broken"] = list(map(asdict, proof.broken))
-    return {"proof": found}
-
-
 def _stopped(plan: ResumePlan, *, every_count: bool) -> str:
     if plan.from_seen:
         return f"seen: {_examples(plan.consumed)}"
@@ -160,23 +151,21 @@ def _stopped(plan: ResumePlan, *, every_count: bool) -> str:
         place += f", {counted(whole, 'batch', 'batches')}"
         place += f" and {_examples(rest)}" if rest else ""
     where = plan.reader_state
-    if where is None or not plan.remaining:
-        return place
-    place += f"; {where.open_files:,} {'file' if where.open_files == 1 else 'files'} open, "
-    place += f"{where.next_file:,} of {where.num_files:,} opened"
-    if where.block_offset:
-        place += f", {where.block_offset:,} of a block of {plan.settings.block:,} read"
+    if where is not None and plan.remaining:
+        place += f"; {counted(where.open_files, 'file')} open, {where.next_file:,} of "
+        place += f"{where.num_files:,} opened"
+        if where.block_offset:
+            place += f", {where.block_offset:,} of a block of {plan.settings.block:,} read"
     return place
 
 
 def _batches(plan: ResumePlan) -> tuple[int | None, int]:
     """Return how many whole batches were handed out, None without any, and examples of the next."""
-    batch = plan.settings.batch
     if plan.stop is not None:
         return plan.stop.steps, plan.stop.in_batch
-    if batch is None:
+    if plan.settings.batch is None:
         return None, 0
-    whole, rest = divmod(plan.consumed, batch)
+    whole, rest = divmod(plan.consumed, plan.settings.batch)
     # The last batch of the order was not full.
     return (whole, rest) if plan.remaining_total else (whole + bool(rest), 0)
 
@@ -216,14 +205,12 @@ def _promise(plan: ResumePlan) -> str:
         return "exact: the order continues id by id."
     if plan.unseeded is not None:
         return _without_seed(plan.unseeded, len(plan.from_consumed) or 1)
-    held = len(plan.pending or ())
+    held, first = _examples(len(plan.pending or ())), ""
     if plan.mode == "exact-order":
-        return (
-            f"exact order: shardctl.tfds replays the shuffle buffer with {_examples(held)} in it."
-        )
-    runs = counted(plan.num_pending_instructions, "instruction")
-    first = f" The first {runs} read the {_examples(held)} that the buffer held."
-    first = first if held and plan.num_pending_instructions else ""
+        return f"exact order: shardctl.tfds replays the shuffle buffer with {held} in it."
+    if plan.pending and plan.num_pending_instructions:
+        runs = counted(plan.num_pending_instructions, "instruction")
+        first = f" The first {runs} read the {held} that the buffer held."
     if plan.is_one_stream:
         other = f"the next {plan.remaining:,} may be another choice"
         return f"not exactly once: a stream without end has no rest to read whole; {other}.{first}"
@@ -249,12 +236,11 @@ def _how(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
         if plan.stop is not None:
             yield "in Python: --format python writes the code that reads what is left"
         return
-    names = ("interleave_cycle_length", "interleave_block_length")
-    config = ", ".join(f"{name}={plan.read_config[name]}" for name in names)
     calls = calls_chained(plan.after_read)
     yield (
-        f"read with: tfds.ReadConfig({config}, experimental_interleave_sort_fn=..) that returns "
-        f"these instructions, shuffle_files=False{', then ' + calls if calls else ''}"
+        f"read with: tfds.ReadConfig(interleave_cycle_length={plan.cycle_length}, "
+        f"interleave_block_length={plan.settings.block}, experimental_interleave_sort_fn=..) that "
+        f"returns these instructions, shuffle_files=False{', then ' + calls if calls else ''}"
     )
     does_so = "shardctl.tfds does so from the plan file that --output plan.yaml writes"
     yield f"in Python: {resume_call(plan, plan_file) if plan_file else does_so}"
@@ -382,13 +368,3 @@ def script_written(plan: ResumePlan, path: str, framework: str) -> Iterator[str]
     """Yield what a training script does, and what is left to do with it."""
     yield f"wrote {path}: a training script ({framework}), from example {plan.consumed:,} on"
     yield "next: edit prepare(), the model and the loss; rerun it after an interruption"
-
-
-def snapshot_written(snapshot: Snapshot, path: str, dataset: Sequence[str] = ()) -> Iterator[str]:
-    """Yield what a snapshot fixes, and what compares with it.
-
-    `dataset` are the options without which its dataset is not found again.
-    """
-    yield f"wrote {path}: the order of {snapshot.num_examples:,} examples of {snapshot.spec}"
-    compare = shlex.join(["shardctl", "diff", path, *dataset])
-    yield f"next: commit it; {compare} says whether the order is still that"

@@ -1,4 +1,4 @@
-"""In which order are the examples of a spec read?"""
+"""A stretch of the order in which the examples of a spec are read."""
 
 from __future__ import annotations
 

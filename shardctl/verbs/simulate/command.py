@@ -35,7 +35,7 @@ FORMATS = Formats(
         "tfds-ids": as_text("verbs.simulate.view:tfds_id_lines"),
         "jsonl": as_text("verbs.simulate.view:simulate_lines"),
         "npy": as_text("verbs.simulate.view:array_file"),
-        "python": as_code("verbs.simulate.code:simulate_python"),
+        "python": as_code("verbs.simulate.view:simulate_python"),
         "svg": as_svg,
     }
 )

@@ -46,7 +46,7 @@ def snapshot(
     refs = refs_to_keep(chosen, out.output)
     FORMATS.write(out, replace(taken.snapshot, refs=refs))
     if out.output not in (None, "-"):
-        from shardctl.verbs.resume.view import snapshot_written
+        from shardctl.verbs.snapshot.view import snapshot_written
 
         options = options_of_snapshot(source, project)
         for line in snapshot_written(taken.snapshot, out.output, options):

@@ -35,9 +35,8 @@ from shardctl.metadata.index.workers import Runner, RunnerLike, checked_jobs
 from shardctl.records.contents import Damage, FileContents
 from shardctl.records.read_file import why_not_read
 from shardctl.spec.reads import Reads
-from shardctl.stores.paths import RemotePath, file_in, is_remote, path_of
 from shardctl.stores.store import StoredFile
-from shardctl.stores.stores import answers, is_file
+from shardctl.stores.stores import RemotePath, answers, file_in, is_file, is_remote, path_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

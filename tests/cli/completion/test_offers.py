@@ -58,23 +58,6 @@ def test_no_folder_of_a_name_that_would_act_is_offered(
     assert not [word for word in offered(f"{chosen}-") if "tmp" in word]
 
 
-def test_record_files_are_offered_by_their_number_of_shards(
-    tmp_path: Path, offered: Offered, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("train.tfrecord-0000{}-of-00002", "part-0000{}-of-00002.parquet", "x{}.tar"):
-        for shard in range(2):
-            (tmp_path / name.format(shard)).touch()
-    (tmp_path / "notes.txt").touch()
-    monkeypatch.chdir(tmp_path)
-    found = {name for name in offered("shardctl plan -d ./") if not name.endswith("/")}
-    assert {"./train.tfrecord@2", "./part@2.parquet", "./x0.tar", "./x1.tar"} == found
-    for number in range(60):
-        (tmp_path / f"many-{number}.tfrecord").touch()
-    assert offered("shardctl plan -d ./m") == []
-    (tmp_path / "dataset_info.json").touch()
-    assert offered("shardctl plan -d ./t") == []
-
-
 def test_a_folder_of_many_files_is_looked_at_in_part(
     offered: Offered, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 import shardctl as api
 from shardctl.cli.app import application
 from shardctl.cli.main import COMMANDS
-from shardctl.cli.options.names import long_names, main_name
+from shardctl.cli.options.shared import long_names, main_name
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.settings.table import SETTINGS
 from tests.children import write_shardctl

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.cli.options.names import path_from_repository, setting_origins
+from shardctl.cli.options.shared import path_from_repository, setting_origins
 from shardctl.metadata.project_file import Project, read_project
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from shardctl.cli.app import application
 from shardctl.cli.options.dataset import DatasetOptions, dataset_options
-from shardctl.cli.options.names import typed_again
+from shardctl.cli.options.shared import typed_again
 
 
 def again(line: str, *arguments: str) -> str:

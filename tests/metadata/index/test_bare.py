@@ -96,37 +96,6 @@ class TestReferences:
         assert splits_of(found) == {"train": tuple(range(12))}
         assert found.splits[0].filename(10) == "train-10.tfrecord"
 
-    def test_what_two_references_mean_is_one_dataset(self, tmp_path: Path) -> None:
-        write(tmp_path, {"a/train-0.tfrecord": 2, "b/train-0.tfrecord": 3})
-        assert splits_of(read("b", "a", cwd=tmp_path)) == {"train": (3, 2)}
-        assert "train-0.tfrecord' is there twice" in refusal("a", "a/*", cwd=tmp_path)
-
-    def test_references_to_files_of_several_kinds_are_refused(self, tmp_path: Path) -> None:
-        import gzip
-
-        write(tmp_path, {"a/train-0.tfrecord": 2})
-        packed = write(tmp_path, {"b/train-0.tfrecord": 3}) / "b" / "train-0.tfrecord"
-        packed.write_bytes(gzip.compress(packed.read_bytes()))
-        assert splits_of(read("b", cwd=tmp_path)) == {"train": (3,)}
-        assert read("b", cwd=tmp_path).compression == "GZIP"
-        said = refusal("a", "b", cwd=tmp_path)
-        assert "have no compression and GZIP; tf.data reads files of one compression" in said
-
-    def test_a_layout_that_index_wrote_is_the_same_dataset(self, tmp_path: Path) -> None:
-        from shardctl.cli.main import main
-
-        write(tmp_path / "data", NAMES)
-        layout = tmp_path / "layout.yaml"
-        with pytest.raises(SystemExit) as end:
-            main(["index", str(tmp_path / "data"), "-o", str(layout)])
-        assert end.value.code == 0
-        found, bare = read("layout.yaml", cwd=tmp_path), read("data", cwd=tmp_path)
-        assert found.fingerprint == bare.fingerprint
-        assert splits_of(found) == splits_of(bare)
-        assert found.is_counted
-        assert found.reference == str(layout)
-        assert bare.reference == str(tmp_path / "data")
-
 
 class TestTraps:
     def test_metadata_of_tfds_speaks_for_its_folder(self, tmp_path: Path) -> None:

@@ -93,37 +93,6 @@ def test_files_that_are_counted_once_are_not_opened_again(
     assert sum(opened.values()) == 4
 
 
-@pytest.mark.long
-def test_a_file_that_changes_and_keeps_size_and_time_is_counted_when_its_time_is_over(
-    tmp_path: Path, opened: Counter[str]
-) -> None:
-    (file,) = written(tmp_path / "data", (2,))
-    # As of a file system with times of whole seconds: what is written now may be written again
-    # within the same second.
-    now = time.time_ns() // 10**9 * 10**9
-    file.write_bytes(framed(b"a" * 16, b"b" * 16))
-    os.utime(file, ns=(now, now))
-    begin = time.time_ns()
-    first = index(tmp_path / "data")
-    assert time.time_ns() >= now + 2 * 10**9
-    assert time.time_ns() - begin < 4 * 10**9
-    assert first.splits[0].versions[0] == f"mtime:{now}"
-    assert first.num_counted == 1
-    assert index(tmp_path / "data").num_known == 1
-
-
-def test_a_time_of_the_future_says_nothing(tmp_path: Path) -> None:
-    (file,) = written(tmp_path / "data", (2,))
-    ahead = time.time_ns() + 10**13
-    os.utime(file, ns=(ahead, ahead))
-    begin = time.monotonic()
-    for _ in range(2):
-        found = index(tmp_path / "data")
-        assert list(found.splits[0].versions) == [""]
-        assert found.num_counted == 1
-    assert time.monotonic() - begin < 1
-
-
 def test_the_first_broken_file_in_shard_order_is_named_whatever_is_done_first(
     tmp_path: Path,
 ) -> None:
@@ -155,13 +124,6 @@ def test_the_first_broken_file_in_shard_order_is_named_whatever_is_done_first(
 def aged_cut(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-1])
     aged(file)
-
-
-def test_files_behind_a_broken_one_are_not_read(tmp_path: Path, opened: Counter[str]) -> None:
-    files = written(tmp_path / "data", (1,) * 9)
-    aged_cut(files[2])
-    index(tmp_path / "data")
-    assert sum(opened.values()) == 3
 
 
 def test_a_gap_is_refused_before_anything_is_read(tmp_path: Path, opened: Counter[str]) -> None:

@@ -66,17 +66,13 @@ def check_exactly(pair: tuple[Pipeline, Pipeline], *, live: bool) -> None:
     assert found.neighbours.start == max(positions[0] - 3, 0)
 
 
-def test_two_files_part_where_their_orders_do() -> None:
-    check_cases(pairs(), lambda pair: check_exactly(pair, live=False), 25)
-
-
-def test_a_file_and_the_order_now_differ_where_their_orders_do() -> None:
-    check_cases(pairs(), lambda pair: check_exactly(pair, live=True), 30)
+@pytest.mark.parametrize("live", [False, True])
+def test_a_file_differs_from_another_or_today_where_the_orders_do(live: bool) -> None:
+    check_cases(pairs(), lambda pair: check_exactly(pair, live=live), 30)
 
 
 @pytest.mark.fuzz
-def test_two_files_part_where_their_orders_do_fuzzed() -> None:
-
+def test_two_files_differ_where_the_orders_do_fuzzed() -> None:
     check_cases(pairs(), lambda pair: check_exactly(pair, live=False), FUZZ, fuzz=True)
 
 

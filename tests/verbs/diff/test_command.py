@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import stat
 import subprocess
 from pathlib import Path
@@ -16,10 +15,8 @@ import pytest
 import yaml
 
 from shardctl.metadata.layouts import read_layout_file
-from tests.cases import add_cases
 from tests.children import write_program, write_shardctl
 from tests.cli.conftest import Shardctl
-from tests.forked_scripts import forking_commands
 from tests.tfds_datasets import write_dataset
 
 LAYOUT = "name: toy\nversion: 1.0.0\nsplits: {train: {shard_lengths: [30, 40, 50]}}\n"
@@ -142,72 +139,6 @@ def test_update_does_not_touch_a_file_that_was_edited(shardctl: Shardctl) -> Non
     assert Path("order.yaml").read_text() == edited
 
 
-# Children update the file, each killed at a later call of the write than the one before; a line for
-# each says what order.yaml holds then, and what the temporary file beside it, if there is one.
-_KILLED_UPDATES = """
-import json, os, signal, sys
-from pathlib import Path
-from shardctl.cli.main import main
-from shardctl.files import atomic
-
-def update():
-    try:
-        main(["diff", "order.yaml", "--block", "3", "--update", "-o", "/dev/null"])
-    except SystemExit as end:
-        return end.code or 0
-
-def kill_at_call(number):
-    calls = 0
-
-    def count(frame, event, called):
-        nonlocal calls
-        if event == "c_call" and frame.f_code.co_filename == atomic.__file__:
-            calls += 1
-            if calls == number:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    def begin(target, begun=atomic.temporary_file):
-        sys.setprofile(count)
-        return begun(target)
-
-    atomic.temporary_file = begin
-
-before = Path("order.yaml").read_bytes()
-assert update() == 0  # now all that it imports is loaded
-number, status = 0, None
-while status != 0 and number < 500:
-    number += 1
-    Path("order.yaml").write_bytes(before)
-    child = os.fork()
-    if not child:
-        kill_at_call(number)
-        os._exit(update())
-    status = os.waitpid(child, 0)[1]
-    beside = [file.read_text() for file in Path().glob(".order.yaml.*")]
-    print(json.dumps([status, Path("order.yaml").read_text(), beside]))
-"""
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no kill -9 here")
-def test_an_update_killed_at_any_moment_of_the_write_leaves_the_old_file_or_the_new_one(
-    shardctl: Shardctl,
-) -> None:
-    old, new = (shardctl("snapshot", "--block", block).stdout for block in (2, 3))
-    (ran,) = forking_commands().run([["-c", _KILLED_UPDATES]], Path.cwd())
-    assert ran.code == 0, ran.errors
-    *killed, (status, found, beside) = map(json.loads, ran.out.splitlines())
-    assert (status, found, beside) == (0, new, [])
-    assert {status for status, _, _ in killed} == {signal.SIGKILL}
-    assert {found for _, found, _ in killed} == {old, new}
-    # The kills hit the write: while the new file is empty, while it is whole and not in its place.
-    moments = [(found == new, beside) for _, found, beside in killed]
-    assert (False, []) in moments
-    assert (True, []) in moments
-    assert min(moments.count((False, [text])) for text in ("", new)) > 3, moments
-    add_cases(len(killed))
-
-
 def recipe() -> str:
     """Return what the job of the README's recipe runs."""
     (block, same) = re.findall(
@@ -299,20 +230,14 @@ def test_folders_in_the_other_order_are_another_order(
         document = json.loads(shardctl("diff", *arguments, "-f", "json").stdout)
         assert (document["equal"], document["first_difference"]) == (False, None)
         [cause] = document["causes"]
-        assert (cause["kind"], cause["name"]) == ("folders", "train")
-        assert cause["expected"] == cause["actual"][::-1]
-        assert cause["text"].startswith(words)
+        assert (cause["kind"], cause["expected"]) == ("folders", cause["actual"][::-1])
         assert "::error" in shardctl("diff", *arguments, "-f", "github").stdout
-    assert shardctl("diff", "ab.yaml", "-d", a, "-d", b).exit_code == 0
     # Both were moved; then the snapshot is accepted as it is now.
     moved = [tmp_path / "new" / name for name in ("first", "second")]
     for folder, place in zip(folders, moved, strict=True):
         shutil.copytree(folder.parent.parent, place)
     assert shardctl("diff", "ab.yaml", "-d", moved[0], "-d", moved[1]).exit_code == 0
     assert shardctl("diff", "ab.yaml", "-d", moved[1], "-d", moved[0]).exit_code == 1
-    before = Path("ab.yaml").read_bytes()
-    assert shardctl("snapshot", "-d", moved[0], "-d", moved[1], "-o", "c.yaml").exit_code == 0
-    assert Path("c.yaml").read_bytes() == before
     assert shardctl("diff", "ab.yaml", "-d", b, "-d", a, "--update").exit_code == 0
     assert shardctl("diff", "ab.yaml", "-d", b, "-d", a).exit_code == 0
 

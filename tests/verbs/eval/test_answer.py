@@ -14,7 +14,7 @@ from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings, as_settings
 from shardctl.verbs.eval.answer import REMAINDERS, Hang, evaluate, of_training
 from shardctl.verbs.eval.view import advice, problems
-from tests.cases import add_cases, check_cases
+from tests.cases import check_cases
 from tests.verbs.eval.eval_cases import EvalCase, batches_by_hand, eval_cases, hang_by_hand, toy
 
 MNIST = Dataset(
@@ -92,30 +92,6 @@ def test_figures_are_those_of_hosts_played_in_lockstep() -> None:
     check_cases(eval_cases, check_by_hand, 250)
 
 
-def test_shapes_and_losses_are_those_of_tf_data() -> None:
-    tf = pytest.importorskip("tensorflow")
-    num_cases = 0
-    for lengths, num_hosts, num_devices, batch in [
-        ((10, 11, 12), 2, 2, 4),
-        ((40,), 6, 3, 1),
-        ((17, 3, 0, 25), 3, 1, 5),
-        ((5, 5), 4, 4, 2),
-    ]:
-        found = evaluate(toy(*lengths), batch=batch, hosts=num_hosts, devices=num_devices)
-        size, shapes, device_kept, host_kept = batch * num_devices, set(), 0, 0
-        for count in found.num_examples.tolist():
-            examples = tf.data.Dataset.range(count)
-            shapes |= {tuple(b.shape) for b in examples.batch(size)}
-            host_kept += sum(len(b) for b in examples.batch(size, drop_remainder=True))
-            per_device = examples.batch(batch, drop_remainder=True).batch(num_devices)
-            device_kept += sum(int(tf.size(b)) for b in per_device)
-            num_cases += 1
-        assert found.distinct_shapes("ragged") == len(shapes)
-        assert found.dropped_by_host_batch == sum(lengths) - host_kept
-        assert found.dropped_by_device_batch == sum(lengths) - device_kept
-    add_cases(num_cases)
-
-
 # What is asked
 
 
@@ -147,12 +123,6 @@ def test_numbers_out_of_range_are_refused(
 ) -> None:
     with pytest.raises(UsageError, match=option):
         evaluate(toy(4), batch=batch, hosts=num_hosts, devices=num_devices)
-
-
-def test_what_tfds_refuses_to_deal_is_a_warning() -> None:
-    assert "without examples" in evaluate(toy(3), batch=1, hosts=4).warnings[0]
-    by_files = evaluate(toy(3), batch=1, hosts=4, settings=ReadSettings(host_by="files"))
-    assert "fewer files than hosts" in by_files.warnings[0]
 
 
 def test_stages_epochs_and_endless_files_of_training_are_left_out() -> None:

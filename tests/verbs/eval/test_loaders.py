@@ -59,23 +59,6 @@ def test_the_figures_are_those_of_the_orders(
     assert hang is None or hang.step == min(steps)
 
 
-@pytest.mark.parametrize("loader", ["torch", "accelerate"])
-def test_padding_that_goes_with_the_remainder_is_not_counted_twice(loader: str) -> None:
-    """Of 13 examples 3 hosts of torch 2.13.0 and accelerate 1.15.0 read 0 to 11, in 6 batches."""
-    found = evaluate(TOY, "test", {"loader": loader}, batch=2, hosts=3, remainder="drop")
-    assert (found.num_repeated, found.num_lost) == (0, 1)
-    assert advice(found) == ("1 of 13 examples is lost (7.692%)",)
-
-
-def test_the_shapes_of_batches_are_counted_by_what_becomes_of_the_last() -> None:
-    # Each of three hosts has 5 examples in batches of two, two and one.
-    found = evaluate(TOY, "test", {"loader": "torch"}, batch=2, hosts=3)
-    assert [found.distinct_shapes(way) for way in ("ragged", "drop", "pad")] == [2, 1, 1]
-    few = Dataset(name="few", splits=(Split(name="test", shard_lengths=(2,)),))
-    nothing = evaluate(few, "test", {"loader": "grain"}, batch=2, hosts=3)
-    assert [nothing.distinct_shapes(way) for way in ("ragged", "drop", "pad")] == [0, 0, 0]
-
-
 LOST = "1 of 13 examples is lost (7.692%)"
 AGAIN = (
     "2 examples come again by DistributedSampler, and a metric counts them twice; gather the "
@@ -96,10 +79,7 @@ AGAIN = (
         (
             {"loader": "torch", "drop_shard_remainder": True},
             "pad",
-            (
-                LOST,
-                "1 example left out by DistributedSampler; leave out --drop-shard-remainder",
-            ),
+            (LOST, "1 example left out by DistributedSampler; leave out --drop-shard-remainder"),
         ),
         (
             {"loader": "torch"},
@@ -137,20 +117,3 @@ def test_whose_sharing_of_a_stream_is_meant_is_said() -> None:
     (said,) = evaluate(TOY, "test", streamed, batch=2, hosts=3).warnings
     assert said.startswith("assumed: hosts share the stream by split_dataset_by_node; a Trainer or")
     assert evaluate(TOY, "test", streamed, batch=2, hosts=1).warnings == ()
-
-
-@pytest.mark.parametrize("hosts", [1, 2, 3])
-@pytest.mark.parametrize(
-    ("loader", "more"),
-    [
-        *((name, {}) for name in LOADERS),
-        ("hf", {"streaming": True, "shuffle_seed": 3, "arrow": True}),
-    ],
-)
-def test_of_several_epochs_one_is_counted_and_that_is_said(
-    loader: str, more: dict[str, Any], hosts: int
-) -> None:
-    found = evaluate(TOY, "test", {"loader": loader, "epochs": 3, **more}, batch=2, hosts=hosts)
-    once = evaluate(TOY, "test", {"loader": loader, **more}, batch=2, hosts=hosts)
-    assert found.num_steps("ragged").tolist() == once.num_steps("ragged").tolist()
-    assert advice(found)[-1].startswith("of --epochs one is counted")

@@ -31,11 +31,14 @@ CASES: dict[str, tuple[tuple[int, ...], dict[str, Any], Screen]] = {
         Screen(width=60),
     ),
     "three-sizes": ((4097,), {"batch": 128, "hosts": 3}, Screen(width=80)),
+    "six-hosts": ((10_000,), {"batch": 512, "hosts": 6}, Screen(width=80)),
+    "some-wait": ((6,), {"batch": 1, "hosts": 4}, Screen(width=80)),
     "sound": ((64,), {"batch": 4, "devices": 2, "hosts": 2}, Screen(color=True)),
     "one-lost": ((7,), {"batch": 2, "hosts": 2, "remainder": "drop"}, Screen(width=40)),
     "nothing": ((0,), {"batch": 2, "hosts": 2}, Screen(width=80)),
     "many": ((4097,), {"batch": 64, "hosts": 500}, Screen(width=80, abridged=True)),
     "most-are-idle": (EACH_ITS_OWN, {"batch": 1, "hosts": 5000}, Screen(width=60, abridged=True)),
+    "too-few-files": ((3,), {"batch": 1, "hosts": 4, **FILES}, Screen(width=80)),
     "turns": ((5, 9) * 8, {"batch": 4, "hosts": 16, **FILES}, Screen(width=80, abridged=True)),
     "all-differ": (EACH_ITS_OWN, {"batch": 1, "hosts": 40, **FILES}, Screen(abridged=True)),
     "all-differ-dropped": (
@@ -63,10 +66,11 @@ def test_tables_and_steps_are_these(name: str) -> None:
     evaluation, screen = found(name)
     table = "".join(eval_table(evaluation, screen))
     pictured = Screen(width=screen.width, color=screen.color, pictures=True, abridged=True)
-    text = f"{table}\n{''.join(eval_table(evaluation, pictured))}"
+    warnings = "".join(f"warning: {warning}\n" for warning in evaluation.warnings)
+    text = f"{warnings}{table}\n{''.join(eval_table(evaluation, pictured))}"
     assert_golden(GOLDEN / f"{name}.txt", text)
     if screen.width and screen.width >= 60:
-        assert max(map(display_width, text.splitlines())) <= screen.width
+        assert max(map(display_width, table.splitlines())) <= screen.width
 
 
 @pytest.mark.parametrize("name", ["hangs", "dropped", "padded", "three-sizes", "nothing"])
@@ -95,18 +99,6 @@ def test_an_evaluation_is_equal_to_one_of_the_same_figures() -> None:
             {"batch": 512, "hosts": 6},
             "at step 3 hosts hold batches of different sizes, so they run different XLA programs; "
             "--pad gives all one",
-        ),
-        (
-            (10_000,),
-            {"batch": 512, "hosts": 6},
-            "3 shapes are compiled; --pad compiles 1 and fills the last batches with "
-            "2,288 examples of padding",
-        ),
-        (
-            (6,),
-            {"batch": 1, "hosts": 4},
-            "hangs at step 1, counted from 0: 2 hosts, host 0 the first, wait there for 2 hosts "
-            "that are done after 1 step",
         ),
         ((10,), {"batch": 3, "hosts": 2, "remainder": "drop"}, "4 of 10 examples are lost (40.00"),
         # 5 and 4 examples: 3 and 2 steps of two, 12 places when both make 3; 5, 4 and 4: 18.

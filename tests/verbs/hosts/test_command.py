@@ -71,15 +71,6 @@ def test_check_exits_with_1_and_names_what_it_found(
     assert ran.stdout
 
 
-def test_settings_of_a_project_take_part(shardctl: Shardctl) -> None:
-    Path("shardctl.yaml").write_text(
-        "dataset: imagenet2012\nread: {batch: 256, host: 0/8, host_by: files, shuffle_seed: 1}\n"
-    )
-    ran = shardctl("hosts", "--hosts", 60, "--check")
-    assert (ran.exit_code, ran.stderr) == (1, "check: 60 hosts, files: 84 to 88 batches\n")
-    assert "same shuffle" in ran.stdout
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -11,10 +11,8 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UsageError
 from shardctl.loaders.loader import LOADERS
 from shardctl.order.plan_order import plan_order
-from shardctl.settings.read_settings import as_settings
 from shardctl.verbs.hosts import sharing
 from shardctl.verbs.hosts.answer import advice, hosts, problems
-from shardctl.verbs.hosts.sharing import call_of_hosts
 
 TOY = Dataset(
     name="toy",
@@ -100,18 +98,6 @@ def test_streams_are_uneven_or_read_everything() -> None:
     )
     streamed = hosts(TOY, "train", {"loader": "hf", "streaming": True}, hosts=[2, 3])
     assert [one.strategies[0].read_amplification for one in streamed.comparisons] == [1, 3]
-
-
-def test_the_strategy_has_the_name_of_the_call() -> None:
-    for name in LOADERS:
-        assert call_of_hosts(as_settings({"loader": name})).isidentifier()
-
-
-def test_hosts_share_nothing_where_there_is_nothing() -> None:
-    nothing = Dataset(name="d", splits=(Split(name="train", shard_lengths=(0,)),))
-    (own,) = hosts(nothing, "train", {"loader": "torch"}, hosts=2).comparisons[0].strategies
-    assert (own.read_amplification, own.refusal) == (None, "there are no examples")
-    assert own.idle_hosts == 2
 
 
 @pytest.mark.parametrize(

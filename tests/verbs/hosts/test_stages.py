@@ -104,25 +104,6 @@ def test_a_mixture_that_a_host_has_no_file_of_is_refused_by_files() -> None:
     assert next(advice(found, settings)) == "2 readers, each of which the hosts share by itself"
 
 
-def test_readers_of_several_datasets_are_called_by_them() -> None:
-    stages = "read(test, data='mnist') | concatenate(read(test, data='cifar10')) | batch(4)"
-    found = shardctl.hosts("imagenet2012", None, {"stages": stages}, hosts=2)
-    assert found.spec == "mnist/test, cifar10/test"
-    steps = found.comparisons[0].strategy("even").num_batches
-    assert steps is not None
-    assert (steps.min, steps.max) == (2500, 2500)
-
-
-def test_steps_without_batches_or_end_are_none() -> None:
-    for stages in ("map | repeat(2)", "repeat | batch(2)"):
-        found = shardctl.hosts(TOY, "test", {"stages": stages}, hosts=3).comparisons[0]
-        assert found.strategy("even").batches is None
-    stages = "batch(2, drop_remainder=True) | take(2)"
-    steps = shardctl.hosts(TOY, "test", {"stages": stages}, hosts=3).comparisons[0]
-    assert steps.strategy("even").batches is not None
-    assert steps.strategy("even").batches.tolist() == [2, 2, 2]  # type: ignore[union-attr]
-
-
 @pytest.mark.parametrize(
     ("stages", "why"),
     [

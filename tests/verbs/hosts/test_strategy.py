@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import strategies as st
 
-from tests.cases import add_cases, check_cases
+from tests.cases import check_cases
 from tests.spec.host_cases import HostCase, host_cases
 from tests.verbs.hosts.comparisons import IMAGENET, batches_by_hand, compared, of_case, toy
 
@@ -58,24 +58,6 @@ def test_figures_are_those_of_a_brute_force_count() -> None:
     check_cases(cases, check_figures, 120)
 
 
-def test_batches_are_as_many_as_those_of_tf_data() -> None:
-    tf = pytest.importorskip("tensorflow")
-    num_cases = 0
-    for epochs, batch, drop in [(1, 7, False), (1, 7, True), (3, 7, False), (2, 16, True)]:
-        strategy = compared(
-            toy(20, 31, 4), 4, batch=batch, epochs=epochs, drop_remainder=drop
-        ).strategy("files")
-        assert strategy.columns is not None
-        assert strategy.batches is not None
-        for num_examples, found in zip(
-            strategy.columns.num_examples.tolist(), strategy.batches.tolist(), strict=True
-        ):
-            read = tf.data.Dataset.range(num_examples).repeat(epochs)
-            assert sum(1 for _ in read.batch(batch, drop_remainder=drop)) == found
-            num_cases += 1
-    add_cases(num_cases)
-
-
 @pytest.mark.parametrize("seed", [0, 7])
 @pytest.mark.parametrize(("num_files", "num_hosts"), [(12, 3), (13, 3), (20, 4), (9, 4), (5, 4)])
 def test_hosts_with_equally_many_files_share_a_permutation(
@@ -117,28 +99,6 @@ def test_hosts_without_examples_are_refused_under_even_and_idle_under_examples()
     assert even.refusal is not None
     assert "2 hosts" in even.refusal
     assert (even.idle_hosts, examples.idle_hosts, examples.refusal) == (2, 2, None)
-
-
-def test_file_shares_follow_the_order_of_the_files() -> None:
-    dataset = toy(1, 2, 4, 8, 16)
-    there, back = (
-        compared(dataset, 2, reverse=reverse).strategy("files") for reverse in (False, True)
-    )
-    assert there.columns is not None
-    assert back.columns is not None
-    assert there.columns.num_examples.tolist() == [1 + 4 + 16, 2 + 8]
-    assert back.columns.num_examples.tolist() == [16 + 4 + 1, 8 + 2]
-    odd = compared(toy(1, 2, 4, 8), 2, reverse=True).strategy("files").columns
-    assert odd is not None
-    assert odd.num_examples.tolist() == [8 + 2, 4 + 1]
-
-
-def test_epochs_count_in_batches_alone() -> None:
-    once, thrice = (compared(toy(10, 10), 2, batch=8, epochs=n).strategy("even") for n in (1, 3))
-    assert (once.num_examples, once.num_bytes) == (thrice.num_examples, thrice.num_bytes)
-    assert once.batches is not None
-    assert thrice.batches is not None
-    assert (once.batches.tolist(), thrice.batches.tolist()) == ([2, 2], [4, 4])
 
 
 def test_64_hosts_with_ds_shard_read_the_data_64_times() -> None:

@@ -38,6 +38,7 @@ CASES: dict[str, tuple[Dataset, int | list[int], dict[str, Any], Screen]] = {
     "a-batch-more": (toy(100_001, 100_000), 2, {"batch": 1}, Screen(pictures=True)),
     "a-little-more": (toy(100_005, 100_000), 2, {}, Screen(pictures=True)),  # is not late
     "padding": (TOY, 5, {"loader": "torch", "shuffle_seed": 1}, Screen(pictures=True)),
+    "empty-of-loader": (toy(0), 2, {"loader": "torch"}, Screen()),
     "empty": (toy(0, 0), 3, {}, Screen(pictures=True)),
     "sweep": (IMAGENET, [8, 60, 64, 2000], {"batch": 256}, Screen(width=60, pictures=True)),
     "sweep-refused": (TOY, [2, 4, 5, 13], {}, Screen(width=80, pictures=True)),

@@ -159,11 +159,3 @@ def test_errors_are_one_line(
     errors = [line for line in ran.stderr.splitlines() if not line.startswith("printed")]
     assert len(errors) == 1
     assert errors[0].startswith(message)
-
-
-def test_a_shell_offers_files_and_their_functions(script: str) -> None:
-    from shardctl.cli.completion import functions
-
-    assert functions("tr") == ["train.py:"]
-    assert functions("train.py:f") == ["train.py:files", "train.py:fails"]
-    assert functions("gone.py:") == []

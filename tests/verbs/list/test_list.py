@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
 import pytest
-import yaml
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.verbs.list.answer import DatasetList, ListedDataset, may_have
@@ -148,22 +146,6 @@ def test_data_dirs_are_chosen_as_for_names(
     else:
         (Path.home() / HOME).symlink_to(data)
     assert "toy:1.10.0" in shardctl("list", *arguments).stdout
-
-
-def test_json_yaml_and_csv_say_the_same(shardctl: Shardctl, data: Path) -> None:
-    said = {
-        form: shardctl("list", "--data-dir", data, "-f", form).stdout
-        for form in ("json", "yaml", "csv")
-    }
-    document = json.loads(said["json"])
-    assert yaml.safe_load(said["yaml"]) == document
-    assert list(csv.DictReader(said["csv"].splitlines())) == [
-        {
-            **{key: "" if value is None else str(value) for key, value in dataset.items()},
-            "splits": " ".join(split["name"] for split in dataset["splits"]),
-        }
-        for dataset in document["datasets"]
-    ]
 
 
 def test_words_choose_in_every_format_and_finding_nothing_exits_with_1(

@@ -14,14 +14,7 @@ from shardctl.saved.plan_file import parse_plan, plan_json, plan_yaml
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.verbs.resume.apply_plan import applied
 from tests.order.order_cases import changed, elements
-from tests.order.toy_pipelines import (
-    Case,
-    Toy,
-    cases,
-    predicted,
-    read_by_tfds,
-    shuffled_paths,
-)
+from tests.order.toy_pipelines import Case, Toy, cases, predicted, read_by_tfds, shuffled_paths
 
 NUM_STOPS = 5
 

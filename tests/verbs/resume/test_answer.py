@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.order.plan_order import plan_order
 from shardctl.saved.plan_file import parse_plan, plan_json, plan_yaml
@@ -16,55 +16,9 @@ from shardctl.verbs.resume.answer import BufferMode, resume
 from shardctl.verbs.resume.apply_plan import applied
 from tests.cases import FUZZ, check_cases
 from tests.oracles import interleave_by_hand
-from tests.verbs.resume.resume_cases import TOY, Case, cases, entries
+from tests.verbs.resume.resume_cases import TOY, Case, cases
 
 Example = tuple[str, int]
-
-
-# Two slots, blocks of 2; the order is 00 00 11 11 00 11 22 22 11 2 (shards 0, 1, 2 of 3, 5, 3).
-@pytest.mark.parametrize(
-    ("consumed", "expected"),
-    [
-        pytest.param(0, [(0, 0, 3), (1, 0, 5), (2, 0, 3)], id="everything"),
-        pytest.param(1, [(0, 1, 1), (1, 0, 5), (0, 2, 1), (2, 0, 3)], id="a cut block completes"),
-        pytest.param(3, [(1, 1, 1), (0, 2, 1), (1, 2, 3), (2, 0, 3)], id="in the second slot"),
-        pytest.param(8, [(2, 1, 1), (1, 4, 1), (2, 2, 1)], id="the last shards are open"),
-        pytest.param(11, [], id="the end"),
-    ],
-)
-def test_open_files_come_in_turn_then_those_not_opened(
-    consumed: int, expected: list[tuple[int, int, int]]
-) -> None:
-    plan = resume(TOY, "train", ReadSettings(cycle=2, block=2), consumed=consumed)
-    assert entries(plan) == expected
-    assert plan.remaining == plan.remaining_total == 11 - consumed
-    assert (plan.mode, plan.exact, plan.pending) == ("exact", True, None)
-
-
-def test_the_true_lengths_of_the_files_are_kept() -> None:
-    plan = resume(TOY, "train[1:10]", ReadSettings(cycle=1), consumed=4)
-    reads = [(i.filename, i.skip, i.take, i.examples_in_shard) for i in plan.file_instructions]
-    # 1, 2 of the first file and two of the second are read; TFDS needs the lengths on disk.
-    assert reads == [("toy-train-00001", 2, 3, 5), ("toy-train-00002", 0, 2, 3)]
-
-
-@pytest.mark.parametrize(
-    ("consumed", "epoch", "remaining"),
-    [(0, 0, 11), (10, 0, 1), (11, 1, 11), (12, 1, 10), (22, 2, 11), (32, 2, 1), (33, 2, 0)],
-)
-def test_the_end_of_an_epoch_is_the_start_of_the_next(
-    consumed: int, epoch: int, remaining: int
-) -> None:
-    plan = resume(TOY, "train", ReadSettings(epochs=3), consumed=consumed)
-    assert (plan.epoch, plan.remaining) == (epoch, remaining)
-    assert plan.remaining_total == 33 - consumed
-    assert [e.epoch for e in plan.further_epochs] == list(range(epoch + 1, 3))
-    assert [e.consumed for e in plan.further_epochs] == [11 * e for e in range(epoch + 1, 3)]
-
-
-def test_a_plan_lists_a_thousand_further_epochs_and_counts_the_others() -> None:
-    plan = resume(TOY, "train", ReadSettings(epochs=10**6), consumed=0)
-    assert (len(plan.further_epochs), plan.num_further_epochs) == (1000, 10**6 - 1)
 
 
 @pytest.mark.parametrize(
@@ -106,12 +60,6 @@ def test_batches_that_are_dropped_are_not_left_without_a_seed_either(
     assert (plan.remaining, plan.remaining_total) == (remaining, total)
 
 
-def test_a_place_within_a_batch_is_a_warning() -> None:
-    plan = resume(TOY, "train", ReadSettings(batch=4), consumed=6)
-    assert "2 into a batch of 4" in plan.warnings[0]
-    assert not resume(TOY, "train", ReadSettings(batch=4), consumed=8).warnings
-
-
 @pytest.mark.parametrize(
     ("arguments", "settings", "text"),
     [
@@ -121,11 +69,7 @@ def test_a_place_within_a_batch_is_a_warning() -> None:
             "--consumed '12': the order has 11 examples; a longer job has more --epochs",
         ),
         ({"consumed": -1}, {}, "--consumed '-1': the order has 11 examples$"),
-        (
-            {"steps": 4},
-            {"batch": 4},
-            "--steps '4': the order has 3 batches of 4; a longer job",
-        ),
+        ({"steps": 4}, {"batch": 4}, "--steps '4': the order has 3 batches of 4; a longer job"),
         # 3 epochs of 11 examples are 8.25 batches of 4.
         (
             {"steps": 10},
@@ -136,11 +80,7 @@ def test_a_place_within_a_batch_is_a_warning() -> None:
         ({"steps": 1}, {}, "steps needs --batch N"),
         ({}, {}, "--consumed N, or --steps S"),
         ({"consumed": 1, "steps": 1}, {"batch": 1}, "--consumed N, or --steps S"),
-        (
-            {"consumed": 1, "mode": "fast"},
-            {},
-            'mode="fast": choose from exactly-once, exact-order',
-        ),
+        ({"consumed": 1, "mode": "fast"}, {}, 'mode="fast": choose from exactly-once, exact-order'),
     ],
 )
 def test_a_place_outside_the_order_is_refused(
@@ -261,17 +201,3 @@ def test_plans_continue_as_the_uninterrupted_pipeline_does() -> None:
 @pytest.mark.fuzz
 def test_plans_fuzzed() -> None:
     check_cases(cases(), check, FUZZ * 5, fuzz=True)
-
-
-def test_repeated_files_behind_a_buffer_are_not_said_to_go_on_exactly_once() -> None:
-    layout = Dataset(name="l", splits=(Split(name="train", shard_lengths=(6, 5, 5)),))
-    settings = ReadSettings(
-        cycle=1, block=5, shuffle_seed=3, repeat_files=True, buffer=100, buffer_seed=1
-    )
-    plan = resume(layout, "train", settings, consumed=12)
-    assert sum("no rest that is read exactly once" in text for text in plan.warnings) == 1
-    # After 12 elements 12 - 1 + 100 are read: the buffer alone holds more than the 4 that are left.
-    assert plan.pending is not None
-    assert len(plan.pending) == 12 - 1 + 100 - 12
-    exact = resume(layout, "train", settings, consumed=12, mode="exact-order")
-    assert not exact.warnings

@@ -13,7 +13,6 @@ from shardctl.spec.reads import Reads
 from shardctl.verbs.resume import apply_plan
 from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.apply_plan import applied
-from shardctl.verbs.resume.hosts import resume_on_hosts
 from shardctl.verbs.resume.proof import prove
 from tests.spec.reads_cases import named_reads
 from tests.verbs.resume.resume_cases import TOY, dataset
@@ -53,22 +52,6 @@ def test_the_files_of_a_plan_are_found_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert found == [TOY]
     applied(made, replace(TOY, data_dir="/elsewhere"))
     assert len(found) == 2
-
-
-def test_reads_of_another_dataset_are_refused() -> None:
-    """Also in a plan that was put together by hand, whose own dataset fits."""
-    made = resume(TOY, "train", ReadSettings(), consumed=2)
-    other = Dataset(name="other", splits=(replace(TOY.splits[0], name="train", files=()),))
-    strange = replace(made.instructions, files=other)
-    with pytest.raises(DatasetError, match="the plan's files are not those of"):
-        applied(replace(made, instructions=strange), TOY)
-
-
-def test_the_files_of_every_host_are_found() -> None:
-    plan = resume_on_hosts(TOY, "train", hosts=1, to_hosts=2, consumed=[2])
-    of_file = replace(plan.hosts[1], instructions=named_reads(("toy-train-00001", 2, 3)))
-    found = applied(replace(plan, hosts=(plan.hosts[0], of_file)), TOY)
-    assert found.hosts[1].instructions.dataset is TOY
 
 
 def two_folders() -> Dataset:
@@ -122,3 +105,12 @@ def test_an_instruction_that_fits_no_file_is_refused() -> None:
     shards = named_reads(("toy-train-00000", 2, 1), ("x", 0, 1), lengths=(3, 1), shards=(0, 9))
     with pytest.raises(DatasetError, match="shard 9 of 'train', which has 3"):
         applied(replace(plan, instructions=shards), TOY)
+
+
+def test_reads_of_another_dataset_are_refused() -> None:
+    """Also in a plan that was put together by hand, whose own dataset fits."""
+    made = resume(TOY, "train", ReadSettings(), consumed=2)
+    other = Dataset(name="other", splits=(replace(TOY.splits[0], name="train", files=()),))
+    strange = replace(made.instructions, files=other)
+    with pytest.raises(DatasetError, match="the plan's files are not those of"):
+        applied(replace(made, instructions=strange), TOY)

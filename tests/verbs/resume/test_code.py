@@ -15,12 +15,10 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
 from shardctl.metadata.tfds_metadata import read_tfds_folder
-from shardctl.order.plan_order import plan_order
 from shardctl.saved.plan_file import plan_yaml
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
-from shardctl.stages.text import parse_stages
 from shardctl.verbs.resume.answer import BufferMode, resume, resume_unseen
 from shardctl.verbs.resume.code import needs_tfds_alone, resume_python
 from shardctl.verbs.resume.hosts import resume_on_hosts
@@ -156,28 +154,6 @@ def as_host(text: str, index: int) -> str:
     return changed_text
 
 
-def test_every_new_host_of_stages_runs_the_code_with_its_number(toys: Toys) -> None:
-    toy = toys["plain"]
-    stages = (
-        "sample_from_datasets([read(train, host='{0}/2') | repeat(2), read(test, host='{0}/2')],"
-        " weights=[0.6, 0.4], seed=5) | batch(2)"
-    )
-    handed, every = Counter[str](), Counter[str]()
-    for index in range(2):
-        settings = ReadSettings(stages=parse_stages(stages.format(index)))
-        order = plan_order(toy.dataset, None, settings).order
-        names = order.codes.tfds_ids(order.read(0, order.num_examples))
-        every.update(names)
-        handed.update(names[:20])
-    given = ReadSettings(stages=parse_stages(stages.format(0)))
-    plan = resume_on_hosts(toy.dataset, None, given, hosts=2, to_hosts=3, consumed=20)
-    text = code_of(plan)
-    assert "plan = shardctl.resume_on_hosts(" in text
-    for index in range(3):
-        handed.update(read(run([as_host(text, index)])["ds"]))
-    assert handed == every
-
-
 # Each way to share with each kind of settings would be as many again.
 HOSTS = [
     ("even", {"shuffle_seed": 7}),
@@ -227,21 +203,6 @@ def test_every_new_host_runs_the_code_with_its_number(
     assert len(parts[0]) >= plan.hosts[0].num_examples
 
 
-@pytest.mark.parametrize("num_seen", [0, 20, 75])
-def test_code_of_what_a_log_leaves_over(toys: Toys, num_seen: int) -> None:
-    dataset = toys["plain"].dataset
-    settings = ReadSettings(buffer=4, batch=2, shuffle_files=True)
-    plan = resume_unseen(dataset, "train", settings, seen=list(range(num_seen)))
-    left = read(run([code_of(plan)])["ds"])
-    train = dataset.split("train")
-    every = [
-        f"{name}__{index}"
-        for name, length in zip(train.filenames, train.shard_lengths, strict=True)
-        for index in range(length)
-    ]
-    assert Counter(left) == Counter(every[num_seen:])
-
-
 def many(length: int = 3000) -> Dataset:
     files = ShardFiles(pattern="d-train.tfrecord-\0-of-03000", num_shards=length)
     train = Split(name="train", shard_lengths=(2,) * length, files=(files,))
@@ -262,14 +223,6 @@ def test_a_plan_file_is_read_where_code_would_be_long(toys: Toys, tmp_path: Path
     whole = read(run([code_of(order, str(path))])["ds"])
     assert whole == read(run([code_of(order)])["ds"])
     assert len(whole) == 75
-
-
-def test_another_dataset_than_the_plan_s_is_noticed(toys: Toys) -> None:
-    dataset = toys["plain"].dataset
-    text = code_of(resume(dataset, "train", consumed=5))
-    assert 'assert builder.info.splits["train"].num_examples == 75\n' in text
-    with pytest.raises(AssertionError):
-        run([text.replace("== 75", "== 76")])
 
 
 def test_files_of_one_name_in_two_splits_are_told_apart(tmp_path: Path) -> None:
@@ -293,16 +246,3 @@ def test_hostile_file_names_stay_names() -> None:
     namespace: dict[str, Any] = {}
     exec(text[start:stop], namespace)
     assert namespace["INSTRUCTIONS"] == [('a"b', 1, 1), ("c'd\\", 0, 3)]
-
-
-@pytest.mark.parametrize("consumed", [6, pytest.param(21, marks=pytest.mark.slow)])
-def test_code_of_stages_that_only_cut_reads_the_rest(toys: Toys, consumed: int) -> None:
-    dataset = toys["plain"].dataset
-    settings = ReadSettings(
-        stages=parse_stages("skip(5) | map | batch(3) | take(9)"), cycle=2, block=3, shuffle_seed=4
-    )
-    order = plan_order(dataset, "train", settings).order
-    plan = resume(dataset, "train", settings, consumed=consumed)
-    assert needs_tfds_alone(plan)
-    left = read(run([code_of(plan)])["ds"])
-    assert names_of(left) == order.codes.tfds_ids(order.read(consumed, order.num_examples))

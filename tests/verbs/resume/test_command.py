@@ -34,54 +34,6 @@ def file(shard: int) -> str:
     return f"toy-train.tfrecord-{shard:05}-of-00003"
 
 
-def test_without_a_seed_the_numbers_of_both_modes_are_in_the_document(
-    shardctl: Shardctl, toy: Path
-) -> None:
-    options = ("resume", "--consumed", 6, "--buffer", 3, "--cycle", 1, "-d", toy)
-    ran = shardctl(*options)
-    assert ran.exit_code == 2
-    assert (
-        "only the seed of that very run tells what the buffer held (--buffer-seed N" in ran.stderr
-    )
-    for offered in ("--mode at-most-once", "--mode at-least-once with --risk R", "--seen FILE"):
-        assert offered in ran.stderr
-    ran = shardctl(*options, "--mode", "at-most-once", "--prove", "-f", "json")
-    document = json.loads(ran.stdout)
-    # After 6 of 11 the buffer had read 6 + 3 - 1.
-    assert document["unseeded"] == {
-        "buffer_size": 3,
-        "emitted": 6,
-        "num_read": 8,
-        "first_read": 8,
-        "buffers_again": 0,
-        "most_lost": 2,
-        "expected_lost": 2.0,
-        "least_repeated": 0,
-        "most_repeated": 0,
-        "risk": None,
-    }
-    assert (document["remaining"], document["exact"]) == (3, False)
-    assert document["after_read"] == [{"call": "shuffle", "buffer_size": 3, "seed": None}]
-    assert document["proof"] == {
-        "compared": 3,
-        "lost": 2,
-        "repeated": 0,
-        "moved": None,
-        "allowed": {"lost": 2, "repeated": 0},
-    }
-    again = shardctl(*options, "--mode", "at-least-once", "--risk", 1, "-o", "plan.yaml")
-    assert again.exit_code == 0
-    unseeded = yaml.safe_load(Path("plan.yaml").read_text())["unseeded"]
-    # Of the first two inputs each is left with a chance of (2/3) ** 6; of the first 5, which are
-    # read before the last buffer, (3 * 2/3 ** 6 + 2/3 ** 5 + 2/3 ** 4).
-    assert unseeded["first_read"] == 5
-    assert unseeded["expected_lost"] == pytest.approx(
-        3 * (2 / 3) ** 6 + (2 / 3) ** 5 + (2 / 3) ** 4, rel=1e-5
-    )
-    assert (unseeded["least_repeated"], unseeded["most_repeated"]) == (1, 3)
-    assert shardctl("resume", "--plan", "plan.yaml", "-d", toy, "--prove").exit_code == 0
-
-
 @pytest.mark.parametrize("risk", ["0", "-1", "nan", "inf", "few", "3.5"])
 def test_a_risk_that_is_none_is_refused(shardctl: Shardctl, toy: Path, risk: str) -> None:
     options = ("resume", "--consumed", 6, "--buffer", 3, "-d", toy, "--mode", "at-least-once")
@@ -193,15 +145,6 @@ def test_a_plan_of_another_version_is_taken_knowingly(shardctl: Shardctl, toy: P
     assert "train had 11 examples in 3 shards, now 12 in 3" in ran.stderr
 
 
-def test_allow_version_without_a_plan_is_refused(shardctl: Shardctl, toy: Path) -> None:
-    for command in ("resume", "verify"):
-        ran = shardctl(command, "--allow-version", "-d", toy)
-        assert ran.exit_code == 2
-        assert ran.stderr == (
-            "error: --allow-version is for a plan file; name one with --plan FILE\n"
-        )
-
-
 def test_folders_in_the_other_order_are_named(shardctl: Shardctl, tmp_path: Path) -> None:
     a, b = (write_dataset(tmp_path / name, splits={"train": [4, 3]}) for name in "ab")
     shardctl("resume", "--consumed", 3, "-d", a, "-d", b, "-o", "plan.json")
@@ -262,21 +205,6 @@ def test_a_log_of_what_was_seen(shardctl: Shardctl, toy: Path) -> None:
     ran = shardctl("resume", "--seen", "seen.txt", "-d", toy)
     assert ran.exit_code == 2
     assert ran.stderr.startswith("error: 'seen.txt', line 4: tfds_id ")
-
-
-def test_a_plan_that_would_not_be_read_back_is_not_written(
-    shardctl: Shardctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 600_000)
-    layout = tmp_path / "many.yaml"
-    layout.write_text("name: many\nsplits: {train: {num_examples: 600000, num_shards: 60000}}")
-    ran = shardctl("resume", "--consumed", 10, "-d", layout, "-o", "plan.yaml")
-    assert ran.exit_code == 2
-    assert ran.stderr.startswith(
-        "error: a plan file of 59,999 file instructions would not be read back: 50,000 are the most"
-    )
-    assert not Path("plan.yaml").exists()
-    assert shardctl("resume", "--consumed", 10, "-d", layout, "-o", "plan.csv").exit_code == 0
 
 
 @pytest.fixture
@@ -342,17 +270,13 @@ def test_a_dataset_that_is_named_wins_over_what_a_plan_says(
     Path("other").mkdir()
     Path("more.yaml").rename("other/big.yaml")
     assert shardctl("resume", "--plan", "plan.yaml", "-d", "other/big.yaml").exit_code == 0
-
-
-def test_a_plan_that_was_moved_finds_the_folder_where_it_lay(
-    shardctl: Shardctl, elsewhere: Path
-) -> None:
-    shardctl("resume", "--consumed", 2, "-d", "one", "-o", "plan.yaml")
-    Path("plan.yaml").rename(elsewhere / "plan.yaml")
-    assert shardctl("resume", "--plan", elsewhere / "plan.yaml").exit_code == 0
-    # A dataset of another layout at the path that it has kept is not taken for it.
-    write_dataset(elsewhere / "one", splits={"train": [4, 4]}, with_files=False)
-    assert shardctl("resume", "--plan", elsewhere / "plan.yaml").exit_code == 0
+    Path("big.yaml").unlink()
+    missing = shardctl("resume", "--plan", "plan.yaml")
+    assert (missing.exit_code, missing.stdout) == (2, "")
+    assert missing.stderr == (
+        "error: plan.yaml: no file or folder 'big.yaml'; say where the plan's dataset is with "
+        "--dataset REF\n"
+    )
 
 
 @pytest.mark.parametrize("refs", ["x", [1], [["a"]], {"a": 1}])
@@ -386,6 +310,7 @@ def test_refs_of_another_kind_are_refused(refs: object, shardctl: Shardctl, toy:
         (("--seen", "none"), "cannot read 'none': no such file"),
         (("--seen", "none", "--hosts", 2), "--hosts with --seen"),
         (("--plan", "none"), "cannot read 'none': no such file"),
+        (("--consumed", 1, "--allow-version"), "--allow-version is for a plan file; name one with"),
         (("--plan", "none", "--cycle", 2), "--cycle with --plan"),
         (("--plan", "none", "--pass", 2), "--pass with --plan"),
         (("--plan", "none", "--consumed", 2), "--consumed with --plan"),
@@ -400,3 +325,18 @@ def test_bad_usage_is_one_line(
     assert ran.stderr.startswith("error: ")
     assert ran.stderr.count("\n") == 1
     assert text in ran.stderr
+
+
+def test_a_plan_that_would_not_be_read_back_is_not_written(
+    shardctl: Shardctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 600_000)
+    layout = tmp_path / "many.yaml"
+    layout.write_text("name: many\nsplits: {train: {num_examples: 600000, num_shards: 60000}}")
+    ran = shardctl("resume", "--consumed", 10, "-d", layout, "-o", "plan.yaml")
+    assert ran.exit_code == 2
+    assert ran.stderr.startswith(
+        "error: a plan file of 59,999 file instructions would not be read back: 50,000 are the most"
+    )
+    assert not Path("plan.yaml").exists()
+    assert shardctl("resume", "--consumed", 10, "-d", layout, "-o", "plan.csv").exit_code == 0

@@ -30,18 +30,6 @@ from tests.verbs.resume.plan_cases import TOY as BIG
 from tests.verbs.resume.resume_cases import TOY, dataset
 
 
-def test_what_is_left_is_split_evenly_in_the_order_of_the_files() -> None:
-    # Hosts 0 and 1 of an even split have ids 0-5 and 6-10 of files of 3, 5 and 3.
-    plan = resume_on_hosts(
-        TOY, "train", ReadSettings(cycle=1), hosts=2, to_hosts=3, consumed=[4, 2]
-    )
-    reads = [[(i.filename[-1], i.skip, i.take) for i in host.instructions] for host in plan.hosts]
-    # Left are 4, 5 and 8, 9, 10.
-    assert reads == [[("1", 1, 2)], [("2", 0, 2)], [("2", 2, 1)]]
-    assert (plan.remaining, plan.consumed, plan.from_consumed) == (5, 6, (4, 2))
-    assert (plan.mode, plan.file_instructions) == ("exactly-once", ())
-
-
 def test_hosts_in_different_epochs_leave_something_of_each() -> None:
     settings = ReadSettings(cycle=1, epochs=3)
     plan = resume_on_hosts(TOY, "train", settings, hosts=2, to_hosts=1, consumed=[5, 6])
@@ -206,22 +194,6 @@ def test_shares_are_stretches_of_the_list_as_even_as_can_be(
     assert sizes == [share.num_examples for share in shares]
     assert sizes == sorted(sizes, reverse=True)
     assert max(sizes) - min(sizes) <= 1
-
-
-def test_more_hosts_than_files_cannot_share_the_epochs_that_follow_by_files() -> None:
-    def warned(to_hosts: int, epochs: int) -> tuple[str, ...]:
-        settings = ReadSettings(host_by="files", epochs=epochs)
-        return resume_on_hosts(
-            three, "train", settings, hosts=1, to_hosts=to_hosts, consumed=1
-        ).warnings
-
-    files = (ShardFiles(pattern="d-\0", num_shards=3),)
-    split = Split(name="train", shard_lengths=(2, 2, 2), files=files)
-    three = Dataset(name="d", splits=(split,))
-    assert warned(3, epochs=2) == ()
-    assert warned(4, epochs=1) == ()  # what is left is listed
-    with pytest.raises(UsageError, match=r"files than hosts: 3 for 4, .* or state --epochs 1 for"):
-        warned(4, epochs=2)
 
 
 @pytest.mark.parametrize(("to_hosts", "epochs", "total"), [(4, 1, 2), (3, 1, 4), (9, 3, 14)])

@@ -13,7 +13,7 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.order.order import Order
 from shardctl.order.plan_order import plan_order
 from shardctl.saved.plan_file import parse_plan, plan_json, plan_yaml
-from shardctl.saved.resume_plan import BatchCall, ConcatenateCall, ResumePlan, ShuffleCall
+from shardctl.saved.resume_plan import BatchCall, ResumePlan
 from shardctl.settings.read_settings import as_settings
 from shardctl.verbs.resume.apply_plan import applied
 from shardctl.verbs.resume.hosts import resume_on_hosts, undropped
@@ -125,21 +125,6 @@ def test_a_proof_misses_what_a_host_does_not_read() -> None:
     assert (proof.lost, proof.repeated, proof.holds) == (size, plan.hosts[1].num_examples, False)
 
 
-def test_by_hand_of_stages_that_are_shared_by_turns() -> None:
-    # Cycle 1: host 0 has ids 0, 2, .. 10 and host 1 has 1, 3, .. 9 of files of 3, 5 and 3.
-    settings = {"cycle": 1, "stages": "shard(2, 1) | cache | shuffle(1, seed=1) | repeat(2)"}
-    plan = resume_on_hosts(TOY, "train", settings, hosts=2, to_hosts=2, consumed=[4, 2])
-    reads = [[(i.filename[-1], i.skip, i.take) for i in host.instructions] for host in plan.hosts]
-    # Left are 5, 7, 8, 9 and 10.
-    assert reads == [[("1", 2, 1), ("1", 4, 1), ("2", 0, 1)], [("2", 1, 2)]]
-    assert (plan.epoch, plan.remaining, plan.num_further_epochs) == (0, 5, 1)
-    assert plan.remaining_total == 5 + 11
-    assert plan.after_read == (
-        ShuffleCall(buffer_size=1, seed=1),
-        ConcatenateCall(first_epoch=1, last_epoch=1),
-    )
-
-
 def test_padding_is_not_left() -> None:
     # DistributedSampler, unshuffled: of 11 examples 4 hosts have 0 4 8, 1 5 9, 2 6 10 and 3 7 0.
     settings = {"loader": "torch", "shuffle": False}
@@ -150,13 +135,6 @@ def test_padding_is_not_left() -> None:
     # Nobody has read id 0: it is left, and once.
     plan = resume_on_hosts(TOY, "train", settings, hosts=4, to_hosts=1, consumed=0)
     assert plan.remaining == 11
-
-
-def test_steps_of_a_loader_are_its_batches() -> None:
-    settings = {"loader": "torch", "shuffle_seed": 1, "batch": 4, "epochs": 2}
-    # Of 22 examples of two epochs each of 2 hosts has 6 in each, in batches of 4 and 2.
-    plan = resume_on_hosts(TOY, "train", settings, hosts=2, to_hosts=3, steps=3)
-    assert (plan.from_consumed, plan.epoch) == ((10, 10), 1)
 
 
 @pytest.mark.parametrize(
@@ -179,10 +157,7 @@ def test_new_hosts_drop_of_the_rest_and_of_each_epoch(
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        (
-            {"stages": "shard(4, 0) | repeat(2) | cache"},
-            "is of 4 hosts, and --hosts 2",
-        ),
+        ({"stages": "shard(4, 0) | repeat(2) | cache"}, "is of 4 hosts, and --hosts 2"),
         ({"stages": "read(train, host='0/4') | cache"}, "is of 4 hosts, and --hosts 2 stopped"),
         ({"stages": "shard(4, 1) | batch(2)"}, "is of 4 hosts"),
         (
@@ -210,14 +185,6 @@ def test_what_cannot_be_shared_is_refused(settings: dict[str, Any], text: str) -
     mode: Any = settings.pop("mode", "exactly-once")
     with pytest.raises((UsageError, UnpredictableOrderError), match=text):
         resume_on_hosts(TOY, spec, settings, hosts=2, to_hosts=to_hosts, consumed=1, mode=mode)
-
-
-def test_how_hosts_are_taken_to_share_is_said() -> None:
-    said = {"stages": "cache | take(5)"}
-    plan = resume_on_hosts(TOY, "train", said, hosts=2, to_hosts=1, consumed=1)
-    assert "assumed: each host reads its own part" in plan.warnings[-1]
-    shared = {"stages": "shard(2, 0) | cache | take(5)"}
-    assert not resume_on_hosts(TOY, "train", shared, hosts=2, to_hosts=1, consumed=1).warnings
 
 
 def test_a_source_is_shared_with_every_new_host() -> None:

@@ -31,14 +31,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.tfdata.shuffle_seeds import KernelSeeds
 from shardctl.verbs.resume.proof import broken_promises, planned_anew, prove
 from tests.cases import FUZZ, counted, some_of
-from tests.verbs.resume.plan_cases import (
-    SEEN,
-    TOY,
-    Mutant,
-    is_of_another_pipeline,
-    mutants,
-    plans,
-)
+from tests.verbs.resume.plan_cases import SEEN, TOY, Mutant, is_of_another_pipeline, mutants, plans
 
 Place = tuple[int, int, int]  # split, shard, index in the shard
 

@@ -52,12 +52,6 @@ def changed(plan: ResumePlan, **columns: Any) -> ResumePlan:
     return replace(plan, instructions=replace(plan.instructions, **columns))
 
 
-def swapped(plan: ResumePlan) -> ResumePlan:
-    """Return a plan with its first two instructions swapped."""
-    order = np.array([1, 0, *range(2, len(plan.instructions))])
-    return replace(plan, instructions=plan.instructions.select(order))
-
-
 def with_damage_in_a_row(reads: Reads) -> Iterator[tuple[Reads, int, int]]:
     """Yield what leaves out an example, or reads a file again: with how many, of either.
 
@@ -100,34 +94,12 @@ def test_an_example_that_any_plan_leaves_out_or_repeats_is_counted(name: str) ->
         assert not found.holds or (settings.repeat_files and not lost)
 
 
-def test_examples_in_another_order_are_moved() -> None:
-    plan = resume(TOY, "train", ReadSettings(cycle=1), consumed=3)
-    proof = prove(TOY, swapped(plan))
-    # Files of 5 and 3 in the other order: of the 8 places none holds what it should.
-    assert proof == Proof(compared=8, lost=0, repeated=0, moved=8, exact=True)
-    assert not proof.holds
-
-
-def test_a_plan_that_is_exactly_once_may_move_examples() -> None:
-    settings = ReadSettings(cycle=1, buffer=3, buffer_seed=1)
-    plan = resume(TOY, "train", settings, consumed=3)
-    proof = prove(TOY, swapped(plan))
-    assert (proof.lost, proof.repeated, proof.holds) == (0, 0, True)
-
-
 def test_wrong_pending_ids_break_the_exact_order() -> None:
     settings = ReadSettings(cycle=1, buffer=3, buffer_seed=1)
     plan = resume(TOY, "train", settings, consumed=3, mode="exact-order")
     assert plan.pending is not None
     proof = prove(TOY, replace(plan, pending=plan.pending[::-1]))
     assert (proof.lost, proof.repeated, proof.holds) == (0, 0, False)
-
-
-def test_a_later_pass_of_fit_is_proved_with_its_batches() -> None:
-    """They decide which seeds the pass takes."""
-    settings = ReadSettings(loop="keras-fit", pass_index=1, epochs=2, shuffle_seed=3, batch=4)
-    plan = resume(TOY, "train", settings, consumed=8)
-    assert prove(TOY, plan).holds
 
 
 def test_hosts_that_lose_an_example_are_found_out() -> None:
@@ -138,14 +110,6 @@ def test_hosts_that_lose_an_example_are_found_out() -> None:
     assert prove(TOY, twice) == Proof(
         compared=8, lost=4, repeated=4, moved=None, exact=False, broken=(first,)
     )
-
-
-def test_a_host_that_was_done_left_only_what_a_dropped_batch_would_have_held() -> None:
-    settings = ReadSettings(cycle=1, batch=2, drop_remainder=True)
-    # Of the 5 examples of host 1 the last is in no batch.
-    plan = resume_on_hosts(TOY, "train", settings, hosts=2, to_hosts=3, consumed=[2, 4])
-    assert plan.remaining == 4
-    assert prove(TOY, plan).holds
 
 
 def test_a_plan_of_one_host_without_the_seed_of_its_buffer_is_proved() -> None:

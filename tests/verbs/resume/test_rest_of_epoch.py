@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardctl.order.reader_order import ReaderOrder
-from shardctl.saved.resume_plan import ReaderState
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.reads import Reads
 from shardctl.spec.subsplit import resolve_subsplit
@@ -18,7 +17,6 @@ from shardctl.verbs.resume.rest_of_epoch import (
     ResumePoint,
     inputs_read,
     pending_inputs,
-    reader_state,
     reads_at,
     rest_of_reading,
     resume_point,
@@ -63,10 +61,6 @@ def test_a_place_is_so_far_into_a_stream(
     )
 
 
-def test_an_order_of_nothing_is_at_its_end() -> None:
-    assert resume_point(order_of((0, 0), epochs=2), 0).remaining == 0
-
-
 # A buffer of 3 is filled before the first output and takes an input more for each further one.
 @pytest.mark.parametrize(("emitted", "num_read"), [(0, 0), (1, 3), (2, 4), (8, 10), (10, 11)])
 def test_through_a_buffer_more_is_read_than_handed_out(emitted: int, num_read: int) -> None:
@@ -80,22 +74,6 @@ def test_through_a_buffer_more_is_read_than_handed_out(emitted: int, num_read: i
     state = shuffle_state(order.replay(point.stream), point.emitted)
     assert (state.buffer_size, state.num_elements) == (3, 11)
     assert (state.num_read, state.emitted) == (num_read, emitted)
-
-
-# 00 11 0 11 22 1 2: files of 3, 5 and 3 examples, two at a time in blocks of 2.
-@pytest.mark.parametrize(
-    ("num_read", "open_files", "block_offset", "next_file"),
-    [
-        *((0, 0, 0, 0), (1, 1, 1, 1), (2, 1, 0, 1), (4, 2, 0, 2), (5, 1, 0, 2), (6, 1, 1, 2)),
-        *((8, 2, 1, 3), (11, 0, 0, 3)),
-    ],
-)
-def test_the_reader_is_in_files_and_in_a_block(
-    num_read: int, open_files: int, block_offset: int, next_file: int
-) -> None:
-    assert reader_state(order_of(cycle=2, block=2), 0, num_read) == ReaderState(
-        open_files=open_files, block_offset=block_offset, next_file=next_file, num_files=3
-    )
 
 
 def ids_by_hand(reads: Reads, cycle: int, block: int) -> list[int]:
@@ -116,19 +94,6 @@ def test_a_fresh_interleave_of_the_rest_reads_the_rest(
     num_read = data.draw(st.integers(0, order.num_examples))
     rest = rest_of_reading(order.reads, reading, num_read)
     whole = ids_by_hand(order.reads.select(reading.opened), cycle, block)
-    assert ids_by_hand(rest, cycle, block) == whole[num_read:]
-
-
-@given(lengths, st.integers(1, 4), st.integers(1, 5), st.integers(1, 3), st.data())
-def test_of_an_endless_list_the_rest_ends_with_the_order(
-    lengths: tuple[int, ...], cycle: int, block: int, epochs: int, data: st.DataObject
-) -> None:
-    order = order_of(lengths, cycle=cycle, block=block, repeat_files=True, epochs=epochs)
-    num_read = data.draw(st.integers(0, order.num_examples))
-    rest = rest_of_reading(order.reads, order.reading(0), num_read)
-    endless = interleave_by_hand([*order.reads.take.tolist()] * (epochs + 9), cycle, block)
-    firsts = order.reads.first.tolist() * (epochs + 9)
-    whole = [firsts[i] + k for i, k in endless][: order.num_examples]
     assert ids_by_hand(rest, cycle, block) == whole[num_read:]
 
 

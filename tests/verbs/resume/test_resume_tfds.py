@@ -17,12 +17,7 @@ from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.resume.hosts import resume_on_hosts
 from tests.cases import FUZZ, check_cases
 from tests.order.order_cases import changed, elements
-from tests.order.toy_pipelines import (
-    Case,
-    Toy,
-    Toys,
-    as_line,
-)
+from tests.order.toy_pipelines import Case, Toy, Toys, as_line
 from tests.verbs.resume.stopped_pipelines import (
     NUM_STOPS,
     from_a_file,
@@ -120,18 +115,14 @@ def check_exactly_once(
     return len(places)
 
 
-def test_the_resumed_pipeline_reads_the_rest_of_the_uninterrupted_one(
-    toys: Toys,
-) -> None:
+def test_the_resumed_pipeline_reads_the_rest_of_the_uninterrupted_one(toys: Toys) -> None:
     def check(drawn: tuple[Case, list[int]]) -> int:
         return check_exact(toys, *drawn, num_stops=2)
 
     assert check_cases(stops(buffered=False), check, 3) >= 4
 
 
-def test_with_a_buffer_what_is_left_is_read_exactly_once(
-    toys: Toys,
-) -> None:
+def test_with_a_buffer_what_is_left_is_read_exactly_once(toys: Toys) -> None:
     def check(drawn: tuple[Case, list[int]]) -> int:
         return check_exactly_once(toys, *drawn, num_stops=2)
 
@@ -152,9 +143,7 @@ def test_resumed_pipelines_fuzzed(toys: Toys) -> None:
 
 @pytest.mark.parametrize(("host_by", "buffer"), [("even", None), ("files", 5), ("examples", 5)])
 def test_other_hosts_read_what_none_of_the_old_ones_had(
-    toys: Toys,
-    host_by: Any,
-    buffer: int | None,
+    toys: Toys, host_by: Any, buffer: int | None
 ) -> None:
     toy = toys["plain"]
     settings = ReadSettings(

@@ -76,11 +76,6 @@ def check(then: Dataset, now: Dataset, **options: bool) -> None:
     check_same_dataset(then.identity, now, "plan", **options)
 
 
-def test_where_a_dataset_lies_does_not_matter() -> None:
-    check(TOY, replace(TOY, data_dir="/elsewhere", origin="layout"))
-    check(TOY, folder("/elsewhere", num_bytes=None))
-
-
 def test_another_version_or_config_is_taken_knowingly() -> None:
     for other in (
         replace(TOY, version="2.0.0"),
@@ -154,16 +149,6 @@ def test_folders_that_look_alike_are_told_apart_by_their_paths() -> None:
         check(moved(A, B), moved(folder("/mnt/x"), folder("/mnt/y")))
     with pytest.raises(DatasetError, match="its folders were a, b, now a, b, c"):
         check(moved(A, B), moved(A, B, folder("/data/c")))
-
-
-def test_metadata_tells_folders_apart_before_their_paths() -> None:
-    old, new = folder("/data/a", num_bytes=81), folder("/data/b", num_bytes=82)
-    check(moved(old, new), moved(replace(old, data_dir="/b"), replace(new, data_dir="/a")))
-    with pytest.raises(DatasetError, match="folders a and b are read in the other order"):
-        check(moved(old, new), moved(new, old))
-    swapped = folder("/data/a", num_bytes=82), folder("/data/b", num_bytes=81)
-    with pytest.raises(DatasetError, match="in the other order"):
-        check(moved(old, new), moved(*swapped))  # the folders were renamed
 
 
 def test_another_version_in_one_of_the_folders_is_another_version() -> None:

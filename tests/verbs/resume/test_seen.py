@@ -12,7 +12,6 @@ from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
 from shardctl.order.file_formats import resolved_spec
 from shardctl.order.plan_order import plan_order
-from shardctl.order.sources import resolved_reading
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.stages.text import parse_stages
@@ -39,20 +38,10 @@ def test_the_unseen_are_read_in_the_order_of_the_files(seen: Any, expected: Any)
     assert (plan.mode, plan.from_seen) == ("exactly-once", True)
 
 
-def test_no_order_is_needed() -> None:
-    plan = resume_unseen(TOY, "train", ReadSettings(shuffle_files=True, buffer=9), seen=[3])
-    assert plan.remaining == 10
-
-
 def test_examples_that_are_not_read_here_are_a_warning() -> None:
     plan = resume_unseen(TOY, "train[:4]", seen=[1, 5, 6])
     assert entries(plan) == [(0, 0, 1), (0, 2, 1), (1, 0, 1)]
     assert "2 of the seen examples lie outside" in plan.warnings[0]
-
-
-def test_an_example_that_the_spec_names_twice_is_read_once() -> None:
-    plan = resume_unseen(TOY, "train[:5]+train[2:7]", seen=[3])
-    assert entries(plan) == [(0, 0, 3), (1, 1, 1), (1, 2, 2)]
 
 
 def test_a_host_continues_with_its_own_share() -> None:
@@ -63,12 +52,6 @@ def test_a_host_continues_with_its_own_share() -> None:
     examples = ReadSettings(host=Host(index=1, count=2), host_by="examples")
     with pytest.raises(UsageError, match="depends on the order"):
         resume_unseen(TOY, "train", examples, seen=[4])
-
-
-def test_the_unseen_are_split_among_hosts() -> None:
-    plan = resume_unseen(TOY, "train", seen=[0, 10], to_hosts=2)
-    assert [host.num_examples for host in plan.hosts] == [5, 4]
-    assert plan.file_instructions == ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,21 +128,6 @@ def test_stages_of_any_kind_leave_what_the_log_does_not_have(
     assert prove(TOY, plan, seen=np.array(seen, np.int64)).holds
     cut = any(word in stages for word in ("filter", "flat_map", "take", "skip"))
     assert any("count as unseen" in text for text in plan.warnings) is cut
-
-
-def test_of_several_datasets_each_has_its_own_unseen() -> None:
-    stages = parse_stages("zip(train, read(test[:4], data='mnist')) | shuffle(4)")
-    settings = ReadSettings(stages=stages)
-    codes = codes_of(resolved_reading(TOY, None, settings))
-    seen = [codes.parse("toy/train:3"), codes.parse("mnist/test:1")]
-    plan = resume_unseen(TOY, None, settings, seen=seen)
-    assert [(i.split, i.skip, i.take) for i in plan.file_instructions] == [
-        ("toy/train", 0, 3),
-        ("toy/train", 1, 4),
-        ("toy/train", 0, 3),
-        ("mnist/test", 0, 1),
-        ("mnist/test", 2, 2),
-    ]
 
 
 def test_a_shard_among_stages_is_known_by_the_order_alone() -> None:

@@ -48,14 +48,6 @@ def test_two_hosts_become_three() -> None:
     ]
 
 
-def test_three_become_one_that_is_in_the_middle_of_a_share() -> None:
-    first, second = RunSegment(consumed=(4, 2)), RunSegment(consumed=(3, 1, 0))
-    run = run_of(ReadSettings(cycle=1, epochs=2), first, second)
-    # Host 0 is in epoch 1, after id 0; left of epoch 0 are 9 and 10, and of epoch 1 all others.
-    assert handed_out(run) == [9, 10, *range(1, 11)]
-    assert (run.rest.epoch, run.num_further_epochs) == (1, 0)
-
-
 def test_an_epoch_that_nobody_has_begun_is_read_as_every_other() -> None:
     settings = ReadSettings(cycle=2, block=1, shuffle_seed=3, epochs=3, buffer=4, buffer_seed=1)
     run = run_of(settings, RunSegment(consumed=(6, 5)))

@@ -78,25 +78,6 @@ def test_what_only_cuts_goes_on_by_file_instructions(
     assert prove(TOY, plan).holds
 
 
-# What is read in another order each time, or once, a reader that begins anew does not read again.
-@pytest.mark.parametrize(
-    ("text", "settings", "is_read_anew"),
-    [
-        ("skip(2)", {"pass_index": 1}, True),
-        ("skip(2)", {"shuffle_seed": 3}, True),
-        ("skip(2)", {"pass_index": 1, "shuffle_seed": 3, "reshuffle": False}, True),
-        ("skip(2)", {"pass_index": 1, "shuffle_seed": 3}, False),
-        ("cache | skip(2)", {"pass_index": 1}, False),
-    ],
-)
-def test_a_later_pass_goes_on_by_file_instructions_where_it_is_read_as_the_first(
-    text: str, settings: dict[str, Any], is_read_anew: bool
-) -> None:
-    plan = resume(TOY, None, staged(text, cycle=1, **settings), consumed=1)
-    assert (plan.continued_by == "file_instructions") == is_read_anew
-    assert prove(TOY, plan).holds
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -120,12 +101,6 @@ def test_what_does_more_is_continued_by_the_bridge(text: str) -> None:
     assert prove(TOY, plan).holds
 
 
-def test_settings_that_say_the_same_are_planned_as_ever() -> None:
-    text = "map | shuffle(4, seed=1) | repeat(2) | batch(3)"
-    short = ReadSettings(buffer=4, buffer_seed=1, epochs=2, batch=3)
-    assert resume(TOY, None, staged(text), steps=3) == resume(TOY, None, short, steps=3)
-
-
 def test_a_pipeline_without_end_goes_on_without_end() -> None:
     plan = resume(TOY, None, staged("map | shuffle(4, seed=1) | map | repeat | batch(3)"), steps=40)
     assert (plan.consumed, plan.remaining, plan.remaining_total) == (120, WITHOUT_END, WITHOUT_END)
@@ -135,12 +110,6 @@ def test_a_pipeline_without_end_goes_on_without_end() -> None:
     with pytest.raises(UsageError, match="has 150 examples"):
         resume(TOY, None, cut, consumed=151)
     assert resume(TOY, None, cut, consumed=150).remaining == 0
-
-
-def test_of_a_mixture_it_is_said_how_much_of_each_source_is_read() -> None:
-    text = "choose_from_datasets([train | repeat, test | repeat], choices=range(2) | repeat)"
-    plan = resume(TOY, None, staged(text), consumed=7)
-    assert [(s.spec, s.consumed) for s in plan.sources] == [("train", 4), ("test", 3)]
 
 
 @pytest.mark.parametrize(
@@ -162,20 +131,6 @@ def test_a_place_that_is_not_there_is_refused(how: dict[str, Any], said: str) ->
         UsageError, match=r"^--steps needs --batch N, or a batch among the --stages"
     ):
         resume(TOY, None, staged("skip(2) | take(4)"), steps=1)
-
-
-def test_within_a_batch_a_plan_says_so() -> None:
-    settings = staged("skip(2) | batch(3)")
-    (said,) = resume(TOY, None, settings, consumed=4).warnings
-    assert "4 examples end 1 into a batch: the batches that follow" in said
-    (said,) = resume(
-        TOY, None, staged("shuffle(4, seed=1) | skip(2) | batch(3)"), consumed=4
-    ).warnings
-    assert said == (
-        "4 examples end 1 into the batch of step 1: shardctl.tfds goes on at whole steps, 3 or 6"
-    )
-    for whole in (0, 3, 6, 9):
-        assert resume(TOY, None, settings, consumed=whole).warnings == ()
 
 
 CUTS: tuple[Any, ...] = (

@@ -224,14 +224,6 @@ def test_hosts_whose_buffers_had_read_the_epoch_begin_with_the_next(
     assert prove(TOY, plan).holds
 
 
-@pytest.mark.parametrize("mode", ["exactly-once", "exact-order"])
-def test_without_the_seed_of_the_run_two_modes_are_offered(mode: Any) -> None:
-    with pytest.raises(UnpredictableOrderError) as caught:
-        resume(TOY, "train", OPEN, consumed=9, mode=mode)
-    for words in ("only the seed of that very run", "at-most-once", "at-least-once", "--risk R"):
-        assert words in str(caught.value)
-
-
 @pytest.mark.parametrize("mode", ["exactly-once", *MODES])
 @pytest.mark.parametrize(
     ("change", "said"),

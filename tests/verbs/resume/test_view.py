@@ -16,7 +16,7 @@ from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings, as_settings
 from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
-from shardctl.verbs.resume.proof import BrokenPromise, Proof
+from shardctl.verbs.resume.proof import BrokenPromise, Proof, prove
 from shardctl.verbs.resume.view import proof_line, resume_document, resume_rows, resume_table
 from tests.golden import assert_golden
 from tests.verbs.resume.resume_cases import TOY, dataset
@@ -29,6 +29,7 @@ SEEDED = {"buffer": 3, "buffer_seed": 1, "epochs": 3}
 AT_MOST: dict[str, Any] = {"mode": "at-most-once"}
 AT_LEAST: dict[str, Any] = {"mode": "at-least-once"}
 
+TORCH = {"loader_version": "2.13.0"}
 # Files of 3, 5 and 3 examples, two at a time in blocks of 2: 00 11 0 11 22 1 2. Settings, and how
 # far the pipeline got; with hosts, those of other hosts.
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -50,6 +51,22 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "unseeded, later epochs": ({**OPEN, "epochs": 3}, {"consumed": 10, **AT_MOST}),
     "unseeded, at a risk": (OPEN, {"consumed": 6, **AT_LEAST, "risk": 2.0}),
     "unseeded, all again": (OPEN, {"consumed": 6, **AT_LEAST, "risk": 1e-6}),
+    "hosts apart": (
+        {"epochs": 3, "cycle": 1, "batch": 2, "drop_remainder": True},
+        {"hosts": 2, "to_hosts": 2, "consumed": [5, 6]},
+    ),
+    "hosts of files": (
+        {"host_by": "files", "cycle": 1},
+        {"hosts": 2, "to_hosts": 3, "consumed": [4, 2]},
+    ),
+    "hosts of stages assumed": (
+        {"stages": "cache | take(5)"},
+        {"hosts": 2, "to_hosts": 1, "consumed": 1},
+    ),
+    "hosts by turns": (
+        {"cycle": 1, "stages": "shard(2, 1) | cache | shuffle(1, seed=1) | repeat(2)"},
+        {"hosts": 2, "to_hosts": 2, "consumed": [4, 2]},
+    ),
     "hosts": ({"epochs": 2}, {"hosts": 2, "to_hosts": 3, "consumed": [1, 2]}),
     "hosts alike": ({}, {"hosts": 2, "to_hosts": 3, "consumed": 2}),
     "hosts, unseeded": ({"buffer": 3}, {"hosts": 2, "to_hosts": 3, "consumed": [1, 2], **AT_MOST}),
@@ -62,6 +79,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"hosts": 1, "to_hosts": 4, "consumed": 2},
     ),
     "stages": ({"stages": "shuffle(4, seed=1) | take(9)"}, {"consumed": 2}),
+    "stages inside a batch": (
+        {"stages": "shuffle(4, seed=1) | skip(2) | batch(3)"},
+        {"consumed": 4},
+    ),
+    "stages that cut, inside a batch": ({"stages": "skip(2) | batch(3)"}, {"consumed": 4}),
     "stages without end": ({"stages": "map | repeat | skip(1)"}, {"consumed": 15}),
     "sources": ({"stages": "zip(train, test) | take(3)"}, {"consumed": 4}),
     "stages by instructions": ({"stages": "skip(2) | batch(3)"}, {"consumed": 3}),
@@ -72,6 +94,33 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "torch": (
         {"loader": "torch", "loader_version": "2.13.0", "shuffle_seed": 5, "batch": 2, "epochs": 2},
         {"consumed": 3},
+    ),
+    "torch of a process": (
+        {"loader": "torch", "host": "0/2", "shuffle_seed": 5, "pass": 3, "batch": 2, **TORCH},
+        {"steps": 1},
+    ),
+    "iterations of torch": (
+        {"loader": "torch", "shuffle": True, "global_seed": 7, "epochs": 3, "batch": 2, **TORCH},
+        {"steps": 7},
+    ),
+    "later pass of torch": ({"loader": "torch", "pass": 2, "batch": 2, **TORCH}, {"steps": 2}),
+    "accelerate": (
+        {"loader": "accelerate", "loader_version": "1.15.0", "shuffle_seed": 5, "batch": 3}
+        | {"epochs": 2},
+        {"consumed": 13},
+    ),
+    "grain of workers": (
+        {"loader": "grain", "loader_version": "0.2.18", "epochs": 2, "batch": 2, "workers": 3},
+        {"consumed": 4},
+    ),
+    "a stream": (
+        {"loader": "hf", "loader_version": "5.2.0", "buffer": 4, "shuffle_seed": 1, "arrow": False}
+        | {"pass": 1},
+        {"consumed": 5},
+    ),
+    "by index": (
+        {"loader": "hf", "loader_version": "5.2.0", "shuffle_seed": 5, "pass": 1, "batch": 2},
+        {"steps": 3},
     ),
     "grain on hosts": (
         {"loader": "grain", "loader_version": "0.2.18", "shuffle_seed": 5, "epochs": 3},
@@ -92,7 +141,12 @@ def test_tables_and_plan_files_are_these(name: str) -> None:
     plan = plan_of(name)
     document = resume_document(plan, None)
     text = "".join(
-        [*resume_table(plan, None, PLAIN), *to_csv(resume_rows(plan)), *to_json(document)]
+        [
+            *(f"warning: {warning}\n" for warning in plan.warnings),
+            *resume_table(plan, None, PLAIN),
+            *to_csv(resume_rows(plan)),
+            *to_json(document),
+        ]
     )
     assert_golden(GOLDEN / f"{name.replace(', ', '-').replace(' ', '-')}.txt", text)
 
@@ -101,10 +155,16 @@ def lines(plan: ResumePlan, proof: Proof | None = None, screen: Screen = PLAIN) 
     return "".join(resume_table(plan, proof, screen)).splitlines()
 
 
-def test_a_log_of_what_was_seen_has_no_epoch() -> None:
-    said = lines(resume_unseen(TOY, "train", seen=[4, 5]))
-    assert said[1] == "seen: 2 examples"
-    assert said[2].startswith("left: 9 examples in ")
+@pytest.mark.parametrize("loader", ["tfds", "grain", "torch", "stateful", "accelerate", "hf"])
+def test_a_log_of_what_was_seen_leaves_each_example_once(loader: str) -> None:
+    plan = resume_unseen(TOY, "train", {"loader": loader, "batch": 2}, seen=[0, 4, 5, 4])
+    assert_golden(GOLDEN / f"log-{loader}.txt", "".join(resume_table(plan, None, PLAIN)))
+    pairs = zip(plan.instructions.first, plan.instructions.take, strict=True)
+    read = [int(first) + i for first, take in pairs for i in range(take)]
+    assert read == [1, 2, 3, 6, 7, 8, 9, 10]
+    assert prove(TOY, plan, seen=[0, 4, 5]).holds
+    missed = prove(TOY, plan, seen=[0, 4])
+    assert (missed.holds, missed.lost) == (False, 1)
 
 
 def test_tables_are_abridged_and_folded_to_the_screen() -> None:

@@ -65,12 +65,6 @@ def test_a_fixed_shuffle_seed_does_not_repeat_the_order_as_the_guide_has_it() ->
     assert len(fixed) == 1
 
 
-def test_epochs_of_one_pass_are_shuffled_anew_too() -> None:
-    size = 1281167
-    starts = [ids(skip=size * e, take=1, shuffle_seed=32, epochs=3)[0] for e in range(3)]
-    assert starts == [176411, 972136, 556757]
-
-
 @pytest.mark.parametrize(("skip", "take"), [(0, 0), (3, 4), (10, 5), (9, None), (0, 99)])
 def test_a_stretch_is_that_slice_of_the_order(skip: int, take: int | None) -> None:
     whole = simulate(TOY, settings=ReadSettings(cycle=2, block=2), take=None).ids().tolist()

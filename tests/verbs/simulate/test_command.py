@@ -20,7 +20,6 @@ from tests.cases import check_cases
 from tests.children import run_on_a_terminal, running_command
 from tests.cli.conftest import Shardctl
 from tests.order.order_cases import read_settings
-from tests.tfds_datasets import write_dataset
 
 IMAGENET = ("-d", "imagenet2012")
 LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [5, 0, 3, 6]}, test: {shard_lengths: [2]}}\n"
@@ -50,29 +49,12 @@ def test_the_example_of_the_guide(shardctl: Shardctl) -> None:
     assert ids == [*CYCLE_3_BLOCK_2, 2506, 2507, 6, 7]
 
 
-def test_the_built_in_layout_is_read_where_nothing_is_chosen(shardctl: Shardctl) -> None:
-    ran = shardctl("simulate", "-f", "ids", "--take", 2)
-    assert ran.stdout == "0\n1\n"
-    assert ran.stderr.count("\n") == 1
-    assert "imagenet2012" in ran.stderr
-
-
 def test_skip_and_take_show_any_stretch(shardctl: Shardctl, toy: tuple[str, str]) -> None:
     every = ids_of(shardctl("simulate", *toy, "--cycle", 2, "--block", 2, "-f", "ids", "--take=-1"))
     assert every == [0, 1, 5, 6, 2, 3, 7, 4, *range(8, 14)]
     part = ("--skip", 3, "--take", "1_0", "-f", "ids", "--cycle", 2, "--block", 2)
     assert ids_of(shardctl("simulate", *toy, *part)) == every[3:13]
     assert ids_of(shardctl("simulate", *toy, "--skip", 14, "-f", "ids")) == []
-
-
-def test_the_document_says_what_was_in_force(shardctl: Shardctl, toy: tuple[str, str]) -> None:
-    arguments = ("--shuffle-seed", 3, "--cycle", "auto", "--cpus", 5, "--host", "1/2")
-    document = json.loads(shardctl("simulate", *toy, *arguments, "-f", "json").stdout)
-    pipeline = document["pipeline"]
-    assert (pipeline["cycle"], pipeline["shuffle_files"], pipeline["host"]) == (2, True, "1/2")
-    assert (pipeline["block"], pipeline["reshuffle"], pipeline["pass"]) == (16, True, 0)
-    assert (document["num_examples"], document["skip"], document["take"]) == (7, 0, 7)
-    assert sorted(document["ids"]) == list(range(7, 14))
 
 
 def test_the_pipeline_pasted_under_read_gives_the_same_order(
@@ -214,40 +196,3 @@ def test_an_array_may_be_piped(tmp_path: Path) -> None:
         data = running.stdout.read()
         assert running.process.wait(30) == 0
     assert np.load(io.BytesIO(data)).tolist() == [0, 1, 2, 3, 4]
-
-
-def test_datasets_of_stages_are_looked_up_in_the_data_dir_of_the_command(
-    shardctl: Shardctl, tmp_path: Path
-) -> None:
-    write_dataset(tmp_path / "data", "first", {"train": [3, 4]})
-    write_dataset(tmp_path / "data", "second", {"train": [5]})
-    stages = "zip(train, read(train, data=second)) | take(2)"
-    options = ("-d", "first", "--data-dir", tmp_path / "data", "--stages", stages, "-f", "ids")
-    ran = shardctl("simulate", *options)
-    assert (ran.exit_code, ran.stderr) == (0, "")
-    names = ["first/train:0", "second/train:0", "first/train:1", "second/train:1"]
-    assert ran.stdout.splitlines() == names
-    ran = shardctl("simulate", "-d", tmp_path / "data/first/1.0.0", "--stages", stages)
-    assert ran.exit_code == 2  # that data dir was the other command's
-    assert "second" in ran.stderr
-
-
-def test_no_dataset_is_chosen_where_the_stages_name_all(shardctl: Shardctl) -> None:
-    ran = shardctl("simulate", "--stages", "read(test, data=mnist) | repeat", "--take", 3)
-    assert (ran.exit_code, ran.stderr) == (0, "")
-    assert ran.stdout.splitlines()[1] == "positions 0 to 2 of an endless order"
-    ran = shardctl("simulate", "-d", "mnist", "--stages", "repeat", "--take", 3, "-f", "json")
-    assert json.loads(ran.stdout)["num_examples"] is None
-
-
-def test_strips_are_drawn_where_they_are_asked_for_alone(shardctl: Shardctl) -> None:
-    options = ("--cycle", 3, "--block", 2, "--take", 8, "-d", "imagenet2012")
-    assert "a row is a slot" not in shardctl("simulate", *options).stdout
-    drawn = shardctl("simulate", *options, "--picture").stdout
-    assert drawn.splitlines()[2:7] == [
-        "To see: positions 0 to 7: a row is a slot, a number the shard it reads then",
-        "  slot 0  0─────────                    0─────────",
-        "  slot 1            1─────────",
-        "  slot 2                      2─────────",
-        "position  0         2         4         6",
-    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Iterable
 from itertools import chain
@@ -57,7 +56,7 @@ def test_the_fields_of_the_document() -> None:
     ]
     assert (document["format_version"], document["kind"]) == (1, "simulate")
     assert list(document["dataset"]) == [
-        *("name", "config", "version", "file_format", "data_dir", "fingerprint"),
+        *("name", "config", "version", "file_format", "data_dir", "fingerprint")
     ]
     assert [document[name] for name in ("num_examples", "skip", "take")] == [14, 2, 3]
     assert list(document["ids"].chunks()) == [[2, 3, 4]]
@@ -148,14 +147,6 @@ def test_huge_ids_have_all_their_digits() -> None:
     last = json.loads(written(simulation, "jsonl").splitlines()[-1])
     assert last["id"] == last["position"] == 2**63 - 10
     assert last["tfds_id"] == f"d-00001__{2**62 - 10}"
-
-
-def test_an_npy_file_is_what_numpy_saves() -> None:
-    for take in (0, 1, None):
-        simulation = simulated(take=take, shuffle_seed=1)
-        expected = io.BytesIO()
-        np.save(expected, simulation.ids())
-        assert written(simulation, "npy") == expected.getvalue()
 
 
 def test_ids_of_several_splits_are_not_an_array() -> None:

@@ -7,13 +7,10 @@ import hashlib
 import pytest
 
 from shardctl.base.tfds_rules import ORDER_RULES
-from shardctl.errors import UnpredictableOrderError
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.diff.answer import settings_to_fall_back_on
 from shardctl.verbs.snapshot.answer import snapshot
 from tests.cases import check_cases
-from tests.order.order_cases import changed
 from tests.verbs.diff.diff_cases import Pipeline, dataset_of, examples, pairs
 
 
@@ -69,25 +66,7 @@ def test_everything_that_fixes_the_order_is_pinned() -> None:
     check_cases(pairs(), check, 40)
 
 
-def test_the_rules_in_force_are_pinned() -> None:
-    assert snapshot(dataset_of({"train": (3,)})).snapshot.rules == ORDER_RULES
-
-
-def test_an_order_that_is_left_open_is_not_pinned() -> None:
-    with pytest.raises(UnpredictableOrderError):
-        snapshot(dataset_of({"train": (3,)}), "train", ReadSettings(shuffle_files=True))
-
-
 def test_an_order_without_examples_is_pinned_too() -> None:
     pinned = snapshot(dataset_of({"train": (0, 0)}), "train").snapshot
     assert (pinned.num_examples, pinned.first_ids, pinned.tree.leaves) == (0, (), ())
-
-
-def test_the_default_cycle_of_a_dataset_that_became_ordered_is_its_new_default() -> None:
-    dataset = dataset_of({"train": (3, 3)})
-    ordered = type(dataset)(**{**vars(dataset), "ordered": True})
-    for settings, cycle in ((ReadSettings(), None), (ReadSettings(cycle=4), 4)):
-        pinned = snapshot(dataset, "train", settings).snapshot
-        assert settings_to_fall_back_on(pinned, ordered).get("cycle") == cycle
-        assert settings_to_fall_back_on(pinned, dataset)["cycle"] == (cycle or 16)
-    assert changed(ReadSettings(), cycle=1).cycle_length(ordered=True) == 1
+    assert pinned.rules == ORDER_RULES

@@ -1,0 +1,18 @@
+"""A snapshot that was written, for people: what it fixes, and what compares with it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from shardctl.saved.snapshot import Snapshot
+
+
+def snapshot_written(snapshot: Snapshot, path: str, dataset: Sequence[str] = ()) -> Iterator[str]:
+    """Yield what a snapshot fixes, and what compares with it.
+
+    `dataset` are the options without which its dataset is not found again.
+    """
+    yield f"wrote {path}: the order of {snapshot.num_examples:,} examples of {snapshot.spec}"
+    compare = shlex.join(["shardctl", "diff", path, *dataset])
+    yield f"next: commit it; {compare} says whether the order is still that"

@@ -1,0 +1,166 @@
+"""Files and folders of this machine: read whole and in bounds, or refused in a line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from shardctl.errors import DatasetError
+from shardctl.files.parse import decode
+from shardctl.stores.stores import LocalStore, absolute, read_file, subfolders, working_folder
+from tests.strategies import error_line
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes, links and permissions")
+
+
+def test_a_file_is_read_up_to_the_bound(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"\xff\0four")
+    assert read_file(path) == b"\xff\0four"
+    assert read_file(path, max_num_bytes=6) == b"\xff\0four"
+    line = error_line(lambda: read_file(path, max_num_bytes=5))
+    assert line == f"'{path}' is larger than 5 bytes, the most read as text"
+
+
+def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    assert error_line(lambda: read_file(gone)) == f"cannot read '{gone}': no such file"
+    assert "is a folder; a file is needed" in str(error_line(lambda: read_file(tmp_path)))
+    assert "no path holds a NUL character" in str(error_line(lambda: read_file(Path("a\0b"))))
+    assert "name too long" in str(error_line(lambda: read_file(tmp_path / ("x" * 999))))
+
+
+@posix
+def test_a_pipe_is_refused_before_it_is_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        line = error_line(lambda path=path: read_file(path))  # type: ignore[misc]
+        assert line == f"'{path}' is a pipe, a socket or a device; it must be a file"
+
+
+@posix
+def test_folders_in_a_folder_are_listed_in_order_without_hidden_ones(tmp_path: Path) -> None:
+    for name in ("b", "a", ".hidden", "10", "9"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    (tmp_path / "dangling").symlink_to(tmp_path / "gone")
+    assert subfolders(tmp_path) == ["10", "9", "a", "b", "link"]
+    assert subfolders(tmp_path / "a") == []
+
+
+def test_a_folder_that_cannot_be_listed_says_why(tmp_path: Path) -> None:
+    gone, file = tmp_path / "gone", tmp_path / "file"
+    file.touch()
+    assert error_line(lambda: subfolders(gone)) == f"cannot read '{gone}': no such folder"
+    assert error_line(lambda: subfolders(file)) == f"cannot read '{file}': not a directory"
+    assert "no path holds a NUL" in str(error_line(lambda: subfolders(Path("a\0b"))))
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [(b"", ""), ("é".encode(), "é"), (b"\xef\xbb\xbfa", "a"), (b"a\r\nb", "a\r\nb")],
+)
+def test_utf_8_is_text_without_the_mark_that_editors_put_in_front(data: bytes, text: str) -> None:
+    assert decode(data, source="x") == text
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (b"\xff", "line 1 "),
+        (b"a\nb\n\xe9", "line 3 "),
+        ("a".encode("utf-16"), "line 1 "),
+        (b"a\n\0", "line 2 holds a NUL character"),
+    ],
+)
+def test_what_is_not_text_is_refused_with_its_line(data: bytes, line: str) -> None:
+    said = error_line(lambda: decode(data, source="notes.txt"))
+    assert said is not None
+    assert said.startswith(f"notes.txt: {line}")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs /proc")
+def test_a_file_that_says_it_has_no_bytes_is_read_to_its_end() -> None:
+    path = Path("/proc/self/status")
+    assert os.stat(path).st_size == 0
+    assert b"VmPeak" in read_file(path)
+    assert "larger than 9 bytes" in str(error_line(lambda: read_file(path, max_num_bytes=9)))
+
+
+def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("wb") as file:
+        file.truncate(1 << 40)
+    assert "is larger than 1073741824 bytes" in str(
+        error_line(lambda: read_file(tmp_path / "file"))
+    )
+
+
+@posix
+def test_a_working_folder_that_is_gone_leaves_whole_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert (working_folder(), absolute("a")) == (tmp_path, str(tmp_path / "a"))
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert working_folder() / tmp_path == tmp_path
+    assert absolute(tmp_path) == str(tmp_path)
+    assert "'a': the working folder is gone" in str(error_line(lambda: absolute("a")))
+
+
+def test_a_file_that_changed_since_it_was_listed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"0123456789")
+    store = LocalStore()
+    (listed,) = store.scan(str(tmp_path))
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(DatasetError, match="changed while it was read"), store.open(listed):
+        pass
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"0123456789")
+    os.utime(path, ns=(1, 1))
+    (listed,) = LocalStore().scan(str(tmp_path))
+
+    def read() -> None:
+        with LocalStore().open(listed) as source:
+            assert source.read(0, 5) == b"01234"
+            path.write_bytes(b"another 10")
+            assert source.read(5, 10) == b"er 10"
+
+    with pytest.raises(DatasetError, match="changed while it was read"):
+        read()
+
+
+def test_a_file_in_whose_place_another_is_put_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"0123456789")
+    (listed,) = LocalStore().scan(str(tmp_path))
+    (tmp_path / "b").write_bytes(b"another 10")
+    os.utime(tmp_path / "b", ns=(1, 1))
+
+    def read(change: Callable[[], object]) -> None:
+        with LocalStore().open(listed):
+            change()
+
+    with pytest.raises(DatasetError, match="changed while it was read"):
+        read(lambda: os.replace(tmp_path / "b", path))
+    listed = replace(listed, version="mtime:1")
+    with pytest.raises(DatasetError, match="vanished while it was read"):
+        read(path.unlink)
+
+
+def test_a_fifo_is_no_file_and_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a")
+    assert LocalStore().status(str(tmp_path / "a")) is None
+    assert list(LocalStore().scan(str(tmp_path))) == []

@@ -1,0 +1,263 @@
+"""Failures of networks: what is tried again, how long, and what is said, without a secret."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import socket
+import socketserver
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from shardctl.errors import DatasetError, UsageError
+from shardctl.stores.failures import (
+    TransientError,
+    as_failure,
+    attempted,
+    limits,
+    said,
+    shown,
+    surroundings,
+    without_secrets,
+)
+from shardctl.stores.stores import store_of
+from tests.stores.servers import lead_to
+
+
+def caused(outer: Exception, inner: BaseException) -> Exception:
+    outer.__cause__ = inner
+    return outer
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        TimeoutError("slow"),
+        ConnectionResetError("reset"),
+        BrokenPipeError("pipe"),
+        caused(OSError("x"), ConnectionRefusedError("refused")),
+        caused(OSError("x"), socket.gaierror(socket.EAI_AGAIN, "later")),
+        ssl.SSLEOFError("unexpected end"),
+    ],
+)
+def test_what_may_pass_is_tried_again(error: Exception) -> None:
+    assert isinstance(as_failure(error, "gs://b/a"), TransientError)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (caused(OSError("x"), socket.gaierror(socket.EAI_NONAME, "no")), "no host of this name"),
+        (ssl.SSLCertVerificationError("self-signed"), "TLS: the certificate is refused"),
+        (ValueError("at https://u:planted@h/?token=planted"), r"ValueError: at https://\*\*\*@h/"),
+    ],
+)
+def test_what_does_not_pass_is_one_line(error: Exception, said: str) -> None:
+    failure = as_failure(error, "https://u:planted@h/a")
+    assert isinstance(failure, DatasetError)
+    with pytest.raises(DatasetError, match=said):
+        raise failure
+    assert "planted" not in str(failure)
+
+
+def test_exceptions_that_hold_one_another_in_a_circle_end() -> None:
+    first, second = ValueError("a"), ValueError("b")
+    first.__context__, second.__context__ = second, first
+    assert "ValueError: a" in str(as_failure(first, "x"))
+
+
+@pytest.mark.long
+def test_a_certificate_that_nobody_signed_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving_tls(tmp_path) as endpoint:
+        lead_to(monkeypatch, {"AWS_ENDPOINT_URL": endpoint, "AWS_ACCESS_KEY_ID": "x"})
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", endpoint)
+        for path in (f"{endpoint}/a", "s3://bucket/a", "gs://bucket/a"):
+            begun = time.monotonic()
+            with pytest.raises(DatasetError, match="a': TLS: the certificate is refused"):
+                store_of(path).status(path)
+            assert time.monotonic() - begun < 10
+
+
+def test_https_where_http_is_served_is_said_at_once() -> None:
+    with http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), http.server.BaseHTTPRequestHandler
+    ) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        path = f"https://localhost:{server.server_address[1]}/a"
+        begun = time.monotonic()
+        with pytest.raises(DatasetError, match="TLS: the server does not speak it there; http"):
+            store_of(path).status(path)
+        assert time.monotonic() - begun < 10
+        server.shutdown()
+        thread.join()
+
+
+@contextlib.contextmanager
+def serving_tls(folder: Path) -> Iterator[str]:
+    """Serve HTTPS with a certificate of our own."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    names = x509.SubjectAlternativeName([x509.DNSName("localhost")])
+    signed = (
+        x509.CertificateBuilder(name, name, key.public_key(), 7, now, now + timedelta(days=1))
+        .add_extension(names, critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    plain = serialization.NoEncryption()
+    file = folder / "server.pem"
+    file.write_bytes(
+        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain) + signed.public_bytes(pem)
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler)
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield f"https://localhost:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A clock that waits move, and how long they were."""
+    waited: list[float] = []
+    monkeypatch.setattr("time.monotonic", lambda: sum(waited))
+    monkeypatch.setattr("time.sleep", waited.append)
+    monkeypatch.setattr("random.uniform", lambda low, high: high)
+    return waited
+
+
+def test_waits_grow_to_a_bound_and_end_with_the_patience(waits: list[float]) -> None:
+    def busy() -> int:
+        raise TransientError("busy")
+
+    with pytest.raises(
+        DatasetError, match=r"^cannot read 'gs://b/a': busy \(after 10 attempts in 37 s\)"
+    ):
+        attempted(busy, path="gs://b/a")
+    assert waits == pytest.approx([0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 8.0, 8.0, 8.0])
+    assert sum(waits) <= 40
+
+
+def test_a_refused_connection_is_tried_for_seconds(waits: list[float]) -> None:
+    def refused() -> int:
+        raise TransientError("refused", brief=True)
+
+    with pytest.raises(DatasetError, match="refused"):
+        attempted(refused, path="x")
+    assert sum(waits) <= 4
+
+
+def test_a_dead_place_is_given_up_within_about_a_minute() -> None:
+    usual = limits()
+    assert usual.patience + usual.timeout <= 60
+    assert usual.connect_timeout <= 10
+
+
+def test_variables_say_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHARDCTL_REMOTE_TIMEOUT", "2.5")
+    monkeypatch.setenv("SHARDCTL_REMOTE_PATIENCE", " 300 ")
+    monkeypatch.setenv("SHARDCTL_REMOTE_REQUESTS", "64")
+    found = limits()
+    assert (found.timeout, found.patience, found.requests) == (2.5, 300, 64)
+    assert found.seconds_for(20_000) == 3.5
+
+
+@pytest.mark.parametrize("text", ["x", "0", "-1", "nan", "inf", "1e9"])
+def test_what_is_no_number_of_seconds_is_refused(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHARDCTL_REMOTE_TIMEOUT", text)
+    with pytest.raises(UsageError, match=r"SHARDCTL_REMOTE_TIMEOUT must be a number from 0\.01"):
+        limits()
+
+
+def test_a_login_by_a_variable_and_a_fork_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = surroundings("AWS_")
+    assert surroundings("AWS_") == before
+    monkeypatch.setenv("AWS_PROFILE", "other")
+    assert surroundings("AWS_") != before
+    monkeypatch.delenv("AWS_PROFILE")
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    assert surroundings("AWS_") != before
+
+
+SECRET = "Zm9vYmFy-PLANTED/secret+x="
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://me:planted@host/a", "https://***@host/a"),
+        ("https://planted@host:80/a", "https://***@host:80/a"),
+        ("https://host/a?X-Amz-Signature=planted&X-Amz-Credential=planted", "https://host/a?***"),
+        ("https://host/a?download=planted", "https://host/a?***"),
+        ("https://host/a#access_token=planted", "https://host/a#***"),
+        ("https://me:plan/ted@host/a", "https://***@host/a"),
+        ("https://me:p@plan/ted@host/a", "https://***@host/a"),
+        ("https://me:planted", "https://***"),
+        ("ftp://me:planted@host/a", "ftp://***@host/a"),
+        ("sftp://me:planted@host/a@2", "sftp://***@2"),
+        ("s3://AKIA:planted@bucket/a", "s3://***@bucket/a"),
+        ("s3://bucket/a?X-Amz-Signature=planted", "s3://bucket/a?X-Amz-Signature=***"),
+        ("az://c/a?sv=1&sig=planted%2B&se=2", "az://c/a?sv=1&sig=***&se=2"),
+        ("hf://datasets/u/d@main/a@2", "hf://datasets/u/d@main/a@2"),
+        ("gs://bucket/prefix@1024", "gs://bucket/prefix@1024"),
+        ("http://[::1]:80/a", "http://[::1]:80/a"),
+        ("data/train-00000-of-00001", "data/train-00000-of-00001"),
+    ],
+)
+def test_urls_are_shown_without_their_secrets(url: str, expected: str) -> None:
+    assert without_secrets(url) == expected
+    assert "planted" not in shown(url)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"403 for https://u:{SECRET}@host/a",
+        f"GET https://host/a?token={SECRET} failed",
+        f"Authorization: Bearer {SECRET}",
+        f"headers {{'Authorization': 'Basic {SECRET}'}}",
+        f'{{"access_token": "{SECRET}"}}',
+        f"<AWSAccessKeyId>x</AWSAccessKeyId> secret_access_key={SECRET}",
+        f"password={SECRET}",
+        f"AccountKey={SECRET};EndpointSuffix=x",
+        f"x-amz-security-token: {SECRET}",
+        f"could not use the value {SECRET} of a variable",
+    ],
+)
+def test_what_libraries_say_is_shown_without_secrets(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_STORE_TOKEN", SECRET)
+    assert "PLANTED" not in said(ValueError(text))
+    assert "secret+x" not in said(ValueError(text))
+
+
+def test_what_is_said_is_one_short_line() -> None:
+    assert said(ValueError("a\nb")) == "a"
+    assert said(ValueError("")) == "ValueError"
+    assert len(said(ValueError("x" * 1000))) <= 160

@@ -1,0 +1,165 @@
+"""Which store has the files of a path, what is asked of each, and what is imported for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from shardctl.errors import DatasetError, NotThereError
+from shardctl.stores.fsspec_store import FsspecStore
+from shardctl.stores.remote import PublicStore
+from shardctl.stores.stores import (
+    AnyPath,
+    LocalStore,
+    RemotePath,
+    answers,
+    files_in,
+    is_file,
+    is_folder,
+    is_remote,
+    name_of,
+    read_file,
+    store_of,
+    subfolders,
+)
+from shardctl.stores.web_server import WebServerStore
+from tests.remote_copies import in_memory
+
+
+def test_a_scheme_makes_a_path_remote() -> None:
+    assert is_remote("hf://datasets/u/d")
+    assert not is_remote("./gs:/bucket")
+    assert isinstance(store_of("/data/mnist"), LocalStore)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("gs://b/a", FsspecStore),
+        ("gcs://b/a", FsspecStore),
+        ("s3://b/a", FsspecStore),
+        ("HTTPS://h/a", WebServerStore),
+        ("hf://datasets/u/d", FsspecStore),
+        ("memory://a", FsspecStore),
+    ],
+)
+def test_each_scheme_has_its_store(path: str, kind: type) -> None:
+    found = store_of(path)
+    assert isinstance(found, PublicStore)
+    assert isinstance(found.place, kind)
+
+
+def test_chained_urls_are_refused_without_their_password() -> None:
+    url = "simplecache::http://me:planted@host/a"
+    assert is_remote(url)
+    for ask in (store_of, RemotePath):
+        with pytest.raises(DatasetError, match="chains by :: are not read") as refused:
+            ask(url)
+        assert "planted" not in str(refused.value)
+
+
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("module", "path", "extra"),
+    [
+        ("gcsfs", "gs://b/a", "gcs"),
+        ("s3fs", "s3://b/a", "s3"),
+        ("huggingface_hub", "hf://datasets/u/d/a", "hf"),
+        ("requests", "http://127.0.0.1:1/a", "http"),
+    ],
+)
+def test_a_missing_package_says_which_extra_has_it(module: str, path: str, extra: str) -> None:
+    code = f"""
+import sys; sys.modules[{module!r}] = None
+from shardctl.errors import DatasetError, MissingDependencyError
+from shardctl.stores.stores import RemotePath
+from shardctl.stores.stores import store_of
+try: store_of({path!r}).status({path!r})
+except MissingDependencyError as error: print(error)
+"""
+    done = run_python(code)
+    assert f"needs a package: pip install 'shardctl[{extra}]'" in done.stdout, done.stderr
+    assert done.stdout.count("\n") == 1
+
+
+def test_local_paths_import_nothing_of_networks() -> None:
+    code = """
+import sys
+from shardctl.stores.stores import RemotePath
+from shardctl.stores.stores import is_remote
+from shardctl.stores.stores import store_of
+assert list(store_of("/").scan("/proc/self/net")) is not None and not is_remote("/data")
+names = ("fsspec", "requests", "urllib3", "asyncio", "s3fs")
+print([name for name in names if name in sys.modules])
+"""
+    done = run_python(code)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.long
+def test_a_name_imports_nothing_of_places_far_away() -> None:
+    """Every command that takes a name pays for it: 8 ms of 200 that `shardctl plan` takes."""
+    code = """
+import sys
+import shardctl
+shardctl.plan("imagenet2012")
+far = ("fsspec", "sqlite3", "queue", "multiprocessing")
+rooms = ("shardctl.stores.f", "shardctl.stores.r", "shardctl.metadata.index.n")
+print([name for name in sys.modules if name in far or name.startswith(rooms)])
+"""
+    done = run_python(code)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.fixture(params=["disk", "memory"])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> AnyPath:
+    """A folder with a file and two folders, on a disk and elsewhere."""
+    folder = tmp_path / "root"
+    for name in ("a.json", "b/c.json", "b.2/c.json", ".hidden/x"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(name.encode())
+    return folder if request.param == "disk" else RemotePath(in_memory(folder))
+
+
+def test_files_and_folders_are_told_apart(root: AnyPath) -> None:
+    assert [is_file(root / name) for name in ("a.json", "b", "no")] == [True, False, False]
+    assert [is_folder(root / name) for name in ("a.json", "b", "no")] == [False, True, False]
+    assert subfolders(root) == ["b", "b.2"]
+    assert [(name_of(file.path), file.num_bytes) for file in files_in(root)] == [("a.json", 6)]
+
+
+def test_a_file_is_read_whole_within_a_bound(root: AnyPath) -> None:
+    assert read_file(root / "b" / "c.json") == b"b/c.json"
+    assert read_file(root / "a.json", max_num_bytes=6) == b"a.json"
+    with pytest.raises(DatasetError, match="larger than 5 bytes"):
+        read_file(root / "a.json", max_num_bytes=5)
+
+
+def test_what_is_not_there_is_told_from_other_trouble(root: AnyPath) -> None:
+    with pytest.raises(NotThereError, match="no such file"):
+        read_file(root / "no")
+    with pytest.raises(NotThereError, match="no such folder"):
+        list(files_in(root / "no"))
+
+
+def test_answers_come_in_order_and_remote_places_are_asked_at_once() -> None:
+    together = threading.Barrier(4, timeout=10)
+
+    def ask(number: int) -> int:
+        if number < 4:
+            together.wait()  # passes where four are asked at once
+        time.sleep(0.01 * (8 - number))
+        return number
+
+    assert list(answers(ask, range(8), at_once=True)) == list(range(8))
+    assert list(answers(str, range(3), at_once=False)) == ["0", "1", "2"]
