@@ -184,7 +184,11 @@ def doubled_number(number: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "name", ["zip", "nested", "enumerated", "series", "series in order", "texts"]
+    "name",
+    [
+        *("zip", "nested", "enumerated"),
+        *(pytest.param(n, marks=pytest.mark.slow) for n in ("series", "series in order", "texts")),
+    ],
 )
 def test_elements_that_are_zipped_by_their_index_have_one_id(name: str, tmp_path: Path) -> None:
     make, num_elements = without_files(tmp_path)[name]
