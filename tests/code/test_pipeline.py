@@ -15,6 +15,7 @@ from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
+from shardctl.stages.text import parse_stages
 from shardctl.verbs.simulate.answer import simulate
 from shardctl.verbs.simulate.view import simulate_python
 from tests.cases import FUZZ, check_cases
@@ -114,15 +115,19 @@ CASES: dict[str, tuple[str, ReadSettings, dict[str, Any], dict[str, int]]] = {
     ),
     "stages": (
         "train",
-        ReadSettings(stages="skip(1) | cache | map(calls=2) | batch(2) | batch(2) | prefetch"),
+        ReadSettings(
+            stages=parse_stages("skip(1) | cache | map(calls=2) | batch(2) | batch(2) | prefetch")
+        ),
         {},
         {},
     ),
     "mixture": (
         "",
         ReadSettings(
-            stages="sample_from_datasets([read(train) | repeat(2), read(test)], weights=[0.6, 0.4],"
-            " seed=3, stop_on_empty=True) | concatenate(read(train, host='1/2'))"
+            stages=parse_stages(
+                "sample_from_datasets([read(train) | repeat(2), read(test)], weights=[0.6, 0.4],"
+                " seed=3, stop_on_empty=True) | concatenate(read(train, host='1/2'))"
+            )
         ),
         {},
         {},
@@ -130,8 +135,10 @@ CASES: dict[str, tuple[str, ReadSettings, dict[str, Any], dict[str, int]]] = {
     "choices": (
         "",
         ReadSettings(
-            stages="choose_from_datasets([train, test], choices=range(2) | repeat) | "
-            "with_options(fusion=False) | assert_cardinality(4)"
+            stages=parse_stages(
+                "choose_from_datasets([train, test], choices=range(2) | repeat) | "
+                "with_options(fusion=False) | assert_cardinality(4)"
+            )
         ),
         {},
         {},
@@ -139,7 +146,7 @@ CASES: dict[str, tuple[str, ReadSettings, dict[str, Any], dict[str, int]]] = {
     "not read by as_dataset": ("train", ReadSettings(), {"file_format": "array_record"}, {}),
     "many files": ("train", ReadSettings(file_order=MANY), {}, {}),
     "several of a name": ("train", ReadSettings(file_order=("a/d-00000", "b/d-00000")), {}, {}),
-    "a filter": ("train", ReadSettings(stages="flat_map"), {}, {}),
+    "a filter": ("train", ReadSettings(stages=parse_stages("flat_map")), {}, {}),
 }
 
 

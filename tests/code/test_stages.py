@@ -73,15 +73,17 @@ def test_code_of_stages_reads_in_the_order_that_is_predicted_fuzzed(folders: Fol
     check_cases(cases(folders), lambda case: check_code(folders, case), FUZZ // 4, fuzz=True)
 
 
+MIXTURES = [
+    "sample_from_datasets([read(train) | repeat(2), read(test)], weights=[0.6, 0.4], seed=3)"
+    " | shuffle(4, seed=1) | batch(2)",
+    "zip(read(train) | shuffle(5, seed=2), read(test)) | map | batch(2)",
+    "read(test) | concatenate(read(train)) | repeat(2) | batch(3)",
+    "read(train, data='{0}') | shuffle(9, seed=2) | concatenate(read(test)) | batch(2)",
+]
+
+
 @pytest.mark.parametrize(
-    "text",
-    [
-        "sample_from_datasets([read(train) | repeat(2), read(test)], weights=[0.6, 0.4], seed=3)"
-        " | shuffle(4, seed=1) | batch(2)",
-        "zip(read(train) | shuffle(5, seed=2), read(test)) | map | batch(2)",
-        "read(test) | concatenate(read(train)) | repeat(2) | batch(3)",
-        "read(train, data='{0}') | shuffle(9, seed=2) | concatenate(read(test)) | batch(2)",
-    ],
+    "text", [MIXTURES[0], *(pytest.param(text, marks=pytest.mark.slow) for text in MIXTURES[1:])]
 )
 def test_code_of_each_kind_of_mixture_goes_on(folders: Folders, text: str) -> None:
     toy = folders.root / "toy" / "1.0.0"

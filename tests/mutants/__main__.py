@@ -25,8 +25,8 @@ _ROOMS = [  # of shardctl/
     *("tfdata", "iteration", "order", "spec", "saved", "files"),
     *(f"verbs/{verb}" for verb in ("resume", "eval", "quality", "hosts", "snapshot")),
 ]
-_OPTIONS = ("-q", "-x", "-n0", "-p", "no:cacheprovider", "--assert=plain")  # rewritten is unplanted
-_PYTEST = [sys.executable, "-m", "pytest", *_OPTIONS]
+_PYTEST = [sys.executable, "-m", "pytest", "-q", "-x", "-n0", "-p", "no:cacheprovider"]
+_PYTEST += ["-p", "tests.mutants.planted"]
 _NOTICED = re.compile(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", re.MULTILINE)
 
 

@@ -261,8 +261,9 @@ def _prove_other_hosts(dataset: Dataset, plan: ResumePlan) -> Proof:
     consumed, unseeded = plan.from_consumed, plan.unseeded
     risk, mode = (None, "exactly-once") if unseeded is None else (unseeded.risk, plan.mode)
     old = partial(old_orders, dataset, plan.spec, hosts=len(consumed), mode=mode, risk=risk)
-    planned, expected = old(settings=plan.settings), iter(())
+    planned = old(settings=plan.settings)
     stopped = [one.order for one in planned]
+    expected: Codes
     first = stopped[0]
     if unseeded is not None:
         readers = [one.of_reader for one in planned]

@@ -97,7 +97,7 @@ def stopped_hosts(
         of_each = risk / max(sum(bool(point.emitted) for point in points), 1)
     stopped = list(zip(orders, points, strict=True))
     sure = [without_seed(order, point, mode, of_each) for order, point in stopped]
-    buffers = [one and one.buffer for one in sure]
+    buffers = [None if one is None else one.buffer for one in sure]
     found = [
         OldHost(order=order, point=point, buffer=buffer)
         for (order, point), buffer in zip(stopped, buffers, strict=True)

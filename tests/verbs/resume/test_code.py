@@ -28,8 +28,8 @@ from tests.golden import assert_golden
 from tests.order.order_cases import changed
 from tests.order.toy_pipelines import Case, Toys
 from tests.tfds_datasets import build_dataset
+from tests.verbs.resume.resume_cases import CASES, plan_of
 from tests.verbs.resume.stopped_pipelines import stopped, stops
-from tests.verbs.resume.test_view import CASES, plan_of
 
 UNSEEDED: tuple[BufferMode, ...] = ("at-most-once", "at-least-once")
 each_mode = pytest.mark.parametrize("mode", ["exactly-once", "exact-order", *UNSEEDED])

@@ -27,7 +27,6 @@ from shardctl.saved.resume_plan import (
     ShuffleState,
 )
 from shardctl.saved.unseeded_buffer import UnseededBuffer
-from shardctl.settings.read_settings import ReadSettings
 from shardctl.tfdata.shuffle_seeds import KernelSeeds
 from shardctl.verbs.resume.proof import broken_promises, planned_anew, prove
 from tests.cases import FUZZ, counted, some_of
@@ -36,7 +35,7 @@ from tests.verbs.resume.plan_cases import SEEN, TOY, Mutant, is_of_another_pipel
 Place = tuple[int, int, int]  # split, shard, index in the shard
 
 # What is read is judged by what it reads, as damage to instructions is elsewhere.
-READ = {"spec", "settings", "instructions", "hosts"}
+READ = {"spec"}
 # What a plan is planned anew with; what is wrong there shows in the fields that follow from it.
 GIVEN = {*READ, "consumed", "from_consumed", "from_seen", "mode"}
 # A copy elsewhere is as good; which other version and folders may be read `applied` has to say.
@@ -168,7 +167,7 @@ def test_every_field_of_a_plan_is_changed_and_reported() -> None:
         Stop,
         LoaderCall,
     )
-    for kind in (*kinds, *CALLS, ReadSettings, DatasetIdentity):
+    for kind in (*kinds, *CALLS, DatasetIdentity):
         for one in dataclasses.fields(kind):
             field = (kind.__name__, one.name)
             if field in no_matter or one.name in in_parts:

@@ -141,7 +141,14 @@ def test_resumed_pipelines_fuzzed(toys: Toys) -> None:
     check_cases(stops(buffered=True), check_buffered, FUZZ // 8, fuzz=True)
 
 
-@pytest.mark.parametrize(("host_by", "buffer"), [("even", None), ("files", 5), ("examples", 5)])
+@pytest.mark.parametrize(
+    ("host_by", "buffer"),
+    [
+        ("examples", 5),
+        pytest.param("even", None, marks=pytest.mark.slow),
+        pytest.param("files", 5, marks=pytest.mark.slow),
+    ],
+)
 def test_other_hosts_read_what_none_of_the_old_ones_had(
     toys: Toys, host_by: Any, buffer: int | None
 ) -> None:

@@ -197,6 +197,7 @@ def _check_hosts(toys: Toys, num_cases: int, *, fuzz: bool = False) -> int:
     return check_cases(both.map(lambda two: (*two[0], two[1])), check, num_cases, fuzz=fuzz)
 
 
+@pytest.mark.slow
 def test_other_hosts_lose_and_repeat_what_the_plan_says(toys: Toys) -> None:
     assert _check_hosts(toys, 4) >= 2
 
