@@ -156,7 +156,7 @@ if TYPE_CHECKING:
         compare_loaders as compare_loaders,
     )
     from shardctl.verbs.quality.answer import Quality as Quality, quality as quality
-    from shardctl.verbs.quality.score import Metric as Metric, Score as Score
+    from shardctl.verbs.quality.metrics import Metric as Metric, Score as Score
     from shardctl.verbs.report.compare import ReportComparison as ReportComparison
     from shardctl.verbs.report.answer import Report as Report, report as report
     from shardctl.verbs.report.question import NotShown as NotShown
@@ -225,7 +225,7 @@ _NAMES = {
     "verbs.plan.answer": "Plan Plans plan",
     "verbs.quality.answer": "Quality quality",
     "verbs.quality.loaders": "LoaderComparison WayToRead compare_loaders",
-    "verbs.quality.score": "Metric Score",
+    "verbs.quality.metrics": "Metric Score",
     "verbs.report.answer": "Report report",
     "verbs.report.compare": "ReportComparison",
     "verbs.report.question": "NotShown",

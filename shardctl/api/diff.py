@@ -14,11 +14,10 @@ from shardctl.base.arguments import Kind, checked, made_kind
 from shardctl.base.progress import Watch
 from shardctl.base.text import printable, quoted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
-from shardctl.draw.setting_origins import located
 from shardctl.errors import DatasetError, ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.files.fields import said_about
 from shardctl.files.parse import is_json
-from shardctl.metadata.project_file import Project, read_project
+from shardctl.metadata.project_file import Project, located, read_project
 from shardctl.metadata.reference import Fallback, choose_dataset, read_dataset
 from shardctl.order.plan_order import plan_order
 from shardctl.saved.resume_plan import ListedPlan, PlanListing, ResumePlan

@@ -1,4 +1,4 @@
-"""Kinds of arguments: what an annotation takes, and as what it is kept.
+"""Arguments of public functions and values: what their annotations take, kept as Python's own.
 
 `int` takes every whole number there is, of NumPy and TensorFlow too, and keeps an int. A type may
 say more by an `Annotated` with a `Kind`: `DatasetLike` takes a reference too (`made_kind`), and
@@ -223,7 +223,7 @@ class Kind:
     exact: frozenset[type] = frozenset()
 
 
-def _anything(value: object) -> object:
+def _as_it_is(value: Any) -> Any:
     return value
 
 
@@ -232,23 +232,16 @@ def _anything(value: object) -> object:
 Name = Annotated[str, "name"]
 Whole = Annotated[int, "whole"]
 
-_ANYTHING = Kind(take=_anything, needed="a value", several="values")
+_ANYTHING = Kind(take=_as_it_is, needed="a value", several="values")
 _PLAIN: dict[type, Kind] = {
-    int: Kind(
-        take=whole_number,
-        needed="a whole number",
-        several="whole numbers",
-        exact=frozenset({int}),
-    ),
-    bool: Kind(
-        take=truth_value,
-        needed="true or false",
-        several="truth values",
-        exact=frozenset({bool}),
-    ),
-    float: Kind(take=real_number, needed="a number", several="numbers", exact=frozenset({float})),
-    str: Kind(take=text, needed="a text", several="texts", exact=frozenset({str})),
-    bytes: Kind(take=byte_string, needed="bytes", several="bytes", exact=frozenset({bytes})),
+    of: Kind(take=take, needed=needed, several=several, exact=frozenset({of}))
+    for of, take, needed, several in (
+        (int, whole_number, "a whole number", "whole numbers"),
+        (bool, truth_value, "true or false", "truth values"),
+        (float, real_number, "a number", "numbers"),
+        (str, text, "a text", "texts"),
+        (bytes, byte_string, "bytes", "bytes"),
+    )
 }
 
 # What to write where one of these is needed.
@@ -490,10 +483,6 @@ def checked(function: Callable[_Params, _Result]) -> Callable[_Params, _Result]:
         return function(*kept, **named)
 
     return call
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
 
 
 def _takers_of(function: Callable[..., Any]) -> _Takers:

@@ -201,20 +201,16 @@ def last_not_above(ascending: Int64s, values: Int64s) -> Int64s:
     step = (float(ascending[-1]) - float(ascending[0])) / last if last >= _MANY else 0.0
     if not step or values.size < _MANY or _is_far_off(ascending, values, step):
         return ascending.searchsorted(values, side="right") - 1
-    return _guessed(ascending, values, step)
+    found = _neighbour(ascending, values, step)
+    wrong = np.nonzero(~_right(ascending, values, found))
+    found[wrong] = ascending.searchsorted(values[wrong], side="right") - 1
+    return found
 
 
 def _is_far_off(ascending: Int64s, values: Int64s, step: float) -> bool:
     """Whether guesses are wrong of more than a few of some values."""
     some = values.ravel()[:: values.size // _MANY + 1]
     return int((_right(ascending, some, _neighbour(ascending, some, step)) == 0).sum()) > 16
-
-
-def _guessed(ascending: Int64s, values: Int64s, step: float) -> Int64s:
-    found = _neighbour(ascending, values, step)
-    wrong = np.nonzero(~_right(ascending, values, found))
-    found[wrong] = ascending.searchsorted(values[wrong], side="right") - 1
-    return found
 
 
 def _neighbour(ascending: Int64s, values: Int64s, step: float) -> Int64s:
@@ -231,9 +227,3 @@ def _right(ascending: Int64s, values: Int64s, places: Int64s) -> NDArray[np.bool
     found: NDArray[np.bool_] = (places == above) | (ascending[above] > values)
     found &= (places < 0) | (ascending[np.maximum(places, 0)] <= values)
     return found
-
-
-# Runs: whole numbers that count on one by one, as (first, length).
-
-
-Runs = tuple[Int64s, Int64s]  # the first number of each run, and its length, above 0

@@ -1,4 +1,4 @@
-"""Rows of answers as columns of Python values, made piece by piece: millions take no memory."""
+"""Sequences and rows of answers that are made when they are asked for: millions take no memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text from files and users, made safe to print."""
+"""Text made safe to print: without control characters, secrets of URLs, commands of CI runners."""
 
 from __future__ import annotations
 

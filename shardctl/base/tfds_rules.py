@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 # The lines of TensorFlow that orders were compared with, and what pip has to be told for each.
 #
@@ -184,6 +185,9 @@ MAX_ITERATORS = 2**63 // SEEDS_PER_ITERATOR  # num_random_samples_ is an int64
 # keras/src/trainers/epoch_iterator.py, EpochIterator._enumerate_iterator: an epoch over a dataset
 # of known length makes so many iterators that nobody reads.
 KERAS_UNREAD_ITERATORS = 1
+
+# Who iterates: `for` in Python, or Keras's `fit`.
+Loop = Literal["python", "keras-fit"]
 
 
 # File names.

@@ -1,4 +1,4 @@
-"""What tells one dataset from another, and what two of them differ in."""
+"""What tells one dataset, and each of its folders, from another; what two datasets differ in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file names of a split's shards, kept as one pattern rather than a million strings."""
+"""The file names of a split's shards as one pattern, and their lengths in eight bytes each."""
 
 from __future__ import annotations
 

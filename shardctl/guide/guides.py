@@ -1,4 +1,4 @@
-"""Which guides there are, and what they say."""
+"""The guides by subject: their questions and their text."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Iterations: what the iterators of tf.data hand out; knows nothing of datasets."""
+"""Nodes and iterators of tf.data pipelines: what is read, and what is handed out."""

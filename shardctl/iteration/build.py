@@ -6,23 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from shardctl.base.text import quoted
+from shardctl.base.tfds_rules import Loop
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration.batch import Batch, Unbatch
-from shardctl.iteration.cache import Asserted, Cache
-from shardctl.iteration.directed import Chosen, Directed, Sampled
-from shardctl.iteration.filtered import Filter, Passing
+from shardctl.iteration.combinations import Chosen, Directed, Sampled, Zip
 from shardctl.iteration.iteration import EVERYTHING, Iteration, Node, Source
 from shardctl.iteration.repeat import Concatenate, Repeat
+from shardctl.iteration.selection import Asserted, Cache, Filter, Passing, Strided
 from shardctl.iteration.shuffle import Shuffle
-from shardctl.iteration.strided import Strided
-from shardctl.iteration.zipped import Zip
 from shardctl.stages import part as parts
 from shardctl.stages import stages as call
 from shardctl.stages.part import Stage
 from shardctl.stages.pipelines import options_of
 from shardctl.stages.stages import Pipeline, Prefetch, WithOptions
 from shardctl.tfdata.mixture import cumulative_of, uniform_cumulative
-from shardctl.tfdata.shuffle_seeds import Loop, ScriptSeeds, SeedGenerator
+from shardctl.tfdata.shuffle_seeds import ScriptSeeds, SeedGenerator
 
 SourceOf = Callable[[call.Read], Node]
 PassingOf = Callable[[call.Filter], Passing]

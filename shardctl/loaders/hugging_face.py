@@ -31,7 +31,7 @@ from shardctl.loaders.loader_sequence import (
     UnequalBatches,
     even_share,
 )
-from shardctl.tfdata.shuffle_window import MAX_BUFFER, check_buffer
+from shardctl.tfdata.shuffle_buffer import MAX_BUFFER, check_buffer
 
 _BYTES = 85  # of memory an example, of an epoch that is streamed
 

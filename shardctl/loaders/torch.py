@@ -23,7 +23,7 @@ from shardctl.loaders.loader_sequence import (
     LoaderSequence,
     Permutations,
 )
-from shardctl.tfdata.shuffle_window import MAX_BUFFER, Contents, Offsets, replayed
+from shardctl.tfdata.shuffle_buffer import MAX_BUFFER, Contents, Offsets, replayed
 
 _BASE_SEED = 2  # draws of 32 bits, for the `_base_seed` of an iteration
 _STATEFUL_SEEDED_FROM = "0.11.0"  # of torchdata; before, `manual_seed` meant nothing to it

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shardctl.base.arguments import checked
+from shardctl.base.tfds_rules import Loop
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.tfdata.shuffle_seeds import Loop
 
 if TYPE_CHECKING:
     from shardctl.verbs.snapshot.answer import TakenSnapshot

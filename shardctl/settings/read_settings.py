@@ -15,13 +15,13 @@ from shardctl.base.tfds_rules import (
     DEFAULT_CYCLE,
     ORDERED_CYCLE,
     WHOLE_DATASET,
+    Loop,
 )
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.loaders.loader import LOADERS, READERS, Loader, LoaderName
 from shardctl.settings.names import main_names, no_such_setting, settings_from_document
 from shardctl.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
 from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES, Host, HostBy, HostMode
-from shardctl.tfdata.shuffle_seeds import Loop
 
 if TYPE_CHECKING:
     from shardctl.stages.stages import Pipeline

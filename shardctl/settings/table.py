@@ -20,12 +20,12 @@ from shardctl.base.tfds_rules import (
     INT64_MAX,
     ORDERED_CYCLE,
     WHOLE_DATASET,
+    Loop,
 )
 from shardctl.errors import UsageError
 from shardctl.loaders.hugging_face_eras import BEFORE_SHUFFLE
 from shardctl.loaders.loader import LOADERS, READERS, TFDS_CALLS
 from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES, Host, as_host
-from shardctl.tfdata.shuffle_seeds import Loop
 
 # The kinds of settings: which values they take, in Python and in a document.
 

@@ -1,4 +1,8 @@
-"""Hosts: which one of how many."""
+"""Hosts, and host modes: the ways of splitting the examples of a spec among hosts.
+
+Whatever the program asks about a mode it asks its class. A new mode is a class here, in
+`HOST_MODES`, and its calls of TFDS and tf.data in `shardctl.tfds.training.pipeline`.
+"""
 
 from __future__ import annotations
 
@@ -113,11 +117,6 @@ def even_split(
         parts.append(SplitRange(split=piece.split, start=part.start, stop=part.stop))
     return tuple(parts)
 
-
-# Host modes: the ways of splitting the examples of a spec among hosts, one small class each.
-#
-# Whatever the program asks about a mode it asks its class. A new mode is a class here, in
-# `HOST_MODES`, and its calls of TFDS and tf.data in `shardctl.tfds.training.pipeline`.
 
 HostBy = Literal["even", "files", "examples"]
 

@@ -1,4 +1,4 @@
-"""File instructions as columns, for orders and plans over a million shards."""
+"""File instructions as columns, in any order of the files, for plans over a million shards."""
 
 from __future__ import annotations
 
@@ -100,18 +100,12 @@ class Reads:
         """Whether both read the same; one of them may know its files by name alone."""
         if not isinstance(other, Reads):
             return NotImplemented
+        own, others = self.shard_index, other.shard_index
         return (
-            all(
-                np.array_equal(getattr(self, column), getattr(other, column))
-                for column in ("skip", "take", "examples_in_shard")
-            )
+            self._has_columns_of(other, "skip", "take", "examples_in_shard")
             and [*self._split_names_of_rows()] == [*other._split_names_of_rows()]
             and self.filenames() == other.filenames()
-            and (
-                self.shard_index is None
-                or other.shard_index is None
-                or np.array_equal(self.shard_index, other.shard_index)
-            )
+            and (own is None or others is None or np.array_equal(own, others))
         )
 
     __hash__ = None  # type: ignore[assignment]  # arrays have none
@@ -121,15 +115,11 @@ class Reads:
 
     def reads_alike(self, other: Reads) -> bool:
         """Whether both have the same rows of the same dataset, whatever part they come from."""
-        return self.files is other.files and all(
-            np.array_equal(own, others)
-            for own, others in (
-                (self.take, other.take),
-                (self.shard, other.shard),
-                (self.split, other.split),
-                (self.skip, other.skip),
-            )
-        )
+        columns = ("take", "shard", "split", "skip")
+        return self.files is other.files and self._has_columns_of(other, *columns)
+
+    def _has_columns_of(self, other: Reads, *names: str) -> bool:
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
     @property
     def num_examples(self) -> int:
@@ -215,8 +205,8 @@ class Reads:
 
     def select(self, rows: Int64s | slice) -> Reads:
         """Return the rows asked for, in the order asked for."""
-        return Reads(
-            files=self.files,
+        return replace(
+            self,
             part=chosen(self.part, rows),
             split=chosen(self.split, rows),
             shard=self.shard[rows],
@@ -269,9 +259,7 @@ class Reads:
         if starts.all():
             return reads
         first = np.flatnonzero(starts)
-        part, split, skip = (
-            chosen(column, first) for column in (reads.part, reads.split, reads.skip)
-        )
+        part, split, skip = (chosen(c, first) for c in (reads.part, reads.split, reads.skip))
         take = np.add.reduceat(reads.take, first)
         del first  # as long as a column: the last one goes without it
         shard = reads.shard[starts]
@@ -330,14 +318,11 @@ def joined(several: Sequence[Reads]) -> Reads:
         raise ValueError("reads of different files have no rows in common")
     if len(several) == 1:
         return several[0]
-    return Reads(
-        files=several[0].files,
-        part=joined_constants([reads.part for reads in several]),
-        split=joined_constants([reads.split for reads in several]),
-        shard=np.concatenate([reads.shard for reads in several]),
-        skip=np.concatenate([reads.skip for reads in several]),
-        take=np.concatenate([reads.take for reads in several]),
-    )
+    names = ("part", "split", "shard", "skip", "take")
+    columns = {name: [getattr(reads, name) for reads in several] for name in names}
+    joined = {name: joined_constants(columns.pop(name)) for name in ("part", "split")}
+    joined |= {name: np.concatenate(each) for name, each in columns.items()}
+    return Reads(files=several[0].files, **joined)
 
 
 def filenames_of(dataset: Dataset, split: Int64s, shard: Int64s) -> list[str]:

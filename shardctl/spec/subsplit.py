@@ -1,4 +1,4 @@
-"""Subsplits: text -> slices of splits -> ranges of examples, with TFDS's grammar and arithmetic.
+"""Subsplits: text -> slices of splits -> ranges of examples -> file instructions, as in TFDS.
 
 Source of every rule: TFDS 4.9.10 core/splits.py. The regular expressions and the order of the
 checks are TFDS's, so that both accept the same texts.

@@ -67,10 +67,12 @@ def _reader(document: Mapping[Any, Any], depth: int) -> Pipeline:
         return pipeline_of([given], depth + 1)  # a list of one
     stages = given.pop("stages", None) or ()
     read = given.pop("read", None)
-    if isinstance(read, Mapping):
-        given |= _by_name(read)
-    elif read is not None:
-        given["spec"] = read
+    if read is not None:
+        for name, value in (
+            _by_name(read) if isinstance(read, Mapping) else {"spec": read}
+        ).items():
+            if given.setdefault(name, value) != value:
+                raise UsageError(f"read: {name} is there twice")
     call = call_named("read")
     (source,) = call.stages(_values(call, given, depth))
     behind = pipeline_of(stages, depth + 1)

@@ -1,4 +1,4 @@
-"""What the libraries of networks raise, as one line: to be tried again, or the end."""
+"""Failures of networks as one line, requests tried again, and secrets left out of messages."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class FsspecStore:
             fresh = {"refresh": True} if self._scheme == "hf" else {}
             found: list[dict[str, Any]] = files.ls(name, detail=True, **fresh, **_in_time(files))
             own = files._strip_protocol(name).strip("/")
-            # LoaderConfig for a file, most answer with the file itself.
+            # Asked for a file, most answer with the file itself.
             entries = {str(entry["name"]).strip("/"): entry for entry in found}
             return {path.rpartition("/")[2]: entries[path] for path in entries if path != own}
 

@@ -35,50 +35,40 @@ class PublicStore:
     So no path that comes out of it, into a message, a cache or a file, has a password.
     """
 
-    def __init__(self, place: Store) -> None:
-        self.place = place
+    def __init__(self, inner: Store) -> None:
+        self.inner = inner
 
     def status(self, path: str) -> StoredFile | None:
         """Return the file at a path, see `Store`."""
         full = _full(path)
-        file = self.place.status(full)
+        file = self.inner.status(full)
         return None if file is None else _public(file, query_mark(full))
 
     def is_folder(self, path: str) -> bool:
         """Return whether a path is a folder, see `Store`."""
-        return self.place.is_folder(_full(path))
+        return self.inner.is_folder(_full(path))
 
     def scan(self, folder: str) -> Iterator[StoredFile]:
         """Yield the files right in a folder, see `Store`."""
         full = _full(folder)
-        found = self.place.scan(full)
+        found = self.inner.scan(full)
         return (
             found if full == public_url(folder) else map(_public, found, repeat(query_mark(full)))
         )
 
     def subfolders(self, folder: str) -> list[str]:
         """Return the names of the folders right in a folder, see `Store`."""
-        return self.place.subfolders(_full(folder))
+        return self.inner.subfolders(_full(folder))
 
     def read(self, path: str, *, max_num_bytes: int) -> bytes:
         """Return the bytes of a small file, see `Store`."""
-        return self.place.read(_full(path), max_num_bytes=max_num_bytes)
+        return self.inner.read(_full(path), max_num_bytes=max_num_bytes)
 
     def open(self, file: StoredFile) -> AbstractContextManager[ByteSource]:
         """Open a file, see `Store`."""
         full = _full(file.path)
         version = file.version.removesuffix(query_mark(full) or "\0")
-        return self.place.open(replace(file, path=full, version=version))
-
-
-def _full(path: str) -> str:
-    return full_url(public_url(path))
-
-
-def _public(file: StoredFile, mark: str) -> StoredFile:
-    """Return a file by its public path; its version tells which query chose it."""
-    version = file.version and file.version + mark
-    return replace(file, path=public_url(file.path), version=version)
+        return self.inner.open(replace(file, path=full, version=version))
 
 
 def _full(path: str) -> str:

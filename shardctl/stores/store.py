@@ -1,4 +1,4 @@
-"""A place of files, its listings, and ranges of bytes of a file; what every kind of place answers.
+"""What every store of files answers, and a remote file as ranges of its bytes.
 
 `store_of(path)` finds the store of a path by its scheme. Paths are whole texts here, `gs://bucket/a`
 or `/data/a`, never `pathlib.Path`, which makes one slash of two.
@@ -116,13 +116,15 @@ class RemoteSource:
 class RangeFile(io.RawIOBase):
     """A seekable file over a source; each read is answered in full, as from a disk.
 
-    told: is called with the bytes that are read of the source, `num_bytes_read` in all.
+    report_read: is called with how many bytes were read of the source; `num_bytes_read` is all.
     """
 
-    def __init__(self, source: ByteSource, told: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self, source: ByteSource, report_read: Callable[[int], None] | None = None
+    ) -> None:
         super().__init__()
         self.num_bytes_read = 0
-        self._source, self._told, self._at = source, told, 0
+        self._source, self._report_read, self._at = source, report_read, 0
         self._blocks: list[tuple[int, bytes]] = []
 
     def readable(self) -> bool:
@@ -160,8 +162,8 @@ class RangeFile(io.RawIOBase):
                 first, last = max(self._source.num_bytes - _TAIL, 0), self._source.num_bytes
             held = (first, self._source.read(first, last))
             self.num_bytes_read += len(held[1])
-            if self._told is not None:
-                self._told(len(held[1]))
+            if self._report_read is not None:
+                self._report_read(len(held[1]))
             # Two are kept: the end of the file, and where it is read.
             self._blocks = [*self._blocks[-1:], held]
         self._at = stop

@@ -102,8 +102,8 @@ class WebServerStore:
     @contextlib.contextmanager
     def open(self, file: StoredFile) -> Iterator[RemoteSource]:
         """Open a file; another version is refused when it is read."""
-        told: list[tuple[str, str]] = []
-        yield RemoteSource(file, lambda start, stop: _range(file, start, stop, told))
+        versions: list[tuple[str, str]] = []
+        yield RemoteSource(file, lambda start, stop: _range(file, start, stop, versions))
 
     def _page(self, folder: str) -> tuple[list[str], list[str]]:
         reply = _ask(_with_slash(folder), max_num_bytes=_PAGE_BYTES)
@@ -213,11 +213,11 @@ def _ask(
     return failures.attempted(once, path=url)
 
 
-def _range(file: StoredFile, start: int, stop: int, told: list[tuple[str, str]]) -> bytes:
+def _range(file: StoredFile, start: int, stop: int, versions: list[tuple[str, str]]) -> bytes:
     """Return the bytes [start, stop) of a file, all of them.
 
-    A server that ignores Range is noticed before its body is read. told: what each answer says of
-    its version; of one that is not sure all answers at least say the same.
+    A server that ignores Range is noticed before its body is read. versions: what each answer says
+    of its version; of one that is not sure all answers at least say the same.
     """
     path = file.path
 
@@ -226,8 +226,10 @@ def _range(file: StoredFile, start: int, stop: int, told: list[tuple[str, str]])
             status, headers = response.status_code, response.headers
             if status in _ANSWERS:
                 raise failures.changed(path, "it is gone" if status in _MISSING else "")
-            told.append((headers.get("ETag", ""), headers.get("Last-Modified", "")))
-            if _is_another(file.version, headers) or (not file.version and told[-1] != told[0]):
+            versions.append((headers.get("ETag", ""), headers.get("Last-Modified", "")))
+            if _is_another(file.version, headers) or (
+                not file.version and versions[-1] != versions[0]
+            ):
                 raise failures.changed(path)
             _refuse_encoding(headers, path)
             if status == 206:

@@ -1,1 +1,1 @@
-"""The order of an interleave as arithmetic, without running it; knows nothing of datasets."""
+"""The rules of tf.data as arithmetic: interleave, shuffle, seeds, mixtures; without datasets."""

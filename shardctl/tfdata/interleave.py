@@ -8,7 +8,7 @@ from weakref import ref
 import numpy as np
 import numpy.typing as npt
 
-from shardctl.base.arrays import Int64s, Runs
+from shardctl.base.arrays import Int64s
 from shardctl.errors import UsageError
 from shardctl.tfdata.schedule import Schedule, build_schedule
 
@@ -171,13 +171,9 @@ class Interleave:
         # The current slot's own opening counts once it has yielded.
         slots_opened = schedule.opening[low:high] % num_slots
         opened = low + slots_opened.searchsorted(slot + (block_offset > 0))
+        found = zip(is_free.tolist(), shards.tolist(), read.tolist(), strict=True)
         return InterleaveState(
-            slots=tuple(
-                (None, 0) if free else (shard, count)
-                for free, shard, count in zip(
-                    is_free.tolist(), shards.tolist(), read.tolist(), strict=True
-                )
-            ),
+            slots=tuple((None, 0) if free else (shard, count) for free, shard, count in found),
             block_offset=int(block_offset),
             next_shard=int(opened),
         )
@@ -302,6 +298,7 @@ def read(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s
     >>> read(schedule, 1, 6, np.array([10, 20])).tolist()
     [11, 20, 21, 12, 22]
     """
+    # With one slot the shards come one after the other, whatever the block length.
     read_piece = _read_in_sequence if schedule.cycle_length == 1 else _read_in_turns
     if start < stop <= start + _PIECE:
         return read_piece(schedule, start, stop, first_ids)
@@ -315,28 +312,19 @@ def read(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s
 def _read_in_turns(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s:
     """Read the visits of the stretch (not empty) as whole blocks, less what they do not yield."""
     block_length = schedule.block_length
+    firsts, partial, partial_yield, (skip, end) = _visited(schedule, start, stop, first_ids)
     if block_length > _LONGEST_DENSE_BLOCK:
-        return _concatenated(*_visits_in_turns(schedule, start, stop, first_ids))
-    firsts, partial, partial_yield, (skip, _) = _visited(schedule, start, stop, first_ids)
-    ids = _whole_blocks(firsts, block_length)
+        counts = np.full(len(firsts), block_length)
+        counts[partial] = partial_yield
+        return _concatenated(firsts, counts, skip, end)
+    ids = np.empty((len(firsts), block_length), dtype=np.int64)
+    for offset in range(block_length):  # by columns: rows this short cost a loop each
+        np.add(firsts, offset, out=ids[:, offset])
     if partial.size:
         is_read = np.ones((len(firsts), block_length), dtype=bool)
         is_read[partial] = np.arange(block_length) < partial_yield[:, None]
         ids = ids[is_read]
     return ids.reshape(-1)[skip:][: stop - start]
-
-
-def _read_in_sequence(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s:
-    """Read with one slot: the shards one after the other, whatever the block length."""
-    return _concatenated(*_visits_in_sequence(schedule, start, stop, first_ids))
-
-
-def _visits_in_turns(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Runs:
-    """Return the visits of the stretch (not empty), those that yield nothing as well."""
-    firsts, partial, partial_yield, ends = _visited(schedule, start, stop, first_ids)
-    counts = np.full(len(firsts), schedule.block_length)
-    counts[partial] = partial_yield
-    return _cut(firsts, counts, *ends)
 
 
 def _visited(
@@ -358,35 +346,23 @@ def _visited(
     return firsts, partial, yields, (int(offsets[0]), int(offsets[1]) + 1)
 
 
-def _visits_in_sequence(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Runs:
-    """Return the shards of a stretch (not empty), empty ones as well."""
+def _read_in_sequence(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s:
+    """Read the shards of a stretch (not empty), empty ones as well."""
     ends = schedule.position_after  # with one slot the last visits come in the order of opening
     low, high = ends.searchsorted([start, stop - 1], side="right") - 1
     counts = schedule.lengths[low : high + 1].copy()
     firsts = first_ids[low : high + 1].copy()
-    return _cut(firsts, counts, start - int(ends[low]), stop - int(ends[high]))
+    return _concatenated(firsts, counts, start - int(ends[low]), stop - int(ends[high]))
 
 
-def _cut(firsts: Int64s, counts: Int64s, skip: int, last_count: int) -> Runs:
-    """Cut visits: the first loses `skip`, the last one ends at `last_count`; both are changed."""
+def _concatenated(firsts: Int64s, counts: Int64s, skip: int, last_count: int) -> Int64s:
+    """Return runs of consecutive ids, `firsts` and `counts` (int64[runs]), one after the other.
+
+    The first loses `skip`, the last one ends at `last_count`; both arrays are changed.
+    """
     counts[-1] = last_count
     counts[0] -= skip
     firsts[0] += skip
-    return firsts, counts
-
-
-def _whole_blocks(firsts: Int64s, block_length: int) -> Int64s:
-    """Return the blocks that begin with `firsts` (int64[visits]); int64[visits, block_length]."""
-    ids = firsts[:, None]
-    if block_length > 1:  # by columns: rows this short cost a loop each
-        ids = np.empty((len(firsts), block_length), dtype=np.int64)
-        for offset in range(block_length):
-            np.add(firsts, offset, out=ids[:, offset])
-    return ids
-
-
-def _concatenated(firsts: Int64s, counts: Int64s) -> Int64s:
-    """Return runs of consecutive ids, `firsts` and `counts` (int64[runs]), one after the other."""
     ends = np.cumsum(counts)
     # Each id is its index in the result plus (first of the run - index where the run begins).
     ids = np.repeat(firsts - ends + counts, counts)

@@ -1,9 +1,4 @@
-"""MixtureSchedule: which input each element of a directed interleave comes from, at any place.
-
-A choice of an input that has ended yields nothing, so elements and choices are counted apart. How
-many there were of each is kept every 65,536 choices; what lies between is chosen again when it is
-asked for, so a billion choices take a megabyte.
-"""
+"""Mixtures: the choices that `sample_from_datasets` makes, and where each element comes from."""
 
 from __future__ import annotations
 
@@ -186,6 +181,9 @@ NEVER = 1 << 62  # the choice at which an input ends that has not ended
 _KEPT_BLOCKS = 8
 
 
+# A choice of an input that has ended yields nothing, so elements and choices are counted apart. How
+# many there were of each is kept every 65,536 choices; what lies between is chosen again when it is
+# asked for, so a billion choices take a megabyte.
 class MixtureSchedule:
     """What the choices made so far came to.
 

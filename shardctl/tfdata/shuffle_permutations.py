@@ -11,9 +11,13 @@ from numpy.typing import NDArray
 from shardctl.base.arrays import Int64s
 from shardctl.base.tfds_rules import PHILOX_SAMPLES_PER_BLOCK as SAMPLES_PER_BLOCK
 from shardctl.tfdata.philox import philox_rounds
-from shardctl.tfdata.shuffle_buffer import ShuffleReplay, shuffle_permutation
+from shardctl.tfdata.shuffle_buffer import (
+    DEFAULT_CHUNK_SIZE,
+    ShuffleReplay,
+    check_buffer,
+    shuffle_permutation,
+)
 from shardctl.tfdata.shuffle_seeds import KernelSeeds
-from shardctl.tfdata.shuffle_window import DEFAULT_CHUNK_SIZE, check_buffer
 
 Seeds = NDArray[np.uint64]  # [e, 2]: the pair of each shuffle
 

@@ -1,11 +1,10 @@
-"""Shuffle seeds: from the seeds a user sets to the two that TensorFlow's kernel draws from."""
+"""Seeds of shuffles: from those that a user sets to the pair that each iterator draws from."""
 
 from __future__ import annotations
 
 import random
 from dataclasses import dataclass
 from operator import index
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from shardctl.base.tfds_rules import (
     MAX_ITERATORS,
     SEED_MODULUS,
     SEEDS_PER_ITERATOR,
+    Loop,
 )
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.tfdata.philox import philox_samples
@@ -243,8 +243,6 @@ class ScriptSeeds:
 # reshuffles takes new seeds for each iterator made of it, so a later pass depends on how many
 # iterators the earlier ones made, also of those that nobody read. All passes before the one asked
 # for are taken to be read to their end.
-
-Loop = Literal["python", "keras-fit"]
 
 
 def iterators_per_pass(

@@ -1,4 +1,4 @@
-"""Browsers are found or it is said why not; what a page does that it should not is noticed."""
+"""Browsers are found or it is said why not; what a page does or shows amiss is noticed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.browser.chromium import chromium, open_all, opened, started, violations
+from tests.browser.geometry import faults
 
 pytestmark = pytest.mark.long
 
@@ -54,3 +55,50 @@ def test_axe_is_asked(browser: Any, tmp_path: Path) -> None:
         assert found.page.get_by_text("text", exact=True).is_visible()
         rules = {line.partition(":")[0] for line in violations(found.page)}
     assert {"image-alt", "html-has-lang", "document-title"} <= rules
+
+
+_SVG = '<svg viewBox="0 0 200 100" style="width:200px">{}</svg>'
+_FINE = {
+    "lines": "<p>one</p><p>two</p>",
+    "scroller": '<div role="group" tabindex="0" style="overflow:auto;width:99px">'
+    f"<p style='width:2000px'>{'long ' * 80}</p></div>",
+    "folded": f"<details><summary>s</summary><p style='white-space:nowrap'>{'x ' * 900}</p>"
+    "</details>",
+    "picture": _SVG.format('<text x="5" y="20">one</text><text x="5" y="40">two</text>'),
+}
+_FAULTY = {
+    "wide": ("<p style='width:2000px'>wide</p>", "the page is"),
+    "cut": (
+        "<p style='overflow:hidden;width:50px;white-space:nowrap'>a long line of text</p>",
+        "is cut by its P",
+    ),
+    "sticking out": (
+        "<div style='width:60px'><p style='width:50px;white-space:nowrap'>a long line</p></div>",
+        "sticks out of its P",
+    ),
+    "on another": ("<p>one</p><p style='margin-top:-30px'>two</p>", "overlap"),
+    "labels": (
+        _SVG.format('<text x="5" y="20">one</text><text x="12" y="20">two</text>'),
+        "overlap",
+    ),
+    "label outside": (_SVG.format('<text x="190" y="20">outside</text>'), "leaves its picture"),
+}
+
+
+def found_in(browser: Any, folder: Path, body: str) -> list[str]:
+    """Return the faults of a page with this body."""
+    file = folder / "page.html"
+    file.write_text(f"<!DOCTYPE html><title>t</title><body>{body}", encoding="utf-8")
+    with opened(browser, file) as found:
+        return faults(found.page)
+
+
+@pytest.mark.parametrize("case", _FINE)
+def test_what_is_fine_is_left_alone(browser: Any, tmp_path: Path, case: str) -> None:
+    assert found_in(browser, tmp_path, _FINE[case]) == []
+
+
+@pytest.mark.parametrize("case", _FAULTY)
+def test_what_is_wrong_is_noticed(browser: Any, tmp_path: Path, case: str) -> None:
+    body, said = _FAULTY[case]
+    assert any(said in fault for fault in found_in(browser, tmp_path, body))

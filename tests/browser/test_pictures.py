@@ -79,15 +79,18 @@ def test_axe_finds_no_violation(name: str, width: int, browser: Any, tmp_path: P
         assert violations(found.page) == []
 
 
-def test_a_file_is_light_or_dark_as_the_browser_is(browser: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["quality", "hostile"])
+def test_a_file_stands_alone_light_or_dark(browser: Any, tmp_path: Path, name: str) -> None:
     file = tmp_path / "a.svg"
-    file.write_text("".join(svg_file([picture(text="a")])), encoding="utf-8")
+    file.write_text(svg(name), encoding="utf-8")
     schemes: dict[Scheme, tuple[int, int, int]] = {"light": _LIGHT, "dark": _DARK}
     for scheme, background in schemes.items():
         with opened(browser, file, scheme=scheme) as found:
             fill = "getComputedStyle(document.querySelector('rect')).fill"
             assert found.page.evaluate(fill) == f"rgb{background}"
-            assert found.page.evaluate("document.querySelector('title').textContent")
+            assert faults(found.page) == []
+            assert found.page.locator("script, foreignObject, image, a").count() == 0
+            assert found.page.locator("svg > title").text_content()
             assert found.is_quiet()
 
 

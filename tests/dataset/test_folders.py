@@ -321,6 +321,7 @@ def test_splits_that_contradict_each_other_are_refused() -> None:
         ([(1, 2), (1, 3)], True),
         ([(1,), (1, 1)], True),  # the number of shards is in their names
         ([(), (1,)], False),
+        ([(1,), (2,), (1,)], False),
     ],
 )
 def test_a_layout_tells_the_order_if_nothing_begins_like_the_next(

@@ -20,40 +20,11 @@ from shardctl.verbs.plan import view as plan_rendering
 from shardctl.verbs.plan.answer import plan
 from tests.cases import add_cases, random_of_a_fuzz_run
 
-_PATTERNS = [
-    "toy-\0-of-00009",
-    "a/toy-\0",
-    "\0/one-name",
-    "\0-\0",
-    "x'\0,\"",
-    "##[x]\0",
-    "a::\0",
-    "=1+\0",
-    "-\0",
-    "\0",
-    "データ-\0",
-    "e\u0301\0",
-    "\u202e\0",
-    "\x1b[31m\0",
-    "%d-\0 ",
-    "1" + "0" * 19 + "\0",
-    "n" * 60 + "\0",
-]
-_NAMES = [
-    "a",
-    "yes",
-    "1",
-    "-",
-    "b c",
-    "é",
-    "\n",
-    "\udcff",
-    "'=x",
-    "a/b-00001",
-    "##vso[x]",
-    "::x::",
-    "データ",
-]
+_PATTERNS = ["toy-\0-of-00009", "a/toy-\0", "\0/one-name", "\0-\0", "x'\0,\"", "##[x]\0", "a::\0"]
+_PATTERNS += ["=1+\0", "-\0", "\0", "データ-\0", "e\u0301\0", "\u202e\0", "\x1b[31m\0", "%d-\0 "]
+_PATTERNS += ["1" + "0" * 19 + "\0", "n" * 60 + "\0"]
+_NAMES = ["a", "yes", "1", "-", "b c", "é", "\n", "\udcff", "'=x", "a/b-00001", "##vso[x]", "::x::"]
+_NAMES += ["データ"]
 _SPLITS = ["train", "test", "no", "null", "1e3", "a-b"]
 
 

@@ -105,13 +105,13 @@ ANSWERS: dict[str, dict[str, Callable[[], object]]] = {
         "dropped": lambda: evaluated(remainder="drop"),
         "folded": lambda: evaluated(1_000_001, batch=1, hosts=2, devices=1),
         "uneven files": lambda: evaluated(400, 300, batch=1, hosts=2, devices=1, **BY_FILES),
-        "few of many": lambda: evaluated(10_001, batch=1, hosts=100_000, devices=1),
+        "few of many": lambda: evaluated(1_001, batch=1, hosts=10_000, devices=1),
         "groups": lambda: evaluated(*range(1, 31), batch=4, hosts=30, devices=1, **BY_FILES),
         "scattered": lambda: evaluated(5, 9, 5, batch=10, hosts=3, devices=1, **BY_FILES),
         "idle": lambda: evaluated(4, 0, batch=2, hosts=2, devices=1, remainder="pad", **BY_FILES),
         "nothing": lambda: evaluated(0, batch=8, hosts=4),
         "little room": lambda: evaluated(
-            *(*range(1, 12), 100_000, 1_000_000, 1_000_001), batch=1, hosts=5_000, **BY_FILES
+            *(*range(1, 12), 100_000, 1_000_000, 1_000_001), batch=1, hosts=50, **BY_FILES
         ),
     },
     "simulate": {
@@ -399,10 +399,6 @@ def test_two_halves_that_are_mixed_by_themselves_are_two_patches() -> None:
     assert not levels[:24, 48:].any()
     assert not levels[24:, :48].any()
     assert (levels[:24, :48] > EVEN).mean() > 0.9
-
-
-def test_few_examples_are_in_few_cells() -> None:
-    assert heat(np.arange(48)).levels(48, 96).shape == (4, 4)
 
 
 def test_numbers_side_by_side_are_as_high_as_they_are() -> None:

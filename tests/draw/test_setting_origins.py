@@ -1,8 +1,67 @@
-"""The first setting that has a line is the place to look at."""
+"""Errors about settings of shardctl.yaml point at the line; others are left as they are."""
 
 from __future__ import annotations
 
-from shardctl.draw.setting_origins import NOWHERE, SettingOrigins
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
+from shardctl.metadata.project_file import NOWHERE, Project, SettingOrigins, located, read_project
+
+TEXT = "read:\n  shuffle-seed: 1\n  cycle: auto\n  pass: 3\n"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Project:
+    path = tmp_path / "shardctl.yaml"
+    path.write_text(TEXT)
+    return read_project(path)
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (UsageError("--cycle auto needs --cpus N"), 3),
+        (UnpredictableOrderError("--shuffle-seed and --pass 3"), 2),
+        # A setting that nobody set is no subject, however early it is named.
+        (UsageError("without --batch and --pass"), 4),
+        (UsageError("--cycle or --to-hosts M"), 3),
+        (UsageError("cycle=0: a number from 1 is needed"), 3),
+        (UsageError("shuffle-seed: no such setting"), 2),
+    ],
+)
+def test_what_the_file_states_is_pointed_at(config: Project, error: UsageError, line: int) -> None:
+    found = located(error, config, "read")
+    assert type(found) is type(error)
+    assert str(found) == f"{config.path}:{line}: {error}"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UsageError("plain cycle"),
+        DatasetError("plain"),
+        UsageError("--batch alone"),
+        UsageError("--consumed 3 of --cycle auto"),  # an option comes first
+        UsageError("--block and --cycle auto"),  # here, too: it was given
+    ],
+)
+def test_other_errors_are_left_as_they_are(config: Project, error: UsageError) -> None:
+    assert located(error, config, "read", {"block"}) is error
+
+
+def test_an_option_takes_the_place_of_the_file(config: Project) -> None:
+    error = UsageError("--cycle auto needs --cpus N")
+    assert located(error, config, "read", {"cycle"}) is error
+    assert str(located(error, config, "read", {"cpus"})) == f"{config.path}:3: {error}"
+
+
+def test_a_line_that_nobody_knows_is_left_out(config: Project) -> None:
+    error = UsageError("--cycle is odd")
+    found = located(error, replace(config, text=b"read: {}\n"), "read")
+    assert str(found) == f"{config.path}: --cycle is odd"
 
 
 def test_the_first_name_that_has_a_line_is_the_place() -> None:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from typing import Any
 
 import pytest
 from hypothesis import strategies as st
 
 from shardctl.base.columns import Cell as RowsCell
 from shardctl.base.columns import OnDemand, Records
-from shardctl.draw.tables import (
-    PLAIN,
-    Cell,
-    Column,
-    Screen,
-    paragraph,
-    table,
-)
+from shardctl.draw.tables import PLAIN, Cell, Column, Screen, annotation, paragraph, table
 from tests.cases import check_cases, few_or_many
 from tests.columns import some_cells
+from tests.draw.github_runner import as_github_reads
 
 FILE_AND_TAKE = [Column(heading="file", align="left"), Column(heading="take")]
 
@@ -31,20 +27,10 @@ def columns_of(line: str) -> int:
     )
 
 
-def test_text_lines_up_on_the_left_and_numbers_on_the_right() -> None:
-    assert table(FILE_AND_TAKE, [["a", "12"], ["long-name", "7"]], PLAIN) == (
-        "file       take\na            12\nlong-name     7\n"
-    )
-
-
 def test_wide_characters_take_two_columns() -> None:
     assert table(FILE_AND_TAKE, [["名前", "1"], ["abcd", "2"], ["e\u0301tes", "3"]], PLAIN) == (
         "file  take\n名前     1\nabcd     2\ne\u0301tes     3\n"
     )
-
-
-def test_a_table_without_rows_is_its_headings() -> None:
-    assert table(FILE_AND_TAKE, [], PLAIN) == "file  take\n"
 
 
 def test_the_left_column_folds_and_numbers_do_not() -> None:
@@ -111,12 +97,6 @@ def test_the_environment_has_no_say(variable: str, monkeypatch: pytest.MonkeyPat
     before = table(FILE_AND_TAKE, rows, PLAIN)
     monkeypatch.setenv(variable, "1")
     assert table(FILE_AND_TAKE, rows, PLAIN) == before
-
-
-def test_a_pipe_is_never_folded() -> None:
-    name = "x" * 5_000
-    assert table(FILE_AND_TAKE, [[name, "1"]], PLAIN).splitlines()[1] == f"{name}     1"
-    assert paragraph("word " * 5_000, PLAIN) == f"{('word ' * 5_000).rstrip()}\n"
 
 
 # No blanks, no colons and no signs of the headings, so that every character can be counted.
@@ -312,3 +292,43 @@ def test_rows_made_of_columns_are_the_table_of_the_same_rows() -> None:
             assert by_columns == table(columns, one_by_one, screen)
 
     check_cases(st.booleans().flatmap(lambda plain: some_cells(plain=plain)), law, 100)
+
+
+# Annotations, as the runner of GitHub reads them back.
+
+
+def test_github_reads_back_any_text() -> None:
+    def check(case: tuple[str, str, str, int]) -> None:
+        text, title, file, line = case
+        written = annotation("notice", text, title=title, file=file, line=line)
+        assert written.count("\n") == 1
+        level, properties, message = as_github_reads(written)
+        assert (level, message) == ("notice", text)
+        assert properties == {"file": file, "line": str(line), "title": title}
+
+    # The runner undoes the escapes one after the other, so a text with one in it is not kept.
+    texts = st.text(st.sampled_from("ab%:,=\n\r ;[]é"), max_size=12).filter(
+        lambda text: not re.search("%(0|2|3)", text)
+    )
+    check_cases(st.tuples(texts, texts, texts, st.integers(1, 99)), check, 200)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ({"title": "SC003"}, "::warning title=SC003::said\n"),
+        ({"title": "t", "file": "a.yaml"}, "::warning file=a.yaml,title=t::said\n"),
+        ({"title": "t", "file": "a", "line": 3}, "::warning file=a,line=3,title=t::said\n"),
+        ({"title": "", "file": ""}, "::warning file=,title=::said\n"),
+    ],
+)
+def test_what_is_not_known_is_left_out(arguments: dict[str, Any], line: str) -> None:
+    assert annotation("warning", "said", **arguments) == line
+
+
+def test_nothing_but_the_annotation_is_read_of_its_line() -> None:
+    text = "a\x1b[31m\u202eb\n::stop-commands::x ##vso[task.complete]"
+    line = annotation("error", text, title="##[group]t", file="\x9b.yaml")
+    assert line.isascii()
+    assert line[:-1].isprintable()
+    assert not re.search(r"##(vso)?\[", line)

@@ -111,7 +111,7 @@ def test_records_and_lists_of_scalars_are_on_a_line_each() -> None:
         "block": Block(x=1, z="no", rows=[Block(x=[1]), Block(x=2)], none=Block()),
         "empty": {},
     }
-    whole = [document, {}, {"a": 1, "b": "c"}]
+    whole: list[dict[str, Any]] = [document, {}, {"a": 1, "b": "c"}]
     texts = [write(one) for one in whole for write in (json_text, yaml_text)]
     assert_golden(Path(__file__).with_name("documents.txt"), "".join(texts))
 

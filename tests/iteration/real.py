@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from shardctl.base.tfds_rules import Loop
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.stages.part import Part, Stage
 from shardctl.stages.stages import Pipeline
 from shardctl.stages.text import parse_stages
-from shardctl.tfdata.shuffle_seeds import Loop
 from tests.cases import add_cases
 from tests.iteration.elements import check_lookups, node_of, pass_of, passes
 

@@ -18,8 +18,8 @@ from shardctl.iteration.iteration import (
     read_ahead,
 )
 from shardctl.iteration.repeat import Repeat
+from shardctl.iteration.selection import Strided
 from shardctl.iteration.shuffle import Shuffle
-from shardctl.iteration.strided import Strided
 from shardctl.stages.pipelines import open_stages, options_of
 from shardctl.stages.stages import Pipeline, WithOptions
 from shardctl.stages.text import parse_stages, text_of

@@ -10,19 +10,16 @@ import pytest
 
 from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
-from shardctl.iteration import directed
+from shardctl.iteration import combinations as directed
 from shardctl.iteration import iteration as module
 from shardctl.iteration import repeat as repeating
 from shardctl.iteration import shuffle as shuffling
 from shardctl.iteration.build import iteration_of_pass
-from shardctl.iteration.cache import Asserted, Cache
-from shardctl.iteration.directed import Chosen, Directed
-from shardctl.iteration.filtered import Filter
+from shardctl.iteration.combinations import Chosen, Directed, Zip, certain_left
 from shardctl.iteration.iteration import EVERYTHING, INFINITE, UNKNOWN, Iteration, Node, Source
 from shardctl.iteration.repeat import Repeat
+from shardctl.iteration.selection import Asserted, Cache, Filter, Strided
 from shardctl.iteration.shuffle import Shuffle
-from shardctl.iteration.strided import Strided
-from shardctl.iteration.zipped import Zip, certain_left
 from shardctl.tfdata import mixture
 from shardctl.tfdata.shuffle_buffer import shuffle_permutation
 from shardctl.tfdata.shuffle_seeds import KernelSeeds, SeedGenerator, shuffle_kernel_seeds

@@ -26,6 +26,7 @@ _ROOMS = [  # of shardctl/
     *(f"verbs/{verb}" for verb in ("resume", "eval", "quality", "hosts", "snapshot")),
 ]
 _PYTEST = [sys.executable, "-m", "pytest", "-q", "-x", "-n0", "-p", "no:cacheprovider"]
+_PYTEST += ["-p", "tests.mutants.planted"]
 _NOTICED = re.compile(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", re.MULTILINE)
 
 

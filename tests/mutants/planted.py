@@ -32,6 +32,11 @@ def plant() -> None:
         sys.meta_path.insert(0, _Finder(path, code))
 
 
+def pytest_load_initial_conftests() -> None:
+    """Come before the finder of pytest, which reads the files of a package that has a plugin."""
+    sys.meta_path.sort(key=lambda finder: not isinstance(finder, _Finder))
+
+
 class _Finder(MetaPathFinder):
     """Finds one module, whose file is not read."""
 

@@ -187,7 +187,7 @@ def is_by_the_rule(seed: int) -> None:
     sizes = draw.choice([[30_000], [2**53], [9, 0, 5000, 20_000, 1], [FAR + 9, 50_000]])
     names = tuple(f"split{index}" for index in range(len(sizes)))[::-1]
     splits = SplitIds(names=names, starts=np.cumsum([0, *sizes])[:-1])
-    length = draw.choice([1, 100, CELL_SIZE, CELL_SIZE + 1, 2 * CELL_SIZE + 77])
+    length = draw.choice([1, 3, 100, CELL_SIZE, CELL_SIZE + 1, 2 * CELL_SIZE + 77])
     codes = drawn_codes(draw, splits, sum(sizes), length)
 
     def digests(codes: list[int]) -> list[bytes]:

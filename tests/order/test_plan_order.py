@@ -420,6 +420,8 @@ def test_mixtures_and_filters_are_followed_one_by_one() -> None:
     with pytest.raises(UsageError, match=r"100,000,000,000 examples .* about 1 day, .* take\(N\)"):
         is_followed(mixture, size=10**9)
     assert is_followed(f"{mixture} | batch(10) | take(100)", size=10**9)
+    with pytest.raises(UsageError, match="100,000,000,000 examples"):
+        is_followed(f"{mixture} | batch(1000) | batch(1000) | take(100_000)", size=10**9)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from shardctl.base.tfds_rules import Loop
 from shardctl.errors import ShardctlError, UnpredictableOrderError
-from shardctl.tfdata.shuffle_seeds import Loop
 from shardctl.verbs.inspect.answer import Inspection
 from tests.pipelines.random_pipelines import Habits, RandomPipeline, random_pipeline
 from tests.pipelines.real_pipelines import epochs_of_fit, one_pass, real_dataset

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from shardctl.base.tfds_rules import Loop
 from shardctl.errors import UnpredictableOrderError
 from shardctl.iteration.build import build, iteration_of_pass
 from shardctl.iteration.iteration import EVERYTHING, Iteration, Source
 from shardctl.stages.stages import Batch, Map, Pipeline, Read, Repeat, SampleFromDatasets, Take
-from shardctl.tfdata.shuffle_seeds import Loop, ScriptSeeds
+from shardctl.tfdata.shuffle_seeds import ScriptSeeds
 from tests.cases import FUZZ, check_cases
 from tests.pipelines.random_pipelines import Element, Habits, RandomPipeline, Sized, random_pipeline
 from tests.pipelines.real_pipelines import epochs_of_fit, one_pass, real_dataset

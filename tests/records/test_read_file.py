@@ -86,15 +86,6 @@ def test_a_fifo_that_takes_the_place_of_a_file_is_not_waited_for(
     assert damage.kind == "not-a-file"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
-def test_a_file_without_permission(tmp_path: Path) -> None:
-    path = tmp_path / "records"
-    path.write_bytes(framed(b"a"))
-    path.chmod(0)
-    damage = some(read_record_file(str(path), "tfrecord").damage)
-    assert (damage.kind, damage.text) == ("unreadable", "Permission denied")
-
-
 def test_a_file_that_the_system_cannot_open_or_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

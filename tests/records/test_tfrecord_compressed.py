@@ -189,14 +189,6 @@ def test_compression_is_told_by_what_can_be_decompressed() -> None:
     assert opened(b"\x1f\x8b\x08 no gzip", "GZIP") is None
 
 
-def test_something_else_that_is_compressed(reader: Reader) -> None:
-    found = reader.compare(gzip.compress(b"a text of some lines\n" * 90), "GZIP")
-    assert (found.compression, first_bad(found)) == ("GZIP", ("header", 0, 0))
-    for compression, pack in PACK.items():
-        nothing = reader.compare(pack(b""), compression)
-        assert (nothing.num_records, nothing.compression, nothing.damage) == (0, compression, None)
-
-
 def test_little_memory_is_taken_for_much_that_is_inside(monkeypatch: pytest.MonkeyPatch) -> None:
     import tracemalloc
 

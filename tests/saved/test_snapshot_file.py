@@ -26,7 +26,8 @@ from shardctl.saved.snapshot_file import (
 )
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.snapshot.answer import snapshot
-from tests.cases import check_cases, few_or_many
+from tests.cases import check_cases, counted, few_or_many
+from tests.saved.any_place import NOWHERE, Place, places_of, with_value
 from tests.strategies import damaged, documents, error_line
 from tests.verbs.diff.diff_cases import Pipeline, dataset_of, pairs
 
@@ -285,15 +286,9 @@ def resealed(document: dict[str, Any]) -> str:
     return "".join(yaml.safe_dump({**document, "checksum": checksum(document)}))
 
 
-def with_value(pinned: Snapshot, path: str, value: object) -> str:
+def changed(pinned: Snapshot, place: Place | str, value: object) -> str:
     """Return a snapshot with another value at a place, under the right checksum."""
-    document = snapshot_document(pinned)
-    *keys, last = (int(key) if key.isdigit() else key for key in path.split())
-    place: Any = document
-    for key in keys:
-        place = place[key]
-    place[last] = value
-    return resealed(document)
+    return resealed(with_value(snapshot_document(pinned), place, value))
 
 
 SPLIT = "layout splits 0"
@@ -309,14 +304,13 @@ SPLIT = "layout splits 0"
         ("num_shards", 7, "6 digests for 7 shards, 1 each"),
         ("shard_digests", ["0" * 23] * 6, "is not 24 hex digits"),
         ("shard_digests", ["0" * 23 + "g"] * 6, "is not 24 hex digits"),
-        ("shard_digests", [24] * 6, "24 is not 24 hex digits"),
     ],
 )
 def test_wrong_digests_of_shards_are_refused(
     key: str, value: object, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_LAYOUT_CHARS", -1)
-    assert words in refusal(with_value(taken(), f"{SPLIT} {key}", value), tmp_path)
+    assert words in refusal(changed(taken(), f"{SPLIT} {key}", value), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -330,11 +324,7 @@ def test_wrong_digests_of_shards_are_refused(
         ("tree leaf_size", 1, "leaf_size"),
         ("tree digests", ["0" * 32] * 2, "root"),
         ("tree digests", ["x"], "hex digits"),
-        ("tree", None, "tree must be a mapping"),
-        ("spec", 3, "spec must be text"),
-        ("pipeline", [], "pipeline must be a mapping"),
         ("layout splits", [], "no splits"),
-        ("layout splits", ["train"], "a split must be a mapping, not 'train'"),
         ("layout splits", snapshot_document(taken())["layout"]["splits"] * 2, "is there twice"),
         (f"{SPLIT} num_shards", 10**9, "more than 10000000"),
         (f"{SPLIT} shard_lengths", ["3"], "1 shard_lengths for 6 shards"),
@@ -352,7 +342,7 @@ def test_wrong_digests_of_shards_are_refused(
 def test_wrong_contents_under_a_right_checksum_are_refused(
     path: str, value: object, words: str, tmp_path: Path
 ) -> None:
-    line = refusal(with_value(taken(), path, value), tmp_path)
+    line = refusal(changed(taken(), path, value), tmp_path)
     assert words in line if words else not line
 
 
@@ -360,26 +350,30 @@ def test_wrong_contents_under_a_right_checksum_are_refused(
     ("path", "value", "words"),
     [
         ("sources", [], "not the datasets that the stages read"),
-        ("sources", 3, "sources must be a list"),
-        ("sources 0", 3, "sources[0] must be a mapping"),
         ("sources 0 data", "emnist", "not the datasets that the stages read"),
-        ("sources 0 data", 5, "sources[0].data must be text"),
         ("sources 1 data", None, "not the datasets that the stages read"),
         ("sources 0 label", "---", "letter"),
         ("sources 0 label", "emnist", "a split is of none of the sources"),
-        ("sources 0 title", None, "sources[0].title must be text"),
-        ("sources 0 ordered", "no", "sources[0].ordered must be true or false"),
         ("sources 0 more", 1, "more"),
         ("pipeline stages", None, "sources are not the datasets that the stages read"),
         ("pipeline stages", ["warp"], "stages"),
-        ("pipeline stages", 3, "stages"),
         ("pipeline stages", [{"take": -9}], "stages"),
     ],
 )
 def test_wrong_stages_under_a_right_checksum_are_refused(
     path: str, value: object, words: str, tmp_path: Path
 ) -> None:
-    assert words in refusal(with_value(of_stages(MIXTURE), path, value), tmp_path)
+    assert words in refusal(changed(of_stages(MIXTURE), path, value), tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("pinned", [taken(), of_stages(MIXTURE)])
+def test_a_value_of_another_kind_is_refused_anywhere(pinned: Snapshot, tmp_path: Path) -> None:
+    for place in counted(list(places_of(snapshot_document(pinned)))):
+        # Settings of another version may be of any kind: they are compared as they are.
+        if place[0] not in ("pipeline", "checksum"):
+            for value in NOWHERE:
+                assert refusal(changed(pinned, place, value), tmp_path), place
 
 
 @pytest.mark.long

@@ -147,6 +147,12 @@ def test_values_of_few_rows_of_many_shards() -> None:
     assert every.first.tolist() == [n * (n - 1) // 2 for n in range(1, 100)]
 
 
+def test_runs_do_not_go_on_in_the_next_split() -> None:
+    one, two = (Split(name=name, shard_lengths=(4,)) for name in ("one", "two"))
+    ranges = [SplitRange(split=one, start=0, stop=2), SplitRange(split=two, start=2, stop=4)]
+    assert len(reads_of(Dataset(name="d", splits=(one, two)), ranges).runs()) == 2
+
+
 def test_rows_of_other_datasets_are_refused() -> None:
     with pytest.raises(ValueError, match="different files"):
         joined([named_reads(("a", 0, 1)), named_reads(("a", 0, 1))])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from shardctl.stages import part as kinds
 from shardctl.stages import stages as ast
 from shardctl.stages.pipelines import parts_of, readers_of, sources_of, with_changed, with_seeds
 from shardctl.stages.text import parse_stages, text_of
+from shardctl.verbs.lint.context import count_of
 from tests.cases import check_cases, counted
+from tests.pipelines.real_pipelines import real_dataset
 from tests.stages.any_pipelines import pipelines
 
 MOST = 2**63 - 1
@@ -157,6 +160,24 @@ def test_tensorflow_refuses_what_is_refused_here() -> None:
             is_taken_here = False
         is_more = (name, *arguments.values()) in more
         assert is_taken_here is (taken and not is_more), (name, arguments)
+
+
+def test_counts_are_the_cardinalities_of_tensorflow() -> None:
+    ends = ("range(11)", "range(0)", "range(3) | repeat", "values(1, 2)")
+    calls = ["take(5)", "take(99)", "take(-1)", "skip(5)", "skip(99)", "skip(-1)", "unbatch"]
+    calls += ["repeat(0)", "repeat(3)", "repeat", "shard(3, 1)", "shard(3, 2)", "shuffle(4)"]
+    calls += ["batch(4)", "batch(4, drop_remainder=True)", "batch(11)", "map", "cache"]
+    texts = [f"{end} | {call}" for end, call in product(ends, calls)]
+    texts += [f"zip({one}, {other})" for one, other in product(ends, ends)]
+    texts += [f"{one} | concatenate({other})" for one, other in product(ends, ends)]
+    names = {-1: math.inf, -2: None}
+    for text in counted(texts):
+        try:
+            pipeline = parse_stages(text)
+            real = int(real_dataset(pipeline, lambda read: None).cardinality())
+        except (UsageError, ValueError, AttributeError):
+            continue
+        assert count_of(pipeline, lambda read: None) == names.get(real, real), text
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,7 @@ def test_a_source_as_it_is_typed(text: str) -> None:
         ("[read: {spec: a, data: b, block: 2}]", "read(a, data=b, block=2)"),
         ("{read: a, data: b, block: 2}", "read(a, data=b, block=2)"),
         ("{read: {spec: a, block: 2}}", "read(a, block=2)"),
+        ("{read: a, spec: a}", "a"),
         ("[range: 5]", "range(5)"),
         ("[values: [0, 1]]", "values(0, 1)"),
         ("[zip: [a, b]]", "zip(a, b)"),
@@ -350,6 +351,8 @@ def test_what_is_wrong_in_a_text_is_said_with_its_place(text: str, said: str) ->
         ("[zip: [3]]", "a list of stages is needed, as [cache, shuffle: 1000, batch: 64]"),
         ("3", "a list of stages is needed"),
         ("{read: [a]}", "a spec is needed, as train[:50%]"),
+        ("{read: a, spec: b}", "read: spec is there twice"),
+        ("{read: {spec: a, block: 2}, block: 3}", "read: block is there twice"),
         ("{read: a, stages: [range: 3]}", "range is a source, and the mapping is one"),
     ],
 )

@@ -51,7 +51,7 @@ def test_a_scheme_makes_a_path_remote() -> None:
 def test_each_scheme_has_its_store(path: str, kind: type) -> None:
     found = store_of(path)
     assert isinstance(found, PublicStore)
-    assert isinstance(found.place, kind)
+    assert isinstance(found.inner, kind)
 
 
 def test_chained_urls_are_refused_without_their_password() -> None:

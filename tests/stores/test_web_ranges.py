@@ -70,9 +70,13 @@ def test_a_whole_file_that_ends_early_is_truncated(faults: Faults, listed: Store
         opened(listed, 0, len(DATA))
 
 
-def test_connections_that_are_reset_are_made_again(faults: Faults, listed: StoredFile) -> None:
+def test_connections_that_are_reset_are_made_again(
+    faults: Faults, listed: StoredFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHARDCTL_REMOTE_PATIENCE", "30")
     faults.reset = 2
     assert opened(listed) == DATA[1000:60_000]
+    monkeypatch.setenv("SHARDCTL_REMOTE_PATIENCE", "0.2")
     faults.reset = 1000
     with pytest.raises(DatasetError, match="the connection broke"):
         opened(listed)

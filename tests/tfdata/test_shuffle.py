@@ -18,13 +18,13 @@ from shardctl.tfdata.interleave import Interleave
 from shardctl.tfdata.philox import philox_samples
 from shardctl.tfdata.shuffle_buffer import (
     ShuffleReplay,
+    ShuffleWindow,
     inputs_of_places,
     outputs_of_inputs,
     shuffle_permutation,
 )
 from shardctl.tfdata.shuffle_permutations import permutations, shuffled_codes, shuffled_in_turn
 from shardctl.tfdata.shuffle_seeds import KernelSeeds, shuffle_kernel_seeds
-from shardctl.tfdata.shuffle_window import ShuffleWindow
 from tests.cases import FUZZ, add_cases, check_cases, seed_of_test
 from tests.tfdata.shuffle_oracles import tf_order
 
@@ -179,6 +179,9 @@ def test_nothing_is_followed_from_the_start_of_an_epoch(monkeypatch: pytest.Monk
 
 
 def test_positions_are_found_in_any_order_and_more_than_once() -> None:
+    # As far as a full buffer is read for each one that is handed out.
+    assert [replay_of(8, 3, 7).num_read(n) for n in range(9)] == [0, 3, 4, 5, 6, 7, 8, 8, 8]
+    assert replay_of(8, 3, 7).pending(4).tolist() == [1, 5]
     replay = replay_of(10**12, 50, 5)
     outputs = [10**11, 3, 10**12 - 1, 3, 0, 10**11 + 1]
     inputs = replay.inputs_at(outputs)

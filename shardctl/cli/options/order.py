@@ -138,7 +138,7 @@ class OrderOptions:
         try:
             chosen = stated_settings(project)
         except UsageError as error:
-            from shardctl.draw.setting_origins import located
+            from shardctl.metadata.project_file import located
 
             raise located(error, project, "read") from None
         try:
@@ -159,7 +159,7 @@ class OrderOptions:
         """Return an error with its place in shardctl.yaml, if it is about a setting from there."""
         if self._project is None:
             return error
-        from shardctl.draw.setting_origins import located
+        from shardctl.metadata.project_file import located
 
         return located(error, self._project, "read", self.given())
 

@@ -15,9 +15,8 @@ from shardctl.cli.output import CHOICES, OPTION, OUTPUT
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
-    from shardctl.draw.setting_origins import SettingOrigins
     from shardctl.metadata.index.beam_runner import BeamRunner
-    from shardctl.metadata.project_file import Project
+    from shardctl.metadata.project_file import Project, SettingOrigins
 
 # An option is called like its parameter, unless it is given another name; what stands for its value
 # and what it is are read from "Options:" in the docstring of its command or group. A parser raises
@@ -268,7 +267,7 @@ def setting_origins(
 
     People open a file `from_here`, annotations name it from the root of its repository.
     """
-    from shardctl.draw.setting_origins import NOWHERE, SettingOrigins
+    from shardctl.metadata.project_file import NOWHERE, SettingOrigins
 
     if project.path is None:
         return NOWHERE

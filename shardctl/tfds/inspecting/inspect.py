@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Annotated, Any
 
 from shardctl.base.arguments import Kind, checked
+from shardctl.base.tfds_rules import Loop
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.iteration.iteration import UNKNOWN
@@ -27,7 +28,6 @@ from shardctl.stages.pipelines import open_stages, with_changed
 from shardctl.stages.pipelines import options_of as options_in_stages
 from shardctl.stages.stages import Pipeline, Read
 from shardctl.stages.text import text_of
-from shardctl.tfdata.shuffle_seeds import Loop
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.graph import Operation, constant, operation_of, options_in_force
 from shardctl.tfds.inspecting.reader import FoundReader

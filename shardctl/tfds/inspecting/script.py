@@ -17,8 +17,8 @@ from types import ModuleType
 from typing import Any
 
 from shardctl.base.text import choices, nearest_first, printable, quoted
+from shardctl.base.tfds_rules import Loop
 from shardctl.errors import UsageError
-from shardctl.tfdata.shuffle_seeds import Loop
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.inspect import Lines, inspected, is_dataset, is_of_script, shown_path
 from shardctl.verbs.inspect.answer import Inspection

@@ -12,6 +12,7 @@ import numpy as np
 
 from shardctl.base.arguments import checked
 from shardctl.base.text import counted, quoted
+from shardctl.base.tfds_rules import Loop
 from shardctl.dataset.dataset import Dataset, as_dataset
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.order.file_formats import refuse_unreadable
@@ -24,7 +25,6 @@ from shardctl.spec.host import Host, HostBy
 from shardctl.stages import stages as call
 from shardctl.stages.part import KernelPair, OfTensorflow, Source, Stage
 from shardctl.stages.stages import Read
-from shardctl.tfdata.shuffle_seeds import Loop
 from shardctl.tfds.builder_layout import Builder, builder_of, dataset_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
 from shardctl.tfds.inspecting.inspect import Inspected, inspect, is_dataset

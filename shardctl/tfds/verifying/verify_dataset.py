@@ -12,10 +12,10 @@ import numpy as np
 from shardctl.base.arguments import checked
 from shardctl.base.progress import WATCHING, Progress, Watch, watched_by
 from shardctl.base.text import choices, counted
+from shardctl.base.tfds_rules import Loop
 from shardctl.errors import UsageError
 from shardctl.order.order import Order
 from shardctl.settings.read_settings import settings_in_force
-from shardctl.tfdata.shuffle_seeds import Loop
 from shardctl.tfds.imports import tensorflow, versions
 from shardctl.tfds.inspecting.inspect import Inspected, Lines, inspect, inspected, is_dataset
 from shardctl.tfds.inspecting.script import ScriptFunction, datasets_of

@@ -1,4 +1,4 @@
-"""Which settings are in force here, and who says so?"""
+"""The settings in force here, and the source of each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Source = Literal["option", "argument", "environment", "file", "folder", "implied
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Who says what a setting is.
+    """The source of a setting.
 
     `by` names the option, the argument of Python, the variable or the other setting; of a default,
     whose it is, where it is not ours. `file` and `line`, from 1, are the place where a file says

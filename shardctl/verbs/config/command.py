@@ -1,5 +1,5 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
-"""`shardctl config`: the settings in force here, and who says so."""
+"""`shardctl config`: the settings in force here, and the source of each."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -82,20 +82,20 @@ def all_in_force(
     dataset: "Dataset | None",
 ) -> tuple[SettingInForce, ...]:
     """Return every setting in force: of the dataset, of the order, and of lint."""
-    places = _Places(project)
+    sources = _Sources(project)
     arguments = using.arguments(project)
     linted = lint_in_force(arguments, usage_of(arguments), resolved.settings, dataset)
     origins = {
-        field: places.of_read(field, reading.given().get(field)) for field in resolved.sources
+        field: sources.of_read(field, reading.given().get(field)) for field in resolved.sources
     }
     return (
-        *places.of_datasets(source),
+        *sources.of_datasets(source),
         *read_in_force(resolved.settings, origins, ordered=dataset is not None and dataset.ordered),
-        *(places.of_lint(name, value, arguments, using.given()) for name, value in linted.items()),
+        *(sources.of_lint(name, value, arguments, using.given()) for name, value in linted.items()),
     )
 
 
-class _Places:
+class _Sources:
     """Where the settings of a project, and those that go over it, were set."""
 
     def __init__(self, project: "Project") -> None:

@@ -9,7 +9,6 @@ from typing import TypeGuard
 
 from shardctl.base.columns import OnDemand, picked, record_of
 from shardctl.base.text import choices, counted, printable
-from shardctl.draw.setting_origins import NOWHERE, SettingOrigins
 from shardctl.draw.step_rows import heading
 from shardctl.draw.tables import (
     Cell,
@@ -23,6 +22,7 @@ from shardctl.draw.tables import (
     table_pieces,
 )
 from shardctl.files.documents import Document
+from shardctl.metadata.project_file import NOWHERE, SettingOrigins
 from shardctl.saved.head import head, kind_head
 from shardctl.saved.plan_file import call_record
 from shardctl.saved.resume_plan import AfterRead

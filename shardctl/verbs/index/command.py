@@ -149,18 +149,13 @@ def index(
 
     words, to_tfds = paths or [], metadata.wanted
     counting = chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
+    how: dict[str, Any] = {"checksums": crc, "jobs": jobs, "cache": not no_cache}
+    how["runner"] = counting
+    by_hand = {"--split": split, "--name": name, "--format-of-files": format_of_files}
     if check is not None:
-        others = {
-            "--split": split,
-            "--name": name,
-            "--format-of-files": format_of_files,
-            "--keep-going": keep_going,
-            "--tfds": to_tfds,
-        }
-        for option, value in others.items():
+        for option, value in (by_hand | {"--keep-going": keep_going, "--tfds": to_tfds}).items():
             if value:
                 raise UsageError(f"{option} with --check, which compares files with a layout alone")
-        how = {"checksums": crc, "jobs": jobs, "cache": not no_cache, "runner": counting}
         _check(check, out, words, how, every_row=every_row)
         return
     if not words:
@@ -172,18 +167,14 @@ def index(
             split=_splits(split) if split else None,
             name=name,
             file_format=format_of_files,
-            checksums=crc,
             keep_going=keep_going,
-            jobs=jobs,
-            cache=not no_cache,
-            runner=counting,
             watch=bars.show,
+            **how,
         )
     warn(found.warnings)
     to_file = out.output not in (None, "-")
     if to_file or not to_tfds or not found.whole:
-        again = {"--split": split, "--name": name, "--format-of-files": format_of_files}
-        _write(found, out, [*words, *_words(again)], every_row=every_row)
+        _write(found, out, [*words, *_words(by_hand)], every_row=every_row)
     if not found.whole:
         if to_tfds:
             say("nothing was written for TFDS, which reads every file of a split")

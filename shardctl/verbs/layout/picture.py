@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,12 +44,10 @@ def layout_pictures(layout: Layout, paper: Paper) -> tuple[Picture, ...]:
 def _split(
     found: SplitLayout, number: int, dataset: str, paper: Paper, more: tuple[str, ...]
 ) -> Picture:
-    shards, name, num_shards = Shards(found.split), found.split.name, found.split.num_shards
-    remarks = list(remarks_on(shards)) if num_shards else []
-    groups = buckets(shards.lengths, paper.num_rows(num_shards) if remarks else 1)
-    series = [Series("examples", [_bar(shards, group, of_files=False) for group in groups])]
-    if shards.sizes is not None:
-        series.append(Series("bytes", [_bar(shards, group, of_files=True) for group in groups]))
+    measures, name, num_shards = _measures(found.split), found.split.name, found.split.num_shards
+    remarks = list(_remarks(measures)) if num_shards else []
+    groups = buckets(measures[0].values, paper.num_rows(num_shards) if remarks else 1)
+    series = [Series(one.name, [one.bar(group) for group in groups]) for one in measures]
     labels = [numbered(group.first, group.last) for group in groups]
     grouped = _OF_GROUPS if remarks and len(groups) < num_shards else ""
     return Picture(
@@ -61,107 +59,84 @@ def _split(
     )
 
 
-def _bar(shards: Shards, group: Bucket, *, of_files: bool) -> Bar:
-    words = ", ".join(shards.words(group.first, group.last, of_files=of_files))
-    if not of_files:
-        least, most = int(group.min), int(group.max)
-        return Bar(least, most, counts_between(least, most), words)
-    known = shards.sizes_between(group.first, group.last)
-    least, most = known or (0, 0)
-    return Bar(least, most, "-" if known is None else bytes_between(least, most), words)
+@dataclass(frozen=True, kw_only=True)
+class _Measure:
+    """How large each shard is by its examples, or by its file: int64[n], bool[n].
 
+    values: 0 where `known` is not set. lacking: which shards have none, and what that is called.
+    alike: by how much shards differ at most that are cut evenly.
+    """
 
-# What stands out among the shards of a split, said alike by bars and pictures.
-
-Bools = NDArray[np.bool_]
-
-_EVEN = 1  # example by which the shards of a split differ that is cut evenly
-
-
-@dataclass(frozen=True)
-class Shards:
-    """The shards of a split that has some: int64[num_shards] and bool[num_shards]."""
-
-    split: Split
-
-    @cached_property
-    def lengths(self) -> Int64s:
-        """Examples of each shard."""
-        return self.split.lengths64()
-
-    @cached_property
-    def sizes(self) -> Int64s | None:
-        """Bytes of each shard's file, 0 where it is not known; None where none is."""
-        sizes = self.split.shard_bytes
-        if sizes is None:
-            return None
-        return np.fromiter((size or 0 for size in sizes), np.int64, len(sizes))
-
-    @cached_property
-    def are_empty(self) -> Bools:
-        """Which shards hold no examples."""
-        return np.equal(self.lengths, 0)
-
-    @cached_property
-    def are_known(self) -> Bools:
-        """Of which shards the size of the file is known."""
-        sizes = self.split.shard_bytes
-        if sizes is None:
-            return np.zeros(len(self.lengths), np.bool_)
-        return np.fromiter((size is not None for size in sizes), np.bool_, len(sizes))
-
-    @cached_property
-    def are_missing(self) -> Bools:
-        """Which shards hold examples, but have no file where the others have theirs."""
-        if self.sizes is None:
-            return self.are_known
-        return ~(self.are_known | self.are_empty)
+    name: str
+    values: Int64s
+    known: NDArray[np.bool_]
+    lacking: NDArray[np.bool_]
+    lacks: str
+    alike: int
+    most: str
+    shown: Callable[[int], str]
+    between: Callable[[int, int], str]
 
     @cached_property
     def largest(self) -> int | None:
-        """The first shard with the most examples, None where all have as many, give or take one."""
-        lengths = self.lengths
-        return int(lengths.argmax()) if np.ptp(lengths) > _EVEN else None
+        """The first of the largest shards, None where all are alike."""
+        return int(self.values.argmax()) if np.ptp(self.values) > self.alike else None
 
-    @cached_property
-    def largest_file(self) -> int | None:
-        """The first shard with the most bytes, None where all have as many or none is known."""
-        sizes = self.sizes
-        return None if sizes is None or not np.ptp(sizes) else int(sizes.argmax())
-
-    def sizes_between(self, first: int, last: int) -> tuple[int, int] | None:
-        """Return the least and the most bytes of shards first..last, None where none is known."""
-        if self.sizes is None:
-            return None
-        known = self.sizes[first : last + 1][self.are_known[first : last + 1]]
-        return (int(known.min()), int(known.max())) if len(known) else None
-
-    def words(self, first: int, last: int, *, of_files: bool) -> list[str]:
-        """Return how shards first..last stand out, by their examples or by their files."""
-        largest = self.largest_file if of_files else self.largest
-        which, word = (self.are_missing, "missing") if of_files else (self.are_empty, "empty")
-        words = ["most"] if largest is not None and first <= largest <= last else []
-        if number := int(which[first : last + 1].sum()):
-            words.append(word if number == last - first + 1 else f"{number:,} {word}")
-        return words
+    def bar(self, group: Bucket) -> Bar:
+        """Return the bar of some shards, with words where one of them stands out."""
+        here = slice(group.first, group.last + 1)
+        known, lacking = self.values[here][self.known[here]], int(self.lacking[here].sum())
+        largest = self.largest
+        words = ["most"] if largest is not None and group.first <= largest <= group.last else []
+        if lacking:
+            all_of_them = lacking == group.last - group.first + 1
+            words.append(self.lacks if all_of_them else f"{lacking:,} {self.lacks}")
+        least, most = (int(known.min()), int(known.max())) if len(known) else (0, 0)
+        text = self.between(least, most) if len(known) else "-"
+        return Bar(least, most, text, ", ".join(words))
 
 
-def remarks_on(shards: Shards) -> Iterator[str]:
+def _measures(split: Split) -> list[_Measure]:
+    lengths, sizes = split.lengths64(), split.shard_bytes
+    found = [
+        _Measure(
+            name="examples",
+            values=lengths,
+            known=np.ones(len(lengths), np.bool_),
+            lacking=np.equal(lengths, 0),
+            lacks="empty",
+            alike=1,
+            most="the most",
+            shown=partial(counted, noun="example"),
+            between=counts_between,
+        )
+    ]
+    if sizes is not None:
+        known = np.fromiter((size is not None for size in sizes), np.bool_, len(sizes))
+        found.append(
+            _Measure(
+                name="bytes",
+                values=np.fromiter((size or 0 for size in sizes), np.int64, len(sizes)),
+                known=known,
+                lacking=~(known | found[0].lacking),
+                lacks="missing",
+                alike=0,
+                most="the largest file",
+                shown=human_bytes,
+                between=bytes_between,
+            )
+        )
+    return found
+
+
+def _remarks(measures: Sequence[_Measure]) -> Iterator[str]:
     """Yield which shards stand out, each a sentence without its dot."""
-    lengths, largest = shards.lengths, shards.largest
-    if largest is not None:
-        who = subject("shard", np.flatnonzero(lengths == lengths[largest]), "has", "have")
-        most, over = int(lengths[largest]), percent_over(_over_mean(lengths))
-        yield f"{who} the most: {counted(most, 'example')} ({over} over the mean)"
-    sizes, largest = shards.sizes, shards.largest_file
-    if sizes is not None and largest is not None:
-        who = subject("shard", np.flatnonzero(sizes == sizes[largest]), "has", "have")
-        most, over = int(sizes[largest]), percent_over(_over_mean(sizes[shards.are_known]))
-        yield f"{who} the largest file: {human_bytes(most)} ({over} over the mean)"
-    for which, word in ((shards.are_empty, "empty"), (shards.are_missing, "missing")):
-        if which.any():
-            yield f"{subject('shard', np.flatnonzero(which), 'is', 'are')} {word}"
-
-
-def _over_mean(values: Int64s) -> float:
-    return float(values.max()) / float(values.mean()) - 1
+    for one in measures:
+        if one.largest is not None:
+            most = int(one.values[one.largest])
+            who = subject("shard", np.flatnonzero(one.values == most), "has", "have")
+            over = percent_over(most / float(one.values[one.known].mean()) - 1)
+            yield f"{who} {one.most}: {one.shown(most)} ({over} over the mean)"
+    for one in measures:
+        if one.lacking.any():
+            yield f"{subject('shard', np.flatnonzero(one.lacking), 'is', 'are')} {one.lacks}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shardctl.base.arguments import checked
+from shardctl.base.arguments import checked, truth_value
 from shardctl.base.columns import Tabular
 from shardctl.base.phrase import option, refused
 from shardctl.base.text import choices, counted, in_short, nearest_first
@@ -315,20 +315,14 @@ def _count(value: object) -> int:
     return value
 
 
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise UsageError("true or false is needed")
-    return value
-
-
 _KINDS: dict[str, Callable[[object], object]] = {
     "specs": _texts,
     "eval": _texts,
     "hosts": _count,
     "take": _count,
-    "as_data_source": _flag,
-    "assert_cardinality": _flag,
-    "autocache": _flag,
+    "as_data_source": truth_value,
+    "assert_cardinality": truth_value,
+    "autocache": truth_value,
     "seeds": _seeds,
     "open_files": _count,
     "select": _codes,

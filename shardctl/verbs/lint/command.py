@@ -27,18 +27,11 @@ from shardctl.cli.options.shared import (
     option,
     setting_origins,
 )
-from shardctl.cli.output import (
-    Formats,
-    OutputOptions,
-    as_table,
-    as_text,
-    verb_formats,
-)
+from shardctl.cli.output import Formats, OutputOptions, as_table, as_text, verb_formats
 from shardctl.errors import UsageError
 from shardctl.settings.table import SETTING_BY_FIELD
 
 if TYPE_CHECKING:
-    from shardctl.draw.setting_origins import SettingOrigins
     from shardctl.metadata.project_file import Project
     from shardctl.verbs.lint.context import Usage
 
@@ -90,7 +83,7 @@ class UsageOptions:
         Raises:
             UsageError: a value of another kind, or a name that lint does not know.
         """
-        from shardctl.draw.setting_origins import located
+        from shardctl.metadata.project_file import located
         from shardctl.verbs.lint.answer import chosen_rules, lint_arguments
 
         try:
@@ -226,7 +219,12 @@ def lint(
         select=arguments.get("select", ()),
         ignore=arguments.get("ignore", ()),
     )
-    origins = _origins(project, reading, using, specs, for_people=out.format == "table")
+    # Where shardctl.yaml has the settings that no option replaces.
+    given = {SETTING_BY_FIELD[name].name for name in reading.given()} | using.given().keys()
+    given |= {"specs", "eval"} if specs or using.evaluated else set()
+    origins = setting_origins(
+        project, lambda name: name not in given, from_here=out.format == "table"
+    )
     FORMATS.write(out, found, origins)
     if found.fails(arguments.get("fail_on", DEFAULT_FAIL_ON)):
         raise typer.Exit(1)
@@ -240,17 +238,3 @@ def _machine(reading: OrderOptions, project: "Project") -> dict[str, Any]:
         cycles = (reading.given().get("cycle"), main_names(project.read).get("cycle"))
         return {"cpus": os.cpu_count() or 1} if "auto" in cycles else {}
     return {}
-
-
-def _origins(
-    project: "Project",
-    reading: OrderOptions,
-    using: LintOptions,
-    specs: list[str] | None,
-    *,
-    for_people: bool,
-) -> "SettingOrigins":
-    """Return where shardctl.yaml has the settings that no option replaces."""
-    given = {SETTING_BY_FIELD[name].name for name in reading.given()} | using.given().keys()
-    given |= {"specs", "eval"} if specs or using.evaluated else set()
-    return setting_origins(project, lambda name: name not in given, from_here=for_people)

@@ -8,9 +8,9 @@ from operator import itemgetter
 
 from shardctl.base.columns import RecordStream, picked, records_of, stream_of
 from shardctl.base.text import counted
-from shardctl.draw.setting_origins import NOWHERE, SettingOrigins
 from shardctl.draw.tables import Cell, Screen, annotation, columns, indented, paragraph, table
 from shardctl.files.documents import Document
+from shardctl.metadata.project_file import NOWHERE, SettingOrigins
 from shardctl.saved.head import head, kind_head
 from shardctl.settings.read_settings import settings_in_force
 from shardctl.verbs.lint.answer import Finding, Lint

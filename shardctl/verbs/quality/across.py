@@ -24,8 +24,7 @@ from shardctl.order.sample import (
     stretches,
 )
 from shardctl.spec.host import Host
-from shardctl.verbs.quality.metrics import batch_coverage
-from shardctl.verbs.quality.score import Metric
+from shardctl.verbs.quality.metrics import Metric, batch_coverage
 from shardctl.verbs.quality.what_if import Question
 
 _MAX_HOSTS = 8

@@ -23,13 +23,20 @@ from shardctl.settings.read_settings import (
     as_settings,
     with_stand_in_seeds,
 )
-from shardctl.verbs.quality import score as scores
 from shardctl.verbs.quality.across import AcrossEpochs, AcrossHosts, across_epochs, across_hosts
 from shardctl.verbs.quality.metrics import (
+    FAIR,
+    GOOD,
+    Metric,
+    Score,
+    Verdict,
     buffer_coverage,
     far_metrics,
+    lowest_uniform,
     near_metrics,
+    score_of,
     shards_in_batch,
+    verdict_of,
 )
 from shardctl.verbs.quality.what_if import (
     Alternative,
@@ -68,9 +75,9 @@ class Quality(Tabular):
     window: int
     assumed: Mapping[str, Any]
     num_classes: int | None
-    score: scores.Score
-    verdict: scores.Verdict
-    metrics: tuple[scores.Metric, ...]
+    score: Score
+    verdict: Verdict
+    metrics: tuple[Metric, ...]
     by_position: tuple[Part, ...]
     tail: Part | None
     across_epochs: AcrossEpochs | None
@@ -86,7 +93,7 @@ class Quality(Tabular):
     warnings: tuple[str, ...] = ()
 
     @property
-    def weakest(self) -> scores.Metric:
+    def weakest(self) -> Metric:
         """The metric that lowers the score most."""
         counted = [metric for metric in self.metrics if metric.scale != "shown"]
         return min(counted, key=lambda metric: metric.score)
@@ -197,7 +204,7 @@ def quality_of(
     sample = sample_epoch(order, window=window)
     metrics = _metrics(order, sample, window, num_classes)
     parts, tail = by_position(sample, window, num_classes)
-    score = scores.score_of(metrics)
+    score = score_of(metrics)
     held = None if order.one_buffer is None else min(order.one_buffer, order.stream_size)
     return Quality(
         spec=planned.spec,
@@ -207,7 +214,7 @@ def quality_of(
         assumed=assumed,
         num_classes=num_classes or (None if num_classes is None else len(sample.shard_sizes)),
         score=score,
-        verdict=scores.verdict_of(score, order),
+        verdict=verdict_of(score, order),
         metrics=metrics,
         by_position=parts,
         tail=tail,
@@ -290,7 +297,7 @@ def _window(order: Order, num_examples: int) -> int:
 
 def _metrics(
     order: Order, sample: OrderSample, window: int, num_classes: int | None
-) -> tuple[scores.Metric, ...]:
+) -> tuple[Metric, ...]:
     found = [*near_metrics(sample, window, num_classes), *far_metrics(sample)]
     if len(sample.shard_sizes) > 1 and window <= sample.length:
         found.append(shards_in_batch(sample, window))
@@ -306,12 +313,12 @@ def _metrics(
 # Is an order as good as the least that is asked for, and what is the cheapest cure?
 
 # The verdicts that a minimum may name, from the worst; `uniform` is what a score can show.
-_RANKS: tuple[scores.Verdict, ...] = get_args(scores.Verdict)[:-1]
-_SHORT: dict[str, scores.Verdict] = {"uniform": "close to uniform"}
+_RANKS: tuple[Verdict, ...] = get_args(Verdict)[:-1]
+_SHORT: dict[str, Verdict] = {"uniform": "close to uniform"}
 MINIMUM_WORDS = (*_RANKS[1:-2], *_SHORT)
 
 
-def minimum_score(value: object) -> float | scores.Verdict:
+def minimum_score(value: object) -> float | Verdict:
     """Return the least that a score is to be: a number, or the verdict that a word names.
 
     >>> minimum_score("0.8"), minimum_score("good"), minimum_score("uniform")
@@ -338,7 +345,7 @@ def minimum_score(value: object) -> float | scores.Verdict:
     return number
 
 
-def reaches(score: scores.Score, verdict: scores.Verdict, minimum: float | scores.Verdict) -> bool:
+def reaches(score: Score, verdict: Verdict, minimum: float | Verdict) -> bool:
     """Return whether a score is enough: for a number the score itself, for a word its verdict.
 
     One of which nothing can be told reaches no word.
@@ -348,7 +355,7 @@ def reaches(score: scores.Score, verdict: scores.Verdict, minimum: float | score
     return verdict in _RANKS and _RANKS.index(verdict) >= _RANKS.index(minimum)
 
 
-def shortfall(plan: Quality, minimum: float | scores.Verdict) -> str | None:
+def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
     """Return why an order is not as good as the least that is asked for, and the cheapest cure.
 
     None where it is good enough. A change that needs no memory is cheaper than a buffer, and a
@@ -358,7 +365,7 @@ def shortfall(plan: Quality, minimum: float | scores.Verdict) -> str | None:
         return None
     said, uniform = f"score {plan.score.value:.4f} ({plan.verdict})", plan.score.expected
     if isinstance(minimum, str):
-        least = scores.lowest_uniform(plan.score)
+        least = lowest_uniform(plan.score)
         few = f": a uniform permutation of so few examples may score {least:.4f}"
         said += few if plan.verdict == "cannot tell" else f" is not {minimum}"
     elif minimum > uniform:
@@ -376,7 +383,7 @@ def shortfall(plan: Quality, minimum: float | scores.Verdict) -> str | None:
     ]
     if not cures and not settings.takes("buffer"):
         return f"{said}; change the shuffles of --stages"
-    target = {"fair": scores.FAIR, "good": scores.GOOD}.get(str(minimum), minimum)
+    target = {"fair": FAIR, "good": GOOD}.get(str(minimum), minimum)
     is_free = any(not size for size, _ in cures)
     if not is_free and not isinstance(target, str) and plan.verdict != "cannot tell":
         smallest = buffer_for_target(plan.question, target)
@@ -405,8 +412,8 @@ class Part:
 
     start: int
     stop: int
-    score: scores.Score
-    metrics: tuple[scores.Metric, ...]
+    score: Score
+    metrics: tuple[Metric, ...]
     mean_storage: float
 
 
@@ -440,7 +447,7 @@ def _part(
     return Part(
         start=start,
         stop=start + piece.length if piece.complete else round(last * sample.num_positions),
-        score=scores.score_of(metrics),
+        score=score_of(metrics),
         metrics=tuple(metrics),
         mean_storage=(float(piece.ranks.mean()) + 0.5) / sample.num_ranks,
     )

@@ -1,9 +1,8 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl quality`: how close an order is to a uniform permutation."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,10 +11,6 @@ from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import Flag, SpecArgument, Text, number, option, real_number
 from shardctl.cli.output import Formats, OutputOptions, PictureOption, say, verb_formats, warn
 from shardctl.errors import UsageError
-
-if TYPE_CHECKING:
-    from shardctl.metadata.project_file import Project
-    from shardctl.settings.read_settings import ReadSettings
 
 FORMATS = Formats(renderers=verb_formats("verbs.quality.view", "quality", pictures=True))
 _OF_LOADERS = Formats(renderers=verb_formats("verbs.quality.view", "loaders", pictures=True))
@@ -89,10 +84,19 @@ def quality(
             raise UsageError("--host I/N says how many hosts there are; give --hosts N without it")
         settings = replace(settings, host=Host(index=0, count=num_hosts))
     if loaders:
+        from shardctl.verbs.quality.loaders import compare_loaders
+
         asked = {"--target": target, "--memory": memory, "--classes": num_classes}
         asked |= {"--min-score": min_score, "--example-bytes": example_bytes}
         asked |= {"--sorted-by-shard": sorted_by_shard or None}
-        _compare_loaders(source, project, spec, settings, out, asked, picture=picture)
+        for name, value in asked.items():
+            if value is not None:
+                raise UsageError(f"{name} is about one order; leave out --loaders, or {name}")
+        compared = compare_loaders(
+            chosen_dataset(source, project, settings=settings), spec, settings
+        )
+        warn(compared.warnings)
+        _OF_LOADERS.write(out, compared, picture=picture)
         return
     from shardctl.verbs.quality.answer import minimum_score, shortfall
     from shardctl.verbs.quality.answer import quality as measured_quality
@@ -115,23 +119,3 @@ def quality(
     if lacking is not None:
         say(f"check: {lacking}")
         raise typer.Exit(1)
-
-
-def _compare_loaders(
-    source: DatasetOptions,
-    project: "Project",
-    spec: str | None,
-    settings: "ReadSettings",
-    out: OutputOptions,
-    asked: Mapping[str, object],
-    *,
-    picture: bool | None,
-) -> None:
-    from shardctl.verbs.quality.loaders import compare_loaders
-
-    for name, value in asked.items():
-        if value is not None:
-            raise UsageError(f"{name} is about one order; leave out --loaders, or {name}")
-    plan = compare_loaders(chosen_dataset(source, project, settings=settings), spec, settings)
-    warn(plan.warnings)
-    _OF_LOADERS.write(out, plan, picture=picture)

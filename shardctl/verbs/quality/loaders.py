@@ -25,12 +25,14 @@ from shardctl.settings.table import OF_EPOCHS, SETTING_BY_FIELD
 from shardctl.spec.host import Host
 from shardctl.spec.subsplit import Resolved
 from shardctl.verbs.quality.metrics import (
+    Verdict,
     far_metrics,
     near_metrics,
     occupancy_moments,
+    score_of,
     shards_in_batch,
+    verdict_of,
 )
-from shardctl.verbs.quality.score import Verdict, score_of, verdict_of
 
 # The ways in which people read a dataset, a row each, and the settings in force in each.
 
@@ -226,9 +228,8 @@ def compare_loaders(
 
 # One way to read a dataset.
 
-_MEASURED = (
-    1 << 18
-)  # examples up to which a row is measured whole, and about what is of longer ones
+# Examples up to which a row is measured whole, and about what is of longer ones.
+_MEASURED = 1 << 18
 _TAIL = 0.02
 
 

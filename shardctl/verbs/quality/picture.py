@@ -13,15 +13,11 @@ from shardctl.base.text import counted, first_upper
 from shardctl.draw.picture import Bar, Heat, Line, Paper, Picture, Rise, Series, bar_lines
 from shardctl.draw.quantities import human_bytes
 from shardctl.order.order import Order
-from shardctl.order.sample import (
-    OrderSample,
-    epoch_length,
-    storage_order,
-)
+from shardctl.order.sample import OrderSample, epoch_length, storage_order
 from shardctl.order.shard_map import NUM_COLUMNS, NUM_ROWS, looked_up, whole_epoch
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.loaders import LoaderComparison
-from shardctl.verbs.quality.score import MIXED, Verdict, even_from_afar
+from shardctl.verbs.quality.metrics import MIXED, Verdict, even_from_afar
 from shardctl.verbs.quality.view import best_line, measured_line
 
 _LOOKED_UP = 1 << 16  # positions of a long epoch

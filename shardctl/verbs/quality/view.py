@@ -18,7 +18,7 @@ from shardctl.saved.head import head
 from shardctl.settings.read_settings import settings_in_force
 from shardctl.verbs.quality.answer import Part, Quality
 from shardctl.verbs.quality.loaders import Ending, LoaderComparison, WayToRead
-from shardctl.verbs.quality.score import meaning
+from shardctl.verbs.quality.metrics import meaning
 from shardctl.verbs.quality.what_if import Measured, MemoryBudget
 
 
@@ -346,7 +346,6 @@ def _scored(measured: Measured) -> str:
 def memory_record(plan: Quality) -> dict[str, Any]:
     """Return what buffers take and what the memory buys, with the names of the document."""
     size, memory = plan.element_size, plan.memory
-    each = size and {"num_bytes": math.ceil(size.num_bytes)}
     bought = record_of(memory, f"num_bytes fits buffer whole_epoch {_MEASURED}")
     if memory and bought:
         bought["without_buffer"] = record_of(memory.without, _MEASURED)

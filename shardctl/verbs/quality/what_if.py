@@ -18,8 +18,14 @@ from shardctl.settings.read_settings import ReadSettings, refuse_loader
 from shardctl.settings.short_form import stages_of
 from shardctl.spec.subsplit import Resolved
 from shardctl.stages.pipelines import readers_of
-from shardctl.verbs.quality.metrics import far_metrics, near_metrics
-from shardctl.verbs.quality.score import Score, Verdict, score_of, verdict_of
+from shardctl.verbs.quality.metrics import (
+    Score,
+    Verdict,
+    far_metrics,
+    near_metrics,
+    score_of,
+    verdict_of,
+)
 
 _LIMIT = 1 << 18  # examples up to which an alternative is measured whole
 _MORE_FILES = 4
@@ -244,7 +250,6 @@ def buffer_for_target(question: Question, target: float) -> BufferForTarget:
     a hundredth; it is rounded up to two digits.
     """
     settings = question.settings
-    refuse_fixed_buffer(settings, "target")
     bare = _without_buffer(settings)
     without = question.measured(bare).score.value
     if without >= target:
@@ -316,7 +321,6 @@ def memory_budget(question: Question, num_bytes: int) -> MemoryBudget:
             "how many bytes has a decoded example? this metadata says neither shapes nor "
             "sizes; give {example_bytes=N}"
         )
-    refuse_fixed_buffer(settings, "memory")
     bare = _without_buffer(settings)
     without = question.measured(bare)
     num_examples, fits = epoch_length(question.order(bare)), size.fits(num_bytes)

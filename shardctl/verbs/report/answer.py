@@ -89,8 +89,7 @@ class Report:
         return "".join(provided("report_page")(self))
 
     def _repr_html_(self) -> str:
-        html: str = provided("report_body")(self)
-        return html
+        return str(provided("report_body")(self))
 
     def __repr__(self) -> str:
         missing = [name for name, part in self.parts.items() if isinstance(part, NotShown)]

@@ -26,12 +26,15 @@ if TYPE_CHECKING:
     from shardctl.metadata.project_file import Project
     from shardctl.metadata.reference import Fallback
 
-FORMATS = Formats(
-    renderers={
-        "html": as_text("verbs.report.page:report_page"),
-        "json": as_json("verbs.report.document:report_document"),
-        "yaml": as_yaml("verbs.report.document:report_document"),
-    }
+
+def _formats(page: str, document: str) -> Formats:
+    written = {"json": as_json(document), "yaml": as_yaml(document)}
+    return Formats(renderers={"html": as_text(page), **written})
+
+
+FORMATS = _formats("verbs.report.page:report_page", "verbs.report.document:report_document")
+_COMPARED = _formats(
+    "verbs.report.compared:comparison_page", "verbs.report.compared:comparison_document"
 )
 
 
@@ -47,15 +50,6 @@ class ReportUsage(UsageOptions):
 
     evaluated: Annotated[list[str] | None, option("--eval", offered=completion.splits)] = None
     num_hosts: Annotated[Any, number("--hosts")] = None
-
-
-_COMPARED = Formats(
-    renderers={
-        "html": as_text("verbs.report.compared:comparison_page"),
-        "json": as_json("verbs.report.compared:comparison_document"),
-        "yaml": as_yaml("verbs.report.compared:comparison_document"),
-    }
-)
 
 
 def report(

@@ -136,8 +136,7 @@ class ReportComparison:
         return "".join(provided("comparison_page")(self))
 
     def _repr_html_(self) -> str:
-        html: str = provided("comparison_body")(self)
-        return html
+        return str(provided("comparison_body")(self))
 
     def __repr__(self) -> str:
         said = {None: "not to be compared", True: "equal", False: "they part"}

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from operator import attrgetter
 from typing import Any
 
+from shardctl.base.columns import picked
 from shardctl.base.text import counted, first_upper
 from shardctl.draw.tables import Column, Screen
 from shardctl.errors import ShardctlError
@@ -193,17 +194,10 @@ def comparison_document(comparison: ReportComparison) -> Document:
     return {
         **kind_head("report"),
         "compared": {
-            "equal": comparison.equal,
-            "num_hosts": comparison.num_hosts,
-            "num_devices": comparison.num_devices,
+            **picked(comparison, "equal num_hosts num_devices"),
             "diff": part_document(comparison.diff, diff_view.diff_document),
-            "dataset_changes": [
-                diff_view.cause_record(cause) for cause in comparison.dataset_changes
-            ],
-            "settings": [
-                {"name": one.name, "a": one.a, "b": one.b, "differs": one.differs}
-                for one in comparison.settings
-            ],
+            "dataset_changes": list(map(diff_view.cause_record, comparison.dataset_changes)),
+            "settings": [picked(one, "name a b differs") for one in comparison.settings],
             "a": _side(comparison.a),
             "b": _side(comparison.b),
         },
@@ -214,8 +208,7 @@ def comparison_document(comparison: ReportComparison) -> Document:
 
 def _side(side: ComparedSide) -> Document:
     return {
-        "label": side.label,
-        "is_snapshot": side.is_snapshot,
+        **picked(side, "label is_snapshot"),
         "dataset": side.head.record(),
         "spec": side.spec,
         "pipeline": side.settings,

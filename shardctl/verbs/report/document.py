@@ -9,10 +9,11 @@ from dataclasses import asdict, replace
 from itertools import chain
 from typing import Any
 
+from shardctl.base.columns import picked
 from shardctl.base.phrase import option_name
 from shardctl.dataset.dataset import Dataset, as_dataset
-from shardctl.draw.setting_origins import NOWHERE, SettingOrigins
 from shardctl.files.documents import Document
+from shardctl.metadata.project_file import NOWHERE, SettingOrigins
 from shardctl.metadata.reference import ref_from_anywhere
 from shardctl.order.shard_map import Strips
 from shardctl.saved.head import head
@@ -44,9 +45,7 @@ def report_document(report: Report) -> Document:
         **head("report", report.dataset.identity, assumptions=assumptions),
         "spec": report.spec,
         "pipeline": settings_in_force(report.settings, ordered=report.dataset.ordered),
-        "num_examples": report.num_examples,
-        "num_hosts": report.num_hosts,
-        "num_devices": report.num_devices,
+        **picked(report, "num_examples num_hosts num_devices"),
         "predictable": None if has_no_order else report.is_open is None,
         "open": report.is_open,
         "assumed": dict(quality.assumed) if isinstance(quality, Quality) else {},

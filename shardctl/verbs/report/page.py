@@ -32,8 +32,8 @@ from shardctl.verbs.lint.rule import SEVERITIES
 from shardctl.verbs.quality import view as quality_view
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.loaders import LoaderComparison
+from shardctl.verbs.quality.metrics import Verdict, meaning
 from shardctl.verbs.quality.picture import order_picture
-from shardctl.verbs.quality.score import Verdict, meaning
 from shardctl.verbs.report import elements as html
 from shardctl.verbs.report.answer import Report
 from shardctl.verbs.report.document import again

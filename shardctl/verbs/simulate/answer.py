@@ -14,7 +14,7 @@ from shardctl.dataset.dataset import DatasetLike
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, plan_order
 from shardctl.settings.read_settings import SettingsLike
-from shardctl.tfdata.shuffle_window import check_buffer
+from shardctl.tfdata.shuffle_buffer import check_buffer
 
 
 @dataclass(frozen=True, kw_only=True)

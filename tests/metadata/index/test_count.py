@@ -51,6 +51,7 @@ def test_each_file_is_asked_for_once() -> None:
     assert [one.num_records for one in held] == runner.asked == list(range(10_000))
     assert {one.compression for one in held} == {"GZIP"}
     assert (found.num_counted, found.num_known, found.broken) == (10_000, 0, {})
+    assert found.warnings == ()
 
 
 @pytest.mark.long

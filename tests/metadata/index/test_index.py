@@ -206,3 +206,10 @@ def test_a_compressed_file_without_examples_leaves_the_format_to_the_next(tmp_pa
     found = index(tmp_path)
     assert (found.dataset.file_format, found.compression) == ("tfrecord", "GZIP")
     assert found.dataset.splits[0].shard_lengths == (0, 0, 2)
+
+
+def test_nothing_whole_is_no_dataset(tmp_path: Path) -> None:
+    (file,) = written(tmp_path / "data", (1,))
+    aged_cut(file)
+    with pytest.raises(DatasetError, match=r"^no whole record file in '.*data'$"):
+        _ = index(tmp_path / "data", keep_going=True).dataset

@@ -170,6 +170,7 @@ def test_the_number_that_varies_counts(names: list[str]) -> None:
     arranged = arrange(listing_of(shuffled))
     assert list(below(arranged).values()) == [names]
     assert not arranged.problems
+    assert not any("several numbers" in note for note in arranged.notes)
 
 
 def test_names_without_numbers_are_in_the_order_of_their_bytes() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from shardctl.draw.setting_origins import SettingOrigins
 from shardctl.draw.tables import PLAIN, Screen
 from shardctl.files.documents import to_json, to_yaml
+from shardctl.metadata.project_file import SettingOrigins
 from shardctl.saved.resume_plan import ListedPlan, PlanListing
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.text import parse_stages

@@ -104,13 +104,6 @@ def test_under_a_file_shuffle_alone_blocks_and_files_keep_their_order(tf: Any) -
                 assert epoch.index(first - 4) < place
 
 
-def test_a_shuffle_without_a_seed_has_another_order_each_time(tf: Any) -> None:
-    assert found(pipeline((1,) * 60, shuffle_files=True), "SC006")
-    assert found(pipeline((1,) * 60, buffer=99), "SC006")
-    dataset = tf.data.Dataset.range(60)
-    assert elements(dataset.shuffle(60)) != elements(dataset.shuffle(60))
-
-
 def test_the_global_seed_changes_an_order_that_has_a_seed(tf: Any) -> None:
     def check(pair: tuple[int, int]) -> None:
         seed, other = pair
@@ -238,13 +231,6 @@ def test_cycle_none_is_a_third_of_the_processors(tf: Any) -> None:
     assert interleaved(None) != interleaved(-(-cpus // 3) + 1)
 
 
-def test_a_cycle_longer_than_the_files_is_as_long_as_they_are(tf: Any) -> None:
-    long, short = (pipeline((7, 3, 5), cycle=cycle, block=2) for cycle in (9, 3))
-    assert found(long, "SC025")
-    assert not found(short, "SC025")
-    assert read(tf, long) == read(tf, short)
-
-
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts files in /proc")
 @pytest.mark.parametrize("cycle", [2, 4])
 def test_the_interleave_holds_three_cycles_of_files_open(
@@ -302,18 +288,6 @@ def test_example_sharding_reads_everything_and_misses_some_without_a_seed(tf: An
     assert not found(seeded, "SC036", Usage(hosts=4))
     hosts = [tensorflow_dataset(tf, seeded).shard(4, index) for index in range(4)]
     assert sorted(example for host in hosts for example in elements(host)) == list(range(100))
-
-
-def test_hosts_with_as_many_files_shuffle_them_alike(tf: Any) -> None:
-    case = pipeline((1,) * 60, shuffle_seed=3, host_by="files")
-    assert found(case, "SC035", Usage(hosts=4))
-    files = tf.data.Dataset.range(60)
-    places = [
-        [file // 4 for file in elements(files.shard(4, index).shuffle(60, seed=3))]
-        for index in range(4)
-    ]
-    assert places[0] == places[1] == places[2] == places[3]
-    assert not found(case, "SC035", Usage(hosts=7))
 
 
 @st.composite

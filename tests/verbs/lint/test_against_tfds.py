@@ -288,13 +288,6 @@ def test_parts_of_parquet_shards_are_read_whole(folders: dict[str, Path]) -> Non
     check_cases(sums, check, 40)
 
 
-def test_halves_of_a_parquet_split_share_examples(folders: dict[str, Path]) -> None:
-    toy = builder(folders["parquet"])
-    halves = [toy.as_data_source(split=spec) for spec in ("train[:50%]", "train[50%:]")]
-    ids = [{int(example["id"]) for example in half} for half in halves]
-    assert ids[0] & ids[1]
-
-
 def test_a_data_source_has_no_read_config(folders: dict[str, Path]) -> None:
     toy = builder(folders["parquet"])
     parameters = set(inspect.signature(toy.as_data_source).parameters)

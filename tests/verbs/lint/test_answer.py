@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
-from shardctl.draw.setting_origins import SettingOrigins
 from shardctl.draw.tables import PLAIN
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.files.documents import to_json
+from shardctl.metadata.project_file import SettingOrigins
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.verbs.lint import rules
@@ -27,6 +27,8 @@ from tests.strategies import datasets
 from tests.verbs.lint.lint_cases import SEEDED, codes, dataset, linted
 
 CODES = [rule.code for rule in LINT_RULES]
+FEW: dict[str, Any] = {"usage": {"hosts": 4}, "layout": {"num_bytes": 1000}}
+ORDERED: dict[str, Any] = {"usage": {"hosts": 8}, "layout": {"ordered": True}}
 
 
 def test_a_retired_code_is_ignored_as_before_and_not_selected() -> None:
@@ -97,25 +99,8 @@ def test_a_story_is_whole_sentences_and_an_example(rule: Any) -> None:
         (["test"], {}),
         (["train[:90%]"], {"evaluated": ("train[90%:]",), **SEEDED}),
         (["train"], {"epochs": 90, "batch": 64, **SEEDED}),
-        (
-            ["train"],
-            {
-                "epochs": 90,
-                "host_by": "examples",
-                "usage": {"hosts": 4},
-                "layout": {"num_bytes": 1000},
-                **SEEDED,
-            },
-        ),
-        (
-            ["train"],
-            {
-                "usage": {"hosts": 8},
-                "batch": 100,
-                "drop_remainder": True,
-                "layout": {"ordered": True},
-            },
-        ),
+        (["train"], {"epochs": 90, "host_by": "examples", **FEW, **SEEDED}),
+        (["train"], {"batch": 100, "drop_remainder": True, **ORDERED}),
         (["train", "test"], {"cycle": 8, **SEEDED}),
         (["train"], {"layout": {"file_format": "array_record"}}),
     ],
@@ -189,6 +174,8 @@ def test_a_rule_is_explained_by_code_or_name() -> None:
 
 numbers = st.sampled_from([1, 2, 3, 7, 16, 40, 1000, 2**62])
 flags: st.SearchStrategy[bool | None] = st.sampled_from([None, True, False])
+
+
 seeds = st.none() | st.sampled_from([0, 1, -1, 2**31 - 1, 10**30])
 
 

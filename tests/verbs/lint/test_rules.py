@@ -13,9 +13,9 @@ import yaml
 from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset, Split
-from shardctl.draw.setting_origins import SettingOrigins
 from shardctl.draw.tables import Screen
 from shardctl.loaders.loader import LOADERS
+from shardctl.metadata.project_file import SettingOrigins
 from shardctl.order.file_formats import num_rows_written
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from shardctl.draw.setting_origins import SettingOrigins
 from shardctl.draw.tables import PLAIN, Screen
 from shardctl.files.documents import to_csv, to_json, to_yaml
+from shardctl.metadata.project_file import SettingOrigins
 from shardctl.verbs.lint import view
 from shardctl.verbs.lint.rules import LINT_RULES
 from tests.draw.github_runner import as_github_reads

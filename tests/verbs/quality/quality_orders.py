@@ -15,8 +15,7 @@ from shardctl.order.sample import OrderSample, sample_of
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.subsplit import SplitRange, resolve_subsplit
 from shardctl.verbs.quality.answer import Quality, quality
-from shardctl.verbs.quality.metrics import far_metrics, near_metrics
-from shardctl.verbs.quality.score import Metric, Score, score_of
+from shardctl.verbs.quality.metrics import Metric, Score, far_metrics, near_metrics, score_of
 
 
 def even_dataset(num_examples: int, num_shards: int) -> Dataset:

@@ -36,10 +36,7 @@ def toy(tmp_path: Path) -> Path:
         (["--classes", "0"], "error: --classes '0'"),
         (["--hosts", "2", "--host", "0/2"], "error: --host I/N says how many hosts there are"),
         (["-f", "npy"], "error: no format 'npy' here; choose from table, json, yaml, csv"),
-        (
-            ["--min-score", "best"],
-            "error: --min-score 'best': a score from 0 to 1, or weak, fair",
-        ),
+        (["--min-score", "best"], "error: --min-score 'best': a score from 0 to 1, or weak, fair"),
         (["--min-score", "1.5"], "error: --min-score '1.5': a score from 0 to 1, or weak, fair"),
         (["--memory", "8 cups"], "error: --memory '8 cups': a number of bytes is needed, as 8GiB"),
         (["--memory", "0"], "error: --memory '0': a number of bytes is needed, as 8GiB, 500MB or"),

@@ -11,7 +11,6 @@ import pytest
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.loaders.loader import READERS
 from shardctl.order.file_formats import resolved_spec
 from shardctl.order.order import Order
 from shardctl.order.plan_order import order_of, plan_order
@@ -266,15 +265,6 @@ def test_a_uniform_permutation_that_is_long_is_not_made(monkeypatch: pytest.Monk
 
 def _way(settings: ReadSettings, start: str) -> Way:
     return next(way for way in ways_to_read(settings) if way.reader.startswith(start))
-
-
-def test_every_loader_has_a_way() -> None:
-    assert {way.settings.loader for way in ways_to_read(ReadSettings())} == {*READERS}
-
-
-def test_readers_have_names_of_their_own() -> None:
-    readers = [way.reader for way in ways_to_read(ReadSettings())]
-    assert len({*readers}) == len(readers) == 11
 
 
 def test_a_buffer_stands_for_the_usual_ones() -> None:

@@ -14,6 +14,7 @@ from shardctl.order.sample import sample_epoch, sample_of
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.quality.answer import by_position
 from shardctl.verbs.quality.metrics import (
+    Metric,
     PairKernel,
     UniformMoments,
     _equal_parts,
@@ -22,9 +23,9 @@ from shardctl.verbs.quality.metrics import (
     near_metrics,
     occupancy_moments,
     rank_correlation_moments,
+    score_of,
     shards_in_batch,
 )
-from shardctl.verbs.quality.score import Metric, score_of
 from tests.cases import check_cases
 from tests.verbs.quality.quality_orders import (
     buffered,
@@ -87,19 +88,6 @@ def test_scores_rise_from_sorted_over_blocks_and_buffers_to_uniform(
     assert values[-1] == pytest.approx(scores[-1].expected, abs=5 * scores[-1].spread)
 
 
-@pytest.mark.parametrize("files", [{"shuffle_files": False}, {"shuffle_seed": 3}])
-def test_scores_of_pipelines_rise_with_the_buffer(files: dict[str, int]) -> None:
-    sizes = [None, 30, 300, 3000, 30_000, -2]
-    scores = []
-    for size in sizes:
-        seed = None if size is None else 5
-        settings = ReadSettings(buffer=size, buffer_seed=seed, **files)  # type: ignore[arg-type]
-        scores.append(score(sample_epoch(order_of(60_000, 64, settings)), 256))
-    values = [each.value for each in scores]
-    assert values == sorted(values)
-    assert values[-1] == pytest.approx(scores[-1].expected, abs=5 * scores[-1].spread)
-
-
 @pytest.mark.long
 def test_each_metric_of_uniform_orders_has_the_expectation_and_spread_it_says() -> None:
     generator = np.random.default_rng(12)
@@ -136,18 +124,6 @@ def test_batches_of_one_class_are_pure(num_classes: int) -> None:
     assert purity.value == 1.0
     assert purity.expected == pytest.approx(999 / 6999)
     assert purity.score == pytest.approx(999 / 6999)  # one class where seven are expected
-
-
-def test_knowing_that_labels_are_sorted_makes_no_order_better() -> None:
-    generator = np.random.default_rng(1)
-    blocks = (generator.permutation(100)[:, None] * 100 + np.arange(100)).ravel()
-    for order in (blocks, buffered(blocks, 300, generator), buffered(blocks, 3000, generator)):
-        sample = in_equal_shards(order, 100)
-        plain, known = (
-            score_of([*near_metrics(sample, 64, classes), *far_metrics(sample)]).value
-            for classes in (None, 50)
-        )
-        assert known < 1.2 * plain
 
 
 def test_shards_that_are_too_small_to_count_beside_another_are_left_out() -> None:
@@ -381,9 +357,3 @@ def test_the_end_of_an_epoch_mixes_worse() -> None:
     assert found.by_position[-1].score.value < early.score.value
     first, last = (metric(each.metrics, "same_shard_neighbours") for each in (early, tail))
     assert last.value > 3 * first.value
-
-
-def test_places_in_storage_show_where_a_part_comes_from() -> None:
-    found = quality_alone(even_dataset(50_000, 100), ReadSettings(cycle=1))
-    for index, part in enumerate(found.by_position):
-        assert part.mean_storage == pytest.approx((index + 0.5) / 10, abs=0.003)

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from shardctl.dataset.dataset import Dataset, Split
-from shardctl.metadata.names import catalog_dataset
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.verbs.quality.answer import quality
-from shardctl.verbs.quality.score import (
+from shardctl.verbs.quality.metrics import (
     FAIR,
     GOOD,
     MIXED,
@@ -215,26 +214,6 @@ def test_a_buffer_over_files_without_end_is_judged_by_its_score() -> None:
     # It takes in the next epoch before this one is out.
     settings = ReadSettings(buffer=1000, buffer_seed=1, repeat_files=True, epochs=2)
     assert _verdict(1000, 1, settings) != "as good as uniform"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("settings", "verdict"),
-    [
-        (ReadSettings(), "no shuffle"),
-        (ReadSettings(shuffle_seed=1), "weak"),
-        pytest.param(ReadSettings(buffer=10_000, buffer_seed=2), "weak", marks=pytest.mark.slow),
-        (ReadSettings(shuffle_seed=1, buffer=1000, buffer_seed=2), "weak"),
-        (ReadSettings(shuffle_seed=1, buffer=10_000, buffer_seed=2), "fair"),
-        (ReadSettings(shuffle_seed=1, buffer=60_000, buffer_seed=2), "good"),
-        (ReadSettings(shuffle_seed=1, buffer=-2, buffer_seed=2), "as good as uniform"),
-    ],
-    ids=str,
-)
-def test_what_people_do_with_imagenet(settings: ReadSettings, verdict: str) -> None:
-    dataset = catalog_dataset("imagenet2012")
-    assert dataset is not None
-    assert quality(dataset, "train", settings, what_if=False).verdict == verdict
 
 
 @pytest.mark.parametrize("num_examples", [2000, 60_000])

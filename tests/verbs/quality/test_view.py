@@ -20,7 +20,7 @@ from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.verbs.quality import view
 from shardctl.verbs.quality.answer import Part, Quality, quality
 from shardctl.verbs.quality.loaders import Ending, LoaderComparison, compare_loaders
-from shardctl.verbs.quality.score import Metric, score_of
+from shardctl.verbs.quality.metrics import Metric, score_of
 from shardctl.verbs.quality.what_if import Alternative, BufferForTarget
 from tests.golden import assert_golden
 from tests.verbs.quality.quality_orders import even_dataset

@@ -48,24 +48,6 @@ def device_batch(made: Report) -> int:
     return made.evaluation.device_batch  # type: ignore[union-attr]
 
 
-def test_each_part_is_what_its_verb_answers() -> None:
-    made = report(TOY, "train", SETTINGS, evaluated="test[:20]", devices=4)
-    assert missing(made) == {}
-    assert (made.dataset, made.spec, made.num_examples) == (TOY, "train", 120)
-    assert made.quality == shardctl.quality(TOY, "train", SETTINGS)
-    assert made.layout == shardctl.layout(TOY, "train")
-    assert made.hosts == shardctl.hosts(TOY, "train", SETTINGS, hosts=8)
-    assert made.evaluation == shardctl.evaluate(
-        TOY, "test[:20]", SETTINGS, batch=2, hosts=8, devices=4
-    )
-    assert made.lint == shardctl.lint(TOY, None, SETTINGS, evaluated="test[:20]")
-    assert isinstance(made.order, shardctl.Order)
-    planned = shardctl.plan_order(TOY, "train", SETTINGS).order
-    assert np.array_equal(made.order.read(0, 120), planned.read(0, 120))
-    assert made.is_open is None
-    assert made.loaders is None
-
-
 def test_the_strips_are_the_order_that_is_measured() -> None:
     made = report(TOY, "train", SETTINGS)
     found = report_document(report(TOY, None, {"cycle": 2, "block": 3}))["strips"]
@@ -137,14 +119,6 @@ def test_of_several_hosts_one_is_measured(
     assert host.value == "0/3"
     assert host.origin.source == ("argument" if settings else "implied")
     assert not [note for note in made.notes if "nobody said how many hosts" in note]
-
-
-def test_another_host_is_measured_where_the_settings_name_it() -> None:
-    made = report(TOY, None, {**SETTINGS, "host": "2/3", "host_by": "examples"})
-    assert made.quality == shardctl.quality(
-        TOY, None, {**SETTINGS, "host": "2/3", "host_by": "examples"}
-    )
-    assert made.notes == ()
 
 
 def test_stages_that_pick_a_host_are_not_shared_once_more() -> None:
@@ -229,11 +203,6 @@ def test_an_evaluation_needs_a_split_to_be_evaluated_on() -> None:
         "--eval SPEC"
     }
     made = report(alone, None, SETTINGS, evaluated="train[:9]")
-    assert missing(made) == {}
-
-
-def test_stages_without_an_end_are_shown() -> None:
-    made = report(TOY, None, {"stages": "shuffle(9, seed=1) | repeat | batch(7)"})
     assert missing(made) == {}
 
 
