@@ -28,6 +28,7 @@ MANY = dataset(train=(2,) * 100)
 @pytest.mark.parametrize("name", CASES)
 def test_tables_and_plan_files_are_these(name: str) -> None:
     plan = plan_of(name)
+    assert prove(TOY, plan).holds
     document = resume_document(plan, None)
     text = "".join(
         [
