@@ -192,7 +192,13 @@ def test_the_default_of_the_trainer_is_said_and_that_of_accelerate_itself_is_tor
     assert sequence("accelerate", **given).assumptions == ()
     assert order("accelerate", **given) == order("torch", **given)
     # What Accelerator.prepare handed out to two processes that torchrun started (torch 2.13.0).
-    of_two = {"n": 37, "batch": 4, "global_seed": 11, "shuffle": True, "shares": True}
+    of_two: dict[str, Any] = {
+        "n": 37,
+        "batch": 4,
+        "global_seed": 11,
+        "shuffle": True,
+        "shares": True,
+    }
     ranks = [order("accelerate", **of_two, num_hosts=2, host=rank)[:6] for rank in range(2)]
     assert ranks == [[25, 35, 15, 29, 10, 19], [0, 4, 32, 9, 16, 6]]
 
