@@ -214,3 +214,22 @@ def test_counts_do_not_wait_for_seeds_that_move_examples_alone() -> None:
     found = shardctl.evaluate(TOY, "train", {"stages": "shuffle(9) | map | batch(4)"}, hosts=2)
     assert found.num_steps("ragged").tolist() == [5, 4]
     assert np.array_equal(found.num_examples, [17, 16])
+
+
+def test_steps_without_batches_or_end_are_none() -> None:
+    for stages in ("map | repeat(2)", "repeat | batch(2)"):
+        found = shardctl.hosts(TOY, "test", {"stages": stages}, hosts=3).comparisons[0]
+        assert found.strategy("even").batches is None
+    stages = "batch(2, drop_remainder=True) | take(2)"
+    steps = shardctl.hosts(TOY, "test", {"stages": stages}, hosts=3).comparisons[0]
+    assert steps.strategy("even").batches is not None
+    assert steps.strategy("even").batches.tolist() == [2, 2, 2]  # type: ignore[union-attr]
+
+
+def test_readers_of_several_datasets_are_called_by_them() -> None:
+    stages = "read(test, data='mnist') | concatenate(read(test, data='cifar10')) | batch(4)"
+    found = shardctl.hosts("imagenet2012", None, {"stages": stages}, hosts=2)
+    assert found.spec == "mnist/test, cifar10/test"
+    steps = found.comparisons[0].strategy("even").num_batches
+    assert steps is not None
+    assert (steps.min, steps.max) == (2500, 2500)

@@ -21,6 +21,7 @@ from tests.verbs.hosts.comparisons import IMAGENET, toy
 from tests.verbs.hosts.random_hosts import NUMS_HOSTS, SCREENS, plans
 
 GOLDEN = Path(__file__).parent / "golden"
+TORCH = {"loader": "torch", "loader_version": "2.13.0"}
 TOY = toy(4, 4, 4, shard_bytes=(400, 400, 400))
 CASES: dict[str, tuple[Dataset, int | list[int], dict[str, Any], Screen]] = {
     "two": (TOY, 2, {"batch": 4}, Screen(width=60, pictures=True)),
@@ -37,13 +38,13 @@ CASES: dict[str, tuple[Dataset, int | list[int], dict[str, Any], Screen]] = {
     ),
     "a-batch-more": (toy(100_001, 100_000), 2, {"batch": 1}, Screen(pictures=True)),
     "a-little-more": (toy(100_005, 100_000), 2, {}, Screen(pictures=True)),  # is not late
-    "padding": (TOY, 5, {"loader": "torch", "shuffle_seed": 1}, Screen(pictures=True)),
-    "empty-of-loader": (toy(0), 2, {"loader": "torch"}, Screen()),
+    "padding": (TOY, 5, {**TORCH, "shuffle_seed": 1}, Screen(pictures=True)),
+    "empty-of-loader": (toy(0), 2, {**TORCH}, Screen()),
     "empty": (toy(0, 0), 3, {}, Screen(pictures=True)),
     "sweep": (IMAGENET, [8, 60, 64, 2000], {"batch": 256}, Screen(width=60, pictures=True)),
     "sweep-refused": (TOY, [2, 4, 5, 13], {}, Screen(width=80, pictures=True)),
     "sweep-of-many": (TOY, list(range(1, 40)), {}, Screen(width=80, pictures=True)),
-    "sweep-of-loader": (TOY, [2, 5], {"loader": "torch", "batch": 2}, Screen(pictures=True)),
+    "sweep-of-loader": (TOY, [2, 5], {**TORCH, "batch": 2}, Screen(pictures=True)),
     "sweep-of-nothing": (toy(0, 0), [1, 3], {}, Screen(pictures=True)),
 }
 

@@ -94,6 +94,10 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "unseeded, later epochs": ({**OPEN, "epochs": 3}, {"consumed": 10, **AT_MOST}),
     "unseeded, at a risk": (OPEN, {"consumed": 6, **AT_LEAST, "risk": 2.0}),
     "unseeded, all again": (OPEN, {"consumed": 6, **AT_LEAST, "risk": 1e-6}),
+    "hosts of which one is done": (
+        {"cycle": 1, "batch": 2, "drop_remainder": True},
+        {"hosts": 2, "to_hosts": 3, "consumed": [2, 4]},
+    ),
     "hosts apart": (
         {"epochs": 3, "cycle": 1, "batch": 2, "drop_remainder": True},
         {"hosts": 2, "to_hosts": 2, "consumed": [5, 6]},
@@ -127,6 +131,10 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"consumed": 4},
     ),
     "stages that cut, inside a batch": ({"stages": "skip(2) | batch(3)"}, {"consumed": 4}),
+    "stages in short form": (
+        {"stages": "map | shuffle(4, seed=1) | repeat(2) | batch(3)"},
+        {"steps": 3},
+    ),
     "stages without end": ({"stages": "map | repeat | skip(1)"}, {"consumed": 15}),
     "sources": ({"stages": "zip(train, test) | take(3)"}, {"consumed": 4}),
     "stages by instructions": ({"stages": "skip(2) | batch(3)"}, {"consumed": 3}),

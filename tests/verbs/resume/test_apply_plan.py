@@ -102,8 +102,8 @@ def test_an_instruction_that_fits_no_file_is_refused() -> None:
     names = named_reads(("x", 2, 1))
     with pytest.raises(DatasetError, match="the plan reads 'x', which is not a file of 'train'"):
         applied(replace(plan, instructions=names), TOY)
-    shards = named_reads(("toy-train-00000", 2, 1), ("x", 0, 1), lengths=(3, 1), shards=(0, 9))
-    with pytest.raises(DatasetError, match="shard 9 of 'train', which has 3"):
+    shards = named_reads(("toy-train-00000", 2, 1), ("x", 0, 1), lengths=(3, 1), shards=(0, 3))
+    with pytest.raises(DatasetError, match="shard 3 of 'train', which has 3"):
         applied(replace(plan, instructions=shards), TOY)
 
 

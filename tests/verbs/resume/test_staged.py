@@ -248,3 +248,22 @@ def test_plans_of_any_pipeline_say_how_far_it_is() -> None:
 @pytest.mark.fuzz
 def test_fuzz_plans_of_any_pipeline_say_how_far_it_is() -> None:
     check_cases(pipelines(any_source), check_any, FUZZ // 10, fuzz=True)
+
+
+# What is read in another order each time, or once, a reader that begins anew does not read again.
+@pytest.mark.parametrize(
+    ("text", "settings", "is_read_anew"),
+    [
+        ("skip(2)", {"pass_index": 1}, True),
+        ("skip(2)", {"shuffle_seed": 3}, True),
+        ("skip(2)", {"pass_index": 1, "shuffle_seed": 3, "reshuffle": False}, True),
+        ("skip(2)", {"pass_index": 1, "shuffle_seed": 3}, False),
+        ("cache | skip(2)", {"pass_index": 1}, False),
+    ],
+)
+def test_a_later_pass_goes_on_by_file_instructions_where_it_is_read_as_the_first(
+    text: str, settings: dict[str, Any], is_read_anew: bool
+) -> None:
+    plan = resume(TOY, None, staged(text, cycle=1, **settings), consumed=1)
+    assert (plan.continued_by == "file_instructions") == is_read_anew
+    assert prove(TOY, plan).holds

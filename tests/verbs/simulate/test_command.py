@@ -20,6 +20,7 @@ from tests.cases import check_cases
 from tests.children import run_on_a_terminal, running_command
 from tests.cli.conftest import Shardctl
 from tests.order.order_cases import read_settings
+from tests.tfds_datasets import write_dataset
 
 IMAGENET = ("-d", "imagenet2012")
 LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [5, 0, 3, 6]}, test: {shard_lengths: [2]}}\n"
@@ -196,3 +197,27 @@ def test_an_array_may_be_piped(tmp_path: Path) -> None:
         data = running.stdout.read()
         assert running.process.wait(30) == 0
     assert np.load(io.BytesIO(data)).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_datasets_of_stages_are_looked_up_in_the_data_dir_of_the_command(
+    shardctl: Shardctl, tmp_path: Path
+) -> None:
+    write_dataset(tmp_path / "data", "first", {"train": [3, 4]})
+    write_dataset(tmp_path / "data", "second", {"train": [5]})
+    stages = "zip(train, read(train, data=second)) | take(2)"
+    options = ("-d", "first", "--data-dir", tmp_path / "data", "--stages", stages, "-f", "ids")
+    ran = shardctl("simulate", *options)
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    names = ["first/train:0", "second/train:0", "first/train:1", "second/train:1"]
+    assert ran.stdout.splitlines() == names
+    ran = shardctl("simulate", "-d", tmp_path / "data/first/1.0.0", "--stages", stages)
+    assert ran.exit_code == 2  # that data dir was the other command's
+    assert "second" in ran.stderr
+
+
+def test_no_dataset_is_chosen_where_the_stages_name_all(shardctl: Shardctl) -> None:
+    ran = shardctl("simulate", "--stages", "read(test, data=mnist) | repeat", "--take", 3)
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines()[1] == "positions 0 to 2 of an endless order"
+    ran = shardctl("simulate", "-d", "mnist", "--stages", "repeat", "--take", 3, "-f", "json")
+    assert json.loads(ran.stdout)["num_examples"] is None
