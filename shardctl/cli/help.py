@@ -4,7 +4,7 @@
 import io
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -131,9 +131,10 @@ def guide_on_terminal(guide: Guide, screen: "Screen") -> str:
                     column.overflow = "fold"
                 yield table
 
+    class Page(Markdown):
+        elements: ClassVar[dict[str, Any]] = {**Markdown.elements, "table_open": Rows}
+
     text = _OTHER_GUIDE.sub(r"\1 (`shardctl help \2`)", guide.text)
-    page = Markdown(text, hyperlinks=False, code_theme="ansi_dark")
-    page.elements = {**Markdown.elements, "table_open": Rows}
     console = Console(
         file=io.StringIO(),
         width=min(screen.width or WIDEST, WIDEST),
@@ -143,5 +144,5 @@ def guide_on_terminal(guide: Guide, screen: "Screen") -> str:
         legacy_windows=False,
     )
     with console.capture() as capture:
-        console.print(page)
+        console.print(Page(text, hyperlinks=False, code_theme="ansi_dark"))
     return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from shardctl.base.arguments import Kind, checked, keep_fields, kind_of, made_kind
+from shardctl.base.arguments import checked, keep_fields, kind_of, made_kind
 from shardctl.base.hooks import provided
 from shardctl.base.text import choices, counted, dataset_title, in_short, nearest_first, quoted
 from shardctl.base.tfds_rules import DEFAULT_FILE_FORMAT, INT64_MAX
@@ -108,10 +108,8 @@ _PIECE = 1 << 16  # file names made at once
 _MOST_SHARDS = 100_000_000  # a list of their lengths takes gigabytes
 
 _LIST = kind_of(tuple[int, ...])
-_LENGTHS = Kind(
-    take=lambda value: value if isinstance(value, PackedInts) else _LIST.take(value),
-    needed=_LIST.needed,
-    several=_LIST.several,
+_LENGTHS = replace(
+    _LIST, take=lambda value: value if isinstance(value, PackedInts) else _LIST.take(value)
 )
 
 

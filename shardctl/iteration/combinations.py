@@ -103,10 +103,9 @@ def _ways(node: Node, lasting: Lasting, *, threads: bool = False, late: bool = F
     if changes and any(one is lasting for one in node.lasting):
         found.add("threads" if threads else "turns")
     for index, below in enumerate(node.inputs):
-        is_late = isinstance(node, Repeat | Shuffle) or (
-            isinstance(node, Concatenate) and index > 0
-        )
-        found.add(_ways(below, lasting, threads=threads, late=late or is_late))
+        makes_late = Repeat | Shuffle | Concatenate if index else Repeat | Shuffle
+        is_late = late or isinstance(node, makes_late)
+        found.add(_ways(below, lasting, threads=threads, late=is_late))
     return "threads" if "threads" in found else "turns" if "turns" in found else None
 
 

@@ -259,11 +259,8 @@ class Rounds:
         segments = self.first_round.searchsorted(rounds[tail], side="right") - 1
         for segment, here in groups_of(segments):
             at, active = tail[here], self._active(segment)
-            full_rounds, rank = (
-                rounds[at] - self.first_round[segment],
-                active.searchsorted(slots[at]),
-            )
-            ordinals[at] = self.first_ordinal[segment] + full_rounds * len(active) + rank
+            num_before = (rounds[at] - self.first_round[segment]) * len(active)
+            ordinals[at] = self.first_ordinal[segment] + num_before + active.searchsorted(slots[at])
         return ordinals
 
     def places(self, ordinals: Int64s) -> tuple[Int64s, Int64s]:

@@ -78,9 +78,8 @@ def seeds_of_iterator(kernel: KernelSeeds, iterator_index: int) -> KernelSeeds:
     Raises:
         UsageError: there are more iterators than TensorFlow counts.
     """
-    ((seed, seed2),) = seeds_of_iterators(
-        kernel, range(iterator_index, iterator_index + 1)
-    ).tolist()
+    one = range(iterator_index, iterator_index + 1)
+    ((seed, seed2),) = seeds_of_iterators(kernel, one).tolist()
     return KernelSeeds(seed=seed, seed2=seed2)
 
 

@@ -82,12 +82,9 @@ def find_features(given: FeaturesLike) -> FoundFeatures:
 
 def _file_of(text: str) -> str | None:
     """Return the path of the file that a text names, itself or in the folder that it names."""
-    store = store_of(text) if is_remote(text) else store_of(os.path.expanduser(text))
     path = text if is_remote(text) else os.path.expanduser(text)
-    if store.status(path) is not None:
-        return path
-    inside = path.rstrip("/") + "/" + FEATURES_FILENAME
-    return inside if store.status(inside) is not None else None
+    store, inside = store_of(path), f"{path.rstrip('/')}/{FEATURES_FILENAME}"
+    return next((place for place in (path, inside) if store.status(place) is not None), None)
 
 
 def _read(path: str) -> Any:

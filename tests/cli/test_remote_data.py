@@ -207,7 +207,7 @@ def test_after_a_tab_no_place_but_this_machine_is_asked(
 
     def local_alone(path: object) -> LocalStore:
         if is_remote(str(path)):
-            asked.append(path)
+            asked.append(str(path))
         return LocalStore()
 
     monkeypatch.setattr(stores, "store_of", local_alone)

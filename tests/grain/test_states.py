@@ -59,6 +59,13 @@ def test_counts_add_up_over_several_stops() -> None:
     assert consumed(state) == json.loads(second.position(state))["consumed"] == 32
 
 
+def test_what_fills_the_last_round_behind_a_stop_is_not_counted() -> None:
+    sampler = Sampler(DATA, "train", SETTINGS)
+    sampler._take(KeyOrder(DATA, "train", SETTINGS, consumed=6), workers=2, seed=None)
+    # 74 are left: 18 batches of 4, one of 2, and two records that fill it.
+    assert [consumed(state_of(sampler, batches, 2, 4)) for batches in (18, 19)] == [78, 80]
+
+
 def test_what_is_no_state_of_this_order_is_refused() -> None:
     state = state_of(Sampler(DATA, "train", SETTINGS), 2, 0, 4)
     other = KeyOrder(toy(11, 13, 17), "train", SETTINGS)

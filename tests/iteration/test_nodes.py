@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,12 @@ from shardctl.iteration.selection import Asserted, Cache, Filter, Strided
 from shardctl.iteration.shuffle import Shuffle
 from shardctl.tfdata import mixture
 from shardctl.tfdata.shuffle_buffer import shuffle_permutation
-from shardctl.tfdata.shuffle_seeds import KernelSeeds, SeedGenerator, shuffle_kernel_seeds
+from shardctl.tfdata.shuffle_seeds import (
+    KernelSeeds,
+    SeedGenerator,
+    iterators_per_pass,
+    shuffle_kernel_seeds,
+)
 from tests.iteration.elements import Watched, check_lookups, elements_of, node_of, pass_of
 from tests.tfdata.shuffle_oracles import iterator_seeds
 
@@ -188,6 +194,22 @@ def test_how_far_the_input_is_read(text: str, length: int, read: list[int]) -> N
 def test_the_second_pass_goes_on_with_the_pairs(text: str, loop: Any, pairs: list[int]) -> None:
     found = elements_of(pass_of(f"range(9) | shuffle(9, seed=7) | {text}", 1, loop=loop))
     assert [code for element in found for code in element] == shuffled(9, 9, *pairs)
+
+
+@pytest.mark.parametrize("loop", ["python", "keras-fit"])
+@pytest.mark.parametrize(("epochs", "batch"), product((1, 2, 3), (3, 4)))
+def test_passes_take_as_many_pairs_as_the_settings_say(loop: Any, epochs: int, batch: int) -> None:
+    for between in ("", "map | "):
+        text = f"range(9) | shuffle(9, seed=7) | {between}repeat({epochs}) | batch({batch})"
+        how = {"fused": not between, "partial_last_batch": bool(9 * epochs % batch)}
+        try:
+            earlier = 2 * iterators_per_pass(epochs, loop=loop, **how)
+        except UnpredictableOrderError:
+            with pytest.raises(UnpredictableOrderError, match="timing"):
+                pass_of(text, 2, loop=loop)
+            continue
+        found = [code for element in elements_of(pass_of(text, 2, loop=loop)) for code in element]
+        assert found == shuffled(9, 9, *range(earlier, earlier + epochs))
 
 
 def test_iterators_take_their_pair_when_they_are_made() -> None:
@@ -434,6 +456,9 @@ def test_what_is_left_of_a_repeat_of_perhaps_nothing_is_not_certain() -> None:
     for length, least in ((3, 10**12), (0, 0)):
         node = Repeat(Source(range(length)), None)
         assert certain_left(node, node.iterate()) >= least
+    for stop in ("true", "false"):
+        text = f"sample_from_datasets([range(3), range(99)], seed=1, stop_on_empty_dataset={stop})"
+        assert pass_of(f"zip([{text}, range(50)])").pulled == min(50, pass_of(text).pulled)
     with pytest.raises(UsageError, match="of a dataset without end never fills its buffer"):
         shuffle_of(Repeat(Source(range(8)), None), WHOLE_DATASET)
     assert not Asserted(Filter(Source(range(8)), lambda codes: codes > 2), 8).is_counted

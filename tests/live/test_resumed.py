@@ -59,10 +59,10 @@ def batches_of_iterations(told: Told) -> Iterator[Any]:
     torch = importlib.import_module("torch")
     torch.manual_seed(told["manual_seed"])
     loader = torch.utils.data.DataLoader(range(NUM), batch_size=4, shuffle=True)
-    for epoch in range(EPOCHS):
-        batches = list(loader)
-        if epoch >= told.get("iterations", 0):
-            yield from batches
+    for _ in range(told.get("iterations", 0)):
+        list(loader)
+    for _ in range(told["left"]):
+        yield from loader
 
 
 def batches_of_accelerate(told: Told) -> Iterator[Any]:
@@ -108,6 +108,11 @@ WAYS: dict[str, tuple[str, Any, dict[str, Any]]] = {
         "torch",
         batches_of_iterations,
         {"loader": "torch", "shuffle": True, "global_seed": 7},
+    ),
+    "iterations of torch in a later pass": (
+        "torch",
+        batches_of_iterations,
+        {"loader": "torch", "shuffle": True, "global_seed": 7, "pass": 1},
     ),
     "stateful": (
         "torchdata",

@@ -104,6 +104,13 @@ def test_what_is_found_in_place_of_an_example(indices: list[int], expected: Any)
     assert (found.position, found.expected, found.found) == expected
 
 
+def test_a_batch_that_is_too_long_differs_where_it_should_have_ended() -> None:
+    pieces = in_pieces(iter([np.arange(5), np.arange(5, 10)]))
+    found = first_difference(order_of(10, batch=4), pieces, 10)
+    assert found is not None
+    assert (found.position, found.reason) == (4, "batch 0 has 5 examples, and 4 were predicted")
+
+
 def test_examples_with_the_same_contents_are_not_told_apart() -> None:
     firsts = np.array([0, 1, 1, 3])
     pieces = in_pieces(iter([np.array([0, 2, 1, 3])]))

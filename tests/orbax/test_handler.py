@@ -144,6 +144,14 @@ def test_a_position_is_a_checkpoint_of_its_own_too(
     assert again.consumed == 5
 
 
+@pytest.mark.parametrize("kind", ["Checkpointer", "AsyncCheckpointer"])
+def test_a_file_is_named_after_the_process(kind: str, position: Position, tmp_path: Path) -> None:
+    handler = shardctl_args.PositionHandler(process=Host(index=1, count=2))
+    with getattr(ocp, kind)(handler) as alone:
+        alone.save(tmp_path / "data", args=shardctl_args.Save(position))
+    assert [f.name for f in (tmp_path / "data").glob("process*")] == ["process_1-of-2.json"]
+
+
 def test_without_arguments_the_states_are_returned(manager: Any, position: Position) -> None:
     position.advance(9)
     folder = saved(manager, position)

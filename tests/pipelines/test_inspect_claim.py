@@ -46,7 +46,7 @@ def checked(rng: random.Random, sources: Sources, num_cases: int, *, attempts: i
 
 
 def test_what_is_said_is_what_is_read(tf: Any, sources: Sources, tmp_path: Path) -> None:
-    num_cases = 10
+    num_cases = 6
     tally = checked(random.Random(0), sources, num_cases, attempts=3)
     counts = tally.counts
     assert counts["pipelines told"] > num_cases * 3 // 4, counts

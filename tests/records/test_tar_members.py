@@ -151,7 +151,7 @@ def test_what_is_no_archive_is_said() -> None:
         (b"hello" * 200, "no tar archive, or its first header is damaged: "),
     ):
         damage = some(walked(data)[1].damage)
-        assert (damage.kind, said in damage.text) == ("broken", True)
+        assert (damage.kind, damage.byte, said in damage.text) == ("broken", 0, True)
     assert walked(bytes(1024))[1].damage is None
 
 

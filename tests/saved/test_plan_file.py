@@ -36,14 +36,8 @@ from shardctl.saved.plan_file import (
     resume_document,
 )
 from shardctl.saved.resume_plan import (
-    AfterRead,
-    BatchCall,
-    ConcatenateCall,
     PlanListing,
     ResumePlan,
-    ShardCall,
-    ShuffleCall,
-    TakeCall,
 )
 from shardctl.saved.snapshot_file import read_comparable
 from shardctl.settings.read_settings import ReadSettings
@@ -200,33 +194,32 @@ def test_the_digest_is_that_of_every_field() -> None:
 
 # Calls behind the reader.
 
-CALLS: list[tuple[AfterRead, dict[str, Any]]] = [
-    (ShardCall(num_shards=3, index=1), {"call": "shard", "num_shards": 3, "index": 1}),
-    (
-        ShardCall(num_shards=3, index=0, skip_instructions=4),
-        {"call": "shard", "num_shards": 3, "index": 0, "skip_instructions": 4},
-    ),
-    (
-        ShuffleCall(buffer_size=-2, seed=-7),
-        {"call": "shuffle", "buffer_size": -2, "seed": -7},
-    ),
-    (ShuffleCall(buffer_size=3, seed=None), {"call": "shuffle", "buffer_size": 3, "seed": None}),
-    (TakeCall(count=0), {"call": "take", "count": 0}),
-    (
-        ConcatenateCall(first_epoch=1, last_epoch=12),
-        {"call": "concatenate", "first_epoch": 1, "last_epoch": 12},
-    ),
-    (
-        BatchCall(batch_size=32, drop_remainder=True),
-        {"call": "batch", "batch_size": 32, "drop_remainder": True},
-    ),
-]
 
-
-@pytest.mark.parametrize(("call", "record"), CALLS, ids=str)
-def test_a_call_is_a_mapping_that_is_read_back(call: AfterRead, record: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("record", "text"),
+    [
+        ({"call": "shard", "num_shards": 3, "index": 1}, "shard(3, 1)"),
+        (
+            {"call": "shard", "num_shards": 3, "index": 0, "skip_instructions": 4},
+            "shard(3, 0) of all but the first 4 instructions, which are this host's alone",
+        ),
+        ({"call": "shuffle", "buffer_size": -2, "seed": -7}, "shuffle(-2, seed=-7)"),
+        ({"call": "shuffle", "buffer_size": 3, "seed": None}, "shuffle(3, seed=None)"),
+        ({"call": "take", "count": 0}, "take(0)"),
+        (
+            {"call": "concatenate", "first_epoch": 1, "last_epoch": 12},
+            "concatenate(epochs 1 to 12)",
+        ),
+        (
+            {"call": "batch", "batch_size": 32, "drop_remainder": True},
+            "batch(32, drop_remainder=True)",
+        ),
+    ],
+)
+def test_a_call_is_a_mapping_that_is_read_back(record: dict[str, Any], text: str) -> None:
+    call = read_call(record)
+    assert str(call) == text
     assert list(call_record(call).items()) == list(record.items())
-    assert read_call(json.loads(json.dumps(record))) == call
 
 
 @pytest.mark.parametrize(

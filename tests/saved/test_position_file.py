@@ -120,6 +120,6 @@ def test_a_value_of_another_kind_is_refused_anywhere() -> None:
     for place in counted(list(places_of(document))):
         for value in NOWHERE:
             assert place == ("digest",) or refusal(sealed(with_value(document, place, value)))
-        hostile = [None, True, -1, 2**64, 1e300, float("inf"), "", "x\0", "\ud800", []]
+        hostile: list[Any] = [None, True, -1, 2**64, 1e300, float("inf"), "", "x\0", "\ud800", []]
         for value in hostile:
             refusal(sealed(with_value(document, place, value)))  # one line, or taken

@@ -89,22 +89,10 @@ def test_each_call_is_a_method_with_its_arguments(tf: Any) -> None:
 
 
 def test_calls_and_sources_in_words() -> None:
-    shard = plans.ShardCall(num_shards=3, index=1)
-    calls: tuple[plans.AfterRead, ...] = (
-        shard,
-        plans.ShuffleCall(buffer_size=9, seed=None),
-        plans.ConcatenateCall(first_epoch=1, last_epoch=3),
-        plans.BatchCall(batch_size=4, drop_remainder=False),
-    )
-    assert plans.calls_chained(()) == ""
-    assert plans.calls_chained(calls) == (
-        ".shard(3, 1).shuffle(9, seed=None).concatenate(epochs 1 to 3).batch(4)"
-    )
-    own = (replace(shard, skip_instructions=2), plans.TakeCall(count=5))
-    assert plans.calls_chained(own) == (
-        ".shard(3, 1) of all but the first 2 instructions, which are this host's alone, "
-        "then .take(5)"
-    )
+    shard, take = plans.ShardCall(num_shards=3, index=1), plans.TakeCall(count=5)
+    assert plans.calls_chained((shard, take)) == ".shard(3, 1).take(5)"
+    own = replace(shard, skip_instructions=2)
+    assert plans.calls_chained((own, take)) == f".{own}, then .take(5)"
     sources = [(None, None), (None, "train[:9]"), ("mnist", "test"), ("mnist", None)]
     said = [str(plans.ConsumedSource(data=d, spec=s, consumed=3)) for d, s in sources]
     assert said == ["read", "train[:9]", "test of mnist", "read of mnist"]

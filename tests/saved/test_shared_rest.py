@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from shardctl.dataset.dataset import Dataset
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.saved.shared_rest import SharedRest
 from shardctl.spec.reads import Reads
@@ -30,18 +32,17 @@ class Case:
     buffer: int | None
 
     def rest(self) -> SharedRest:
-        columns = np.array(self.rows, np.int64).reshape(-1, 3).T
-        shard, skip, take = columns
-        zeros = np.zeros_like(shard)
-        reads = Reads(files=TOY, part=zeros, split=zeros, shard=shard, skip=skip, take=take)
-        return SharedRest(
-            epoch=0,
-            reads=reads,
-            cycle=self.cycle,
-            block=self.block,
-            buffer=self.buffer,
-            buffer_seeds=None if self.buffer is None else SEEDS,
-        )
+        seeds = None if self.buffer is None else SEEDS
+        sizes = {"cycle": self.cycle, "block": self.block, "buffer": self.buffer}
+        return rest_of(TOY, [(0, *row) for row in self.rows], buffer_seeds=seeds, **sizes)
+
+
+def rest_of(dataset: Dataset, rows: list[tuple[int, int, int, int]], **settings: Any) -> SharedRest:
+    """Return the rest of an epoch of rows of (split, shard, skip, take)."""
+    split, shard, skip, take = np.array(rows, np.int64).reshape(-1, 4).T
+    columns = {"split": split, "shard": shard, "skip": skip, "take": take}
+    reads = Reads(files=dataset, part=np.zeros_like(split), **columns)
+    return SharedRest(epoch=0, reads=reads, **{"buffer": None, "buffer_seeds": None, **settings})
 
 
 @st.composite
@@ -141,25 +142,18 @@ def test_a_share_of_nothing_has_no_buffer() -> None:
 
 def test_stretches_of_a_file_are_one_file_whichever_split_it_is_of() -> None:
     dataset = toy_dataset({"test": (4,), "train": (9,)})
-    split, skip, take = (np.array(column) for column in ([0, 1, 1], [0, 2, 7], [2, 4, 2]))
-    zeros = np.zeros_like(split)
-    reads = Reads(files=dataset, part=zeros, split=split, shard=zeros, skip=skip, take=take)
-    rest = SharedRest(epoch=0, reads=reads, cycle=2, block=1, buffer=None, buffer_seeds=None)
-    codes = ExampleCodes(dataset, ["test", "train"], reads)
-    handed_out = np.concatenate([*rest.chunks(0, 8, codes)])
+    rest = rest_of(dataset, [(0, 0, 0, 2), (1, 0, 2, 4), (1, 0, 7, 2)], cycle=2, block=1)
+    codes = ExampleCodes(dataset, ["test", "train"], rest.reads)
     # Two files are open: ids 0 and 1 of the one, and of the other 2 to 5, then 7 and 8.
-    assert codes.ids(handed_out) == [
+    assert codes.ids(np.concatenate([*rest.chunks(0, 8, codes)])) == [
         *("test:0", "train:2", "test:1", "train:3", "train:4", "train:5", "train:7", "train:8"),
     ]
 
 
 def test_a_stretch_before_the_one_above_begins_a_file_anew() -> None:
-    dataset = toy_dataset({"train": (9, 9)})
-    rows = [(0, 6, 2), (1, 0, 2), (1, 3, 2), (1, 1, 2)]  # file, skip, take
-    shard, skip, take = (np.array(column) for column in zip(*rows, strict=True))
-    zeros = np.zeros_like(shard)
-    reads = Reads(files=dataset, part=zeros, split=zeros, shard=shard, skip=skip, take=take)
-    rest = SharedRest(epoch=0, reads=reads, cycle=3, block=1, buffer=None, buffer_seeds=None)
-    handed_out = np.concatenate([*rest.chunks(0, 8, ExampleCodes(dataset, ["train"], reads))])
-    # Three are open: 6 and 7; of the second file 9, 10, 12 and 13; of it once more 10 and 11.
-    assert handed_out.tolist() == [6, 9, 10, 7, 10, 11, 12, 13]
+    rows = [(0, 0, 6, 2), (0, 1, 0, 2), (0, 1, 3, 2), (0, 1, 4, 2)]
+    rest = rest_of(toy_dataset({"train": (9, 9)}), rows, cycle=3, block=1)
+    # Three are open: 6 and 7; of the second file 9, 10, 12 and 13; of it once more 13 and 14.
+    named = ExampleCodes(toy_dataset({"train": (9, 9)}), ["train"], rest.reads)
+    handed_out = np.concatenate([*rest.chunks(0, 8, named)])
+    assert handed_out.tolist() == [6, 9, 13, 7, 10, 14, 12, 13]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import random
 from collections import Counter
 from itertools import chain, combinations, product
@@ -365,27 +364,6 @@ def test_tf_data_reads_what_it_skips_and_what_other_hosts_get() -> None:
                 assert sum(1 for _ in read) == found.num_examples[host]
                 assert len(counted) == found.num_read[host]
                 add_cases(1)
-
-
-@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="counts bytes read as Linux does")
-@pytest.mark.parametrize(("skip", "take"), [(0, 4000), (3000, 1), (2000, 999)])
-def test_record_files_are_read_from_their_start(tmp_path: Path, skip: int, take: int) -> None:
-    tf = pytest.importorskip("tensorflow")
-    path = tmp_path / "records"
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for _ in range(4000):
-            writer.write(os.urandom(1000))
-    buffer_size = 64 * 1024
-
-    def bytes_read() -> int:
-        return int(Path("/proc/self/io").read_text().split("rchar:")[1].split()[0])
-
-    before = bytes_read()
-    records = tf.data.TFRecordDataset(str(path), buffer_size=buffer_size).skip(skip).take(take)
-    assert sum(1 for _ in records) == take
-    read, size = bytes_read() - before, path.stat().st_size
-    # Give or take a buffer; skipping leaves out parts of a record that no buffer holds.
-    assert abs(read - size * (skip + take) / 4000) < 0.03 * size + 2 * buffer_size
 
 
 # Modes: what each says of itself, and that one class is enough.

@@ -33,7 +33,7 @@ class Faults:
     fail: as many requests are answered `status`, with `body` and `headers`.
     truncate: as many bodies end after half of their bytes, though their length was announced.
     reset: as many connections are cut without an answer.
-    delay: seconds before each answer; `drip` seconds before each further 1,000 bytes of a body.
+    delay: seconds before each answer.
     ranges: whether Range is heard; `changed` is called before each GET is answered.
     """
 
@@ -47,7 +47,6 @@ class Faults:
     truncate: int = 0
     reset: int = 0
     delay: float = 0.0
-    drip: float = 0.0
     ranges: bool = True
     weak: bool = False
     no_head: bool = False
@@ -174,9 +173,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_body(body)
 
     def send_body(self, body: bytes) -> None:
-        for start in range(0, len(body), 1000 if self.faults.drip else 1 << 16):
-            time.sleep(self.faults.drip)
-            piece = body[start : start + (1000 if self.faults.drip else 1 << 16)]
+        for start in range(0, len(body), 1 << 16):
+            piece = body[start : start + (1 << 16)]
             self.wfile.write(piece)
             self.faults.sent += len(piece)
 

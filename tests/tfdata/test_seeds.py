@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shardctl.base.tfds_rules import Loop
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.tfdata.philox import philox_samples
 from shardctl.tfdata.shuffle_buffer import shuffle_permutation
 from shardctl.tfdata.shuffle_seeds import (
     KernelSeeds,
-    Loop,
     ScriptSeeds,
     SeedGenerator,
     iterators_per_pass,

@@ -167,7 +167,7 @@ def test_compression_is_kept(tmp_path: Path) -> None:
 
 
 def test_no_flipped_bit_becomes_a_wrong_count(tmp_path: Path) -> None:
-    paths = [f"/d/{number}" for number in range(40)]
+    paths = [f"/d/{number}" for number in range(8)]
     kept(tmp_path, *map(task, paths))
     (path,) = (tmp_path / "counts").iterdir()
     data = path.read_bytes()
@@ -175,7 +175,7 @@ def test_no_flipped_bit_becomes_a_wrong_count(tmp_path: Path) -> None:
         changed = bytearray(data)
         changed[at] ^= 4
         path.write_bytes(changed)
-        assert found(tmp_path, *map(task, paths)) == [None] * 40
+        assert found(tmp_path, *map(task, paths)) == [None] * 8
     for cut in (b"", data[:8], data[:50], data[:-1], b"\0" * 90):
         path.write_bytes(cut)
         assert found(tmp_path, task("/d/1")) == [None]

@@ -9,6 +9,7 @@ import pytest
 from shardctl.errors import DatasetError
 from shardctl.metadata.index.listing import Listing, list_files
 from tests.cases import add_cases
+from tests.remote_copies import in_memory
 
 
 def make(folder: Path, *names: str) -> None:
@@ -93,6 +94,14 @@ def test_braces_need_all_that_they_stand_for(tmp_path: Path) -> None:
     assert listed(tmp_path, "{odd}.tar") == ["{odd}.tar"]
     with pytest.raises(DatasetError, match=r"2 of the 4 that it stands for are not there: s-012"):
         listed(tmp_path, "s-{010..013}.tar")
+
+
+def test_many_names_in_braces_far_away_are_listed_at_once(tmp_path: Path) -> None:
+    make(tmp_path / "d", *(f"s-{at:03d}.tar" for at in range(70)))
+    there = in_memory(tmp_path / "d")
+    assert len(list_files([f"{there}/s-{{000..069}}.tar"]).files) == 70
+    with pytest.raises(DatasetError, match=r"2 of the 72 that it stands for are not there: s-070"):
+        list_files([f"{there}/s-{{000..071}}.tar"])
 
 
 def test_a_glob_of_folders_means_what_is_in_them(tmp_path: Path) -> None:

@@ -284,14 +284,16 @@ CASES: dict[str, Make] = {
         "train[2:]", interleave_cycle_length=3, interleave_block_length=2
     ),
     "cycle_of_none": lambda w: w.read(interleave_cycle_length=None, interleave_block_length=1),
-    **{
-        f"cycle_of_none_with_{calls}_calls": lambda w, calls=calls: w.read(
-            interleave_cycle_length=None,
-            interleave_block_length=2,
-            num_parallel_calls_for_interleave_files=calls,
-        )
-        for calls in (None, 2)
-    },
+    "cycle_of_none_in_this_thread": lambda w: w.read(
+        interleave_cycle_length=None,
+        interleave_block_length=2,
+        num_parallel_calls_for_interleave_files=None,
+    ),
+    "cycle_of_none_with_2_calls": lambda w: w.read(
+        interleave_cycle_length=None,
+        interleave_block_length=2,
+        num_parallel_calls_for_interleave_files=2,
+    ),
     "block_of_none": lambda w: w.read(interleave_block_length=None, interleave_cycle_length=2),
     "input_context": in_context,
     "back_to_front": lambda w: w.read(experimental_interleave_sort_fn=lambda f: f[::-1]),
@@ -435,12 +437,9 @@ CASES: dict[str, Make] = {
     "autosharded_by_file": lambda w: sharded(
         ids(w, interleave_block_length=2).shuffle(4, seed=1).repeat(2).batch(3), "FILE", 2, 1
     ),
-    **{
-        f"autosharded_{policy}": lambda w, of=(policy, *host): sharded(
-            mixed(w, 4).batch(3).prefetch(1), *of
-        )
-        for policy, *host in (("DATA", 2, 1), ("OFF", 2, 1), ("AUTO", 3, 0))
-    },
+    "autosharded_DATA": lambda w: sharded(mixed(w, 4).batch(3).prefetch(1), "DATA", 2, 1),
+    "autosharded_OFF": lambda w: sharded(mixed(w, 4).batch(3).prefetch(1), "OFF", 2, 1),
+    "autosharded_AUTO": lambda w: sharded(mixed(w, 4).batch(3).prefetch(1), "AUTO", 3, 0),
 }
 
 # A case of each kind, and the cheapest ones; the others take long.

@@ -94,7 +94,8 @@ def _listed(folder: Path, *pieces: tuple[Any, ...]) -> Listed:
     """Return what pieces come to, each a shard, how many are skipped and taken, and a split."""
     made = []
     for piece in pieces:
-        shard, skip, take, split = (*piece, *(0, 0, None, "train")[len(piece) :])
+        defaults: tuple[Any, ...] = (0, 0, None, "train")
+        shard, skip, take, split = (*piece, *defaults[len(piece) :])
         name = f"toy-{split}.tfrecord-{shard:05d}-of-{len(LENGTHS[split]):05d}"
         made.append(Piece(path=str(folder / name), skip=skip, take=take))
     return listed(made, file_format="tfrecord", compression="")

@@ -168,7 +168,10 @@ def test_other_hosts_read_what_is_left_and_then_whole_epochs(
 @pytest.mark.parametrize(
     ("stages", "spec", "whole"),
     [
-        ("shard({1}, {0}) | cache | shuffle(9, seed=1) | batch(2) | repeat(3)", "train", 3),
+        pytest.param(
+            *("shard({1}, {0}) | cache | shuffle(9, seed=1) | batch(2) | repeat(3)", "train", 3),
+            marks=pytest.mark.slow,
+        ),
         ("read(train, host='{0}/{1}', shuffle_seed=3) | repeat(2) | shuffle(8, seed=2)", None, 2),
         (
             "sample_from_datasets([read(train[:40], host='{0}/{1}'), read(train[40:]) | "

@@ -128,25 +128,6 @@ def test_folders_in_the_other_order_would_repeat_every_example(
     [
         ({"version": "1.0.1"}, "its version was 1.0.0, now 1.0.1; --allow-version takes", True),
         pytest.param(
-            {"config": "big"},
-            "its config was none, now big; --allow-version takes it",
-            True,
-            marks=pytest.mark.slow,
-        ),
-        pytest.param({"name": "tiy"}, "its name was toy, now tiy", False, marks=pytest.mark.slow),
-        pytest.param(
-            {"disable_shuffling": True},
-            r"its ordered flag \(disable_shuffling\) was false",
-            False,
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            {"file_format": "parquet"},
-            "its file format was tfrecord, now parquet",
-            False,
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
             {"template": "{SPLIT}/{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"},
             "the file name template of train was 'toy-train.tfrecord-{SHARD_INDEX}-of-"
             "{NUM_SHARDS}', now 'train/toy-train.tfrecord",

@@ -16,7 +16,7 @@ from shardctl.order.order_tree import HashTree, leaf_size
 from shardctl.order.plan_order import plan_order
 from shardctl.saved import snapshot as pinned_layout
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.diff.answer import PinnedOrder, Scan, TwoOrders, diff
+from shardctl.verbs.diff.answer import Moved, PinnedOrder, Scan, TwoOrders, diff
 from shardctl.verbs.snapshot.answer import snapshot
 from tests.cases import FUZZ, check_cases
 from tests.verbs.diff.diff_cases import (
@@ -90,6 +90,7 @@ def test_hashed_layouts_still_name_the_block_and_bound_what_moved(
         positions = differing_positions(before, after)
         assert found.equal == (not positions)
         assert found.moved.at_least <= len(positions) <= found.moved.at_most
+        assert bool(found.moved.at_least) == bool(positions)
         if positions:
             assert found.first is not None
             assert found.first.position <= positions[0] < found.first.stop
@@ -137,6 +138,7 @@ def test_new_rules_are_a_cause_and_the_old_order_is_not_guessed() -> None:
     # The first ids that are pinned for people still say where.
     assert found.first is not None
     assert (found.first.position, found.first.expected, found.first.actual) == (2, 2, 30)
+    assert found.moved == Moved(at_least=1, at_most=120, positions=120)
     assert "new.yaml" in found.notes[0]
     assert len(found.notes) == 1
 

@@ -8,13 +8,16 @@ import re
 import shutil
 import stat
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from shardctl.api.arguments import read_snapshot
 from shardctl.metadata.layouts import read_layout_file
+from shardctl.saved.snapshot_file import snapshot_yaml
 from tests.children import write_program, write_shardctl
 from tests.cli.conftest import Shardctl
 from tests.tfds_datasets import write_dataset
@@ -129,6 +132,15 @@ def test_update_writes_todays_order_says_so_and_exits_with_0(shardctl: Shardctl)
     shardctl("snapshot", "--block", 2, "-f", "json", "-o", "order.json")
     assert shardctl("diff", "order.json", "--block", 3, "--update").exit_code == 0
     assert json.loads(Path("order.json").read_text())["pipeline"]["block"] == 3
+
+
+def test_update_writes_the_rules_of_today_where_nothing_else_changed(shardctl: Shardctl) -> None:
+    before, path = Path("order.yaml").read_bytes(), Path("order.yaml")
+    pinned = read_snapshot(path)
+    older = replace(pinned, rules=replace(pinned.rules, version=0))
+    path.write_text("".join(snapshot_yaml(older)))
+    assert shardctl("diff", path, "--update").exit_code == 0
+    assert path.read_bytes() == before
 
 
 def test_update_does_not_touch_a_file_that_was_edited(shardctl: Shardctl) -> None:

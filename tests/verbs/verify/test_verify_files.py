@@ -136,7 +136,11 @@ def to_folder(file: Path) -> None:
 
 
 def to_link(target: str) -> Callable[[Path], None]:
-    return lambda file: (file.unlink(), file.symlink_to(target))  # type: ignore[func-returns-value]
+    def damage(file: Path) -> None:
+        file.unlink()
+        file.symlink_to(target)
+
+    return damage
 
 
 @pytest.mark.parametrize(

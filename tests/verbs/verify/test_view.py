@@ -20,7 +20,7 @@ from tests.golden import assert_golden
 
 SPLIT = Split(name="train", shard_lengths=(3, 1400))
 TOY = Dataset(name="toy", data_dir="/data/toy", splits=(SPLIT,))
-FILES, RANGES = (Window(start=0, stop=7, read=read) for read in ("files", "index ranges"))  # type: ignore[arg-type]
+FILES, RANGES = (Window(start=0, stop=7, read=read) for read in ("files", "index ranges"))
 AS_PREDICTED = Verification(
     dataset=TOY,
     spec="train",
