@@ -45,6 +45,12 @@ CASES: dict[str, tuple[Dataset, int | list[int], dict[str, Any], Screen]] = {
     "sweep-refused": (TOY, [2, 4, 5, 13], {}, Screen(width=80, pictures=True)),
     "sweep-of-many": (TOY, list(range(1, 40)), {}, Screen(width=80, pictures=True)),
     "sweep-of-loader": (TOY, [2, 5], {**TORCH, "batch": 2}, Screen(pictures=True)),
+    "sweep-of-grain": (  # which reads less than all
+        TOY,
+        [2, 5],
+        {"loader": "grain", "loader_version": "0.2.18"},
+        Screen(pictures=True),
+    ),
     "sweep-of-nothing": (toy(0, 0), [1, 3], {}, Screen(pictures=True)),
 }
 

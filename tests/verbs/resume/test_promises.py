@@ -115,6 +115,7 @@ def check_changed(plan: ResumePlan, changes: Iterable[Mutant]) -> None:
     ("change", "said"),
     [
         ({"consumed": 32}, "consumed: the plan says 32, the pipeline comes to 33"),
+        ({"consumed": 33.0}, "consumed: the plan says 33.0, the pipeline comes to 33"),
         ({"reader_state": None}, "reader: the plan says nothing, the pipeline comes to 4 fields"),
         (
             {"further_epochs": ()},
