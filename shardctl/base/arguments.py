@@ -271,7 +271,7 @@ def kind_of(hint: Any) -> Kind:
     if hint in (Any, object):
         return _ANYTHING
     if origin is Annotated:
-        return next((said for said in of[1:] if isinstance(said, Kind)), None) or kind_of(of[0])
+        return next((kind for kind in of[1:] if isinstance(kind, Kind)), None) or kind_of(of[0])
     if origin in (Union, UnionType):
         return _either([kind_of(part) for part in of if part is not NoneType], NoneType in of)
     if origin is Literal:

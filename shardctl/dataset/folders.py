@@ -138,8 +138,8 @@ def labels_of(datasets: Sequence[Dataset]) -> list[str]:
     >>> labels_of([Dataset(name="a", version=v, splits=(split,)) for v in ("1.0.0", "2.0.0")])
     ['a-1.0.0', 'a-2.0.0']
     """
-    for told in ((), ("config",), ("version",), ("config", "version")):
-        names = ["-".join(str(getattr(each, n)) for n in ("name", *told)) for each in datasets]
+    for more in ((), ("config",), ("version",), ("config", "version")):
+        names = ["-".join(str(getattr(each, n)) for n in ("name", *more)) for each in datasets]
         if max(Counter(names).values()) == 1:
             return names
     return [f"{dataset.name}-{number}" for number, dataset in enumerate(datasets, 1)]

@@ -216,8 +216,7 @@ def drawn_stretches(
     # Once nothing comes in, a place is emptied once; which inputs are left by then is uniform.
     for row in np.flatnonzero(steps[:, -1] >= last_full).tolist():
         ending = steps[row] >= last_full
-        left = min(size, num_elements - int(starts[row]))
-        places[row, ending] = generator.choice(left, int(ending.sum()), replace=False)
+        places[row, ending] = generator.choice(size, int(ending.sum()), replace=False)
     later, earlier = _emptied_again(places)
     is_first = np.ones(places.shape, bool)
     is_first.flat[later] = False

@@ -338,8 +338,8 @@ def test_values_line_up_and_words_follow_them() -> None:
 
 def test_series_that_have_no_room_are_left_out_and_follow_below_on_a_sheet() -> None:
     series = [Series(name, [Bar(10**6, 10**6, "1,000,000")]) for name in ("a", "b", "c")]
-    headings = [bars(["0"], series, width)[0].split() for width in (80, 60, 40)]
-    assert headings == [["host", "a", "b", "c"], ["host", "a", "b"], ["host", "a"]]
+    headings = [bars(["0"], series, width)[0].split() for width in (80, 60, 40, 20)]
+    assert headings == [["host", "a", "b", "c"], ["host", "a", "b"], *[["host", "a"]] * 2]
     assert len(list(bar_lines("host", ["0"], series, SHEET))) == 4
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -219,7 +219,7 @@ def test_what_a_loader_hands_out_becomes_indices_and_is_closed(tmp_path: Path) -
 
         def rows(
             self, asked: LoaderConfig, files: Sequence[str], file_format: str
-        ) -> Iterator[Sequence[Mapping[str, Any]]]:
+        ) -> Generator[Sequence[Mapping[str, Any]]]:
             try:
                 yield [{"a": 7}, {"a": 6}]
                 yield [{"a": 5}]

@@ -187,7 +187,7 @@ def test_epochs_and_how_well_a_stream_mixes() -> None:
     query, places = Stream(size=0, share=0, seed=1).places_of(np.arange(3))
     assert (query.tolist(), places.tolist()) == ([], [])
     kinds = [{}, {"window": 2}, {"seed": 2}]
-    streams = [Stream(size=3, share=3, **kind) for kind in kinds]  # type: ignore[arg-type]
+    streams = [Stream(size=3, share=3, **kind) for kind in kinds]
     assert [stream.shuffles for stream in streams] == [False, True, True]
     assert [stream.is_uniform for stream in streams] == [False, False, True]
     assert not Stream(size=65537, share=65537, seed=2).is_uniform

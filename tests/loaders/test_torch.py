@@ -159,7 +159,7 @@ def test_whether_it_shuffles() -> None:
 
 def test_workers_change_the_order_of_a_stateful_loader() -> None:
     def of(workers: int, epoch: int) -> list[int]:
-        given = {"n": 12, "global_seed": 5, "shuffle": True}
+        given: dict[str, Any] = {"n": 12, "global_seed": 5, "shuffle": True}
         return order("stateful", **given, workers=workers, first_epoch=epoch)
 
     assert of(0, 0) != of(1, 0) == of(2, 0) == of(8, 0)
@@ -168,7 +168,7 @@ def test_workers_change_the_order_of_a_stateful_loader() -> None:
 
 
 def test_before_the_seed_of_a_stateful_loader_was_drawn_all_runs_had_one_order() -> None:
-    given = {"n": 12, "shuffle": True}
+    given: dict[str, Any] = {"n": 12, "shuffle": True}
     old, new = (
         [order("stateful", version, **given, global_seed=seed) for seed in (5, 6)]
         for version in ("0.10.1", "0.11.0")
@@ -179,7 +179,7 @@ def test_before_the_seed_of_a_stateful_loader_was_drawn_all_runs_had_one_order()
 
 def test_all_processes_of_accelerate_have_whole_batches_and_as_many_of_them() -> None:
     """Of 50 examples in batches of 8 for 4 processes: 7 batches, so 2 for each, 14 come twice."""
-    given = {"n": 50, "batch": 8, "seed": 3, "shares": True, "num_hosts": 4}
+    given: dict[str, Any] = {"n": 50, "batch": 8, "seed": 3, "shares": True, "num_hosts": 4}
     parts = [order("accelerate", **given, host=host) for host in range(4)]
     assert [len(part) for part in parts] == [16] * 4
     assert sorted(np.bincount(np.concatenate(parts)).tolist()) == [1] * 36 + [2] * 14
@@ -188,11 +188,17 @@ def test_all_processes_of_accelerate_have_whole_batches_and_as_many_of_them() ->
 def test_the_default_of_the_trainer_is_said_and_that_of_accelerate_itself_is_torchs() -> None:
     (said,) = sequence("accelerate", batch=2, seed=1).assumptions
     assert "Accelerator() alone has another order, which --shuffle with --global-seed N" in said
-    given = {"batch": 2, "global_seed": 1, "shuffle": True, "epochs": 2}
+    given: dict[str, Any] = {"batch": 2, "global_seed": 1, "shuffle": True, "epochs": 2}
     assert sequence("accelerate", **given).assumptions == ()
     assert order("accelerate", **given) == order("torch", **given)
     # What Accelerator.prepare handed out to two processes that torchrun started (torch 2.13.0).
-    of_two = {"n": 37, "batch": 4, "global_seed": 11, "shuffle": True, "shares": True}
+    of_two: dict[str, Any] = {
+        "n": 37,
+        "batch": 4,
+        "global_seed": 11,
+        "shuffle": True,
+        "shares": True,
+    }
     ranks = [order("accelerate", **of_two, num_hosts=2, host=rank)[:6] for rank in range(2)]
     assert ranks == [[25, 35, 15, 29, 10, 19], [0, 4, 32, 9, 16, 6]]
 
@@ -202,7 +208,13 @@ def test_the_default_of_the_trainer_is_said_and_that_of_accelerate_itself_is_tor
 def test_that_workers_end_is_assumed_where_it_counts(
     loader: str, epochs: int, workers: int, said: int
 ) -> None:
-    given = {"global_seed": 1, "shuffle": True, "batch": 3, "epochs": epochs, "workers": workers}
+    given: dict[str, Any] = {
+        "global_seed": 1,
+        "shuffle": True,
+        "batch": 3,
+        "epochs": epochs,
+        "workers": workers,
+    }
     assert len(sequence(loader, **given).assumptions) == said
     for stays in (True, False) if workers else ():
         assert sequence(loader, **given, persistent_workers=stays).assumptions == ()

@@ -193,6 +193,8 @@ def test_a_host_keeps_every_so_manieth_example_and_each_is_found(case: Files) ->
     rows, offsets = reading.locate(every)
     assert list(zip(rows.tolist(), offsets.tolist(), strict=True)) == expected
     assert reading.codes_at(every).tolist() == codes
+    of_all = min(len(expected) * reading.stride, reading.interleave.num_examples)
+    assert reading.state(len(expected)) == reading.interleave.state(of_all)
     for start, stop in ((0, len(expected)), (len(expected) // 3, len(expected) // 2), (3, 3)):
         assert reading.codes(start, min(stop, len(expected))).tolist() == codes[start:stop]
     asked = [(row, offset) for row, length in enumerate(case.take) for offset in range(length)]

@@ -114,7 +114,8 @@ class _Sources:
         )
         refs = list(named.refs) if len(named.refs) > 1 else named.refs[0]
         by = {"option": "--dataset", "environment": ENVIRONMENT_VARIABLE}.get(named.source)
-        yield _chosen("dataset", refs, self._origin("dataset", named.source, by))
+        source = "default" if named.source == "fallback" else named.source  # none is given here
+        yield _chosen("dataset", refs, self._origin("dataset", source, by))
         dirs = data_dirs(options.data_dir, os.environ, self._project)
         for folder, kind in dirs.named_by.items():
             by = {"option": "--data-dir", "environment": DATA_DIR_VARIABLE}.get(kind)

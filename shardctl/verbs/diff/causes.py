@@ -467,9 +467,24 @@ def _pairs(
 
 def _with_moved(
     old: Sequence[Stage], new: Sequence[Stage]
+) -> list[tuple[int | None, int | None, bool]]:
+    """Return the pairs of stages, and which of them moved: what says the least of two ways."""
+
+    def said(pairs: Sequence[tuple[int | None, int | None, bool]]) -> int:
+        return sum(
+            is_moved + (i is None or j is None or text_of_part(old[i]) != text_of_part(new[j]))
+            for i, j, is_moved in pairs
+        )
+
+    ways = [[text_of_part, lambda stage: stage.called], [lambda stage: stage.called]]
+    return min((list(_paired(old, new, keys)) for keys in ways), key=said)
+
+
+def _paired(
+    old: Sequence[Stage], new: Sequence[Stage], keys: Sequence[Callable[[Stage], str]]
 ) -> Iterator[tuple[int | None, int | None, bool]]:
     """Yield the pairs of stages, those of one kind that left here and came there as moved."""
-    pairs = list(_pairs(old, new, [text_of_part, lambda stage: stage.called]))
+    pairs = list(_pairs(old, new, keys))
     came = [after for before, after in pairs if before is None and after is not None]
     moved: dict[int, int] = {}
     for before, after in pairs:
