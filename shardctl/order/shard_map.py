@@ -1,10 +1,9 @@
-"""Which groups of shards feed which stretches of an epoch, a shuffle buffer included."""
+"""What pictures of an order show: places in storage over an epoch, visits of slots, groups."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,108 +12,13 @@ from shardctl.base.arrays import Int64s
 from shardctl.order.order import Order
 from shardctl.order.sample import (
     COMPLETE_LIMIT,
-    Floats,
     OrderSample,
-    Sampled,
     epoch_length,
     sample_epoch,
-    storage_order,
 )
 
 NUM_ROWS = 48
 NUM_COLUMNS = 96
-_LOOKED_UP = 1 << 18  # positions of a long epoch
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ShardMap:
-    """How many examples of each group of shards come in each stretch of positions of an epoch.
-
-    counts: int64[rows, columns], of the positions that are measured.
-    rows: (first shard, last shard) of each group, numbered as the files of their splits are, in the
-        order of storage; shards between them that are not read do not count.
-    labels: the same as text, with the split where several are read: "0-21", "test:3".
-    columns: (start, stop) of each stretch, positions of the epoch.
-    measured: how many positions of each stretch are measured, int64[columns].
-    expected: the part of each row in the whole, which is what a uniform permutation shows in each
-        column, float64[rows].
-    num_shards, num_positions: how many the epoch has in all.
-    sampled: what is measured, None where it is every position.
-    """
-
-    counts: Int64s
-    rows: tuple[tuple[int, int], ...]
-    labels: tuple[str, ...]
-    columns: tuple[tuple[int, int], ...]
-    measured: Int64s
-    expected: Floats
-    num_shards: int
-    num_positions: int
-    sampled: Sampled | None
-
-
-def shard_map(
-    order: Order,
-    sample: OrderSample | None = None,
-    *,
-    rows: int = NUM_ROWS,
-    columns: int = NUM_COLUMNS,
-) -> ShardMap:
-    """Return which shards feed which positions of the first epoch of an order.
-
-    A `sample` of the whole epoch is counted. Of a long epoch single positions are looked up, one in
-    each of many equal parts: a stretch would show the few shards that the interleave has open.
-
-    >>> from shardctl.order.plan_order import plan_order
-    >>> found = shard_map(plan_order("mnist", "train", {"cycle": 1}).order, columns=3)
-    >>> found.rows, found.labels, found.columns, found.counts.tolist()
-    (((0, 0),), ('0',), ((0, 20000), (20000, 40000), (40000, 60000)), [[20000, 20000, 20000]])
-    """
-    num_positions, storage = epoch_length(order), storage_order(order)
-    count = min(columns, num_positions)
-    edges = [num_positions * number // max(count, 1) for number in range(count + 1)]
-    sample = whole_epoch(order, sample)
-    if sample is not None:
-        codes = sample.codes[0]
-        shards = storage.of(codes)[1]
-        sizes = np.bincount(shards, minlength=len(storage.shard_sizes))
-        column = np.repeat(np.arange(count), np.diff(edges))
-    else:
-        codes = looked_up(order, _LOOKED_UP // count * count)
-        shards, sizes = storage.of(codes)[1], storage.read_sizes
-        column = np.repeat(np.arange(count), len(codes) // count)
-    # Of what a pipeline repeats before it shuffles, a shard may come in the second epoch alone.
-    seen = np.flatnonzero(sizes)
-    splits, numbers, _ = order.codes.places(storage.first_codes[seen])
-    firsts = _first_of_groups(splits, rows)
-    lasts = np.append(firsts[1:], len(seen))[: len(firsts)] - 1
-    groups = np.repeat(np.arange(len(firsts)), lasts - firsts + 1)
-    of_shard = np.zeros(len(sizes), np.int64)
-    of_shard[seen] = groups
-    cells = np.bincount(of_shard[shards] * count + column, minlength=len(firsts) * count)
-    counts = cells.reshape(len(firsts), count)
-    ends = list(zip(splits.tolist(), numbers.tolist(), strict=True))
-    named = [(ends[first], ends[last]) for first, last in zip(firsts, lasts, strict=True)]
-    return ShardMap(
-        counts=counts,
-        rows=tuple((first[1], last[1]) for first, last in named),
-        labels=tuple(_label(order, first, last) for first, last in named),
-        columns=tuple(pairwise(edges)),
-        measured=counts.sum(axis=0),
-        expected=np.bincount(groups, sizes[seen] / max(int(sizes.sum()), 1), len(firsts)).astype(
-            float
-        ),
-        num_shards=len(seen),
-        num_positions=num_positions,
-        sampled=None
-        if sample is not None
-        else Sampled(
-            num_examples=len(codes),
-            num_stretches=len(codes),
-            stretch=1,
-            buffer_drawn=order.draws_stretches,
-        ),
-    )
 
 
 def whole_epoch(order: Order, sample: OrderSample | None) -> OrderSample | None:
@@ -136,35 +40,6 @@ def one_in_each_part(start: int, stop: int, count: int, generator: np.random.Gen
     number = np.arange(count + 1)
     edges = start + number * size + number * rest // count  # no product is beyond an int64
     return generator.integers(edges[:-1], edges[1:])
-
-
-def _first_of_groups(splits: Int64s, most: int) -> Int64s:
-    """Return the number of the first shard of each group of shards.
-
-    A group is of one split, wherever there are no more splits than groups; of a split they are
-    alike large to one shard.
-    """
-    begins = np.flatnonzero(np.diff(splits, prepend=-1))
-    if len(begins) > most:
-        begins = begins[:1]
-    sizes = np.diff(begins, append=len(splits))
-    left, others = most - len(begins), max(1, len(splits) - len(begins))
-    found = []
-    for begin, size in zip(begins.tolist(), sizes.tolist(), strict=True):
-        # One for each split; the rest go by what it has more, of which there is room for each.
-        count = min(size, 1 + left * (size - 1) // others)
-        found += [begin + size * number // count for number in range(count)]
-    return np.array(found, np.int64)
-
-
-def _label(order: Order, first: tuple[int, int], last: tuple[int, int]) -> str:
-    if not order.codes.several_splits:
-        return str(first[1]) if first == last else f"{first[1]}-{last[1]}"
-    names = [order.dataset.splits[split].name for split, _ in (first, last)]
-    if first == last:
-        return f"{names[0]}:{first[1]}"
-    other = str(last[1]) if first[0] == last[0] else f"{names[1]}:{last[1]}"
-    return f"{names[0]}:{first[1]}-{other}"
 
 
 # Which shard each slot reads when: the visits of a stretch of an order.

@@ -1,9 +1,9 @@
-"""Shards over an epoch, visits of slots, groups of values: against counting one by one."""
+"""Places in storage over an epoch, visits of slots, groups of values: against counting by hand."""
 
 from __future__ import annotations
 
 import time
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,9 @@ from shardctl.errors import ShardctlError, UsageError
 from shardctl.order import shard_map as module
 from shardctl.order.order import Order
 from shardctl.order.plan_order import plan_order
-from shardctl.order.sample import sample_epoch
-from shardctl.order.shard_map import ShardMap, Visit, buckets, shard_map, strips
+from shardctl.order.shard_map import Visit, buckets, strips
 from shardctl.verbs.quality.picture import places
-from tests.cases import check_cases, in_this_run
+from tests.cases import check_cases
 from tests.order.order_cases import read_settings
 from tests.strategies import shard_lengths
 
@@ -99,149 +98,6 @@ def storage_of(order: Order) -> list[Place]:
     reads = order.reads_of_epoch
     rows = zip(reads.split.tolist(), reads.first.tolist(), reads.take.tolist(), strict=True)
     return [(split, number) for split, first, take in rows for number in range(first, first + take)]
-
-
-# Shards over an epoch.
-
-
-def _groups(order: Order, found: ShardMap, shards: list[Place], most: int) -> list[list[Place]]:
-    """Return the shards of each row, which follow each other in storage, by its label."""
-    ends, names = [], {split.name: index for index, split in enumerate(order.dataset.splits)}
-    several = order.codes.several_splits
-    for row, label in zip(found.rows, found.labels, strict=True):
-        alone = "" if several else f"{order.dataset.splits[shards[0][0]].name}:"
-        name, _, numbers = f"{alone}{label}".partition(":")
-        first, _, last = numbers.partition("-")
-        other, _, last = last.rpartition(":")
-        ends.append(((names[name], int(first)), (names[other or name], int(last or first))))
-        assert row == (ends[-1][0][1], ends[-1][1][1])
-    groups = [[shard for shard in shards if first <= shard <= last] for first, last in ends]
-    assert [shard for group in groups for shard in group] == shards
-    assert len(groups) <= max(most, 1)
-    if len(shards) <= most:
-        assert all(len(group) == 1 for group in groups)
-    if len({split for split, _ in shards}) <= most:
-        assert all(len({split for split, _ in group}) == 1 for group in groups)
-        for _, own in groupby(groups, lambda group: group[0][0]):
-            sizes = [len(group) for group in own]
-            assert max(sizes) - min(sizes) <= 1
-    return groups
-
-
-def _counted(places: list[Place], found: ShardMap, groups: list[list[Place]]) -> list[list[int]]:
-    edges = [0, *(stop for _, stop in found.columns)]
-    assert list(found.columns) == list(pairwise(edges))
-    assert (edges[-1], found.num_positions) == (len(places), len(places))
-    widths = np.diff(edges)
-    assert widths.max(initial=0) - widths.min(initial=1 << 40) <= 1
-    return [
-        [sum(place in group for place in places[start:stop]) for start, stop in found.columns]
-        for group in groups
-    ]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("is_long", [False, True])
-def test_counts_are_those_of_the_examples_one_by_one(
-    is_long: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of a long epoch, with as many looked up as there are, each position is looked up once."""
-    if is_long:
-        monkeypatch.setattr(module, "COMPLETE_LIMIT", -1)
-
-    def check(case: tuple[Order, int, int, bool]) -> int:
-        order, rows, columns, measured = case
-        places = [(split, shard) for split, shard, _ in epoch_of(order)]
-        among = places
-        if is_long:
-            whole = len(places) and not len(places) % min(columns, len(places))
-            if not whole or order.num_buffered is not None:
-                return 0
-            monkeypatch.setattr(module, "_LOOKED_UP", len(places))
-            among = [(place[0], _shard_of(order, place)) for place in storage_of(order)]
-        sample = sample_epoch(order) if measured and not is_long else None
-        found = shard_map(order, sample, rows=rows, columns=columns)
-        groups = _groups(order, found, sorted(set(among)), rows)
-        assert len(found.columns) == min(len(places), columns)
-        assert found.counts.tolist() == _counted(places, found, groups)
-        assert found.measured.tolist() == [stop - start for start, stop in found.columns]
-        assert found.num_shards == len(set(among))
-        assert (found.sampled and found.sampled.num_examples) == (len(places) if is_long else None)
-        for part, group in zip(found.expected.tolist(), groups, strict=True):
-            assert part == pytest.approx(sum(place in group for place in among) / len(among))
-        return 1
-
-    sizes = st.sampled_from([1, 2, 5, 48])
-    count = check_cases(st.tuples(orders(), sizes, sizes, st.booleans()), check, 100)
-    assert count > in_this_run(100) // 5
-
-
-@pytest.mark.long
-def test_a_trillion_examples_in_the_order_of_storage_are_a_diagonal() -> None:
-    begin = time.process_time()
-    found = shard_map(order_of(lengths=(10**6,) * 10**6, cycle=1))
-    assert time.process_time() - begin < 5
-    assert (found.num_shards, found.num_positions) == (10**6, 10**12)
-    assert found.counts.shape == (48, 96)
-    # A column is half a row; of a shard at the edge of a row a part is in the next column.
-    for column in range(96):
-        assert np.delete(found.counts[:, column], column // 2).sum() <= 1
-    assert found.measured.tolist() == [(1 << 18) // 96] * 96
-    assert found.expected.tolist() == pytest.approx([1 / 48] * 48, rel=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("settings", "is_even"),
-    [
-        ({"buffer": -2, "buffer_seed": 1}, True),
-        ({"loader": "grain", "shuffle_seed": 1}, True),
-        ({"shuffle_seed": 1, "cycle": 16}, False),  # a column has 31 files whole, of 48 groups
-    ],
-)
-def test_an_even_grey_is_a_uniform_permutation(settings: dict[str, Any], is_even: bool) -> None:
-    found = shard_map(order_of(lengths=(3000,) * 3000, **settings))
-    assert found.sampled is not None
-    expected = found.expected[:, None] * found.measured
-    deviations = (found.counts - expected) / np.sqrt(expected)
-    assert (np.abs(deviations).max() < 6) == is_even
-    assert np.abs(deviations.mean()) < 0.1
-
-
-def test_a_drawn_buffer_shows_what_the_replayed_one_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    order = order_of(lengths=(500,) * 200, cycle=4, buffer=20_000, buffer_seed=1)
-    exact = shard_map(order, rows=20, columns=20)
-    monkeypatch.setattr(module, "COMPLETE_LIMIT", 1)
-    monkeypatch.setattr(module, "_LOOKED_UP", 50_000)
-    drawn = shard_map(order, rows=20, columns=20)
-    assert exact.sampled is None
-    assert drawn.sampled is not None
-    assert drawn.sampled.buffer_drawn
-    apart = np.abs(exact.counts / exact.measured - drawn.counts / drawn.measured)
-    # 2,500 positions a column: five standard errors of a part, of both.
-    assert apart.max() < 5 * np.sqrt(0.25 / 2500)
-    assert apart.mean() < 0.01
-
-
-def test_what_is_counted_expected_and_labelled(monkeypatch: pytest.MonkeyPatch) -> None:
-    order = order_of(lengths=(100,) * 500, shuffle_seed=1)
-    sample = sample_epoch(order, limit=1000, num_measured=5000)  # stretches are not counted
-    assert np.array_equal(shard_map(order, sample).counts, shard_map(order).counts)
-    data = dataset_of(train=(10,) * 100, test=(10,) * 4)
-    of_train = ("train:50-61", "train:62-74", "train:75-86", "train:87-99")
-    for spec, rows, labels in (
-        ("train[50%:]", 5, ("50-59", "60-69", "70-79", "80-89", "90-99")),
-        ("test+train[50%:]", 6, (*of_train, "test:0-3")),
-        ("test+train[50%:]", 1, ("train:50-test:3",)),
-    ):
-        assert shard_map(plan_order(data, spec).order, rows=rows).labels == labels
-    found = shard_map(order_of(lengths=(1,)))
-    assert (found.rows, found.columns, found.counts.tolist()) == (((0, 0),), ((0, 1),), [[1]])
-    none = shard_map(order_of(lengths=(3,), batch=5, drop_remainder=True))
-    assert (none.rows, none.columns, none.counts.shape) == ((), (), (0, 0))
-    monkeypatch.setattr(module, "COMPLETE_LIMIT", 1)
-    monkeypatch.setattr(module, "_LOOKED_UP", 300)
-    twice = shard_map(order_of("train+train[:1shard]", lengths=(100, 100, 100)))
-    assert twice.expected.tolist() == pytest.approx([0.5, 0.25, 0.25])
 
 
 # How far into storage each example lies.
