@@ -338,6 +338,7 @@ CALLS: Mapping[str, list[Call]] = {
     "Host.parse": [_call(Host.parse, text="1/4")],
     "Order.read": [_of("order.read", start=3, stop=40)],
     "Order.chunks": [_of("order.chunks", start=3, stop=40)],
+    "Order.blocks_at": [_of("order.blocks_at", positions=np.array(_NUMBERS))],
     "Order.codes_at": [_of("order.codes_at", positions=np.array(_NUMBERS))],
     "Order.positions_of": [_of("order.positions_of", codes=np.array(_NUMBERS), over=iter)],
     "Order.positions_in_pieces": [

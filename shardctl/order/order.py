@@ -186,7 +186,7 @@ class Order(ABC):
         wanted = self._checked(positions)
         return self._epochs_at(wanted) if len(wanted) else NONE
 
-    def codes_of_stretches(
+    def _codes_of_stretches(
         self, epoch: int, starts: Int64s, length: int, *, exact: bool = True
     ) -> Int64s:
         """Return the codes at stretches of an epoch, int64[len(starts), length].
@@ -204,7 +204,8 @@ class Order(ABC):
 
         None where no blocks come one after the other, see `has_blocks`.
         """
-        return self._blocks_at(self._checked(positions)) if self.has_blocks else None
+        positions = self._checked(positions)
+        return self._blocks_at(positions) if self.has_blocks else None
 
     def _blocks_at(self, positions: Int64s) -> tuple[Int64s, Int64s] | None:
         return None

@@ -276,12 +276,12 @@ class ReaderOrder(Order):
             slots[here], offsets[here] = reading.blocks(inputs)
         return slots, offsets
 
-    def codes_of_stretches(
+    def _codes_of_stretches(
         self, epoch: int, starts: Int64s, length: int, *, exact: bool = True
     ) -> Int64s:
         """Return the codes at stretches of an epoch, see `Order`."""
         if exact or self.num_buffered is None:
-            return super().codes_of_stretches(epoch, starts, length)
+            return super()._codes_of_stretches(epoch, starts, length)
         from shardctl.order.sample import drawn_stretches
 
         stream, begin = self.stream_of(epoch)

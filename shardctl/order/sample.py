@@ -157,7 +157,7 @@ def sample_epoch(
     first = -(-edges[:-1] // window).astype(np.int64)
     last = ((edges[1:] - length - 1) // window).astype(np.int64)
     starts = np.random.default_rng(0).integers(first, np.maximum(first, last) + 1) * window
-    codes = order.codes_of_stretches(epoch, starts, length + 1, exact=False)
+    codes = order._codes_of_stretches(epoch, starts, length + 1, exact=False)
     return stretches(storage, starts, codes, num_positions, drawn=order.draws_stretches)
 
 

@@ -31,7 +31,7 @@ def whole_epoch(order: Order, sample: OrderSample | None) -> OrderSample | None:
 def looked_up(order: Order, count: int) -> Int64s:
     """Return the codes at single positions of the first epoch, one at random in each equal part."""
     positions = one_in_each_part(0, epoch_length(order), count, np.random.default_rng(0))
-    return order.codes_of_stretches(0, positions, 1, exact=False).ravel()
+    return order._codes_of_stretches(0, positions, 1, exact=False).ravel()
 
 
 def one_in_each_part(start: int, stop: int, count: int, generator: np.random.Generator) -> Int64s:

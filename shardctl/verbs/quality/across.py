@@ -154,7 +154,7 @@ def across_hosts(question: Question) -> AcrossHosts | None:
     num_windows = min(_NUM_WINDOWS, num_examples // window)
     starts = np.arange(num_windows) * (num_examples // num_windows)
     exact = num_examples <= COMPLETE_LIMIT // _MAX_HOSTS
-    codes = [order.codes_of_stretches(0, starts, window, exact=exact) for order in orders]
+    codes = [order._codes_of_stretches(0, starts, window, exact=exact) for order in orders]
     storages = [storage_order(order) for order in orders]
     # Hosts that share examples all read the same.
     first, *rest = (order.reads for order in orders)

@@ -11,7 +11,6 @@ from shardctl.errors import UnpredictableOrderError
 from shardctl.settings.table import ENDLESS
 from shardctl.stages import stages as ast
 from shardctl.stages.text import text_of, text_of_part
-from shardctl.tfdata.shuffle_seeds import iterators_per_pass
 from shardctl.verbs.lint.context import (
     LintContext,
     Read,
@@ -285,6 +284,8 @@ def racy_pass(context: LintContext) -> Iterator[Violation]:
             names = ("pass", "repeat_files")
             yield Violation(why, "build the dataset anew, which is pass 0", settings=names)
         return
+    from shardctl.tfdata.shuffle_seeds import iterators_per_pass  # loads numpy
+
     for read in context.trained if settings.loop == "keras-fit" and context.knows_length else ():
         try:
             iterators_per_pass(
