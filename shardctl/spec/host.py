@@ -196,7 +196,7 @@ class Even(HostMode):
         """Refuse empty parts (TFDS core/dataset_builder.py: "corresponds to no data!")."""
         if not num_idle:
             return None
-        return f"TFDS refuses to read a split without examples, which {num_idle:,} hosts would get"
+        return f"TFDS refuses to read a split without examples, which {counted(num_idle, 'host')} would get"
 
     def pieces(self, ranges: Sequence[SplitRange]) -> list[int]:
         """Return the sizes of the ranges, each of which is split by itself."""

@@ -23,7 +23,7 @@ from shardctl.verbs.config.view import origin_words, value_words
 from shardctl.verbs.eval.answer import Evaluation
 from shardctl.verbs.eval.view import advice as advice_of_evaluation
 from shardctl.verbs.eval.view import call_of, way_cells
-from shardctl.verbs.hosts.answer import HostsPlan, advice, problems, reason
+from shardctl.verbs.hosts.answer import HostsPlan, advice, problems, reason, spread
 from shardctl.verbs.hosts.view import measure_cells
 from shardctl.verbs.layout.answer import Layout
 from shardctl.verbs.layout.view import LEGEND, split_cells
@@ -376,12 +376,16 @@ def _shuffled(quality: Quality) -> Told:
 def _in_step(plan: HostsPlan) -> Told:
     comparison = plan.comparisons[0]
     own = comparison.strategy(plan.judged)
-    told = [*problems(comparison, own.name)] or [reason(comparison)]
+    best = comparison.recommended
+    other = [] if best is None or best is own else [f"serves best: {best.name}"]
     if own.refusal is not None:
-        return Told("Refused", "bad", _said(own.refusal))
+        return Told("Refused", "bad", _said(own.refusal, *other))
+    most = own.num_batches or own.num_examples
+    unit = "examples" if own.num_batches is None else "batches"
+    told = [f"{counted(comparison.num_hosts, 'host')}, {spread(most)} {unit} each"]
+    told += [*problems(comparison, own.name)] or [reason(comparison)]
     if own.is_uneven or own.idle_hosts:
-        best = comparison.recommended
-        told += [] if best in (None, own) else [f"serves best: {best.name}"]
+        told += other
         return Told("No", "bad" if own.idle_hosts else "warn", _said(*told))
     return Told("Yes", "good", _said(*told))
 
@@ -394,7 +398,9 @@ def _ends(evaluation: Evaluation) -> Told:
         return Told("Refused", "bad", _said(evaluation.refusal))
     if evaluation.hang(evaluation.remainder) is not None:
         return Told("No, it hangs", "bad", told)
-    return Told("Yes", "warn" if evaluation.num_lost else "good", told)
+    steps = int(evaluation.num_steps(evaluation.remainder).max())
+    on_all = f"{counted(steps, 'step')} on each of {counted(evaluation.num_hosts, 'host')}"
+    return Told("Yes", "warn" if evaluation.num_lost else "good", _said(on_all) + told)
 
 
 def _said(*lines: str) -> str:
