@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from shardctl.base.arguments import checked, keep_fields, made_kind
-from shardctl.base.text import quoted
+from shardctl.base.text import counted, quoted
 from shardctl.errors import UsageError
 from shardctl.spec.subsplit import SplitRange
 
@@ -196,7 +196,8 @@ class Even(HostMode):
         """Refuse empty parts (TFDS core/dataset_builder.py: "corresponds to no data!")."""
         if not num_idle:
             return None
-        return f"TFDS refuses to read a split without examples, which {counted(num_idle, 'host')} would get"
+        hosts = counted(num_idle, "host")
+        return f"TFDS refuses to read a split without examples, which {hosts} would get"
 
     def pieces(self, ranges: Sequence[SplitRange]) -> list[int]:
         """Return the sizes of the ranges, each of which is split by itself."""
