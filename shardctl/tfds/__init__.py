@@ -1,7 +1,7 @@
 """The bridge to TensorFlow Datasets: plans and orders as datasets that a training loop reads.
 
-BUILDER is a TFDS builder, as `tfds.builder("mnist")`; SPEC and SETTINGS are those of shardctl, and
-PLAN is a plan file of `shardctl resume` or what `shardctl.resume` returns.
+BUILDER is a TFDS builder, as `tfds.builder("mnist")`; SPEC is that of shardctl, SETTINGS a
+ReadSettings, and PLAN is a plan file of `shardctl resume` or what `shardctl.resume` returns.
 
 Training that is stopped and goes on
     Position(BUILDER, SPEC, SETTINGS)      how far a loop has come: dataset(), count(..), and for
