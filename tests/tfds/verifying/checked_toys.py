@@ -39,7 +39,9 @@ def check_agrees(toys: Toys, case: Case, pass_index: int, take: Any = None) -> V
         return None
     found = verify(toy.dataset, case.spec, settings, take=take)
     assert found.equal, (case, pass_index, found.first_difference, found.files)
-    assert found.read == "files"
+    if found.read != "files":  # a later pass of many files is over a small budget
+        assert pass_index
+        return found
     assert found.num_files == len({*zip(order.reads.split, order.reads.shard, strict=True)})
     nowhere = replace(toy.dataset, splits=tuple(map(without_folder, toy.dataset.splits)))
     over_ranges = verify(nowhere, case.spec, settings, take=take)
