@@ -330,16 +330,6 @@ class StorageOrder:
         codes: Int64s = self._starts[np.flatnonzero(np.diff(self._shards, prepend=-1))]
         return codes
 
-    @property
-    def read_sizes(self) -> Int64s:
-        """How many examples are read of each shard, int64[shards]; what is read twice is two."""
-        if self.num_read == self.num_ranks:
-            return self.shard_sizes
-        starts, takes, _, _ = _columns(*self._given)
-        rows = np.flatnonzero(takes)
-        shards = self.of(starts[rows])[1]
-        return np.bincount(shards, takes[rows], len(self.shard_sizes)).astype(np.int64)
-
     def of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         """Return (rank, number of the shard), int64 of the shape of `codes`."""
         if len(self._starts) == 1:

@@ -117,8 +117,8 @@ def test_a_rank_is_the_place_among_the_examples_that_are_read() -> None:
         shard_of = [shard for shard, length in enumerate(lengths) for _ in range(length)]
         read = sorted({shard_of[i] for i in ids})
         assert (storage.num_ranks, storage.num_read) == (len(ids), len(every))
-        for found, of in ((storage.shard_sizes, ids), (storage.read_sizes, every)):
-            assert found.tolist() == [sum(shard_of[i] == shard for i in of) for shard in read]
+        sizes = [sum(shard_of[i] == shard for i in ids) for shard in read]
+        assert storage.shard_sizes.tolist() == sizes
         firsts = [min(i for i in ids if shard_of[i] == shard) for shard in read]
         assert storage.first_codes.tolist() == firsts
         for asked in (ids, ids[::-1], ids[-1:]) if ids else ():  # by a table, or one by one
