@@ -288,7 +288,7 @@ class Filter(Node):
 
     def cardinality_of(self, counts: Sequence[int]) -> int:
         # tensorflow/core/kernels/data/filter_dataset_op.cc has none of its own.
-        return 0 if counts == [0] else UNKNOWN
+        return UNKNOWN
 
     def iterate(self) -> FilterIteration:
         return FilterIteration(self)

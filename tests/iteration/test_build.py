@@ -107,6 +107,9 @@ ANEW = "range(3) | shuffle(3, seed=1)"
         # Caches of one length fill together; batches in tuples.
         (f"zip([{SHUFFLED} | cache, {SHUFFLED} | map | cache])", 3),
         ("zip([range(5), range(11) | batch(3), range(5)])", 3),
+        # A filter of nothing has as many elements as nobody knows, and repeated no end.
+        ("values([]) | filter(kept=kept.txt)", 3),
+        ("values([]) | filter(kept=kept.txt) | repeat | take(16)", 3),
     ],
 )
 def test_pipelines_of_note_hand_out_what_tensorflow_does(text: str, num_passes: int) -> None:

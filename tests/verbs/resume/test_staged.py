@@ -192,9 +192,11 @@ def check_cut(rng: random.Random) -> int:
         plan = resume(BIG, given, settings, consumed=consumed)
         if plan.settings.stages is None:
             continue  # settings say the same
-        assert plan.continued_by == "file_instructions", text_of(pipeline)
+        way = "file_instructions" if expected else "shardctl.tfds"  # no file is left to read
+        assert plan.continued_by == way, text_of(pipeline)
         assert plan.remaining == len(expected) - consumed
-        assert read_by(plan, settings) == expected[consumed:], (text_of(pipeline), consumed)
+        if expected:
+            assert read_by(plan, settings) == expected[consumed:], (text_of(pipeline), consumed)
     return len(places)
 
 
