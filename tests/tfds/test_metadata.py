@@ -143,7 +143,7 @@ def test_features_that_lie_there_stay_as_they_are(toy: Dataset, tmp_path: Path) 
 def test_names_that_follow_no_template_write_nothing(tmp_path: Path) -> None:
     dataset = files_of_toy(tmp_path, "part-{split}-{i}", {"train": [2, 1]})
     before = sorted(os.listdir(tmp_path / "data"))
-    with pytest.raises(DatasetError, match=r"'part-train-0' would be 'toy-train\.tfrecord-00000-of"):
+    with pytest.raises(DatasetError, match="'part-train-0' would be 'toy-train"):
         write_metadata(dataset, str(tmp_path / "data"), str(tmp_path / "features.json"))
     assert sorted(os.listdir(tmp_path / "data")) == before
 
