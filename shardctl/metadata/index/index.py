@@ -118,14 +118,12 @@ def _format_of(arranged: Arrangement, given: str | None) -> str:
     if arranged.file_format is not None:
         return arranged.file_format
     files = [file for split in arranged.splits for file in split.files]
-    if ".riegeli" in files[0].path:  # which begins as array_record does
-        raise DatasetError(f"{quoted(files[0].path, 200)}: {why_not_read('riegeli')}")
     # A compressed file that holds nothing does not tell.
     first = list(islice((file for file in files if file.num_bytes), _LOOKED_AT))
     found = next(filter(None, map(format_of, first)), None)
     if found is None:
         path = quoted((first or files)[0].path, 200)
-        unknown = "neither the name nor the first bytes tell its format"
+        unknown = "its name does not tell its format, and it begins as no TFRecord file"
         raise DatasetError(f"{path}: {unknown}; give {option('file_format')}")
     return found
 
