@@ -101,8 +101,6 @@ def index(
         paths=wanted,
         globs=tuple((by_hand or {}).items()),
         problems=problems,
-        num_agreed=sidecars.num_agreed,
-        said_by=tuple(sorted(sidecars.said_by)),
         warnings=warnings,
     )
 
@@ -167,8 +165,6 @@ class ArrangedFiles:
 
     def compare(self, counts: Counts, sidecars: Sidecars) -> tuple[NameProblem, ...]:
         """Return where whole files are not as files beside them say, and which are not there."""
-        if not sidecars:
-            return ()
         found = [
             (split, file.path, f": {text}")
             for split, file, contents in zip(self._split_of, self.all, counts.contents, strict=True)
