@@ -379,7 +379,7 @@ def _file(ref: str, search: _Search) -> Dataset | None:
     if path.suffix in LAYOUT_SUFFIXES:
         from shardctl.metadata.layouts import read_layout_file
 
-        return read_layout_file(path, names_only=search.counting.names_only)
+        return read_layout_file(path)
     if isinstance(path, RemotePath) and _means_record_files(path.name):
         return None
     if not bare.is_record_file(str(path)):

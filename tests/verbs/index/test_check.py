@@ -156,7 +156,7 @@ def test_a_place_that_cannot_be_listed_is_not_one_from_which_all_vanished(
 
 
 def test_a_path_that_is_given_and_is_not_there_is_an_error(data: Path, layout: Path) -> None:
-    with pytest.raises(DatasetError, match="no such file or folder"):
+    with pytest.raises(DatasetError, match="no file matches"):
         check_index(layout, data.parent / "dat")
 
 
