@@ -25,7 +25,6 @@ from shardctl.metadata.index.file_names import (
     is_glob,
     is_passed_over,
     name_matcher,
-    sharded_regex,
 )
 from shardctl.stores.store import Store, StoredFile
 from shardctl.stores.stores import (
@@ -377,10 +376,6 @@ def listed_spec(pattern: str, dataset: Dataset, *, look: bool = True) -> str:
             reads, or in another order.
         DatasetError: the files cannot be listed.
     """
-    whole = pattern if is_remote(pattern) else absolute(pattern)
-    if look:
-        _check_pattern(pattern, whole)
-        _check_matches(pattern, whole)
     if dataset.file_format != "tfrecord":
         raise UsageError(
             f"list_files: {quoted(pattern, 200)} are {dataset.file_format} files, and "
@@ -396,7 +391,13 @@ def listed_spec(pattern: str, dataset: Dataset, *, look: bool = True) -> str:
             )
     # The splits as their first files lie, which has to be how all files lie.
     splits.sort(key=lambda split: as_bytes(next(_paths_of(dataset, split.name))))
-    paths = chain.from_iterable(_paths_of(dataset, split.name) for split in splits)
+    paths = list(chain.from_iterable(_paths_of(dataset, split.name) for split in splits))
+    for path in sorted({*paths} ^ {*_paths_of_tf_data(pattern)}) if look else ():
+        only = "here alone" if path in paths else "to tf.data, and is no record file"
+        raise UsageError(
+            f"list_files: {quoted(pattern, 200)} means {quoted(path, 200)} {only}; write a glob of "
+            "the record files, as train-*-of-00008"
+        )
     for before, after in pairwise(paths):
         if as_bytes(before) > as_bytes(after):
             names = [quoted(split_path(path)[1], 80) for path in (before, after)]
@@ -414,41 +415,15 @@ def _paths_of(dataset: Dataset, name: str) -> Iterator[str]:
         yield from (folder + path for path in part)
 
 
-def _check_pattern(pattern: str, whole: str) -> None:
-    name = split_path(pattern)[1]
-    braces = next(expanded(pattern)) != pattern
-    said = None
-    if braces or sharded_regex(name) is not None:
-        said = "is not expanded by tf.data; write a glob, as train-*-of-00008"
-    elif ANY_FOLDERS in pattern.split("/"):
-        said = "has a part **, which tf.data reads as *, one folder"
-    elif not is_glob(pattern) and store_of(whole).is_folder(whole):
-        said = "is a folder, which tf.data would read as a file; write a glob, as folder/*"
-    if said is not None:
-        raise UsageError(f"list_files: {quoted(pattern, 200)} {said}")
-
-
-def _check_matches(pattern: str, whole: str) -> None:
-    """Refuse files and folders that tf.data would read as record files, and that are none."""
+def _paths_of_tf_data(pattern: str) -> Iterator[str]:
+    """Yield the files and folders that a pattern means to tf.data, which reads ** as *."""
+    whole = pattern if is_remote(pattern) else absolute(pattern)
     folder, name = split_path(whole)
-    if not is_glob(pattern):
+    if not is_glob(whole):
+        yield whole
         return
-    listing = list_files([whole])
-    matches = glob_regex(name).fullmatch
-    others = (file.path for file in (*listing.ignored, *listing.sidecars))
-    found = next((path for path in others if matches(split_path(path)[1])), None)
-    if found is None:
-        found = next(_folders_matching(folder, name), None)
-    if found is not None:
-        raise UsageError(
-            f"list_files: {quoted(pattern, 200)} matches {quoted(found, 200)} too, which is no "
-            "record file, and tf.data would read it as one; write a pattern of the record files"
-        )
-
-
-def _folders_matching(folder: str, name: str) -> Iterator[str]:
-    store = store_of(folder)
-    for inner in folders_of(store, folder):
-        for found in store.subfolders(inner.rstrip("/") or "/"):
-            if glob_regex(name).fullmatch(found):
-                yield inner + found
+    store, matches = store_of(folder), glob_regex(name).fullmatch
+    for inner in folders_of(store, folder.replace(ANY_FOLDERS, "*")):
+        place = inner.rstrip("/") or "/"
+        names = (split_path(file.path)[1] for file in store.scan(place))
+        yield from (inner + one for one in chain(names, store.subfolders(place)) if matches(one))

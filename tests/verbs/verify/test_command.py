@@ -102,7 +102,7 @@ def test_files_that_are_not_as_the_metadata_says(shardctl: Shardctl, copy: Path)
     assert found.split() == ["found", "(end)"]
     assert says.startswith("TensorFlow says: truncated record")
     assert files == "1 of 3 files not as the metadata says:"
-    assert row.split()[:4] == [file.name, "3", "2", "cut"]
+    assert row.split()[:4] == [file.name, "3", "2", "record"]
     ran = shardctl("verify", "-d", copy, "--cycle", 1, "-f", "csv", "-o", "out.csv")
     assert (ran.exit_code, ran.stdout) == (1, "")
     names = ("kind", "where", "expected", "found")

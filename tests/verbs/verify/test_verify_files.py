@@ -313,7 +313,7 @@ def test_every_file_is_answered_once(tmp_path: Path) -> None:
     read = read_record_files(
         files(tmp_path, 51), "tfrecord", watch=lambda *report: told.append(report)
     )
-    numbers = {place[1]: contents.num_records for place, contents in read}
+    numbers = {place[1]: contents.num_records for place, contents in read.items()}
     assert numbers == {**{shard: shard for shard in range(50)}, 50: None}
     num_bytes = sum(17 * shard for shard in range(51))
     assert told[-1] == ("bytes", num_bytes, num_bytes)
@@ -337,7 +337,7 @@ def test_an_end_stops_the_reading_at_the_next_block(
     monkeypatch.setattr(local_runner, "_ALONE", alone)
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        list(read_record_files(files(tmp_path, 9), "tfrecord", watch=interrupted))
+        read_record_files(files(tmp_path, 9), "tfrecord", watch=interrupted)
     assert time.monotonic() - start < 5
     assert not [t for t in threading.enumerate() if "receive" in t.name]
 
@@ -348,7 +348,7 @@ def test_what_one_file_raises_ends_all(tmp_path: Path, monkeypatch: Any) -> None
 
     monkeypatch.setattr(read_file, "read_record_file", missing)
     with pytest.raises(MissingDependencyError, match="a package"):
-        list(read_record_files(files(tmp_path, 99), "parquet"))
+        read_record_files(files(tmp_path, 99), "parquet")
 
 
 # What files really hold, checked before TensorFlow opens the first of them.
@@ -386,13 +386,9 @@ def test_a_format_without_tf_data_is_counted_beside_index_ranges(tmp_path: Path)
 
 
 def test_every_file_that_is_read_is_counted_whole_and_once(toy: Path) -> None:
-    told: list[tuple[str, int, int]] = []
     # The third file is read by both parts of the sum; the second is empty, and nobody opens it.
-    answer = verify(
-        read_tfds_folder(toy), "train[2:5]+train[7:8]", watch=lambda *report: told.append(report)
-    )
+    answer = verify(read_tfds_folder(toy), "train[2:5]+train[7:8]")
     assert (answer.num_files, answer.files) == (2, ())
-    assert [said for said in told if said[0] == "files"] == [("files", 1, 2), ("files", 2, 2)]
 
 
 @pytest.mark.parametrize(
@@ -421,10 +417,7 @@ def test_a_folder_that_holds_none_of_the_files_is_a_finding(toy: Path) -> None:
     for file in toy.glob("toy-train*"):
         file.rename(toy / file.name.replace("-of-00004", "-of-00005"))
     dataset = read_tfds_folder(toy)
-    reason = (
-        "no file of split 'train' is here: 3 files are missing, of which this is the first; "
-        "in their place: 'toy-train.tfrecord-00000-of-00005' and 3 more that look alike"
-    )
+    reason = "no file of split 'train' is here: 3 files are missing, of which this is the first"
     plan = resume(dataset, "train", ReadSettings(), consumed=1)
     for answer in (verify(dataset, "train"), verify_plan(dataset, plan)):
         assert (answer.equal, answer.read) == (False, "index ranges")
@@ -436,7 +429,7 @@ def test_a_folder_that_holds_none_of_the_files_is_a_finding(toy: Path) -> None:
     assert reason in [file.reason for file in verify_files(dataset).findings]
     # Only what the spec reads: one of the files, none of them, or others that are here.
     (missing,) = verify(dataset, "train[:3]").files
-    assert (missing.num_files, (missing.reason or "")[:22]) == (1, "missing; in their plac")
+    assert (missing.num_files, missing.reason) == (1, "missing")
     assert verify(dataset, "test").equal
     both = verify(dataset, "train+test")
     assert ([file.num_files for file in both.files], both.num_files) == ([3], 4)
