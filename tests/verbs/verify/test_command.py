@@ -210,7 +210,7 @@ def test_an_interrupt_ends_it(delay: float, tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         out, error = process.communicate(timeout=300)
     assert (process.returncode, out, error) == (130, b"", b"")
-    assert note.decode().strip() == "settings of ../shardctl.yaml: dataset imagenet2012"
+    assert note.decode().strip() == "settings of ../shardctl.yaml; shardctl config lists them"
 
 
 @pytest.mark.tensorflow
