@@ -352,7 +352,7 @@ def proven(pinned: PinnedOrder) -> Shown[PlannedOrder]:
     for block, start in enumerate(range(0, min(limit, tree.num_examples), size)):
         stop = min(start + size, tree.num_examples)
         codes = live.order.chunks(start, stop)
-        cells = list(digests_of(codes, live.splits, version=tree.version))
+        cells = list(digests_of(codes, live.splits))
         if not pinned.holds(cells, size=size, block=block):
             return NotShown(
                 reason="what it pins gives another order today; it was written with rules "
