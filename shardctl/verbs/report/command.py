@@ -92,7 +92,7 @@ def report(
             raise UsageError("--loaders is about one pipeline; leave it out, or --compare")
         _compare(compare, source, reading, using, out, spec=spec, devices=num_devices or 1)
         return
-    project = project_here(source, reading, using)
+    project = project_here()
     resolved = reading.resolved(project)
     arguments = using.arguments(project)
     usage = usage_of(arguments)
