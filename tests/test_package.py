@@ -202,7 +202,7 @@ for name, loader in LOADERS.items():
     shardctl.lint("mnist", ["train"], settings)
     shardctl.snapshot("mnist", "train[:100]", settings)
     check(name)
-from shardctl.live import key_order, library, process, real_data, verify
+from shardctl.live import key_order, library, process, verify
 from shardctl.loaders.loader import library_of
 for name in LOADERS:
     library_of(LOADERS[name])
