@@ -601,7 +601,6 @@ CALLS: Mapping[str, list[Call]] = {
     "quality": [
         _planned(
             shardctl.quality,
-            num_classes=3,
             target=0.5,
             what_if=False,
             memory=100,
