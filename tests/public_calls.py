@@ -494,9 +494,6 @@ CALLS: Mapping[str, list[Call]] = {
             lambda world: {
                 "a": world.pinned(),
                 "b": world.pinned(block=2),
-                "hosts": 3,
-                "devices": 2,
-                "evaluated": "train",
             },
         ),
         Call(

@@ -283,8 +283,8 @@ def stage_causes(old: Pipeline, new: Pipeline, where: str = "", now: str = "") -
     None stage 3 added None cache
     """
     yield from _part_causes(old.source, new.source, where, now)
-    calls = ([stage.called for stage in side.stages] for side in (old, new))
-    for tag, i, i_stop, j, j_stop in SequenceMatcher(None, *calls, False).get_opcodes():
+    was, is_now = ([stage.called for stage in side.stages] for side in (old, new))
+    for tag, i, i_stop, j, j_stop in SequenceMatcher(None, was, is_now, False).get_opcodes():
         if tag == "equal":
             for at, at_now in zip(range(i, i_stop), range(j, j_stop), strict=True):
                 stages = old.stages[at], new.stages[at_now]
@@ -336,8 +336,9 @@ def _arguments(part: Part) -> list[object]:
 
 def _in_force(part: Part) -> Part:
     """Return a part as it works: a shuffle reshuffles where it does not say."""
-    is_open = isinstance(part, Shuffle) and part.reshuffle is None
-    return replace(part, reshuffle=True) if is_open else part
+    if isinstance(part, Shuffle) and part.reshuffle is None:
+        return replace(part, reshuffle=True)
+    return part
 
 
 def _in(part: str, where: str) -> str:
