@@ -714,7 +714,7 @@ CALLS: Mapping[str, list[Call]] = {
             lambda world: {"layout": world.layout_of_records, "paths": [], "runner": LocalRunner()},
         ),
     ],
-    "beam_runner": [_call(shardctl.beam_runner, options=["--direct_num_workers=2"], watch=_watch)],
+    "beam_runner": [_call(shardctl.beam_runner, options=["--direct_num_workers=2"])],
     "inspect": [_inspected("inspect")],
     "Inspection.ids": [_of("inspection.ids", pass_index=2)],
     "Inspection.order": [_of("inspection.order", pass_index=2)],

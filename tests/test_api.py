@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import copy
 import inspect
 import pickle
-import pydoc
 import re
 import subprocess
 import sys
@@ -35,19 +33,6 @@ def test_the_bridge_is_there_without_an_import_of_its_own() -> None:
     code = "import shardctl, sys; shardctl.tfds.resume; sys.exit('tensorflow' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_type_checkers_are_told_of_every_name() -> None:
-    tree = ast.parse(Path(shardctl.__file__).read_text("utf-8"))
-    (told,) = (
-        node
-        for node in tree.body
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-    )
-    imports = (node for node in (*tree.body, *told.body) if isinstance(node, ast.ImportFrom))
-    names = {alias.asname or alias.name for node in imports for alias in node.names}
-    names |= {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    assert names >= {*shardctl.__all__, "tfds"}
 
 
 @pytest.mark.slow
@@ -89,14 +74,14 @@ FUNCTIONS = [
 
 
 def test_help_of_the_package_reads_in_a_few_screens() -> None:
-    text = pydoc.render_doc(shardctl)
+    text = shardctl.__doc__ or ""
     assert len(text.splitlines()) < 120
     for name in FUNCTIONS:
         assert re.search(rf"\b{name}\(", text), name
-    assert max(map(len, (shardctl.__doc__ or "").splitlines())) <= 100
+    assert max(map(len, text.splitlines())) <= 100
 
 
-def test_pydoc_alone_is_told_less() -> None:
+def test_names_that_are_not_loaded_yet_are_members() -> None:
     members = dict(inspect.getmembers(shardctl, inspect.isfunction))
     assert members.keys() >= {"plan", "simulate", "read_dataset"}
     assert {"eval", "list", "plan", "ResumePlan"} <= set(dir(shardctl))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from itertools import pairwise
 
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import FILE_FORMATS
@@ -250,23 +249,18 @@ def valid_name(text: str) -> str | None:
 #
 # A glob means what it means in `tf.io.gfile.glob` (TensorFlow's platform/file_system_helper.cc,
 # which asks the C library's fnmatch for each part of a path): `*`, `?`, `[a-z]`, `[!a]`, `[^a]`,
-# classes such as `[[:digit:]]`, and a backslash that takes the meaning from what follows.
-# TensorFlow reads `**` as `*`; here a part that is `**` alone stands for any number of folders, as
-# in bash and zsh.
+# and a backslash that takes the meaning from what follows. TensorFlow reads `**` as `*`; here a
+# part that is `**` alone stands for any number of folders, as in bash and zsh.
 
 ANY_FOLDERS = "**"
 _MAGIC = re.compile(r"[*?\[\\]")
-_CLASSES = {
-    "alpha": "a-zA-Z",
-    "digit": "0-9",
-    "alnum": "a-zA-Z0-9",
-    "upper": "A-Z",
-    "lower": "a-z",
-    "xdigit": "0-9a-fA-F",
-    "space": r"\s",
-    "punct": r"!-/:-@\[-`{-~",
-}
-_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?")
+_TOKEN = re.compile(
+    r"\*+|\?|\[(?P<others>[!^]?+)(?P<inside>\]?+(?:\\[^/]|[^]\\/])*+)\]|\\.|.", re.DOTALL
+)
+_IN_BRACKET = re.compile(r"(?P<first>\\?.)(?:-(?P<last>\\?.))?", re.DOTALL)
+_BRACES = re.compile(
+    r"\{(?:(?P<first>-?\d+)\.\.(?P<last>-?\d+)|(?P<choices>[^{}]*,[^{}]*))\}", re.DOTALL
+)
 _SHARDED = re.compile(r"(?P<prefix>.*)@(?P<count>[1-9]\d{0,17}|\*)(?P<suffix>[^@]*)", re.DOTALL)
 MOST_EXPANDED = 10_000_000  # paths that braces may stand for
 
@@ -312,54 +306,24 @@ def path_regex(glob: str) -> re.Pattern[str]:
 
 
 def _translated(glob: str) -> str:
-    pieces: list[str] = []
-    at = 0
-    while at < len(glob):
-        char = glob[at]
-        at += 1
-        if char == "*":
-            pieces.append("[^/]*" if not pieces or pieces[-1] != "[^/]*" else "")
-        elif char == "?":
-            pieces.append("[^/]")
-        elif char == "[" and (found := _bracket(glob, at)) is not None:
-            piece, at = found
-            pieces.append(piece)
-        elif char == "\\" and at < len(glob):
-            pieces.append(re.escape(glob[at]))
-            at += 1
-        else:
-            pieces.append(re.escape(char))
-    return "".join(pieces)
+    if "[:" in glob:
+        raise UsageError(f"{quoted(glob, 200)}: a class as [:digit:] is not read; write [0-9]")
+    return _TOKEN.sub(_piece, glob)
 
 
-_IN_BRACKET = re.compile(
-    rf"\[:(?P<named>{'|'.join(_CLASSES)}):\]"
-    r"|(?P<first>\\[^/]|[^/\\])-(?P<last>\\[^/]|[^\]/])|(?P<char>\\[^/]|[^/])",
-    re.DOTALL,
-)
-
-
-def _bracket(glob: str, at: int) -> tuple[str, int] | None:
-    """Return the expression of a bracket whose inside begins at `at`, and where it ends.
-
-    None where it has no end: the bracket then stands for itself.
-    """
-    others = glob[at : at + 1] in ("!", "^")
-    begin = at = at + others
-    inside = ""
-    while found := _IN_BRACKET.match(glob, at):
-        if glob[at] == "]" and at > begin:
-            if not inside:  # ranges that run backwards: no character is in them
-                return ("[^/]" if others else r"(?!)"), at + 1
-            return f"(?!/)[{'^' if others else ''}{inside}]", at + 1
-        at = found.end()
-        if found["named"]:
-            inside += _CLASSES[found["named"]]
-        elif found["char"]:
-            inside += re.escape(found["char"][-1])
-        elif (first := found["first"][-1]) <= (last := found["last"][-1]):
-            inside += f"{re.escape(first)}-{re.escape(last)}"
-    return None
+def _piece(found: re.Match[str]) -> str:
+    text, inside = found[0], found["inside"]
+    if inside is None:
+        known = {"*": "[^/]*", "?": "[^/]"}.get(text[0])
+        return known or re.escape(text[-1])
+    members = ""
+    for one in _IN_BRACKET.finditer(inside):
+        first, last = one["first"][-1], (one["last"] or one["first"])[-1]
+        if first <= last:  # a range that runs backwards holds no character
+            members += f"{re.escape(first)}-{re.escape(last)}"
+    if not members:
+        return "[^/]" if found["others"] else "(?!)"
+    return f"(?!/)[{'^' if found['others'] else ''}{members}]"
 
 
 def expanded(text: str) -> Iterator[str]:
@@ -373,47 +337,22 @@ def expanded(text: str) -> Iterator[str]:
     Raises:
         UsageError: a range of more than ten million numbers.
     """
-    found = _braces(text)
+    found = _BRACES.search(text)
     if found is None:
         yield text
         return
-    start, stop, options = found
-    for option in options:
-        for inner in expanded(option):
-            for rest in expanded(text[stop:]):
-                yield text[:start] + inner + rest
-
-
-def _braces(text: str) -> tuple[int, int, Iterator[str]] | None:
-    """Return where the first braces that stand for several texts begin and end, and these."""
-    for start, char in enumerate(text):
-        if char != "{":
-            continue
-        depth, commas = 0, [start]
-        for at in range(start, len(text)):
-            depth += {"{": 1, "}": -1}.get(text[at], 0)
-            if text[at] == "," and depth == 1:
-                commas.append(at)
-            if depth == 0:
-                inside = text[start + 1 : at]
-                if numbers := _RANGE.fullmatch(inside):
-                    return start, at + 1, _numbers(numbers, text)
-                if len(commas) > 1:
-                    cuts = [*commas, at]
-                    pairs = pairwise(cuts)
-                    return start, at + 1, iter([text[a + 1 : b] for a, b in pairs])
-                break
-    return None
+    for option in _numbers(found, text) if found["first"] else found["choices"].split(","):
+        yield from expanded(text[: found.start()] + option + text[found.end() :])
 
 
 def _numbers(found: re.Match[str], text: str) -> Iterator[str]:
-    first, last, step = int(found[1]), int(found[2]), abs(int(found[3] or 1)) or 1
-    if abs(last - first) // step >= MOST_EXPANDED:
+    first, last = int(found["first"]), int(found["last"])
+    if abs(last - first) >= MOST_EXPANDED:
         raise UsageError(f"{quoted(text, 200)} stands for more than {MOST_EXPANDED:,} paths")
-    padded = any(re.match(r"-?0\d", end) for end in (found[1], found[2]))
-    width = max(len(found[1]), len(found[2])) if padded else 0
-    numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
-    return (f"{number:0{width}d}" for number in numbers)
+    padded = any(re.match(r"-?0\d", found[end]) for end in ("first", "last"))
+    width = max(len(found["first"]), len(found["last"])) if padded else 0
+    step = 1 if first <= last else -1
+    return (f"{number:0{width}d}" for number in range(first, last + step, step))
 
 
 def sharded_regex(name: str) -> tuple[re.Pattern[str], int | None] | None:

@@ -120,7 +120,7 @@ class Today:
     ) -> None:
         self._source, self._reading, self._spec = source, reading, spec
         self._command, self._from_here = command, from_here
-        self._project = project_here(source, reading)
+        self._project = project_here()
         self._datasets: dict[object, ChosenDataset] = {}
 
     def beside(self, pinned: "Snapshot", path: str) -> "Beside":

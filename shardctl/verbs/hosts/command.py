@@ -86,7 +86,7 @@ def hosts(
         raise UsageError("how many hosts? give --hosts N, a range as 1-64, or a list as 8,16,32")
     if "host" in reading.given():
         raise UsageError("--host names one host and hosts compares them all; give --hosts N alone")
-    project = project_here(source, reading)
+    project = project_here()
     settings = reading.settings(project)
     chosen = chosen_dataset(source, project, settings=settings)
     files = check_files(chosen)

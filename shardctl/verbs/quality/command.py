@@ -73,7 +73,7 @@ def quality(
     """
     from shardctl.spec.host import Host
 
-    project = project_here(source, reading)
+    project = project_here()
     settings = reading.settings(project)
     if num_hosts is not None:
         if "host" in reading.given():

@@ -90,7 +90,7 @@ def report(
         alone = {**vars(using), "devices": num_devices, "loaders": loaders}
         _compare(compare, source, reading, out, spec=spec, alone=alone)
         return
-    project = project_here(source, reading, using)
+    project = project_here()
     resolved = reading.resolved(project)
     arguments = using.arguments(project)
     dataset = chosen_dataset(source, project, settings=resolved.settings)

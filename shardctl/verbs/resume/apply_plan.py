@@ -145,10 +145,7 @@ def _found(reads: Reads, dataset: Dataset) -> Reads:
     return replace(reads, files=dataset, split=split, shard=shard)
 
 
-def _shards_by_name(names: list[str], split: Split) -> Int64s | list[int]:
-    found = split.files[0].indices_of(names) if len(split.files) == 1 else None
-    if found is not None and (found >= 0).all():
-        return found
+def _shards_by_name(names: list[str], split: Split) -> list[int]:
     places = {name: shard for shard, name in enumerate(split.filenames)}
     try:
         return [places[name] for name in names]

@@ -229,7 +229,7 @@ def _from_options(
     *,
     output: str | None,
 ) -> "Made":
-    project = project_here(source, reading)
+    project = project_here()
     settings = reading.settings(project)
     stopped.check(lambda: refuse_no_spec(spec, source))
     chosen = dataset_and_refs(source, project)
