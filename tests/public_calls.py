@@ -494,9 +494,6 @@ CALLS: Mapping[str, list[Call]] = {
             lambda world: {
                 "a": world.pinned(),
                 "b": world.pinned(block=2),
-                "hosts": 3,
-                "devices": 2,
-                "evaluated": "train",
             },
         ),
         Call(
@@ -601,7 +598,6 @@ CALLS: Mapping[str, list[Call]] = {
     "quality": [
         _planned(
             shardctl.quality,
-            num_classes=3,
             target=0.5,
             what_if=False,
             memory=100,
