@@ -1,4 +1,4 @@
-"""Which datasets do names lead to, on this machine and in the built-in catalog?"""
+"""Which datasets do references and names lead to, here and in the built-in catalog?"""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from shardctl.base.arguments import checked
+from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
 from shardctl.metadata.names import (
     DataDirs,
@@ -16,9 +17,38 @@ from shardctl.metadata.names import (
 )
 from shardctl.metadata.names import list_datasets as found_in
 from shardctl.metadata.project_file import Project
+from shardctl.metadata.reference import read_dataset as read
 from shardctl.metadata.tfds_metadata import dataset_in
-from shardctl.stores.stores import RemotePath, answers
+from shardctl.stores.stores import RemotePath, answers, working_folder
 from shardctl.verbs.list.answer import DatasetList, ListedDataset
+
+
+def read_dataset(
+    *refs: str | os.PathLike[str],
+    data_dir: str | os.PathLike[str] | None = None,
+    cache: bool = True,
+) -> Dataset:
+    """Return the dataset that a reference stands for, or several references as one dataset.
+
+    Args:
+        refs: each a folder with dataset_info.json, a layout.yaml, `name[/config][:version]`, which
+            is looked up in data dirs and then in the built-in catalog, or record files without
+            metadata, which are counted: a file, a folder, a glob, `prefix@1024`.
+        data_dir: a folder or URL to look into before `TFDS_DATA_DIR` and `~/tensorflow_datasets`.
+        cache: take counts of files that have not changed from the user's cache folder, and keep new
+            ones there.
+
+    Returns:
+        The dataset, which every function takes in place of a reference.
+
+    Raises:
+        DatasetError: a reference that leads nowhere, or to something broken.
+
+    >>> import shardctl
+    >>> shardctl.read_dataset("mnist")
+    <Dataset mnist:3.0.1: train of 60,000 examples in 1 shard, test of 10,000 examples in 1 shard>
+    """
+    return read(refs, data_dir=data_dir, env=os.environ, cwd=working_folder(), cache=cache)
 
 
 @checked

@@ -38,14 +38,12 @@ from shardctl.stores.stores import (
     A_SLASH_LOST,
     AnyPath,
     RemotePath,
-    absolute,
     has_lost_a_slash,
     is_file,
     is_folder,
     is_remote,
     path_of,
     way_below,
-    working_folder,
 )
 
 ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
@@ -213,19 +211,6 @@ def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
     relative = Path(os.path.relpath(cwd / ref, cwd / folder)).as_posix()
     is_clear = "/" in relative or relative.startswith(".") or not (cwd / ref).is_dir()
     return relative if is_clear else f"./{relative}"
-
-
-def ref_from_anywhere(ref: str, *, is_path: bool = False) -> str:
-    """Return a reference that means the same in any folder: of a relative path the whole one.
-
-    `is_path` says that it is a path, whether or not it looks like a name.
-    """
-    if is_remote(ref):
-        return public_url(ref)
-    cwd = working_folder()
-    if is_fixed(ref) or not (is_path or _is_path(ref, cwd)):
-        return ref
-    return absolute(cwd / ref)
 
 
 def _is_path(ref: str, cwd: Path) -> bool:
