@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from shardctl.base.tfds_rules import TEMPLATE_VARIABLES
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
-from shardctl.metadata.tfds_metadata import dataset_from_info, find_tfds_folder, read_tfds_folder
+from shardctl.metadata.tfds_metadata import dataset_from_info, read_tfds_folder
 from tests.cases import FUZZ, check_cases, some
 from tests.strategies import Recipe, documents, error_line, recipes
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
@@ -351,13 +351,13 @@ class TestFolders:
         (tmp_path / "toy" / "plain" / "2.0.0.incompleteABC" / "dataset_info.json").touch()
         (tmp_path / "toy" / ".config").mkdir()
         for above in (folder, folder.parent, folder.parent.parent, tmp_path):
-            assert find_tfds_folder(above) == folder
+            assert read_tfds_folder(above).data_dir == str(folder)
 
     def test_several_versions_are_the_choices(self, tmp_path: Path) -> None:
         for version in ("1.0.0", "2.0.0"):
             build_dataset(tmp_path, version=version, with_files=False)
         with pytest.raises(DatasetError, match=r"2 datasets; choose one: 1\.0\.0, 2\.0\.0$"):
-            find_tfds_folder(tmp_path / "toy")
+            read_tfds_folder(tmp_path / "toy")
 
     def test_data_dir_is_absolute(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         folder = build_dataset(tmp_path, with_files=False)

@@ -190,7 +190,7 @@ def test_no_cache_folder_is_a_warning(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     written(tmp_path / "data")
-    with pytest.raises(UsageError, match="--jobs '0': at least 1 process has to count"):
+    with pytest.raises(UsageError, match="--jobs '0': 1 to 1000 processes can count"):
         index(tmp_path / "data", jobs=0)
     with pytest.raises(UsageError, match="--format-of-files 'zip': zip files are not read"):
         index(tmp_path / "data", file_format="zip")

@@ -71,7 +71,6 @@ def test_each_change_is_named(data: Path, layout: Path) -> None:
         ("shrank", "part-00005.tfrecord", 6, None),
         ("appeared", "part-00006.tfrecord", None, None),
     ]
-    assert check.num_touched == 1
     assert [one.bytes_now for one in check.changes][:2] == [2 * 16 + 10, None]
     assert "cut off: " in str(check.changes[4].reason)
 
