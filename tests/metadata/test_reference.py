@@ -16,7 +16,7 @@ from shardctl.errors import DatasetError
 from shardctl.metadata.project_file import Project, find_project
 from shardctl.metadata.reference import (
     ChosenDataset,
-    Fallback,
+    NamedDataset,
     choose_dataset,
     merge_datasets,
     read_dataset,
@@ -386,7 +386,7 @@ class TestChoice:
         assert [split.name for split in chosen.dataset.splits] == ["train", "more"]
 
     def test_a_fallback_replaces_the_default_alone(self, home: Path) -> None:
-        named = Fallback(refs=["toy:1.2.0"], folder=home, said_by="order.yaml")
+        named = NamedDataset(refs=["toy:1.2.0"], folder=home, said_by="order.yaml")
         env = {"HOME": str(home)}
 
         def title(*refs: str, project: Project) -> tuple[str, str | None]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
@@ -49,13 +49,12 @@ class Listing:
     """The files that PATHs mean, in no order.
 
     root: the folder that all of them are below, without a slash at its end.
-    sidecars: files that say something of them. ignored: files that were passed over.
+    sidecars: files that say something of them.
     """
 
     root: str
     files: Sequence[StoredFile]
     sidecars: Sequence[StoredFile] = ()
-    ignored: Sequence[StoredFile] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -101,29 +100,20 @@ class _Lister:
     """Collects files; each once, however many PATHs mean it."""
 
     def __init__(self, watch: Listed | None, absent: list[str] | None) -> None:
-        self._watch = watch
-        self._absent = absent
-        self._files: list[StoredFile] = []
-        self._sidecars: list[StoredFile] = []
-        self._ignored: list[StoredFile] = []
-        self._known: set[str] = set()
+        self._watch, self._absent = watch, absent
+        self._files: dict[str, StoredFile] = {}
+        self._sidecars: dict[str, StoredFile] = {}
         self._notes: list[str] = []
         self._count = 0
 
     def listing(self) -> Listing:
         """Return what was collected."""
         return Listing(
-            root=_common_folder({split_path(file.path)[0] for file in self._files}),
-            files=self._files,
-            sidecars=self._sidecars,
-            ignored=self._ignored,
+            root=_common_folder({split_path(path)[0] for path in self._files}),
+            files=[*self._files.values()],
+            sidecars=[*self._sidecars.values()],
             notes=tuple(dict.fromkeys(self._notes)),
         )
-
-    def _put(self, files: list[StoredFile], file: StoredFile) -> None:
-        if file.path not in self._known:
-            self._known.add(file.path)
-            files.append(file)
 
     def take_file(self, path: str) -> bool:
         """Take the file at a path and return whether there is one."""
@@ -135,7 +125,7 @@ class _Lister:
                 f"{quoted(path, 200)} is no record file, by its name; give the files of records, "
                 "or the folder that they are in"
             )
-        self._put(self._files, file)
+        self._files[file.path] = file
         self._listed()
         return True
 
@@ -166,8 +156,7 @@ class _Lister:
             plain = not is_glob(folder) and not any(map(name_matcher, names))
             if plain and is_remote(path) and len(names) > _MANY and store.is_folder(folder[:-1]):
                 self._take_matching(store, folder, set(names).__contains__, names[0][:1])
-                there = {file.path for file in self._files}
-                missing += [name for name in names if folder + name not in there]
+                missing += [name for name in names if folder + name not in self._files]
                 continue
             for name in names:
                 if not (self.take_file(folder + name) or self._take_pattern(store, folder + name)):
@@ -175,10 +164,9 @@ class _Lister:
         if missing and self._absent is not None:
             self._absent += missing
         elif missing:
-            are = "is" if len(missing) == 1 else "are"
             raise DatasetError(
-                f"{quoted(path, 200)}: {len(missing):,} of the {len(texts):,} that it stands for "
-                f"{are} not there: {choices(missing, 3)}"
+                f"{quoted(path, 200)} stands for {len(texts):,} files, of which {len(missing):,} "
+                f"not there: {choices(missing, 3)}"
             )
 
     def _take_pattern(self, store: Store, path: str) -> bool:
@@ -189,18 +177,19 @@ class _Lister:
             return False
         folders = list(folders_of(store, folder))
         if matches is None:  # a name behind a folder that is a glob
-            return _any_of(self.take_file(inner + name) for inner in folders)
+            return sum(self.take_file(inner + name) for inner in folders) > 0
         if name == ANY_FOLDERS:
             folders = [deeper for inner in folders for deeper in with_subfolders(store, inner)]
         found = [self._take_matching(store, inner, matches, name[:1]) for inner in folders]
         if any(found) or name == ANY_FOLDERS or not is_glob(name):
             return any(found)
-        return _any_of(  # as where a shell makes folders of the glob
+        taken = (  # as where a shell makes folders of the glob
             self._take_tree(store, inner + sub)
             for inner in folders
             for sub in store.subfolders(inner)
             if matches(sub) and not is_passed_over(sub)
         )
+        return sum(taken) > 0
 
     def _take_matching(
         self, store: Store, folder: str, matches: Callable[[str], bool], first: str
@@ -213,11 +202,10 @@ class _Lister:
         for file, name, kind in self._scan(store, folder):
             hidden = kind == FileKind.UNFINISHED and not (first in "._" and name.startswith(first))
             if kind == FileKind.SIDECAR:
-                self._put(self._sidecars, file)
-            elif matches(name):
-                taken = kind != FileKind.OTHER and not hidden
-                self._put(self._files if taken else self._ignored, file)
-                found |= taken
+                self._sidecars[file.path] = file
+            elif kind != FileKind.OTHER and not hidden and matches(name):
+                self._files[file.path] = file
+                found = True
         return found
 
     def _take_tree(self, store: Store, folder: str, above: tuple[str, ...] = ()) -> bool:
@@ -226,19 +214,15 @@ class _Lister:
         way = way_to(folder, above)
         if way is None:
             return False
-        found, shards = False, []
+        of_kind: dict[FileKind, list[StoredFile]] = {}
         for file, _, kind in self._scan(store, folder):
-            found |= kind == FileKind.RECORDS
-            columns = {FileKind.RECORDS: self._files, FileKind.SIDECAR: self._sidecars}
-            if kind == FileKind.SHARD:
-                shards.append(file)
-            else:
-                self._put(columns.get(kind, self._ignored), file)
-        for file in shards:
-            self._put(self._ignored if found else self._files, file)
+            of_kind.setdefault(kind, []).append(file)
+        taken = of_kind.get(FileKind.RECORDS) or of_kind.get(FileKind.SHARD, [])
+        self._files |= {file.path: file for file in taken}
+        self._sidecars |= {file.path: file for file in of_kind.get(FileKind.SIDECAR, [])}
         inner = [name for name in store.subfolders(folder) if not is_passed_over(name)]
-        if not (found or shards):
-            return _any_of(self._take_tree(store, folder + name, way) for name in inner)
+        if not taken:
+            return sum(self._take_tree(store, folder + name, way) for name in inner) > 0
         if inner:
             where = quoted(folder.rstrip("/"), 200)
             self._notes.append(
@@ -258,11 +242,6 @@ class _Lister:
         self._count += 1
         if self._watch is not None and not self._count % _TOLD_EVERY:
             self._watch(self._count)
-
-
-def _any_of(found: Iterable[bool]) -> bool:
-    """Return whether any is true, after all were asked for."""
-    return any(list(found))
 
 
 def _common_folder(folders: Collection[str]) -> str:
