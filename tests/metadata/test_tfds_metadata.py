@@ -363,12 +363,3 @@ class TestFolders:
         folder = build_dataset(tmp_path, with_files=False)
         monkeypatch.chdir(tmp_path)
         assert read_tfds_folder(Path("toy")).data_dir == str(folder)
-
-
-@pytest.mark.slow
-def test_a_million_shards_load(tmp_path: Path) -> None:
-    lengths = [str(1000 + index % 7) for index in range(1_000_000)]
-    info = with_split(shardLengths=lengths)
-    (tmp_path / "dataset_info.json").write_text(json.dumps(info, indent=2))
-    dataset = read_tfds_folder(tmp_path)
-    assert dataset.splits[0].num_examples == sum(map(int, lengths))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import random
 import re
 import tempfile
@@ -31,7 +30,6 @@ from tests.record_files import (
     stored,
 )
 from tests.stores.fault_server import Faults
-from tests.stores.servers import FolderServer
 
 RECORDS = (b"abcde", b"", b"c" * 30)
 ENDS = (0, 21, 37, 83)
@@ -304,24 +302,6 @@ def test_all_records_with_damaged_data_are_counted() -> None:
     )
 
 
-@pytest.mark.parametrize("size", [100, 255, 256, 300, 2000])
-def test_damage_in_a_record_that_crosses_blocks(monkeypatch: Any, size: int) -> None:
-    blocks_of(monkeypatch, 256)
-    data = framed(b"a" * 200, bytes(size), b"b")
-    for byte in (228, 228 + size // 2, 227 + size, 228 + size, 231 + size):
-        damaged = bytearray(data)
-        damaged[byte] ^= 4
-        found = read(bytes(damaged))
-        assert first_bad(found) == ("data", 1, 216)
-        assert found.num_records == 3
-
-
-def test_a_plain_length_that_looks_like_zlib_is_damage() -> None:
-    data = bytearray(framed(bytes(0x0178)))  # 78 01: what zlib writes at its lowest level
-    data[9] ^= 1
-    assert first_bad(read(bytes(data))) == ("header", 0, 0)
-
-
 @pytest.mark.parametrize("block", [64, 1 << 18])
 def test_a_file_that_becomes_shorter_meanwhile_is_cut_off(monkeypatch: Any, block: int) -> None:
     blocks_of(monkeypatch, block)
@@ -355,27 +335,6 @@ def small_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window, "_REMOTE_AHEAD", 4_000)
     monkeypatch.setattr(window, "_REMOTE_NEAR", 1_000)
     monkeypatch.setattr(window, "_REMOTE_HEADER", 12)
-
-
-@pytest.mark.long
-def test_a_file_behind_a_web_server(web: FolderServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    small_requests(monkeypatch)
-    rng = random.Random(1)
-    files = {
-        "small": framed(*(rng.randbytes(rng.randrange(90)) for _ in range(120))),
-        "large": framed(*(rng.randbytes(rng.randrange(2_000, 2_900)) for _ in range(8))),
-        "equal": framed(bytes(3_000)) * 15,
-    }
-    for name, data in files.items():
-        for packed, compression in ((data, None), (gzip.compress(data, 1), "GZIP")):
-            web.put(name, packed)
-            for checksums in (True, False):
-                found = counted_there(web.url(name), checksums=checksums)
-                assert found.num_records == counted_near(data).num_records
-                assert (found.damage, found.compression) == (None, compression)
-            web.put(name, packed[:-5])
-            cut = some(counted_there(web.url(name)).damage)
-            assert cut.kind == "cut"
 
 
 @pytest.mark.long

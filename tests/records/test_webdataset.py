@@ -12,7 +12,7 @@ from shardctl.records.contents import FileContents
 from shardctl.records.webdataset import Samples, WebDataset
 from tests.byte_sources import RECORDED, far, near
 from tests.cases import FUZZ, add_cases, counted, random_of_a_fuzz_run
-from tests.tar_files import archive, random_archive, samples_by_webdataset, samples_of_plain_names
+from tests.tar_files import archive, random_archive, samples_by_webdataset
 
 NAMES = [f"part/{index:04d}.{suffix}" for index in range(20) for suffix in ("jpg", "cls", "json")]
 
@@ -34,19 +34,6 @@ def test_what_webdataset_wrote() -> None:
         "train-000001.tar": (3, None, "framing"),
         "train-000002.tar.gz": (4, None, "checksums"),  # those of gzip
     }
-
-
-@pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
-@pytest.mark.parametrize("checksums", [True, False])
-def test_plain_names_are_counted_by_their_keys(mode: str, checksums: bool) -> None:
-    data = archive(NAMES, size=700, mode=mode)
-    report: list[int] = []
-    found = read(data, checksums=checksums, report=report.append)
-    assert samples_of_plain_names(NAMES) == 20
-    assert (found.num_records, found.damage, found.num_bytes) == (20, None, len(data))
-    assert sum(report) == found.num_bytes_read
-    if checksums:
-        assert found.num_bytes_read == len(data)
 
 
 def check_beside_webdataset(rng: random.Random) -> None:

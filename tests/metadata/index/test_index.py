@@ -200,16 +200,6 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
         index(tmp_path / "nowhere")
 
 
-def test_a_compressed_file_without_examples_leaves_the_format_to_the_next(tmp_path: Path) -> None:
-    for shard, records in enumerate([[], [], [b"a", b"b"]]):
-        path = tmp_path / f"train-{shard:05}-of-00003"
-        path.write_bytes(gzip.compress(framed(*records)))
-        aged(path)
-    found = index(tmp_path)
-    assert (found.dataset.file_format, found.compression) == ("tfrecord", "GZIP")
-    assert found.dataset.splits[0].shard_lengths == (0, 0, 2)
-
-
 def test_nothing_whole_is_no_dataset(tmp_path: Path) -> None:
     (file,) = written(tmp_path / "data", (1,))
     aged_cut(file)
