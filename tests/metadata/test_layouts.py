@@ -29,7 +29,7 @@ from shardctl.metadata.layouts import (
 from shardctl.metadata.reference import merge_datasets
 from shardctl.verbs.layout.answer import layout
 from shardctl.verbs.layout.view import layout_document
-from tests.cases import FUZZ, check_cases, few_or_many, some
+from tests.cases import FUZZ, check_cases, few_or_fuzz, few_or_many, some
 from tests.record_files import framed
 from tests.strategies import datasets, documents, error_line
 
@@ -169,13 +169,9 @@ class TestRefusals:
         assert line.startswith("split 'train'")
         assert said in line
 
-    @pytest.mark.long
-    def test_nonsense_gives_a_dataset_or_one_line_of_error(self) -> None:
-        check_cases(nonsense, check_nonsense, 200)
-
-    @pytest.mark.fuzz
-    def test_any_nonsense_gives_a_dataset_or_one_line_of_error(self) -> None:
-        check_cases(nonsense, check_nonsense, FUZZ, fuzz=True)
+    @few_or_fuzz(200, FUZZ)
+    def test_nonsense_gives_a_dataset_or_one_line_of_error(self, num_cases: int) -> None:
+        check_cases(nonsense, check_nonsense, num_cases)
 
 
 _ANY = documents(LAYOUT_KEYS + SPLIT_KEYS)

@@ -22,7 +22,7 @@ from shardctl.metadata.reference import (
     read_dataset,
     refs_found_again,
 )
-from tests.cases import FUZZ, check_cases, some
+from tests.cases import FUZZ, check_cases, few_or_fuzz, some
 from tests.remote_copies import in_memory
 from tests.strategies import error_line, shard_lengths, split_names, templates
 from tests.tfds_datasets import build_dataset
@@ -66,12 +66,9 @@ class TestNames:
         assert read("mnist", home=home).title == "mnist:1.0.0"
         assert read("mnist:3.0.1", home=home).origin == "built-in catalog"
 
-    def test_names_are_found_as_tfds_finds_them(self, tmp_path: Path) -> None:
-        check_cases(prepared_names, name_check(tmp_path), 15)
-
-    @pytest.mark.fuzz
-    def test_any_name_is_found_as_tfds_finds_it(self, tmp_path: Path) -> None:
-        check_cases(prepared_names, name_check(tmp_path), FUZZ // 4, fuzz=True)
+    @few_or_fuzz(15, FUZZ // 4)
+    def test_names_are_found_as_tfds_finds_them(self, tmp_path: Path, num_cases: int) -> None:
+        check_cases(prepared_names, name_check(tmp_path), num_cases)
 
     def test_an_unknown_name_says_where_it_looked_and_what_is_close(self, home: Path) -> None:
         assert refusal("tog", home=home) == (
@@ -188,12 +185,13 @@ class TestPaths:
         assert said in line
         assert len(line) < 1500
 
-    def test_any_text_gives_a_dataset_or_one_line_of_error(self, home: Path) -> None:
-        check_cases(ref_texts, ref_check(home), 60)
+    @few_or_fuzz(60, FUZZ)
+    def test_any_text_gives_a_dataset_or_one_line(self, home: Path, num_cases: int) -> None:
+        def check(ref: str) -> None:
+            if ref.strip("./~") and ".." not in ref:  # whole disks are no test data
+                error_line(lambda: read(ref, home=home))
 
-    @pytest.mark.fuzz
-    def test_very_many_texts_give_a_dataset_or_one_line_of_error(self, home: Path) -> None:
-        check_cases(ref_texts, ref_check(home), FUZZ, fuzz=True)
+        check_cases(ref_texts, check, num_cases)
 
 
 class TestRemote:
@@ -264,15 +262,6 @@ ref_texts = st.text(max_size=30) | st.lists(
     st.sampled_from(["toy", "mnist", "/", ":", "1.0.0", "*", "@", ".", "..", "~", "//", "\0", "["]),
     max_size=8,
 ).map("".join)
-
-
-def ref_check(home: Path) -> Any:
-    def check(ref: str) -> None:
-        if not ref.strip("./~") or ".." in ref:  # whole disks are no test data
-            return
-        error_line(lambda: read(ref, home=home))
-
-    return check
 
 
 class TestChoice:
@@ -437,7 +426,8 @@ several_parts = st.lists(
 )
 
 
-def several_check(tmp_path: Path) -> Any:
+@few_or_fuzz(15, FUZZ // 4)
+def test_several_folders_read_as_tfds_reads_them(tmp_path: Path, num_cases: int) -> None:
     roots = itertools.count()
 
     def check(parts: list[tuple[dict[str, tuple[int, ...]], str | None]]) -> None:
@@ -466,13 +456,4 @@ def several_check(tmp_path: Path) -> Any:
         assert [split.name for split in ours.splits] == list(in_order)
         assert (ours.name, ours.version) == (theirs.name, str(theirs.version))
 
-    return check
-
-
-def test_several_folders_read_as_tfds_reads_them(tmp_path: Path) -> None:
-    check_cases(several_parts, several_check(tmp_path), 15)
-
-
-@pytest.mark.fuzz
-def test_any_folders_read_as_tfds_reads_them(tmp_path: Path) -> None:
-    check_cases(several_parts, several_check(tmp_path), FUZZ // 4, fuzz=True)
+    check_cases(several_parts, check, num_cases)

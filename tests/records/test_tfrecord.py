@@ -19,7 +19,15 @@ from shardctl.records.contents import FileContents
 from shardctl.records.read_file import count_file
 from shardctl.records.tfrecord import TFRecord
 from shardctl.stores.stores import LocalSource, store_of
-from tests.cases import FUZZ, add_cases, check_cases, counted, random_of_a_fuzz_run, some
+from tests.cases import (
+    FUZZ,
+    add_cases,
+    check_cases,
+    counted,
+    few_or_fuzz,
+    random_of_a_fuzz_run,
+    some,
+)
 from tests.record_files import (
     counted_far,
     counted_near,
@@ -170,14 +178,9 @@ def check_runs(monkeypatch: pytest.MonkeyPatch, rng: random.Random, count: int) 
                 add_cases()
 
 
-@pytest.mark.long
-def test_runs_of_equal_records_are_followed_record_by_record(monkeypatch: Any) -> None:
-    check_runs(monkeypatch, random.Random(11), 40)
-
-
-@pytest.mark.fuzz
-def test_any_runs_of_equal_records_are_followed(monkeypatch: Any) -> None:
-    check_runs(monkeypatch, random_of_a_fuzz_run(), FUZZ // 4)
+@few_or_fuzz(40, FUZZ // 4)
+def test_runs_of_equal_records_are_followed(monkeypatch: Any, num_cases: int) -> None:
+    check_runs(monkeypatch, random_of_a_fuzz_run(), num_cases)
 
 
 def test_each_changed_byte_is_found_as_tensorflow_finds_it(tmp_path: Path) -> None:
@@ -277,16 +280,10 @@ def check_files(tmp_path: Path, files: list[bytes]) -> None:
     check_beside_tensorflow(tmp_path, list(counted(files)), blind)
 
 
-def test_files_of_random_damage_are_found_as_tensorflow_finds_them(tmp_path: Path) -> None:
-    files = damaged_files(random.Random(5), 30)
-    check_files(tmp_path, files)
-    assert sum(read(data).damage is None for data in files) in range(5, 15)
-
-
-@pytest.mark.fuzz
-def test_files_of_any_damage_are_found_as_tensorflow_finds_them(tmp_path: Path) -> None:
+@few_or_fuzz(2, max(FUZZ // 20, 10))
+def test_random_damage_is_found_as_tensorflow_finds_it(tmp_path: Path, num_cases: int) -> None:
     rng = random_of_a_fuzz_run()
-    for _ in range(max(FUZZ // 20, 10)):
+    for _ in range(num_cases):
         check_files(tmp_path, damaged_files(rng, 20))
 
 

@@ -12,7 +12,7 @@ import pytest
 from shardctl import plan_order, read_dataset
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.metadata.index.listing import listed_spec
-from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
+from tests.cases import FUZZ, add_cases, few_or_fuzz, random_of_a_fuzz_run
 from tests.record_files import framed
 
 
@@ -157,18 +157,10 @@ def _check_one(rng: random.Random, tf: Any, folder: Path) -> None:
         add_cases()
 
 
-def test_orders_of_list_files_beside_tensorflow(tmp_path: Path) -> None:
-    import tensorflow as tf
-
-    rng = random.Random(5)
-    for case in range(4):
-        _check_one(rng, tf, tmp_path / str(case))
-
-
-@pytest.mark.fuzz
-def test_orders_of_list_files_beside_tensorflow_fuzz(tmp_path: Path) -> None:
+@few_or_fuzz(4, FUZZ // 8)
+def test_orders_of_list_files_beside_tensorflow(tmp_path: Path, num_cases: int) -> None:
     import tensorflow as tf
 
     rng = random_of_a_fuzz_run()
-    for case in range(FUZZ // 8):
+    for case in range(num_cases):
         _check_one(rng, tf, tmp_path / str(case))
