@@ -75,14 +75,6 @@ def test_each_place_at_which_an_archive_is_cut_off_is_named(form: int) -> None:
     assert (len(found), walk.damage, walk.end) == (3, None, end)
 
 
-def test_an_archive_that_is_cut_off_in_headers_of_pax_is_cut() -> None:
-    data = archive(["a.txt", "l" * 200 + ".txt"], format=tarfile.PAX_FORMAT)
-    begin = data.index(b"./PaxHeaders") if b"./PaxHeaders" in data else 1024
-    for cut in counted(range(begin + 1, begin + 3 * 512, 100)):
-        damage = some(walked(data[:cut])[1].damage)
-        assert (damage.kind, damage.byte) == ("cut", 1024)
-
-
 def changed(start: int, value: bytes) -> Callable[[bytes], bytes]:
 
     def change(data: bytes) -> bytes:
@@ -153,19 +145,6 @@ def test_what_is_no_archive_is_said() -> None:
         damage = some(walked(data)[1].damage)
         assert (damage.kind, damage.byte, said in damage.text) == ("broken", 0, True)
     assert walked(bytes(1024))[1].damage is None
-
-
-def test_sparse_files_are_followed() -> None:
-    # GNU's own, as `tar --sparse` writes them: a map in the header, then what is no hole.
-    info = tarfile.TarInfo("a.bin")
-    info.size, info.type = 512, tarfile.GNUTYPE_SPARSE
-    header = bytearray(info.tobuf(tarfile.GNU_FORMAT))
-    header[386:410] = b"%011o\0%011o\0" % (0, 512)
-    header[482:495] = b"\0%011o\0" % 100_000
-    header[148:156] = b" " * 8
-    header[148:156] = b"%06o\0 " % sum(header)
-    data = bytes(header) + b"x" * 512 + archive(["b.txt"])
-    assert walked(data)[0] == regular_files(data) == [("a.bin", 100_000), ("b.txt", 3)]
 
 
 def test_a_size_in_a_header_of_pax_counts() -> None:

@@ -75,19 +75,6 @@ def test_an_order_that_is_read_as_predicted(
     assert yaml.safe_load(shardctl(*words, "-f", "yaml").stdout) == document
 
 
-@pytest.mark.tensorflow
-def test_a_layout_is_read_as_index_ranges(shardctl: Shardctl) -> None:
-    Path("toy.yaml").write_text(LAYOUT)
-    arguments = ("verify", "-d", "toy.yaml", "--buffer", 4, "--buffer-seed", 1)
-    ran = shardctl(*arguments)
-    assert (ran.exit_code, ran.stderr) == (0, "")
-    assert "14 of 14 examples, read from index ranges\nread by TensorFlow" in ran.stdout
-    assert "the files of toy are not on this machine" in ran.stdout
-    document = json.loads(shardctl(*arguments, "--take", 6, "-f", "json").stdout)
-    assert (document["read"], document["num_files"]) == ("index ranges", 0)
-    assert [(one["start"], one["stop"]) for one in document["checked"]] == [(0, 6)]
-
-
 def test_files_that_are_not_as_the_metadata_says(shardctl: Shardctl, copy: Path) -> None:
     file = copy / "toy-train.tfrecord-00002-of-00004"
     file.write_bytes(file.read_bytes()[:-3])
