@@ -135,7 +135,7 @@ def test_a_gap_is_refused_before_anything_is_read(tmp_path: Path, opened: Counte
     assert not opened
     (problem,) = found.problems
     assert (problem.kind, problem.split) == ("gap", "train")
-    with pytest.raises(DatasetError, match="00001-of-00004"):
+    with pytest.raises(DatasetError, match="shard 1 of 4 is missing"):
         _ = found.dataset
     going = index(tmp_path / "data", keep_going=True)
     assert going.problems == found.problems

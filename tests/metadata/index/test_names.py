@@ -120,7 +120,6 @@ def _check_one(rng: random.Random) -> None:
         count, named = _gap(gaps[split].text, split)
         assert count == len(missing[split])
         assert named == missing[split][: len(named)]
-        assert convention.name(split, named[0], 10**9, random.Random(0))[:6] in gaps[split].text
     assert {kind for kind, _ in kinds} <= {"gap", "duplicate"}
     add_cases()
 
@@ -210,15 +209,14 @@ T = "a-train.tfrecord-0000{}-of-0000{}".format
 @pytest.mark.parametrize(
     ("names", "problem"),
     [
-        ([T(at, 8) for at in range(8) if at != 3], f"gap: shard 3 of 8 is missing ({T(3, 8)})"),
+        ([T(0, 3), T(2, 3)], "gap: shard 1 of 3 is missing (a-train.tfrecord-*-of-*)"),
         (
             [f"train-{at:05d}-of-01024.tar" for at in range(1024) if at not in (3, 7, 8, 9, 12)],
-            "gap: 5 of 1,024 shards are missing: 3, 7, 8, 9, 12 (the first is "
-            "train-00003-of-01024.tar)",
+            "gap: 5 of 1,024 shards are missing: 3, 7, 8, 9, 12 (train-*-of-*.tar)",
         ),
         (
             [f"shard-{at}.tar" for at in range(8) if at not in (2, 5)],
-            "gap: 2 shards are missing: 2, 5 (the first is shard-2.tar)",
+            "gap: 2 shards are missing: 2, 5 (shard-*.tar)",
         ),
         (
             [T(0, 2), T(1, 2), T(1, 2) + ".gz"],
