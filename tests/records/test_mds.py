@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import json
 import random
@@ -53,7 +52,7 @@ def zstd(data: bytes) -> bytes:
     return packed
 
 
-PACKINGS: list[Callable[[bytes], bytes]] = [bytes, gzip.compress, bz2.compress, zstd]
+PACKINGS: list[Callable[[bytes], bytes]] = [bytes, gzip.compress, zstd]
 
 
 @pytest.mark.parametrize(
