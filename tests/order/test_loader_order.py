@@ -171,13 +171,6 @@ def test_what_is_not_there_is_refused() -> None:
         list(order.chunks(3, 99))
 
 
-def test_nothing_of_tf_data_is_there() -> None:
-    order = made("train", loader="torch")
-    assert not order.has_blocks
-    assert order.num_buffered is None
-    assert not {"reading", "replay", "seeds"} & set(dir(order))
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -200,13 +193,6 @@ def test_what_a_process_reads_is_what_it_hands_out(settings: dict[str, Any], cou
         assert handed_out <= {*read}
         # A remainder that Grain loses, and all examples where hosts take every so many of them.
         assert len(read) - len(handed_out) <= 1 or len(read) == order.reads.num_examples
-
-
-def test_steps_are_batches_of_the_pass_the_last_one_counted() -> None:
-    assert [plan_order(DATA, "train", {"batch": n}).order.num_steps for n in (1, 4, 5, 15, 16)] == [
-        *(15, 4, 3, 1, 1),
-    ]
-    assert plan_order(DATA, "train").order.num_steps == 15
 
 
 # Of which version the order is: named, installed, or the newest that is proven.

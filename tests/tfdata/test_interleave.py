@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heapreplace
 from random import Random
 from typing import Any
-from weakref import ref
 
 import numpy as np
 import pytest
@@ -21,7 +19,7 @@ from shardctl.order.epoch_reading import opened_together, positions_together
 from shardctl.tfdata import interleave as module
 from shardctl.tfdata.interleave import Interleave, InterleaveState
 from shardctl.tfdata.schedule import Rounds, opening_keys
-from tests.cases import FUZZ, counted, random_of_a_fuzz_run
+from tests.cases import FUZZ, counted, fuzzed, random_of_a_fuzz_run
 from tests.oracles import interleave_by_hand
 
 # TensorFlow's parallel interleave doubles the block length in 63 bits.
@@ -132,13 +130,6 @@ def test_every_way_to_read_is_that_of_the_machine_played_by_hand(
         check_by_hand(random)
 
 
-@pytest.mark.fuzz
-def test_many_more_cases_are_those_played_by_hand() -> None:
-    random = random_of_a_fuzz_run()
-    for _ in counted(range(FUZZ)):
-        check_by_hand(random)
-
-
 def test_reads_the_example_of_the_tensorflow_documentation() -> None:
     # tf.data.Dataset.interleave: range(1, 6), each repeated 6 times, cycle_length 2, block_length 4
     shards, _ = Interleave([6] * 5, cycle_length=2, block_length=4).locate(np.arange(30))
@@ -236,22 +227,10 @@ def check_against_tensorflow(tf: Any, num_cases: int, random: Random) -> None:
         assert tensorflow_order(tf, ranges, case) == whole[consumed:], (number, case, consumed)
 
 
-def test_the_order_is_that_of_tensorflow(tf: Any) -> None:
-    check_against_tensorflow(tf, 25, Random(1))
-
-
-@pytest.mark.fuzz
-def test_the_order_is_that_of_tensorflow_in_many_cases(tf: Any) -> None:
-    check_against_tensorflow(tf, FUZZ, random_of_a_fuzz_run())
-
-
-@pytest.mark.long
-def test_the_order_is_that_of_tensorflow_at_the_size_of_imagenet(tf: Any) -> None:
-    lengths = tuple(1251 + (shard % 8 == 0) for shard in range(1024))
-    case = Case(lengths=lengths, cycle_length=16, block_length=16)
-    first_ids = (np.cumsum(lengths) - lengths).tolist()
-    expected = tensorflow_order(tf, list(zip(first_ids, lengths, strict=True)), case)
-    assert case.interleave.read(0, sum(lengths), first_ids).tolist() == expected
+@fuzzed(25)
+def test_the_order_is_that_of_tensorflow(tf: Any, num_cases: int) -> None:
+    random = random_of_a_fuzz_run() if num_cases == FUZZ else Random(1)
+    check_against_tensorflow(tf, num_cases, random)
 
 
 def test_shards_that_are_read_alike_have_one_schedule_while_it_is_in_use() -> None:
@@ -264,10 +243,6 @@ def test_shards_that_are_read_alike_have_one_schedule_while_it_is_in_use() -> No
     ):
         made = Interleave(other, cycle_length=cycle, block_length=block)
         assert made._schedule is not first._schedule
-    unused = ref(first._schedule)
-    del first
-    gc.collect()
-    assert unused() is None
 
 
 # When shards open, and the visits of slots.
