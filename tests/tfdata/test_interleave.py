@@ -184,33 +184,21 @@ def test_the_continuation_lists_slots_then_unopened_shards() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ask", "message"),
+    ("lengths", "cycle", "block", "message"),
     [
-        (lambda _: Interleave([1], cycle_length=0, block_length=1), "cycle_length 0: at least 1"),
-        (lambda _: Interleave([1], cycle_length=1, block_length=0), "block_length 0: a block has"),
-        (lambda _: Interleave([1, -3], cycle_length=1, block_length=1), "-3 examples: a shard's"),
-        (lambda _: Interleave([1.5], cycle_length=1, block_length=1), "lengths: "),
-        (lambda _: Interleave([2**62] * 2, cycle_length=1, block_length=1), f"{2**63} examples:"),
+        ([1], 0, 1, "cycle_length 0: at least 1"),
+        ([1], 1, 0, "block_length 0: a block has"),
+        ([1, -3], 1, 1, "-3 examples: a shard's"),
+        ([2**62] * 2, 1, 1, f"{2**63} examples:"),
         # Each shard needs room for a visit that yields nothing and for its key.
-        (lambda _: Interleave([2**63 - 3, 0], cycle_length=1, block_length=1), "63-bit integers"),
-        (lambda order: order.locate([0, 5]), "position 5: there are 5"),
-        (lambda order: order.locate([-1]), "position -1: there are 5"),
-        (lambda order: order.position([2], [0]), "shard 2: there are 2"),
-        (lambda order: order.position([1], [2]), "offset 2: shard 1 yields 2 examples"),
-        (lambda order: order.position([1], []), "1 shards, 0 offsets"),
-        (lambda order: order.read(0, 6, [0, 0]), r"\[0, 6\): a range lies in \[0, 5\]"),
-        (lambda order: order.read(3, 2, [0, 0]), r"\[3, 2\)"),
-        (lambda order: order.read(0, 5, [0]), "1 first_ids: there are 2 shards"),
-        (lambda order: order.read(-1, 5, [0, 0]), r"\[-1, 5\)"),
-        (lambda order: order.state(6), r"\[6, 6\)"),
-        (lambda order: order.continuation(-1), r"\[-1, -1\)"),
+        ([2**63 - 3, 0], 1, 1, "63-bit integers"),
     ],
 )
 def test_an_error_names_the_value_and_the_rule(
-    ask: Callable[[Interleave], object], message: str
+    lengths: list[int], cycle: int, block: int, message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        ask(Interleave([3, 2], cycle_length=2, block_length=2))
+        Interleave(lengths, cycle_length=cycle, block_length=block)
 
 
 def check_against_tensorflow(tf: Any, num_cases: int, random: Random) -> None:

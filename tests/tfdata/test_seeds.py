@@ -75,19 +75,10 @@ def test_any_part_of_a_stream_is_its_blocks_cut(
     assert samples.dtype == "uint32"
 
 
-def test_long_parts_are_their_short_parts_joined_and_no_stream_has_others() -> None:
+def test_long_parts_are_their_short_parts_joined() -> None:
     whole = philox_samples(5, 6, 3, 200_000)
     for start in (0, 65_532, 65_533, 131_069, 199_990):
         assert philox_samples(5, 6, 3 + start, 10).tolist() == whole[start : start + 10].tolist()
-    for outside in (
-        (-1, 0, 0, 1),
-        (0, 2**64, 0, 1),
-        (0, 0, -1, 1),
-        (0, 0, 0, -1),
-        (0, 0, 2**66, 1),
-    ):
-        with pytest.raises(UsageError):
-            philox_samples(*outside)
 
 
 # range(9).shuffle(9, seed, reshuffle_each_iteration) after set_seed: TensorFlow 2.21.0, CPU.
