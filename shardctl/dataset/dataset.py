@@ -254,9 +254,6 @@ class Split:
         Raises:
             UsageError: no such shard, or none that has a file.
         """
-        return self._location(shard_index)
-
-    def _location(self, shard_index: int) -> tuple[str | None, str]:
         self.check_named()
         index = shard_index
         for part in self.files:
@@ -271,7 +268,7 @@ class Split:
     @checked
     def filename(self, shard_index: int) -> str:
         """Return the base name of a shard's file."""
-        return self._location(shard_index)[1].rpartition("/")[2]
+        return self.location(shard_index)[1].rpartition("/")[2]
 
     @cached_property
     def template(self) -> str | None:

@@ -190,7 +190,7 @@ def test_none_and_values_of_another_kind(setting: Setting) -> None:
         (
             table.StageList(),
             *("STAGES", [parse_stages("cache | take(3)")]),
-            [3, True, "", "cahe", ["cahe"], [3], {"take": 3}, b"cache"],
+            [3, True, "", "cahe()", ["cahe()"], [3], {"take": 3}, b"cache"],
         ),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, table.SettingKind) else "",
