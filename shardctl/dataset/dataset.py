@@ -195,15 +195,6 @@ class Split:
         """Return `offsets` as int64[num_shards + 1], read-only, without a copy."""
         return self.offsets.int64s()
 
-    @cached_property
-    def shards64(self) -> Int64s:
-        """The indices of the shards as int64[num_shards], read-only: one for all who read them."""
-        import numpy as np
-
-        shards = np.arange(self.num_shards, dtype=np.int64)
-        shards.setflags(write=False)
-        return shards
-
     @property
     def num_examples(self) -> int:
         """Number of examples in all shards."""

@@ -273,8 +273,13 @@ class ReadSettings:
         """
         if not self.reader.on_tf_data:
             return
-        if ordered:
-            self._check_ordered()
+        # "auto" is interleave_cycle_length=None, which is not 1 on any machine.
+        if ordered and (self.shuffles_files or self.cycle not in (None, rules.ORDERED_CYCLE)):
+            raise UsageError(
+                "this is an ordered dataset (disable_shuffling=True): TFDS refuses --shuffle-files "
+                "and any --cycle but 1, because examples would not be read in order; without them "
+                "it is read shard by shard"
+            )
         if self.deterministic is False:
             raise UnpredictableOrderError(
                 "deterministic=False hands out examples as their decoding ends, in another "
@@ -314,20 +319,6 @@ class ReadSettings:
                 "--buffer without a seed has another order in each run; only the seed that "
                 "the run itself has will do: --buffer-seed N of its ds.shuffle, or "
                 "--global-seed N where tf.random.set_seed(N) is called"
-            )
-
-    def _check_ordered(self) -> None:
-        reasons = []
-        if self.shuffles_files:
-            reasons.append(option("shuffle_files", True))
-        # "auto" is interleave_cycle_length=None, which is not 1 on any machine.
-        if self.cycle not in (None, rules.ORDERED_CYCLE):
-            reasons.append(option("cycle", self.cycle))
-        if reasons:
-            raise UsageError(
-                "this is an ordered dataset (disable_shuffling=True): TFDS refuses "
-                f"{' and '.join(reasons)}, because examples would not be read in order; without "
-                "them it is read shard by shard"
             )
 
 

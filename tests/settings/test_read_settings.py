@@ -96,16 +96,15 @@ def test_a_buffer_as_large_as_an_endless_stream_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "reasons"),
+    "settings",
     [
-        ({"shuffle_seed": 1}, "--shuffle-files"),
-        ({"cycle": 16}, "--cycle 16"),
-        ({"cycle": "auto", "cpus": 2}, "--cycle auto"),  # a cycle of 1, but no 1 for TFDS
-        ({"cycle": 2, "shuffle_files": True}, "--shuffle-files and --cycle 2"),
+        {"shuffle_seed": 1},
+        {"cycle": 16},
+        {"cycle": "auto", "cpus": 2},  # a cycle of 1, but no 1 for TFDS
     ],
 )
-def test_the_guard_of_ordered_datasets(settings: dict[str, Any], reasons: str) -> None:
-    with pytest.raises(UsageError, match=f"TFDS refuses {reasons}, because"):
+def test_the_guard_of_ordered_datasets(settings: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="TFDS refuses --shuffle-files and any --cycle but 1, bec"):
         ReadSettings(**settings).check_predictable(ordered=True)
 
 
