@@ -203,5 +203,5 @@ def test_every_least_value_is_enforced_alike(shardctl: Shardctl) -> None:
         assert ran.stderr.startswith(f"error: {setting.option} '{low}': a ")
         Path("shardctl.yaml").write_text(f"read:\n\n  {setting.name}: {low}\n")
         ran = shardctl("simulate", "-d", "toy.yaml")
-        assert f"shardctl.yaml:3: {setting.field}={low}: a number " in ran.stderr
+        assert f"shardctl.yaml:3: {setting.name}={low}: a number " in ran.stderr
         Path("shardctl.yaml").unlink()
