@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import threading
 import time
 from pathlib import Path
 
@@ -142,12 +141,6 @@ def test_a_log_may_come_through_a_pipe(shardctl: Shardctl, tmp_path: Path) -> No
     words = ("resume", "-d", "mnist", "-f", "json", "--seen")
     assert shardctl(*words, f"/dev/fd/{read_end}").stdout == expected
     os.close(read_end)
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-    writer = threading.Thread(target=fifo.write_bytes, args=(log,))
-    writer.start()
-    assert shardctl(*words, fifo).stdout == expected
-    writer.join()
     with open(tmp_path / "log") as stdin:
         done = run_command(*words, "-", folder=tmp_path, stdin=stdin.fileno())
     assert done.out == expected
