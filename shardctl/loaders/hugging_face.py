@@ -135,8 +135,7 @@ def _streamed(config: LoaderConfig) -> LoaderSequence:
     found.num_in_turn = streaming.num_in_turn
     if config.num_hosts > 1 and streaming.shares_shards:
         found.among = streaming.indices_of_shards(epochs[0]) if epochs else None
-    loses = streams_tables(config) and era.strides_tables
-    if config.num_hosts > 1 and not streaming.shares_shards and not loses:
+    if config.num_hosts > 1 and not streaming.shares_shards:
         found.num_read = config.num_examples  # all of it, of which one in so many is kept
     found.assumptions = assumed_of_streams(config)
     return found
@@ -171,19 +170,15 @@ def _check_streaming(config: LoaderConfig, era: Era) -> None:
                 "{}: the shuffle buffer holds 1 example or more", option("buffer", config.buffer)
             )
         check_buffer(config.buffer)
-    if config.input_shards is not None:
-        _check_input_shards(config, era)
-    if config.before_shuffle is not None:
-        if config.seed is None:
-            given = option("before_shuffle", config.before_shuffle)
-            raise refused("{} is read with {shuffle_seed=N} only", given)
-        if era.strides_tables:
-            raise refused(
-                "{}: datasets {} shares what is read of tables in a way of its own, which is "
-                "not known behind a call; upgrade it, or leave the call out",
-                option("before_shuffle", config.before_shuffle),
-                config.version,
-            )
+    for name in ("input_shards", "before_shuffle"):
+        value = getattr(config, name)
+        if value is not None and config.seed is None:
+            raise refused("{} is read with {shuffle_seed=N} only", option(name, value))
+    if config.input_shards is not None and era.interleave == "never":
+        raise UsageError(
+            f"{option('input_shards', config.input_shards)}: datasets {config.version} reads one "
+            "shard after the other; max_buffer_input_shards came with 5.0.0"
+        )
     if config.shares and config.host_by != "even":
         if not era.has_strategy:
             raise refused(
@@ -198,17 +193,6 @@ def _check_streaming(config: LoaderConfig, era: Era) -> None:
                 len(config.lengths_of_shards),
                 config.num_hosts,
             )
-
-
-def _check_input_shards(config: LoaderConfig, era: Era) -> None:
-    given = option("input_shards", config.input_shards)
-    if config.seed is None:
-        raise refused("{} is read with {shuffle_seed=N} only", given)
-    if era.interleave == "never":
-        raise UsageError(
-            f"{given}: datasets {config.version} reads one shard after the other; "
-            "max_buffer_input_shards came with 5.0.0"
-        )
 
 
 # The order in which `IterableDataset` streams the examples of shards.
@@ -299,9 +283,6 @@ class Streaming:
         if config.shares and self._gets_shards(self._num_shards(groups)):
             groups = [group[config.host :: config.num_hosts] for group in groups]
             step, offset = 1, 0
-        strides_tables = era.strides_tables and self._tables
-        if strides_tables:
-            groups, step = ([] if offset else groups), 1
         # A worker gets no shard where it is one too many; of groups, none gets more than one.
         num_shards = self._num_shards(groups)
         stride = min(config.workers, num_shards) if config.workers else 1

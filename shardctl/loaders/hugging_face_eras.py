@@ -22,7 +22,7 @@ DEFAULT_INPUT_SHARDS = 10
 MAKE_ROWS = ("map", "filter", "remove_columns", "rename_column", "rename_columns", "add_column")
 BEFORE_SHUFFLE = (*MAKE_ROWS, "select_columns", "with_format", "cast_column", "cast")
 
-Part = Literal["shuffle", "epochs", "workers", "hosts"]
+Part = Literal["shuffle", "epochs", "workers"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,6 @@ class Era:
         `shuffle` for all processes together, or by each process for the shards it reads.
     by_halves: the buffer hands out half of what it holds, not one example for one.
     has_strategy: `split_dataset_by_node` takes a strategy.
-    strides_tables: hosts that share examples of tables count them from each table anew.
     """
 
     since: str
@@ -49,7 +48,6 @@ class Era:
     interleave: Literal["never", "together", "apart"] = "never"
     by_halves: bool = False
     has_strategy: bool = False
-    strides_tables: bool = False
 
 
 # Source: datasets/iterable_dataset.py of each version, `IterableDataset.shuffle`,
@@ -71,19 +69,6 @@ ERAS: tuple[Era, ...] = (
         since="4.6.0",
         says="set_epoch shuffles the shards anew, and workers have other seeds",
         concerns=frozenset({"epochs", "workers"}),
-        epochs_add_up=True,
-    ),
-    Era(
-        since="4.8.0",
-        says="of hosts that share the examples of tables, the first gets all",
-        concerns=frozenset({"hosts"}),
-        epochs_add_up=True,
-        strides_tables=True,
-    ),
-    Era(
-        since="4.8.3",
-        says="hosts share the examples of tables again",
-        concerns=frozenset({"hosts"}),
         epochs_add_up=True,
     ),
     Era(
@@ -109,7 +94,7 @@ def era_of(version: str) -> Era:
     """Return the era of a version of `datasets`; that of the oldest for what is older still.
 
     >>> era_of("4.8.5").since, era_of("5.2").since
-    ('4.8.3', '5.1.0')
+    ('4.6.0', '5.1.0')
     """
     number = _number(version)
     return next((era for era in reversed(ERAS) if number >= _number(era.since)), ERAS[0])
@@ -137,7 +122,6 @@ def changed_between(old: str, new: str, pipeline: Mapping[str, object]) -> str:
         "shuffle": pipeline.get("shuffle_seed") is not None,
         "epochs": pipeline.get("pass") or pipeline.get("epochs") != 1,
         "workers": pipeline.get("workers"),
-        "hosts": pipeline.get("host"),
     }
     first, last = sorted((_number(old), _number(new)))
     changes = [
@@ -160,16 +144,8 @@ _OF_ROWS = frozenset({"webdataset"})
 
 
 def of_tables(config: LoaderConfig) -> bool:
-    """Return whether what reads the files makes tables: as configured, else by the format.
-
-    The versions that count the examples of a host from each table anew (`strides_tables`) make
-    tables of WebDataset's rows too, as of all rows whose features are known.
-    """
-    if config.arrow is not None:
-        return config.arrow
-    if config.file_format == "webdataset":
-        return era_of(config.version).strides_tables
-    return config.file_format in _OF_TABLES
+    """Return whether what reads the files makes tables: as configured, else by the format."""
+    return config.file_format in _OF_TABLES if config.arrow is None else config.arrow
 
 
 def streams_tables(config: LoaderConfig) -> bool:

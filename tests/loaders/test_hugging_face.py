@@ -111,8 +111,7 @@ def test_streams_are_read_in_turn_until_all_have_ended(seed: int) -> None:
         ("3.6.0", "3.0.0"),
         ("4.3.0", "3.0.0"),
         ("4.4.2", "4.4.0"),
-        ("4.8.2", "4.8.0"),
-        ("4.8.10", "4.8.3"),
+        ("4.8.10", "4.6.0"),
         ("5.0.1", "5.0.0"),
         ("5", "5.0.0"),
         ("10.0", "5.1.0"),
@@ -126,15 +125,13 @@ def test_the_newest_era_that_has_begun_counts(version: str, since: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "pipeline", "changes"),
     [
-        ("4.8.0", "5.2.0", {}, ["5.0.0", "5.1.0"]),
         ("5.2.0", "4.8.5", {}, ["5.0.0", "5.1.0"]),
         ("3.6.0", "4.8.5", {}, []),
         ("3.6.0", "4.8.5", {"workers": 2}, ["4.4.0", "4.6.0"]),
         ("3.6.0", "4.8.5", {"pass": 1}, ["4.6.0"]),
-        ("3.6.0", "4.8.5", {"host": "1/2"}, ["4.8.0", "4.8.3"]),
         ("5.1.0", "5.2.0", {"workers": 2, "pass": 1}, []),
-        ("4.8.0", "5.2.0", {"shuffle_seed": None, "buffer": None, "streaming": True}, []),
-        ("4.8.0", "5.2.0", {"buffer": None}, []),
+        ("4.8.5", "5.2.0", {"shuffle_seed": None, "buffer": None, "streaming": True}, []),
+        ("4.8.5", "5.2.0", {"buffer": None}, []),
     ],
 )
 def test_what_changed_is_said_where_a_pipeline_has_it(
@@ -146,16 +143,13 @@ def test_what_changed_is_said_where_a_pipeline_has_it(
 
 
 def test_which_files_are_streamed_as_tables() -> None:
-    def tables(file_format: str, version: str = "5.2.0", **more: Any) -> bool:
-        return of_tables(asked(version, LENGTHS, file_format=file_format, **more))
+    def tables(file_format: str, **more: Any) -> bool:
+        return of_tables(asked("5.2.0", LENGTHS, file_format=file_format, **more))
 
     formats = ("parquet", "arrow", "tfrecord", "array_record", "webdataset", "mds")
     assert [name for name in formats if tables(name)] == ["parquet", "arrow"]
     assert not [name for name in formats if tables(name, arrow=False)]
     assert all(tables(name, arrow=True) for name in formats)
-    # The versions that lose examples make tables of WebDataset's rows.
-    versions = ("4.7.0", "4.8.0", "4.8.2", "4.8.3", "5.2.0")
-    assert [v for v in versions if tables("webdataset", v)] == ["4.8.0", "4.8.2"]
 
 
 def test_calls_before_the_shuffle_make_rows_of_tables() -> None:

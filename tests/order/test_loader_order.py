@@ -89,8 +89,6 @@ def test_what_stands_before_a_shuffle_of_tables_is_assumed_and_can_be_stated() -
         order(before_shuffle="map", shuffle_seed=None)
     with pytest.raises(UsageError, match="needs --streaming"):
         order(before_shuffle="map", streaming=False)
-    with pytest.raises(UsageError, match=r"4\.8\.2 shares what is read of tables in a way of its"):
-        order(before_shuffle="map", loader_version="4.8.2")
 
 
 @pytest.mark.parametrize(
