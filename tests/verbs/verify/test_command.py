@@ -210,7 +210,7 @@ def test_an_interrupt_ends_it(delay: float, tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         out, error = process.communicate(timeout=300)
     assert (process.returncode, out, error) == (130, b"", b"")
-    assert note.decode().strip() == "settings of ../shardctl.yaml: dataset imagenet2012"
+    assert note.decode().strip() == "settings of ../shardctl.yaml; shardctl config lists them"
 
 
 @pytest.mark.tensorflow
@@ -318,7 +318,7 @@ def test_damaged_files_without_metadata_are_named(shardctl: Shardctl, tmp_path: 
     for shard, code, said in (
         (0, 0, "every file holds what was counted"),
         (1, 1, "1 problem:"),
-        (4, 1, "cut off in record"),
+        (4, 1, ": cut off: "),
     ):
         file = bare / f"data-{shard:05d}-of-00005.tfrecord"
         ran = shardctl("verify", "--files", "-d", file)
