@@ -18,7 +18,7 @@ from shardctl.loaders.hugging_face_eras import (
     assumed_of_streams,
     check_tables,
     era_of,
-    streams_tables,
+    of_tables,
 )
 from shardctl.loaders.loader_sequence import (
     Batches,
@@ -69,9 +69,8 @@ def _by_index(config: LoaderConfig) -> LoaderSequence:
             "{host_by=even}, or {streaming=True}",
             option("host_by", config.host_by),
         )
-    for name in ("input_shards", "before_shuffle"):
-        if getattr(config, name) is not None:
-            raise refused("{} needs {streaming=True}", option(name, getattr(config, name)))
+    if config.input_shards is not None:
+        raise refused("{} needs {streaming=True}", option("input_shards", config.input_shards))
     n, share = config.num_examples, even_share(config.num_examples, config.host, config.num_hosts)
     if n and not share:
         raise refused(
@@ -170,15 +169,15 @@ def _check_streaming(config: LoaderConfig, era: Era) -> None:
                 "{}: the shuffle buffer holds 1 example or more", option("buffer", config.buffer)
             )
         check_buffer(config.buffer)
-    for name in ("input_shards", "before_shuffle"):
-        value = getattr(config, name)
-        if value is not None and config.seed is None:
-            raise refused("{} is read with {shuffle_seed=N} only", option(name, value))
-    if config.input_shards is not None and era.interleave == "never":
-        raise UsageError(
-            f"{option('input_shards', config.input_shards)}: datasets {config.version} reads one "
-            "shard after the other; max_buffer_input_shards came with 5.0.0"
-        )
+    if config.input_shards is not None:
+        given = option("input_shards", config.input_shards)
+        if config.seed is None:
+            raise refused("{} is read with {shuffle_seed=N} only", given)
+        if era.interleave == "never":
+            raise UsageError(
+                f"{given}: datasets {config.version} reads one shard after the other; "
+                "max_buffer_input_shards came with 5.0.0"
+            )
     if config.shares and config.host_by != "even":
         if not era.has_strategy:
             raise refused(
@@ -232,7 +231,7 @@ class Streaming:
         self._lengths = config.lengths_of_shards
         self._starts = np.cumsum(self._lengths) - self._lengths
         self.buffer = DEFAULT_BUFFER if config.buffer is None else config.buffer
-        self._tables = streams_tables(config)
+        self._tables = of_tables(config)
         self._inputs = config.input_shards or DEFAULT_INPUT_SHARDS
 
     def sizes(self, epoch: int) -> list[int]:

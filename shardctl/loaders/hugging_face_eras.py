@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 DEFAULT_BUFFER = 1000
 DEFAULT_INPUT_SHARDS = 10
 
-# Calls on a stream whose order behind them is known: those that make rows of tables, and those that
-# leave tables as they are. Others hand out other examples, or shards in another order.
-MAKE_ROWS = ("map", "filter", "remove_columns", "rename_column", "rename_columns", "add_column")
-BEFORE_SHUFFLE = (*MAKE_ROWS, "select_columns", "with_format", "cast_column", "cast")
-
 Part = Literal["shuffle", "epochs", "workers"]
 
 
@@ -148,11 +143,6 @@ def of_tables(config: LoaderConfig) -> bool:
     return config.file_format in _OF_TABLES if config.arrow is None else config.arrow
 
 
-def streams_tables(config: LoaderConfig) -> bool:
-    """Return whether what is shuffled are tables: a call before the shuffle may make rows."""
-    return of_tables(config) and config.before_shuffle not in MAKE_ROWS
-
-
 def is_read(file_format: str) -> bool:
     """Return whether `datasets` has a reader of a format of record files."""
     return file_format in _OF_TABLES | _OF_ROWS
@@ -164,8 +154,8 @@ def check_tables(config: LoaderConfig) -> None:
     Raises:
         UsageError: names the switch that says which.
     """
-    said = config.arrow is not None or config.before_shuffle in MAKE_ROWS
-    if said or not config.file_format or is_read(config.file_format) or not _tells_tables(config):
+    known = config.arrow is not None or not config.file_format or is_read(config.file_format)
+    if known or not _tells_tables(config):
         return
     raise refused(
         "datasets has no reader of {} files; the same examples in files of its own are "
@@ -178,15 +168,12 @@ def check_tables(config: LoaderConfig) -> None:
 def assumed_of_streams(config: LoaderConfig) -> tuple[str, ...]:
     """Return what is taken for granted of a stream, a sentence each."""
     found = list[str]()
-    stated = config.arrow is not None or config.before_shuffle is not None
-    if not stated and of_tables(config) and _tells_tables(config):
+    if config.arrow is None and of_tables(config) and _tells_tables(config):
         found.append(
-            f"no {' or '.join((', '.join(MAKE_ROWS[:-1]), MAKE_ROWS[-1]))} stands before "
-            "shuffle: they make rows of tables, which is another order, --before-shuffle map; "
-            "--arrow leaves this out"
+            "no map, filter, remove_columns, rename_column, rename_columns or add_column stands "
+            "before shuffle: they make rows of tables, which is another order, --no-arrow; --arrow "
+            "leaves this out"
         )
-    if config.before_shuffle == "filter":
-        found.append("filter keeps every example, since metadata does not tell which it drops")
     if config.num_hosts > 1:
         found.append(
             "hosts share the stream by split_dataset_by_node; a Trainer or Accelerator that is "

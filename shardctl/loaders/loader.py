@@ -274,7 +274,7 @@ _HF = Loader(
     ),
     takes=_words(
         "shuffle_seed epochs pass_index host host_by workers batch drop_remainder "
-        "streaming buffer input_shards arrow before_shuffle"
+        "streaming buffer input_shards arrow"
     ),
     shares_by="split_dataset_by_node",
     rule="shardctl.loaders.hugging_face:hugging_face_sequence",

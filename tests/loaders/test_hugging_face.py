@@ -18,13 +18,10 @@ from shardctl.loaders.hugging_face import (
     one_for_one,
 )
 from shardctl.loaders.hugging_face_eras import (
-    BEFORE_SHUFFLE,
     ERAS,
-    MAKE_ROWS,
     changed_between,
     era_of,
     of_tables,
-    streams_tables,
 )
 from shardctl.loaders.loader_sequence import LoaderConfig
 
@@ -152,17 +149,10 @@ def test_which_files_are_streamed_as_tables() -> None:
     assert all(tables(name, arrow=True) for name in formats)
 
 
-def test_calls_before_the_shuffle_make_rows_of_tables() -> None:
-    """As datasets 5.1.0 and 5.2.0 did with Parquet files: `tests/live` runs each of them."""
-
-    def of_files(**more: Any) -> LoaderConfig:
-        return asked(lengths=LENGTHS, file_format="parquet", seed=3, buffer=100, **more)
-
-    calls = {one for one in BEFORE_SHUFFLE if not streams_tables(of_files(before_shuffle=one))}
-    assert calls == {*MAKE_ROWS}
-    rows, tables = order_of(of_files(before_shuffle="map")), order_of(of_files())
-    assert rows == order_of(of_files(arrow=False)) != tables
-    assert order_of(of_files(before_shuffle="cast_column")) == tables
+def test_rows_are_shuffled_otherwise_than_tables() -> None:
+    files = {"lengths": LENGTHS, "file_format": "parquet", "seed": 3, "buffer": 100}
+    assert order_of(asked(**files, arrow=False)) != order_of(asked(**files))
+    assert order_of(asked(**files, arrow=True)) == order_of(asked(**files))
 
 
 def test_each_order_begins_at_its_era() -> None:
