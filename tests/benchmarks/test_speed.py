@@ -229,22 +229,6 @@ def test_lengths_take_no_longer_than_their_numbers(tmp_path: Path) -> None:
         assert ours < (5 * by_json if name.endswith("json") else 1.5 * by_yaml)
 
 
-def test_a_tab_skips_lists(tmp_path: Path) -> None:
-    lengths = ", ".join(["1000"] * MILLION)
-    waits = []
-    for text in ("1, 2", lengths):
-        (tmp_path / "l.yaml").write_text(f"splits: {{train: {{shard_lengths: [{text}]}}}}")
-        asked = {
-            "_SHARDCTL_COMPLETE": "complete_bash",
-            "_TYPER_COMPLETE_ARGS": "shardctl plan -d l.yaml ",
-        }
-        run = "from shardctl.cli.main import main\nmain()"
-        code = f"os.environ.update({asked!r})\n{run}"
-        waits.append(process(tmp_path, code=code, rounds=3)[0])
-    print(f"\nTAB: {waits[1]:.2f} s, {waits[0]:.2f} s of two shards")
-    assert waits[1] < waits[0] + 0.3
-
-
 @pytest.mark.parametrize("write", [plan_yaml, plan_json])
 def test_a_plan_of_a_million_instructions(write: Callable[..., Any], tmp_path: Path) -> None:
     layout(tmp_path, 10**9, MILLION)
