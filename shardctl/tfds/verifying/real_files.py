@@ -355,17 +355,13 @@ _COSTLY = ("Image", "Video", "Audio", "Sequence", "Dataset", "FeaturesDict")
 def _one_feature(builder: Any) -> Any:
     """Return the decoders that decode one feature alone, None where all have to be."""
     features = builder.info.features
-    if not hasattr(features, "items"):
+    if not hasattr(features, "items") or not len(features):
         return None  # no dict of features: left to TFDS to refuse
-    names = sorted(
-        features.keys(), key=lambda name: any(c in type(features[name]).__name__ for c in _COSTLY)
-    )
-    if not names:
-        return None
     decode = tensorflow_datasets().decode
-    name, skipped = names[0], {}
-    if "Image" in type(features[name]).__name__:
-        skipped[name] = decode.SkipDecoding()
+    costs = {n: any(c in type(features[n]).__name__ for c in _COSTLY) for n in sorted(features)}
+    name = min(costs, key=costs.__getitem__)
+    skips = "Image" in type(features[name]).__name__
+    skipped = {name: decode.SkipDecoding()} if skips else {}
     return decode.PartialDecoding({name: True}, decoders=skipped)
 
 

@@ -105,18 +105,14 @@ def test_what_one_call_states_and_what_is_in_force() -> None:
     assert found == Options(stated=in_force, noop_elimination=False)
     assert found.in_force(stated) == WithOptions(fusion=False, warm_start=True, optimizations=False)
     assert not found.hands_out_what_is_ready
-    assert not found.removes_nothing_done
 
 
 def test_operations_made_deterministic_stand_above_options() -> None:
-    loose, plain = WithOptions(deterministic=False), WithOptions(optimizations=False)
+    loose = WithOptions(deterministic=False)
     options = Options(stated=loose, op_determinism=True)
     assert not options.hands_out_what_is_ready
     assert Options(stated=loose).hands_out_what_is_ready
     assert options.in_force(loose) == WithOptions()
-    assert Options().removes_nothing_done
-    assert not Options(stated=plain).removes_nothing_done
-    assert Options(stated=plain, noop_elimination=True).removes_nothing_done
 
 
 @pytest.mark.parametrize("global_seed", [None, 0, 5, 87654321])

@@ -225,27 +225,26 @@ def test_threads_watch_each_their_own_script_and_leave_nothing_behind(tf: Any) -
 
     kind = dataset_ops.DatasetV2
     before = kind.__init__, kind._metadata
-    begun, ended = threading.Event(), threading.Event()
     first, second = Lines(), Lines()
     made: list[Any] = []
 
-    def other_script() -> None:
-        with first.watched():
-            begun.set()
-            ended.wait(30)
+    def script(lines: Lines) -> None:
+        with lines.watched():
             made.append(tf.data.Dataset.range(3))
 
-    thread = threading.Thread(target=other_script)
-    thread.start()
-    assert begun.wait(30)
-    with second.watched():
-        dataset = tf.data.Dataset.range(4)
-        ended.set()
-        thread.join()
-    assert first.of(operation_of(dataset)) is None
-    assert second.of(operation_of(dataset)) is not None
-    assert first.of(operation_of(made[0])) is not None
-    assert second.of(operation_of(made[0])) is None
+    with first.watched():  # the other thread waits until this one is through
+        thread = threading.Thread(target=script, args=(second,))
+        thread.start()
+        unwatched = threading.Thread(target=lambda: made.append(tf.data.Dataset.range(5)))
+        unwatched.start()
+        unwatched.join()
+        made.append(tf.data.Dataset.range(4))
+    thread.join()
+    known = [
+        [lines.of(operation_of(dataset)) is not None for dataset in made]
+        for lines in (first, second)
+    ]
+    assert known == [[False, True, False], [False, False, True]]
     assert (kind.__init__, kind._metadata) == before
 
 
