@@ -156,7 +156,7 @@ def difference(
         if code is None:
             return None, None
         if code < 0:
-            name = printable(read.unknown(code), 1000)
+            name = printable(read.reading.unknown(code), 1000)
             return name, name
         has_files = any(split.files for split in codes.dataset.splits)
         return codes.ids(np.array([code]))[0], codes.tfds_ids([code])[0] if has_files else None
@@ -276,7 +276,7 @@ class _Check(ReadCheck):
             if not in_fit:
                 iterate_whole(reading, pass_index)
             return Pass(
-                reading,
+                reading=reading,
                 size=size,
                 stop=None if whole else window.stop,
                 fit_epoch=pass_index if in_fit else None,
@@ -396,7 +396,7 @@ class _PlanCheck(ReadCheck):
             alone = replace(plan, settings=replace(plan.settings, batch=None))
             # Where TensorFlow gives up, a batch holds nothing.
             reading = source.resumed(alone if at_once == 1 else plan, host)
-            return Pass(reading, size=at_once, stop=size, progress=progress)
+            return Pass(reading=reading, size=at_once, stop=size, progress=progress)
 
         def compare(
             expected: Iterable[Int64s], found: Iterable[Int64s]

@@ -284,11 +284,6 @@ CASES: dict[str, Make] = {
         "train[2:]", interleave_cycle_length=3, interleave_block_length=2
     ),
     "cycle_of_none": lambda w: w.read(interleave_cycle_length=None, interleave_block_length=1),
-    "cycle_of_none_in_this_thread": lambda w: w.read(
-        interleave_cycle_length=None,
-        interleave_block_length=2,
-        num_parallel_calls_for_interleave_files=None,
-    ),
     "cycle_of_none_with_2_calls": lambda w: w.read(
         interleave_cycle_length=None,
         interleave_block_length=2,

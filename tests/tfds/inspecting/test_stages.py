@@ -12,7 +12,7 @@ from shardctl.stages.stages import ChooseFromDatasets, Opaque, Pipeline, Range, 
 from shardctl.stages.text import parse_stages
 from shardctl.tfds.inspecting.graph import Options, constant, operation_of, options_in_force
 from shardctl.tfds.inspecting.stage_of import stages_of_operation
-from shardctl.tfds.inspecting.walk import chosen_values, sampling, shared_objects, walked
+from shardctl.tfds.inspecting.walk import sampling, shared_objects, walked
 
 
 def _sets() -> Any:
@@ -188,20 +188,6 @@ def test_weights_have_exactly_the_logits(tf: Any, kind: type) -> None:
     again = tf.math.log(tf.constant(found["weights"], kind)).numpy()
     tolerance = 0.0 if kind is np.float32 else 1e-15  # one choice in 1e15
     np.testing.assert_allclose(again, constant(selector.others[0])[0], rtol=tolerance)
-
-
-def test_values_of_choices() -> None:
-    sets = _sets()
-    values = sets.from_tensor_slices(np.array([1, 0, 2], np.int64))
-    for dataset, expected in (
-        (sets.range(3, 9, 2), range(3, 9, 2)),
-        (sets.range(1 << 60), range(1 << 60)),
-        (values, (1, 0, 2)),
-        (sets.from_tensors(np.int64(2)), (2,)),
-        (sets.from_tensor_slices([0.5]), None),
-        (sets.range(3).repeat(), None),
-    ):
-        assert chosen_values(operation_of(dataset)) == expected
 
 
 def test_what_reshuffles_or_is_cached_and_used_twice_is_shared() -> None:

@@ -15,7 +15,7 @@ from shardctl.errors import UsageError
 from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.plan_order import plan_order
-from shardctl.settings.read_settings import ReadSettings, as_settings
+from shardctl.settings.read_settings import as_settings
 from shardctl.tfds.inspecting.inspect import inspect
 from shardctl.tfds.training.edited_graph import EditedGraph, NotRebuildable
 from shardctl.tfds.training.own_elements import (
@@ -63,13 +63,6 @@ def test_partial_batches_are_counted_as_they_are(stages: str) -> None:
             element_after(order, consumed)
 
 
-def test_the_short_form_has_the_batches_of_its_settings() -> None:
-    order = plan_order(DATASET, None, ReadSettings(batch=4, epochs=2)).order
-    assert [element_after(order, n) for n in (0, 4, 20)] == [0, 1, 5]
-    single = plan_order(DATASET, None, ReadSettings(cycle=1)).order
-    assert (element_after(single, 3), num_examples_before(single, 3)) == (3, 3)
-
-
 def test_an_end_that_is_far_off_is_counted_and_not_followed_to() -> None:
     def counted(stages: str) -> CountedElements:
         return CountedElements(as_settings({"stages": stages}))
@@ -94,19 +87,6 @@ def test_an_end_that_is_far_off_is_counted_and_not_followed_to() -> None:
 
 
 # Graphs as trees of what each node does, and with other leaves.
-
-
-def test_a_pipeline_is_a_tree_of_what_its_nodes_do(tf: Any) -> None:
-    one = tf.data.Dataset.range(9).map(lambda x: x + 1).shuffle(4, seed=1)
-    mixed = tf.data.Dataset.sample_from_datasets([one, one.take(2)], seed=3).batch(5)
-    graph = EditedGraph(mixed.concatenate(one.batch(5)))
-    branch = ["order", "kept", "leaf"]
-    assert [node.kind for node in graph.root.walk()] == [
-        *("merged", "batch", "merged", *branch, "order", *branch, "batch", *branch)
-    ]
-    assert [leaf.leaf for leaf in graph.root.leaves] == [0, 1, 2]
-    assert [node.size for node in graph.root.walk() if node.kind == "batch"] == [5, 5]
-    assert list(graph.buffer_sizes()) == [4, 4, 4]
 
 
 def made(graph: EditedGraph, given: Any) -> list[Any]:
