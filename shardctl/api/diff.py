@@ -198,9 +198,6 @@ def compare_reports(
     *,
     dataset: DatasetLike | None = None,
     spec: str | None = None,
-    hosts: int | None = None,
-    devices: int = 1,
-    evaluated: str | None = None,
     watch: Watch | None = None,
 ) -> ReportComparison:
     """Return two pipelines side by side: where their orders part, and how each is shuffled.
@@ -214,19 +211,15 @@ def compare_reports(
         dataset: what settings files read, in place of what they name; paths in a file are relative
             to it.
         spec: what settings files read; None is that of the snapshot beside them, else `train`.
-        hosts: how many hosts share the examples; None is what the settings say, else 8.
-        devices: how many each host has, which share its batch in an evaluation.
-        evaluated: what an evaluation reads; None is as of `evaluate`, of a snapshot none.
         watch: is called as the work proceeds, with what is counted, how much is done, of how much.
 
     Returns:
-        A ReportComparison: `equal`, `diff`, `settings`, and of each side `quality`, `hosts` and
-        `evaluation`. What cannot be told is a `NotShown` with the reason.
+        A ReportComparison: `equal`, `diff`, `settings`, and the `quality` of each side. What cannot
+        be told is a `NotShown` with the reason.
 
     Raises:
         DatasetError: a file cannot be read or is broken, or a dataset is not there.
-        UsageError: both are one file, a file is a plan, settings are at fault, or a number is below
-            1.
+        UsageError: both are one file, a file is a plan, or settings are at fault.
 
     >>> import shardctl
     >>> before = shardctl.snapshot("mnist", "test", {"shuffle_seed": 1})
@@ -255,7 +248,7 @@ def compare_reports(
             raise located(error, project, "read") from None
 
     sides = sides_of(given, spec=spec, dataset_of=dataset_of, settings_of=settings_of)
-    return compare_sides(*sides, hosts=hosts, devices=devices, evaluated=evaluated, watch=watch)
+    return compare_sides(*sides, watch=watch)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,12 +1,12 @@
-"""Which datasets do names lead to, on this machine and in the built-in catalog?"""
+"""Which datasets do references and names lead to, here and in the built-in catalog?"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from shardctl.base.arguments import checked
+from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
 from shardctl.metadata.names import (
     DataDirs,
@@ -17,9 +17,38 @@ from shardctl.metadata.names import (
 )
 from shardctl.metadata.names import list_datasets as found_in
 from shardctl.metadata.project_file import Project
+from shardctl.metadata.reference import read_dataset as read
 from shardctl.metadata.tfds_metadata import dataset_in
-from shardctl.stores.stores import RemotePath, answers
-from shardctl.verbs.list.answer import DatasetList, ListedDataset, may_have
+from shardctl.stores.stores import RemotePath, answers, working_folder
+from shardctl.verbs.list.answer import DatasetList, ListedDataset
+
+
+def read_dataset(
+    *refs: str | os.PathLike[str],
+    data_dir: str | os.PathLike[str] | None = None,
+    cache: bool = True,
+) -> Dataset:
+    """Return the dataset that a reference stands for, or several references as one dataset.
+
+    Args:
+        refs: each a folder with dataset_info.json, a layout.yaml, `name[/config][:version]`, which
+            is looked up in data dirs and then in the built-in catalog, or record files without
+            metadata, which are counted: a file, a folder, a glob, `prefix@1024`.
+        data_dir: a folder or URL to look into before `TFDS_DATA_DIR` and `~/tensorflow_datasets`.
+        cache: take counts of files that have not changed from the user's cache folder, and keep new
+            ones there.
+
+    Returns:
+        The dataset, which every function takes in place of a reference.
+
+    Raises:
+        DatasetError: a reference that leads nowhere, or to something broken.
+
+    >>> import shardctl
+    >>> shardctl.read_dataset("mnist")
+    <Dataset mnist:3.0.1: train of 60,000 examples in 1 shard, test of 10,000 examples in 1 shard>
+    """
+    return read(refs, data_dir=data_dir, env=os.environ, cwd=working_folder(), cache=cache)
 
 
 @checked
@@ -48,7 +77,7 @@ def datasets_in(dirs: DataDirs, words: Sequence[str] = ()) -> DatasetList:
     """Return the datasets in some data dirs, and the built-in layouts, that have all words."""
     listed = DatasetList(
         data_dirs=tuple(map(str, dirs)),
-        in_data_dirs=tuple(_read_all(found_in(dirs), words)),
+        in_data_dirs=tuple(_read_all(found_in(dirs))),
         built_in=tuple(
             ListedDataset(
                 name=dataset.name, config=dataset.config, version=dataset.version, dataset=dataset
@@ -60,22 +89,18 @@ def datasets_in(dirs: DataDirs, words: Sequence[str] = ()) -> DatasetList:
     return listed.having(words) if words else listed
 
 
-def _read_all(found: Sequence[FoundDataset], words: Sequence[str]) -> Iterator[ListedDataset]:
+def _read_all(found: Sequence[FoundDataset]) -> Iterator[ListedDataset]:
     at_once = any(isinstance(one.path, RemotePath) for one in found)
-    return answers(partial(_read, words=words), found, at_once=at_once)
+    return answers(_read, found, at_once=at_once)
 
 
-def _read(found: FoundDataset, words: Sequence[str]) -> ListedDataset:
-    """Return a dataset with its metadata, or with what is broken in it.
-
-    What cannot have the words is not read, as it is not shown.
-    """
+def _read(found: FoundDataset) -> ListedDataset:
+    """Return a dataset with its metadata, or with what is broken in it."""
     dataset, problem = None, None
-    if may_have(str(found), words):
-        try:
-            dataset = dataset_in(found.path)
-        except DatasetError as error:
-            problem = str(error)
+    try:
+        dataset = dataset_in(found.path)
+    except DatasetError as error:
+        problem = str(error)
     return ListedDataset(
         name=found.name,
         config=found.config,

@@ -199,18 +199,12 @@ def last_not_above(ascending: Int64s, values: Int64s) -> Int64s:
     """
     last = len(ascending) - 1
     step = (float(ascending[-1]) - float(ascending[0])) / last if last >= _MANY else 0.0
-    if not step or values.size < _MANY or _is_far_off(ascending, values, step):
+    if not step or values.size < _MANY:
         return ascending.searchsorted(values, side="right") - 1
     found = _neighbour(ascending, values, step)
     wrong = np.nonzero(~_right(ascending, values, found))
     found[wrong] = ascending.searchsorted(values[wrong], side="right") - 1
     return found
-
-
-def _is_far_off(ascending: Int64s, values: Int64s, step: float) -> bool:
-    """Whether guesses are wrong of more than a few of some values."""
-    some = values.ravel()[:: values.size // _MANY + 1]
-    return int((_right(ascending, some, _neighbour(ascending, some, step)) == 0).sum()) > 16
 
 
 def _neighbour(ascending: Int64s, values: Int64s, step: float) -> Int64s:

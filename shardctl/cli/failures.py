@@ -98,7 +98,7 @@ def _dataset_for(named: str, arguments: Sequence[str]) -> str:
     words = [part for word in arguments for part in word.split("=", 1)]
     choose_dataset(
         [named],
-        project=project_here(),
+        project=project_here(say_so=False),
         data_dir=dict(pairwise(words)).get("--data-dir"),
         env=os.environ,
         cwd=working_folder(),

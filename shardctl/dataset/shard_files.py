@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import posixpath
 import re
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 _FIELD = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _INDEX = "\0"  # stands for the shard index; refused in every name
-_PIECE = 1 << 16  # names worked on at once
 _BLOCK = 1000  # names whose indices differ in their last three digits alone
 MAX_NAME_BYTES = 255  # NAME_MAX of Linux, macOS and Windows
 MAX_PATH_BYTES = 4095  # PATH_MAX of Linux, without the NUL at the end
@@ -162,40 +160,6 @@ class ShardFiles(Sequence[str]):
         if not (digits.isascii() and digits.isdigit() and int(digits) < self.num_shards):
             return None
         return int(digits) if self._name(int(digits)) == path else None
-
-    def indices_of(self, names: Sequence[str]) -> Int64s | None:
-        """Return the indices, int64[n], of the shards with these base names, -1 for no such name.
-
-        It is None where the pattern does not tell the index by one stretch of ASCII digits: then
-        each is to be looked up.
-
-        >>> ShardFiles(pattern="a/d-\\0", num_shards=3).indices_of(["d-00002", "b", "d-00000"])
-        array([ 2, -1,  0])
-        """
-        head, mark, tail = self.pattern.rpartition("/")[2].partition(_INDEX)
-        if self.names is not None or not mark or _INDEX in tail or not (head + tail).isascii():
-            return None
-        import numpy as np
-
-        shape = np.frombuffer((head + "0" * self.num_digits + tail).encode(), np.uint8)
-        number = slice(len(head), len(shape) - len(tail))
-        powers = 10 ** np.arange(self.num_digits)[::-1]
-        found = np.full(len(names), -1, np.int64)
-        for start in range(0, len(names), _PIECE):
-            piece = names[start : start + _PIECE]
-            text = "".join(piece)
-            at: Int64s | slice = slice(start, start + len(piece))
-            if not text.isascii() or set(map(len, piece)) != {len(shape)}:
-                fits = [len(name) == len(shape) and name.isascii() for name in piece]
-                text = "".join(itertools.compress(piece, fits))
-                at = start + np.flatnonzero(fits)
-            rows = np.frombuffer(text.encode(), np.uint8).reshape(-1, len(shape))
-            digits = rows[:, number] - np.uint8(ord("0"))
-            alike = (np.delete(rows, number, axis=1) == np.delete(shape, number)).all(axis=1)
-            alike &= (digits <= 9).all(axis=1)
-            index = digits @ powers
-            found[at] = np.where(alike & (index < self.num_shards), index, -1)
-        return found
 
     def _name(self, index: int) -> str:
         if self.names is not None:

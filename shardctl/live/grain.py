@@ -10,7 +10,7 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.code.source import call, keywords, literal
-from shardctl.live.library import Library, Source, element_of, refused
+from shardctl.live.library import Library, element_of, refused
 from shardctl.loaders.grain import reads_map_dataset
 from shardctl.loaders.loader import Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig
@@ -33,12 +33,13 @@ def stacked(indices):
     return tree.map_structure(lambda *values: np.stack(values), *examples)
 '''
 
-    def batches(self, config: LoaderConfig, source: Source) -> Iterator[Int64s]:
+    def batches(self, config: LoaderConfig) -> Iterator[Int64s]:
         """Yield what one process hands out, batch by batch."""
         # Its worker processes read flags, which nobody parsed where no absl app was run.
         flags = library("absl.flags", self.loader).FLAGS
         if not flags.is_parsed():
             flags.mark_as_parsed()
+        source = range(config.num_examples)
         names = {"source": source, "rank": config.host, "world_size": config.num_hosts}
         try:
             self.run(["import grain", *self.made(config)], names)

@@ -1,87 +1,49 @@
-"""Hugging Face Datasets: as code, run over indices or its own files, and where it goes on."""
+"""Hugging Face Datasets: as code, run over indices, and where it goes on."""
 
 from __future__ import annotations
 
-import copy
 import importlib
-import importlib.util
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from shardctl.base.arrays import Int64s
+from shardctl.base.phrase import refused
 from shardctl.base.text import counted
 from shardctl.code.source import call, comment, keywords, literal
-from shardctl.live.library import DATA_LOADER, OfDataLoader, Source, element_of
-from shardctl.live.real_data import files_of, rows_of_files
+from shardctl.live.library import DATA_LOADER, OfDataLoader, element_of
 from shardctl.loaders.hugging_face_eras import MAKE_ROWS, era_of, is_read, of_tables
 from shardctl.loaders.loader import LOADERS, Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.order.loader_order import LoaderOrder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.quality import loaders as ways
+from shardctl.verbs.verify.verify_files import file_path
 
-_COLUMN, _OTHER = "index", "_another_column"
+_COLUMN = "index"
 # What `split_dataset_by_node` calls the ways to share.
 _STRATEGIES = {"files": "shards", "examples": "examples"}
 # Formats that `load_dataset` reads, by the same names.
 _FORMATS = ("parquet", "arrow", "webdataset")
 
-_ROWS_OF_PARQUET = """\
-
-
-# A generator streams rows, which a buffer mixes otherwise than tables.
-def rows(files):
-    for file in files:
-        yield from pq.read_table(file).to_pylist()
-
-
-dataset = datasets.IterableDataset.from_generator(rows, gen_kwargs={"files": files})
-"""
-
 
 class HuggingFace(OfDataLoader):
     """`Dataset.shuffle` or `IterableDataset.shuffle`, `split_dataset_by_node`, and a DataLoader."""
 
-    formats = frozenset({"parquet", "arrow"})
     source = "dataset"
 
-    def batches(self, config: LoaderConfig, source: Source) -> Iterator[Int64s]:
+    def batches(self, config: LoaderConfig) -> Iterator[Int64s]:
         """Yield what one process hands out of all epochs, batch by batch."""
-        for examples in self._read(config, self._of_source(config, source)):
-            yield np.array([example[_COLUMN] for example in examples], np.int64)
-
-    def rows(
-        self, config: LoaderConfig, files: Sequence[str], file_format: str
-    ) -> Generator[Sequence[Mapping[str, Any]]]:
-        """Yield the same batches of rows as `load_dataset` reads them from Parquet or Arrow files.
-
-        Where no tables are asked for, a generator streams the rows of the files.
-        """
-        datasets = library("datasets", self.loader)
-        if config.streams and not of_tables(config):
-            # By pyarrow: of a `load_dataset` in there each worker would read a share again.
-            given = {"files": list(files), "file_format": file_format}
-            dataset = datasets.IterableDataset.from_generator(rows_of_files, gen_kwargs=given)
-            yield from self._read(config, dataset)
-            return
-        dataset = datasets.load_dataset(
-            file_format, data_files=list(files), split="train", streaming=config.streams
-        )
-        undecoded = _without_decoding(dataset.features)
-        if undecoded is not None:
-            dataset = dataset.cast(undecoded)
-        yield from self._read(config, dataset)
-
-    def _read(self, config: LoaderConfig, dataset: Any) -> Iterator[list[Any]]:
+        dataset = self._of_indices(config)
         if config.before_shuffle is not None:
             dataset = _called(dataset, config.before_shuffle)
         names = {"dataset": dataset, "rank": config.host, "world_size": config.num_hosts}
         names["DataLoader"] = _BatchesOfLists
         self.run([*self._of_node(config), *self.made(config)], names)
-        yield from self.epochs(config, names)
+        for examples in self.epochs(config, names):
+            yield np.array([example[_COLUMN] for example in examples], np.int64)
 
     def epoch_setter(self, config: LoaderConfig) -> str:
         """Return the stream; a Dataset has no set_epoch, since all its epochs have one order."""
@@ -95,8 +57,6 @@ class HuggingFace(OfDataLoader):
     def imports_of_data(self, order: LoaderOrder) -> Iterator[str]:
         """Yield the imports of what loads."""
         yield "import datasets"
-        if reads_rows_of_parquet(order) and _files(order):
-            yield "import pyarrow.parquet as pq"
 
     @staticmethod
     def _of_node(config: LoaderConfig) -> Iterator[str]:
@@ -170,16 +130,14 @@ class HuggingFace(OfDataLoader):
         of_streams = dict.fromkeys(("input_shards", "arrow", "before_shuffle"))
         yield ways.way(settings, "hf", "HF: Dataset.shuffle", shuffle_seed=seed, **of_streams)
 
-    def _of_source(self, config: LoaderConfig, source: Source) -> Any:
-        """Return the dataset that `datasets` makes of a source: tables, or rows of a generator."""
+    def _of_indices(self, config: LoaderConfig) -> Any:
+        """Return the dataset that `datasets` makes of indices: tables, or rows of a generator."""
         datasets = library("datasets", self.loader)
         if not config.streams:
-            values = np.array([source[index] for index in range(len(source))], np.int64)
-            return datasets.Dataset.from_dict({_COLUMN: values})
+            return datasets.Dataset.from_dict({_COLUMN: range(config.num_examples)})
         lengths = config.lengths_of_shards
         ends = np.cumsum(lengths)
-        shards = list(zip((ends - lengths).tolist(), ends.tolist(), strict=True))
-        read = {"source": [source] * len(shards), "shards": shards}
+        read = {"shards": list(zip((ends - lengths).tolist(), ends.tolist(), strict=True))}
         if not of_tables(config):
             return datasets.IterableDataset.from_generator(_rows, gen_kwargs=read)
         made = library("datasets.iterable_dataset", self.loader)
@@ -191,7 +149,7 @@ class HuggingFace(OfDataLoader):
 
 
 class _BatchesOfLists:
-    """A DataLoader of PyTorch; without PyTorch the batches that it makes without workers.
+    """A DataLoader of PyTorch; without workers the batches that it makes, for which none is needed.
 
     Examples that come one by one are not batched at all, unless worker processes read them.
     """
@@ -200,19 +158,13 @@ class _BatchesOfLists:
         self, dataset: Any, batch_size: int | None, num_workers: int = 0, drop_last: bool = False
     ) -> None:
         self._dataset, self._size, self._drops = dataset, batch_size or 1, drop_last
-        self._loader: Any = None
-        if num_workers or (batch_size is not None and importlib.util.find_spec("torch")):
-            self._loader = library("torch.utils.data", LOADERS["torch"]).DataLoader(
-                dataset,
-                batch_size=self._size,
-                num_workers=num_workers,
-                drop_last=drop_last,
-                collate_fn=list,
-            )
+        self._workers = num_workers
 
     def __iter__(self) -> Iterator[list[Any]]:
-        if self._loader is not None:
-            yield from self._loader
+        if self._workers:
+            made = library("torch.utils.data", LOADERS["torch"]).DataLoader
+            how: dict[str, Any] = {"batch_size": self._size, "drop_last": self._drops}
+            yield from made(self._dataset, num_workers=self._workers, collate_fn=list, **how)
             return
         examples = iter(self._dataset)
         while batch := list(islice(examples, self._size)):
@@ -234,27 +186,13 @@ def _streamed_on(config: LoaderConfig, stop: Stop) -> Iterator[str]:
 
 
 def _called(dataset: Any, name: str) -> Any:
-    """Return a stream behind one of the calls of `BEFORE_SHUFFLE`, with every example as it was."""
-    if name == "filter":
-        return dataset.filter(_any)
-    if name in MAKE_ROWS and not name.startswith("rename"):
-        made = dataset.map(_itself if name == "map" else _with_another)  # as add_column does
-        return made.remove_columns(_OTHER) if name == "remove_columns" else made
-    features = dataset.features
-    if features is None:  # a generator's rows, whose columns nobody knows
-        return dataset
-    first = next(iter(features))
-    of_columns: dict[str, Callable[[], Any]] = {
-        "rename_column": lambda: dataset.rename_column(first, _OTHER).rename_column(_OTHER, first),
-        "rename_columns": lambda: dataset.rename_columns({first: _OTHER}).rename_columns(
-            {_OTHER: first}
-        ),
-        "select_columns": lambda: dataset.select_columns(list(features)),
-        "with_format": lambda: dataset.with_format(None),
-        "cast": lambda: dataset.cast(features),
-        "cast_column": lambda: dataset.cast_column(first, features[first]),
-    }
-    return of_columns[name]()
+    """Return a stream behind one of the calls of `BEFORE_SHUFFLE`, with every example as it was.
+
+    What makes rows of tables does so by `map`, the others leave tables as they are.
+    """
+    if name in MAKE_ROWS:
+        return dataset.filter(_any) if name == "filter" else dataset.map(_itself)
+    return dataset.with_format(None)
 
 
 def _itself(example: Any) -> Any:
@@ -265,42 +203,20 @@ def _any(example: Any) -> bool:
     return True
 
 
-def _with_another(example: Any) -> Any:
-    return {**example, _OTHER: 0}
-
-
-def _without_decoding(features: Any) -> Any:
-    """Return features whose images and sounds stay as bytes, None where there are none of them."""
-    kept, changed, left = copy.deepcopy(features), False, []
-    left.append(kept)
-    while left:
-        feature = left.pop()
-        if getattr(feature, "decode", None) is True:
-            feature.decode, changed = False, True
-        if isinstance(feature, dict):
-            left += feature.values()
-        elif isinstance(feature, list | tuple):
-            left += feature
-        else:
-            left += [feature.feature] if hasattr(feature, "feature") else []
-    return kept if changed else None
-
-
-def _rows(source: list[Source], shards: list[tuple[int, int]]) -> Iterator[dict[str, int]]:
-    for one, (start, stop) in zip(source, shards, strict=True):
+def _rows(shards: list[tuple[int, int]]) -> Iterator[dict[str, int]]:
+    for start, stop in shards:
         for index in range(start, stop):
-            yield {_COLUMN: int(one[index])}
+            yield {_COLUMN: index}
 
 
 _TABLE = 7  # rows of a table; a table ends with its shard
 
 
-def _tables(source: list[Source], shards: list[tuple[int, int]]) -> Iterator[tuple[Any, Any]]:
+def _tables(shards: list[tuple[int, int]]) -> Iterator[tuple[Any, Any]]:
     arrow = importlib.import_module("pyarrow")
-    for one, (start, stop) in zip(source, shards, strict=True):
+    for start, stop in shards:
         for begin in range(start, stop, _TABLE):
-            rows = range(begin, min(begin + _TABLE, stop))
-            values = arrow.array([int(one[row]) for row in rows], arrow.int64())
+            values = arrow.array(range(begin, min(begin + _TABLE, stop)), arrow.int64())
             yield begin, arrow.table({_COLUMN: values})
 
 
@@ -308,12 +224,19 @@ def _tables(source: list[Source], shards: list[tuple[int, int]]) -> Iterator[tup
 
 
 def loaded(spec: str, order: LoaderOrder) -> Iterator[str]:
-    streaming = {"streaming": "True"} if order.config.streams else {}
+    config, file_format = order.config, order.dataset.file_format
+    if config.streams and not of_tables(config) and file_format in ("parquet", "arrow"):
+        raise refused(
+            "{arrow=False}: rows of {} files are those of a generator of yours, which has no code "
+            "to show; take another format",
+            file_format,
+        )
+    streaming = {"streaming": "True"} if config.streams else {}
     files = _files(order)
     if not files:
         yield "# The examples in the order of their files, which are the shards."
-        if order.dataset.file_format not in _FORMATS:
-            yield f"# datasets reads no {order.dataset.file_format} files: this stands for the same"
+        if file_format not in _FORMATS:
+            yield f"# datasets reads no {file_format} files: this stands for the same"
             yield "# examples in a format that it reads, or for a generator of them."
         name = [literal(order.dataset.name), f"split={literal(spec)}"]
         yield from call("dataset = datasets.load_dataset", [*name, *keywords(streaming)])
@@ -322,11 +245,8 @@ def loaded(spec: str, order: LoaderOrder) -> Iterator[str]:
     yield "files = ["
     yield from (f"    {literal(file)}," for file in files)
     yield "]"
-    if reads_rows_of_parquet(order):
-        yield from _ROWS_OF_PARQUET.splitlines()
-        return
     named = {"data_files": "files", "split": literal("train"), **streaming}
-    arguments = [literal(order.dataset.file_format), *keywords(named)]
+    arguments = [literal(file_format), *keywords(named)]
     yield from call("dataset = datasets.load_dataset", arguments)
     parts = [f"*range({start}, {stop})" for start, stop in _parts(order)]
     if parts:
@@ -336,14 +256,12 @@ def loaded(spec: str, order: LoaderOrder) -> Iterator[str]:
 
 def _files(order: LoaderOrder) -> tuple[str, ...]:
     """Return the paths of files that `load_dataset` reads, none where one of them is not known."""
-    found = files_of(order) if order.dataset.file_format in _FORMATS else ()
-    return found if all(found) else ()
-
-
-def reads_rows_of_parquet(order: LoaderOrder) -> bool:
-    """Return whether Parquet files are streamed row by row, as a generator does it."""
-    config = order.config
-    return config.streams and not of_tables(config) and order.dataset.file_format == "parquet"
+    dataset, reads = order.dataset, order.reads
+    if dataset.file_format not in _FORMATS:
+        return ()
+    places = zip(reads.split.tolist(), reads.shard.tolist(), strict=True)
+    found = [file_path(dataset, split, shard) for split, shard in places]
+    return tuple(path for path in found if path is not None) if all(found) else ()
 
 
 def _parts(order: LoaderOrder) -> list[tuple[int, int]]:

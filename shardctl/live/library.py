@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from shardctl.base.arrays import Int64s
 from shardctl.code import reader
@@ -33,28 +33,12 @@ class Rest:
 '''
 
 
-class Source(Protocol):
-    """The examples that a loader reads by index, in worker processes too (so it can be pickled).
-
-    `source[i]` is an integer: `i`, where the example that was read is the one of index `i`, and a
-    number below 0 where it is another one.
-    """
-
-    def __len__(self) -> int:
-        """Return the number of examples."""
-
-    def __getitem__(self, index: int) -> Any:
-        """Return the index of the example that is read."""
-
-
 class Library(ABC):
     """The library of a loader: the same lines of code make it for people and for a run.
 
     Making one imports nothing; running it imports the library.
 
     loader: the entry of the table that it belongs to.
-    formats: record files that the library opens by itself (`rows`), as "parquet"; the others are
-        read through a `Source`.
     skips: its call that leaves batches out.
     is_one_iterator: whether one iterator yields all epochs, so that what is skipped is counted
         from the first of them.
@@ -62,7 +46,6 @@ class Library(ABC):
     helpers: definitions that the code of a rest of batches needs besides `Rest`.
     """
 
-    formats: frozenset[str] = frozenset()
     skips = "skip"
     is_one_iterator = False
     source = "source"
@@ -72,28 +55,19 @@ class Library(ABC):
         self.loader = loader
 
     @abstractmethod
-    def batches(self, config: LoaderConfig, source: Source) -> Iterator[Int64s]:
+    def batches(self, config: LoaderConfig) -> Iterator[Int64s]:
         """Yield what one process yields of all epochs, batch by batch, int64[size] each.
 
-        Without a batch size, pieces of any size. What the source says of each example is passed on
-        as it is. `config.lengths` are the shards, `len(source)` is their sum. The real calls are
-        made, worker processes included; earlier epochs that the library has to draw first
-        (`first_epoch`) are drawn here. The generator may be closed before its end: it then ends
-        the worker processes that it started (`try: .. finally:`).
+        What it reads are the indices from 0 to `config.num_examples`, whose shards are
+        `config.lengths`. Without a batch size, pieces of any size. The real calls are made, worker
+        processes included; earlier epochs that the library has to draw first (`first_epoch`) are
+        drawn here. The generator may be closed before its end: it then ends the worker processes
+        that it started (`try: .. finally:`).
 
         Raises:
             MissingDependencyError: the library is not installed.
             UsageError: the library refuses these settings.
         """
-
-    def rows(
-        self, config: LoaderConfig, files: Sequence[str], file_format: str
-    ) -> Generator[Sequence[Mapping[str, Any]]]:
-        """Yield the same batches of rows as the library reads them from its own kind of files.
-
-        `files` are the paths of the shards, `config.lengths` their lengths.
-        """
-        raise NotImplementedError(f"{type(self).__name__} opens no {file_format} files by itself")
 
     def epoch_setter(self, config: LoaderConfig) -> str:
         """Return the name of what has `set_epoch`, "" where nothing has it."""

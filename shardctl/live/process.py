@@ -19,8 +19,6 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.base.text import printable
 from shardctl.errors import DatasetError, ShardctlError
-from shardctl.live.library import Source
-from shardctl.live.real_data import RowFiles
 from shardctl.loaders.loader import Loader, library_of
 from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.metadata.index.workers import begin, connected, receive, send, start_child
@@ -95,7 +93,7 @@ class LoaderProcess:
         if self._folder is not None:
             self._folder.cleanup()
 
-    def pieces(self, config: LoaderConfig, examples: Source | RowFiles) -> Pieces:
+    def pieces(self, config: LoaderConfig) -> Pieces:
         """Yield what the loader hands out, batches together.
 
         Raises:
@@ -104,7 +102,7 @@ class LoaderProcess:
         """
         process, whole = self._process or self._started(), False
         try:
-            send(process.stdin, (self._loader, config, examples))
+            send(process.stdin, (self._loader, config))
             while not whole:
                 message = receive(process.stdout)
                 whole = message is None or isinstance(message, Exception)
@@ -173,16 +171,9 @@ def main() -> None:
         _end_all()
 
 
-def _answer(
-    target: IO[bytes], loader: Loader, config: LoaderConfig, examples: Source | RowFiles
-) -> None:
-    live = library_of(loader)
+def _answer(target: IO[bytes], loader: Loader, config: LoaderConfig) -> None:
     try:
-        if isinstance(examples, RowFiles):
-            batches: Iterator[Int64s] = examples.batches(config, live)
-        else:
-            batches = live.batches(config, examples)
-        for sizes, indices in in_pieces(batches):
+        for sizes, indices in in_pieces(library_of(loader).batches(config)):
             send(target, (sizes, indices.tobytes()))
     except (ShardctlError, GaveUpError) as error:
         send(target, error)

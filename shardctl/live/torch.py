@@ -10,7 +10,7 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.code.source import call, keywords, literal
-from shardctl.live.library import DATA_LOADER, OfDataLoader, Source, refused
+from shardctl.live.library import DATA_LOADER, OfDataLoader, refused
 from shardctl.loaders.loader import Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.settings.read_settings import ReadSettings
@@ -26,11 +26,11 @@ class Torch(OfDataLoader):
     kind, sampler = "DataLoader", "DistributedSampler"
     at, sampler_at = "torch.utils.data", "torch.utils.data.distributed"
 
-    def batches(self, config: LoaderConfig, source: Source) -> Iterator[Int64s]:
+    def batches(self, config: LoaderConfig) -> Iterator[Int64s]:
         """Yield what one rank hands out, batch by batch."""
         torch = library("torch", self.loader)
-        examples = _Examples(source)
-        names: dict[str, Any] = {"source": examples, "rank": config.host}
+        source = range(config.num_examples)
+        names: dict[str, Any] = {"source": source, "rank": config.host}
         names["world_size"] = config.num_hosts
         with torch.random.fork_rng(devices=[]):
             try:
@@ -41,12 +41,9 @@ class Torch(OfDataLoader):
             except (ValueError, RuntimeError) as error:  # the latter of older versions
                 raise refused("PyTorch", error) from error
             if not self.epoch_setter(config):
-                # Workers that stay keep the examples as they are when they start.
-                examples.are_read = bool(config.persistent_workers)
                 for _ in range(config.first_epoch):
                     for _ in names["loader"]:
                         pass
-                examples.are_read = True
             yield from self.epochs(config, names)
 
     def epoch_setter(self, config: LoaderConfig) -> str:
@@ -190,19 +187,6 @@ def drawn(settings: ReadSettings) -> dict[str, Any]:
     """Return the settings of a shuffle that draws from PyTorch's generator, without hosts."""
     seed = ways.seed_of(settings) if settings.global_seed is None else settings.global_seed
     return {"shuffle": True, "host": None, "global_seed": seed, "drop_shard_remainder": False}
-
-
-class _Examples:
-    """A source of which nothing is read while earlier epochs only have to be drawn."""
-
-    def __init__(self, source: Source) -> None:
-        self._source, self.are_read = source, True
-
-    def __len__(self) -> int:
-        return len(self._source)
-
-    def __getitem__(self, index: int) -> np.int64:
-        return self._source[index] if self.are_read else np.int64(index)
 
 
 def _manual_seed(config: LoaderConfig) -> Iterator[str]:

@@ -1,9 +1,9 @@
-"""The order of a real loader beside the predicted one, on files where it reads them here."""
+"""The order of a real loader, run over indices, beside the predicted one."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import islice
@@ -13,14 +13,12 @@ from typing import Any
 import numpy as np
 
 from shardctl.base.arguments import checked
-from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress, Watch
 from shardctl.base.text import counted
 from shardctl.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
 from shardctl.errors import MissingDependencyError, UnpredictableOrderError, UsageError
 from shardctl.live.process import GaveUpError, LoaderProcess, Pieces
-from shardctl.live.real_data import real_data
 from shardctl.loaders.hugging_face_eras import BEFORE_SHUFFLE
 from shardctl.loaders.loader import Loader, VerifiedVersion, same_version
 from shardctl.loaders.loader_sequence import Batches
@@ -54,9 +52,11 @@ from shardctl.verbs.verify.answer import (
     check_take,
     taken,
 )
+from shardctl.verbs.verify.verify_files import check_files_read
 
 NUM_SETTINGS = 100  # at random, that a version nobody knows has to agree in
 _PER_SECOND = 20_000  # examples, of the slowest library
+_READ: Source = "index ranges"
 
 
 @checked
@@ -70,10 +70,9 @@ def verify_loader(
 ) -> Verification:
     """Run the loader that settings name, as it is installed, and compare it with the prediction.
 
-    It reads from files where it can: Grain and PyTorch through `tfds.data_source` (array_record,
-    Parquet), Hugging Face its own kinds. Elsewhere it runs over indices of the same number; so it
-    always does for a version that is not proven, with random settings besides. Where all of them
-    are equal that is kept, and the version is predicted from then on.
+    It runs over as many indices as there are examples; the files are counted and checked beside
+    it. Of a version that is not proven random settings are compared besides. Where all of them are
+    equal that is kept, and the version is predicted from then on.
 
     Args:
         dataset, spec, settings: as for `shardctl.verify`; `loader` names the loader.
@@ -156,43 +155,31 @@ def _compared(
     order = planned.order
     assert isinstance(order, LoaderOrder)
     loader, total = order.loader, order.num_examples
-    data = real_data(planned.resolved, order, take, watch)
-    size = taken(take, data.read, total)
-    difference = first_difference(
-        order,
-        process.pieces(order.config, data.rows or data.examples),
-        size,
-        read=data.read,
-        progress=Progress(watch, "examples", size, per_second=_PER_SECOND),
-        canonical=data.canonical,
-    )
+    checks = check_files_read(order.reads, watch)
+    size = taken(take, _READ, total)
+    progress = Progress(watch, "examples", size, per_second=_PER_SECOND)
+    difference = first_difference(order, process.pieces(order.config), size, progress=progress)
+    notes = (*checks.notes, f"{loader.title} runs over indices of the same number, not the files")
     cut = f"read: the first {size:,} of {total:,} examples; --take -1 reads them all"
     return Verification(
         dataset=dataset,
         spec=planned.spec,
         pipeline=settings_in_force(order.settings, ordered=dataset.ordered),
         num_examples=total,
-        read=data.read,
-        windows=(Window(start=0, stop=size, read=data.read),),
+        read=_READ,
+        windows=(Window(start=0, stop=size, read=_READ),),
         first_difference=difference,
-        num_files=data.checks.num_files,
-        files=data.checks.findings,
-        versions={loader.library: order.version, **beside_of(loader.name), **data.versions},
-        notes=(*data.notes, cut) if size < total else data.notes,
+        num_files=checks.num_files,
+        files=checks.findings,
+        versions={loader.library: order.version, **beside_of(loader.name)},
+        notes=(*notes, cut) if size < total else notes,
         warnings=planned.warnings,
         assumptions=planned.assumptions,
-        unequal=(data.differs,) if data.differs else (),
     )
 
 
 def first_difference(
-    order: LoaderOrder,
-    pieces: Pieces,
-    take: int,
-    *,
-    read: Source = "index ranges",
-    progress: Progress | None = None,
-    canonical: Callable[[Int64s], Int64s] = np.asarray,
+    order: LoaderOrder, pieces: Pieces, take: int, *, progress: Progress | None = None
 ) -> FirstDifference | None:
     """Return where a loader first differs from an order in its first `take` positions, else None.
 
@@ -215,7 +202,7 @@ def first_difference(
             found=found_id,
             expected_tfds_id=expected_name,
             found_tfds_id=found_name,
-            read=read,
+            read=_READ,
             reason=reason,
         )
 
@@ -224,7 +211,7 @@ def first_difference(
             for sizes, indices in pieces:
                 start, stop = position, position + len(indices)
                 expected = sequence.indices_at(np.arange(start, min(stop, wanted)))
-                same = canonical(expected) == canonical(indices[: len(expected)])
+                same = expected == indices[: len(expected)]
                 # What comes behind the end of the whole differs, too.
                 places = [start + int(at) for at in np.flatnonzero(~same)[:1]]
                 places += [total] * (whole and stop > total)
@@ -313,7 +300,7 @@ def _wrong_setting(
     num_left_out = 0
     with closing(random_orders(loader, version, random)) as orders:
         for order in islice(orders, NUM_SETTINGS):
-            pieces = process.pieces(order.config, range(order.config.num_examples))
+            pieces = process.pieces(order.config)
             try:
                 found = first_difference(order, pieces, order.num_examples)
             except UsageError as refusal:

@@ -103,11 +103,11 @@ def main_names(document: Mapping[str, object]) -> dict[str, object]:
 def settings_from_document(document: Mapping[str, object]) -> dict[str, Any]:
     """Return the arguments of `ReadSettings` that a mapping holds; those that are None left out.
 
-    Names are those of `main_names`. Whether values are in range and fit together is seen when they
-    are put into `ReadSettings`: another may take their place before.
+    Names are those of `main_names`. Whether values fit together is seen when they are put into
+    `ReadSettings`: another may take their place before.
 
     Raises:
-        UsageError: an unknown name, two of one setting, or a value of another kind.
+        UsageError: an unknown name, two of one setting, or a value that it does not take.
 
     >>> settings_from_document({"shuffle-seed": 32, "batch_size": 8, "host": "1/4"})
     {'shuffle_seed': 32, 'batch': 8, 'host': Host(index=1, count=4)}
@@ -120,7 +120,7 @@ def settings_from_document(document: Mapping[str, object]) -> dict[str, Any]:
         if value is None:
             continue
         try:
-            arguments[setting.field] = setting.kind.typed(setting.kind.from_document(value))
+            arguments[setting.field] = setting.kind.from_document(value)
         except UsageError as error:
             raise UsageError(f"{setting.name}={shown(value)}: {error}") from None
     return arguments

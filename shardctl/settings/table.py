@@ -10,7 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from shardctl.base.arguments import kind_of, truth_value, whole_number
 from shardctl.base.text import choices, counted, nearest_first, printable
@@ -37,48 +37,31 @@ class SettingKind(ABC):
     """What a setting takes; None, for TFDS's default, is not asked about.
 
     least: the least of the numbers, where they have one. words: those that may stand for a value.
+    of: what they are, where they are too many for a help page.
     """
 
     # All kinds share these: a dataclass more is half a millisecond more at each start.
     least: int | None = None
     words: Collection[str] = ()
+    of: str = ""
+    letters: ClassVar[tuple[str, ...]] = ()
 
     @property
     def metavar(self) -> str:
         """What stands for a value on a help page, "" for a switch."""
-        return ""
+        return self.of or "|".join((*self.letters, *self.words))
 
+    @abstractmethod
     def take(self, value: Any) -> Any:
         """Return a value as it is kept.
 
         Raises:
             UsageError: the rule that it breaks.
         """
-        kept = self.typed(value)
-        fault = self.range_fault(kept)
-        if fault is not None:
-            raise UsageError(fault)
-        return kept
-
-    @abstractmethod
-    def typed(self, value: Any) -> Any:
-        """Return a value as it is kept, whether or not it is in range.
-
-        Raises:
-            UsageError: it is of another type.
-        """
-
-    def range_fault(self, value: Any) -> str | None:
-        """Return the rule that a value of the right type breaks, None where it breaks none."""
-        return None
 
     def from_document(self, value: Any) -> Any:
-        """Return the value that a document's stands for, whose faults are then asked about.
-
-        Raises:
-            UsageError: it stands for none.
-        """
-        return value
+        """Return the value that a document's stands for, as it is kept."""
+        return self.take(value)
 
     def to_document(self, value: Any) -> Any:
         """Return a value as a document has it."""
@@ -88,72 +71,58 @@ class SettingKind(ABC):
 class WholeNumber(SettingKind):
     """A whole number, of `least` at least, of any size where that is None; or one of some words.
 
-    >>> WholeNumber(least=1).range_fault(0)
-    'a number from 1 to 9223372036854775807 is needed'
     >>> WholeNumber(least=1, words=("auto",)).take("auto")
     'auto'
     """
 
-    @property
-    def metavar(self) -> str:
-        return "|".join(("N", *self.words))
+    letters = ("N",)
 
-    def typed(self, value: Any) -> int | str:
+    def take(self, value: Any) -> int | str:
         if isinstance(value, str) and value in self.words:
             return str(value)
-        return whole_number(value)
+        number = whole_number(value)
+        if self.least is not None and not self.least <= number <= INT64_MAX:
+            raise UsageError(f"a number from {self.least} to {INT64_MAX} is needed")
+        return number
 
     def to_document(self, value: Any) -> int | str:
         return value if isinstance(value, str) else int(value)  # a default that nobody stated, too
-
-    def range_fault(self, value: Any) -> str | None:
-        if value in self.words or self.least is None or self.least <= value <= INT64_MAX:
-            return None
-        return f"a number from {self.least} to {INT64_MAX} is needed"
 
 
 class BufferSize(WholeNumber):
     """A number of examples, or -2 for all there are, as `ds.shuffle` takes it."""
 
-    def range_fault(self, value: Any) -> str | None:
-        if value == WHOLE_DATASET or 1 <= value <= INT64_MAX:
-            return None
-        return (
-            f"a number of examples from 1 to {INT64_MAX} is needed, or {WHOLE_DATASET} for the "
-            "whole dataset"
-        )
+    def take(self, value: Any) -> int:
+        number = whole_number(value)
+        if number != WHOLE_DATASET and not 1 <= number <= INT64_MAX:
+            raise UsageError(
+                f"a number of examples from 1 to {INT64_MAX} is needed, or {WHOLE_DATASET} for the "
+                "whole dataset"
+            )
+        return number
 
 
 class Switch(SettingKind):
-    """On or off.
+    """On or off."""
 
-    >>> Switch().take(True)
-    True
-    """
-
-    def typed(self, value: Any) -> bool:
+    def take(self, value: Any) -> bool:
         return truth_value(value)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Word(SettingKind):
-    """One of some words, which help shows unless they are too many: then what they are."""
+    """One of some words."""
 
-    of: str = ""
-
-    @property
-    def metavar(self) -> str:
-        return self.of or "|".join(self.words)
-
-    def typed(self, value: Any) -> str:
+    def take(self, value: Any) -> str:
         if not isinstance(value, str):
             raise UsageError("a word is needed")
+        if value not in self.words:
+            raise UsageError(f"choose from {choices(nearest_first(value, self.words))}")
         return str(value)
 
-    def range_fault(self, value: Any) -> str | None:
-        if value in self.words:
-            return None
-        return f"choose from {choices(nearest_first(value, self.words))}"
+
+_VERSION = re.compile(
+    r"[0-9]{1,9}(\.[0-9]{1,9})*((a|b|rc)[0-9]{1,9})?(\.post[0-9]{1,9})?(\.dev[0-9]{1,9})?"
+)
 
 
 class VersionNumber(SettingKind):
@@ -163,31 +132,23 @@ class VersionNumber(SettingKind):
     '2.13.0'
     """
 
-    @property
-    def metavar(self) -> str:
-        return "VERSION"
+    letters = ("VERSION",)
 
-    def typed(self, value: Any) -> str:
+    def take(self, value: Any) -> str:
         if not isinstance(value, str):
             raise UsageError("a version in quotes is needed, as in '5.2'")
-        return str(value).partition("+")[0]
-
-    def range_fault(self, value: Any) -> str | None:
-        number = "[0-9]{1,9}"
-        rest = rf"((a|b|rc){number})?(\.post{number})?(\.dev{number})?"
-        if re.fullmatch(rf"{number}(\.{number})*{rest}", value):
-            return None
-        return "a version is numbers with dots, as in 5.2 or 0.2.18"
+        version = str(value).partition("+")[0]
+        if not _VERSION.fullmatch(version):
+            raise UsageError("a version is numbers with dots, as in 5.2 or 0.2.18")
+        return version
 
 
 class WhichHost(SettingKind):
     """A `Host`, which a document writes I/N."""
 
-    @property
-    def metavar(self) -> str:
-        return "I/N"
+    letters = ("I/N",)
 
-    def typed(self, value: Any) -> Host:
+    def take(self, value: Any) -> Host:
         return as_host(value)
 
     def from_document(self, value: Any) -> Host:
@@ -202,21 +163,14 @@ class WhichHost(SettingKind):
 class FileNames(SettingKind):
     """Names of files, in an order."""
 
-    @property
-    def metavar(self) -> str:
-        return "FILE"
+    letters = ("FILE",)
 
-    def typed(self, value: Any) -> tuple[str, ...]:
+    def take(self, value: Any) -> tuple[str, ...]:
         try:
             names: tuple[str, ...] = _NAMES.take(value)
         except UsageError:
             raise UsageError("a list of file names is needed") from None
         return names
-
-    def from_document(self, value: Any) -> tuple[str, ...]:
-        if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-            raise UsageError("a list of file names is needed")
-        return tuple(value)
 
     def to_document(self, value: Sequence[str]) -> list[str]:
         return list(value)
@@ -229,11 +183,9 @@ class StageList(SettingKind):
     Batch(size=64, drop_remainder=False)
     """
 
-    @property
-    def metavar(self) -> str:
-        return "STAGES"
+    letters = ("STAGES",)
 
-    def typed(self, value: Any) -> Any:
+    def take(self, value: Any) -> Any:
         # Who gives no stages loads nothing of them.
         from shardctl.stages.stages import Pipeline
         from shardctl.stages.text import pipeline_of

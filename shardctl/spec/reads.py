@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +22,6 @@ from shardctl.base.arrays import (
 from shardctl.base.columns import Cell, Records
 from shardctl.base.text import choices, quoted
 from shardctl.dataset.dataset import Dataset, Split, filenames_at
-from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
 from shardctl.spec.subsplit import FileInstruction, SplitRange
 
@@ -180,7 +178,7 @@ class Reads:
         shard = self.shard[start:stop]
         if isinstance(self.files, NamedFiles):
             return self.files.names_at(shard)
-        return filenames_of(self.files, self.split[start:stop], shard)
+        return shard_names(self.files.splits, self.split[start:stop], shard)
 
     def _split_column(self) -> Cell:
         if len(self) and is_constant(self.split):
@@ -325,17 +323,6 @@ def joined(several: Sequence[Reads]) -> Reads:
     return Reads(files=several[0].files, **joined)
 
 
-def filenames_of(dataset: Dataset, split: Int64s, shard: Int64s) -> list[str]:
-    """Return the base names of the files of shards, given by their indices (int64[n] each)."""
-    splits = dataset.splits
-    if len(split) and (is_constant(split) or (split == split[0]).all()):
-        named, run = splits[int(split[0])], run_of(shard)
-        if run is not None:
-            return named.filenames_between(run.start, run.stop)
-        return filenames_at(named, shard.tolist())
-    return shard_names(splits, split, shard)
-
-
 def _of_range(dataset: Dataset, part: int, split_index: int, piece: SplitRange) -> Reads:
     touched = piece.shards()
     run = slice(touched.start, touched.stop)
@@ -369,7 +356,9 @@ def shard_names(splits: Sequence[Split], split: Int64s, shard: Int64s) -> list[s
     >>> shard_names([train], np.array([0, 0]), np.array([1, 0]))
     ['d-00001', 'd-00000']
     """
-    used = distinct(split)
+    used, run = distinct(split), run_of(shard)
+    if len(used) == 1 and run is not None:
+        return splits[int(used[0])].filenames_between(run.start, run.stop)
     named = [splits[index] for index in used.tolist()]
     # Each file is named once, however many examples of it there are.
     starts = np.cumsum([0, *(each.num_shards for each in named)])
@@ -388,8 +377,6 @@ def shard_names(splits: Sequence[Split], split: Int64s, shard: Int64s) -> list[s
 
 
 # Sort functions: the order in which file instructions are handed to the reader.
-
-_FEW_PARTS = 8  # whose names are looked up as a column
 
 
 def sorted_rows(
@@ -413,7 +400,8 @@ def sorted_rows(
     keys = _ranks(file_order, reads, row_places)[row_places]
     missing = np.flatnonzero(keys < 0)
     if missing.size:
-        left_out = (reads.filename(row) for row in _first_rows(row_places, missing))
+        first = {int(row_places[row]): row for row in missing[::-1].tolist()}  # of each file
+        left_out = map(reads.filename, sorted(first.values()))
         raise UsageError(
             f"the file order leaves out {choices(left_out, 3)}; every file that is read needs "
             "a place"
@@ -425,13 +413,6 @@ def sorted_rows(
     return reads.select(np.argsort(keys, kind="stable") if several else rows)
 
 
-def _first_rows(row_places: Int64s, rows: Int64s) -> list[int]:
-    """Return of rows, ascending, the first of each file."""
-    first = np.unique(row_places[rows], return_index=True)[1]
-    found: list[int] = rows[np.sort(first)].tolist()
-    return found
-
-
 def _ranks(names: Sequence[str], reads: Reads, row_places: Int64s) -> Int64s:
     """Return which name stands for each file of the dataset, -1 for none.
 
@@ -440,16 +421,17 @@ def _ranks(names: Sequence[str], reads: Reads, row_places: Int64s) -> Int64s:
     Raises:
         UsageError: a name of no file or of several, or of one that has been named.
     """
-    parts = [part for split in reads.dataset.splits for part in split.files]
-    if (found := _ranks_by_pattern(names, parts)) is not None:
-        return found
-    bases = [path.rpartition("/")[2] for path in itertools.chain.from_iterable(parts)]
+    bases = [base for split in reads.dataset.splits if split.files for base in split.filenames]
     last = {base: place for place, base in enumerate(bases)}
+    found = [last.get(name.rpartition("/")[2], -1) for name in names]
+    if found and len(last) == len(bases) and min(found) >= 0 and len(set(found)) == len(found):
+        quick = np.full(len(bases), -1)
+        quick[found] = np.arange(len(found))
+        return quick
     several: dict[str, list[int]] = defaultdict(list)
-    if len(last) < len(bases):
-        for at, base in enumerate(bases):
-            if last[base] != at:
-                several[base].append(at)
+    for at, base in enumerate(bases):
+        if last[base] != at:
+            several[base].append(at)
     ranks, read = [-1] * len(bases), set[int]()
     for index, name in enumerate(names):
         base = name.rpartition("/")[2]
@@ -475,26 +457,6 @@ def _ranks(names: Sequence[str], reads: Reads, row_places: Int64s) -> Int64s:
             raise UsageError(f"the file order names {quoted(base)} twice; each file comes once")
         ranks[place] = index
     return np.array(ranks, np.int64)
-
-
-def _ranks_by_pattern(names: Sequence[str], parts: Sequence[ShardFiles]) -> Int64s | None:
-    """Return what `_ranks` does where file names tell their index and each name is of one file."""
-    if len(parts) > _FEW_PARTS:
-        return None
-    slashed = "/" in "".join(names)
-    bases = [name.rpartition("/")[2] for name in names] if slashed else names
-    ranks = np.full(sum(map(len, parts)), -1)
-    start = num_found = 0
-    for part in parts:
-        if (found := part.indices_of(bases)) is None:
-            return None
-        rows = np.flatnonzero(found >= 0)
-        ranks[start + found[rows]] = rows
-        start += len(part)
-        num_found += len(rows)
-    places = np.flatnonzero(ranks >= 0)
-    every = np.bincount(ranks[places], minlength=len(names)).all()
-    return ranks if num_found == len(names) == len(places) and every else None
 
 
 def _chosen(name: str, places: list[int], reads: Reads) -> list[int]:

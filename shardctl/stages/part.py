@@ -93,9 +93,11 @@ class Part:
 
     name: of the call. parameters: its arguments, in the order of tf.data; mostly the fields.
     takes_anything: what else it is given is not read.
+    effect: what it does to the order, without a full stop.
     """
 
     name: ClassVar[str]
+    effect: ClassVar[str] = ""
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     takes_anything: ClassVar[bool] = False
 
@@ -119,11 +121,6 @@ class Part:
     def called(self) -> str:
         """The call as a script has it: the name, but of what this one stands for."""
         return self.name
-
-    @property
-    def effect(self) -> str:
-        """What it does to the order, without a full stop; mostly a constant of the class."""
-        return ""
 
     def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
         """Return why it leaves the order open, None if it does not.

@@ -61,17 +61,10 @@ class Shuffle(Stage):
     """
 
     name = "shuffle"
+    effect = "mixes within its buffer; anew for each iterator unless reshuffle=False"
     buffer: Buffer = argument("buffer_size")
     seed: Seed | None = None
     reshuffle: bool | None = argument("reshuffle_each_iteration", default=None)
-
-    @property
-    def effect(self) -> str:
-        """What it mixes, and when anew."""
-        again = "the same in every pass" if self.reshuffle is False else "anew for each iterator"
-        if self.buffer == WHOLE_DATASET:
-            return f"mixes all elements, {again}"
-        return f"mixes within a buffer of {self.buffer:,}, {again}"
 
     def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
         """Return that the machine seeds it; a buffer of one hands out what it has just read."""
@@ -89,12 +82,8 @@ class Repeat(Stage):
     """`ds.repeat(count)`; None repeats for ever."""
 
     name = "repeat"
+    effect = "repeats all that is before it"
     count: Times | None = None
-
-    @property
-    def effect(self) -> str:
-        """How often it repeats."""
-        return "repeats without end" if self.count is None else f"repeats {self.count:,} times"
 
     @property
     def is_noop(self) -> bool:
@@ -114,6 +103,7 @@ class Batch(Stage):
     """`ds.batch(size, drop_remainder)`; padded_batch and ragged_batch group alike."""
 
     name = "batch"
+    effect = "puts elements together; keeps the order"
     parameters = (
         value("size", "batch_size"),
         value("drop_remainder"),
@@ -129,12 +119,6 @@ class Batch(Stage):
         ahead = {name: values.pop(name) for name in ("calls", "deterministic") if name in values}
         batch = cls(**values)
         return (batch, Map(**ahead)) if ahead.get("calls") is not None else (batch,)
-
-    @property
-    def effect(self) -> str:
-        """How much it puts together."""
-        rest = "drops a last batch that is not full" if self.drop_remainder else "keeps the order"
-        return f"puts {self.size:,} into one element; {rest}"
 
     def whole_length(self, count: int) -> int:
         """Return the number of batches."""
@@ -152,6 +136,7 @@ class Shard(Stage):
     """`ds.shard(num_shards, index)`: every num_shards-th element from `index` on."""
 
     name = "shard"
+    effect = "keeps every n-th element"
     num_shards: PositiveCount
     index: Number
 
@@ -161,11 +146,6 @@ class Shard(Stage):
             raise UsageError(
                 f"shard: index={self.index} of num_shards={self.num_shards}: shards count from 0"
             )
-
-    @property
-    def effect(self) -> str:
-        """What it keeps."""
-        return f"keeps 1 element of {self.num_shards:,}, from number {self.index:,} on"
 
     @property
     def is_noop(self) -> bool:
@@ -185,12 +165,8 @@ class Take(Stage):
     """`ds.take(count)`; -1 takes all."""
 
     name = "take"
+    effect = "ends after so many elements"
     count: CountOrAll
-
-    @property
-    def effect(self) -> str:
-        """Where it ends."""
-        return "keeps all" if self.count < 0 else f"ends after {counted(self.count, 'element')}"
 
     @property
     def is_noop(self) -> bool:
@@ -206,13 +182,8 @@ class Skip(Stage):
     """`ds.skip(count)`; -1 skips all."""
 
     name = "skip"
+    effect = "drops the first elements"
     count: CountOrAll
-
-    @property
-    def effect(self) -> str:
-        """What it drops."""
-        first = f"the first {counted(self.count, 'element')}"
-        return f"drops {'all' if self.count < 0 else first}"
 
     @property
     def is_noop(self) -> bool:
@@ -314,6 +285,7 @@ class WithOptions(Stage):
     """
 
     name = "with_options"
+    effect = "parts a shuffle from a repeat; holds for the whole pipeline"
     is_plain = False
     keeps_order = True
     # What each field is among `tf.data.Options`.
@@ -327,16 +299,6 @@ class WithOptions(Stage):
     fusion: bool | None = argument("shuffle_and_repeat_fusion", by_name=True, default=None)
     optimizations: bool | None = argument("apply_default_optimizations", by_name=True, default=None)
     warm_start: bool | None = argument("experimental_warm_start", by_name=True, default=None)
-
-    @property
-    def effect(self) -> str:
-        """What the options decide."""
-        said = ["parts a shuffle from a repeat"]
-        if self.fusion is False or self.optimizations is False:
-            said.append("no shuffle and repeat become one")
-        if self.deterministic is False:
-            said.append("parallel maps hand out what is ready first")
-        return "; ".join(said)
 
 
 class Concatenate(Stage):
@@ -504,12 +466,8 @@ class Range(Source):
     """`tf.data.Dataset.range(stop)`, or any source of `stop` elements in a fixed order."""
 
     name = "range"
+    effect = "counts from 0"
     stop: Number
-
-    @property
-    def effect(self) -> str:
-        """What it counts."""
-        return f"counts {counted(self.stop, 'element')}"
 
     def length(self, others: Sequence[Count]) -> Count:
         """Return how many elements there are."""
@@ -520,12 +478,8 @@ class Values(Source):
     """`tf.data.Dataset.from_tensor_slices(values)` of whole numbers, as choices are."""
 
     name = "values"
+    effect = "lists numbers"
     values: tuple[int, ...] = argument(takes="whole")
-
-    @property
-    def effect(self) -> str:
-        """What it lists."""
-        return f"lists {counted(len(self.values), 'number')}"
 
     def length(self, others: Sequence[Count]) -> Count:
         """Return how many values there are."""
@@ -547,11 +501,7 @@ class Zip(_Mixture):
     """`tf.data.Dataset.zip(inputs)`: an element holds one of each, in their order."""
 
     name = "zip"
-
-    @property
-    def effect(self) -> str:
-        """What it puts together."""
-        return f"puts one of each of {counted(len(self.inputs), 'dataset')} into one element"
+    effect = "puts one element of each dataset into one"
 
     def length(self, others: Sequence[Count]) -> Count:
         """Return the length of the shortest input."""
@@ -569,6 +519,7 @@ class SampleFromDatasets(_Mixture):
     """
 
     name = "sample_from_datasets"
+    effect = "draws the next dataset by its weight"
     weights: Weights | None = None
     seed: Seed | None = None
     stop_on_empty: bool = argument("stop_on_empty_dataset", default=False)
@@ -598,12 +549,6 @@ class SampleFromDatasets(_Mixture):
         numbers = range(len(self.inputs))
         return [number for number in numbers if weights is None or weights[number] > 0]
 
-    @property
-    def effect(self) -> str:
-        """How it draws."""
-        many = counted(len(self.inputs), "dataset")
-        return f"draws the next of {many} by its weight; ends {_end(self.stop_on_empty)}"
-
     def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
         """Return that the machine seeds it; one input is no mixture."""
         return None if len(self.kept_inputs) < 2 else _why_unseeded(self.seed, global_seed)
@@ -619,6 +564,7 @@ class ChooseFromDatasets(_Mixture):
     """`tf.data.Dataset.choose_from_datasets(inputs, choices, stop_on_empty_dataset)`."""
 
     name = "choose_from_datasets"
+    effect = "takes the next dataset as chosen"
     choices: Pipeline = argument("choice_dataset", takes="pipeline")
     stop_on_empty: bool = argument("stop_on_empty_dataset", default=True)
 
@@ -626,12 +572,6 @@ class ChooseFromDatasets(_Mixture):
     def fed_by(self) -> tuple[Pipeline, ...]:
         """The inputs; choices are numbers, and no examples."""
         return self.inputs
-
-    @property
-    def effect(self) -> str:
-        """How it chooses."""
-        many = counted(len(self.inputs), "dataset")
-        return f"takes the next of {many} as chosen; ends {_end(self.stop_on_empty)}"
 
     def length(self, others: Sequence[Count]) -> Count:
         """Return that there is no end, where no input has one; else nobody knows."""
@@ -655,10 +595,6 @@ class Shared(Source):
         """Return the length of the pipeline."""
         (count,) = others
         return count
-
-
-def _end(stop_on_empty: bool) -> str:
-    return "at the first that ends" if stop_on_empty else "when all have ended"
 
 
 def _sum(counts: Sequence[Count]) -> Count:

@@ -295,20 +295,18 @@ def write_metadata(
         force: replace metadata that is there already.
 
     Returns:
-        A TfdsMetadata; where `renames` has files whose names TFDS cannot be told of, nothing was
-        written.
+        A TfdsMetadata.
 
     Raises:
         UsageError: metadata is there already; a name or a place that TFDS does not take.
-        DatasetError: files that TFDS does not read, or features that do not fit the records.
+        DatasetError: files that TFDS does not read or has no template for, or features that do
+            not fit the records.
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
     dataset = as_dataset(dataset)
     folder = os.fspath(folder)
     folder = folder if is_remote(folder) else os.path.expanduser(folder)
     planned = plan_tfds_metadata(dataset, folder, _version(dataset, folder))
-    if not planned.readable:
-        return planned
     with quiet_tensorflow():
         check_folder(folder)
         found = find_features(features)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from shardctl.base.arrays import Int64s
-from shardctl.live.library import Library, Source
+from shardctl.live.library import Library
 from shardctl.loaders.loader import LOADERS, Loader, LoaderName, Stop
 from shardctl.loaders.loader_sequence import (
     EpochByEpoch,
@@ -44,12 +44,12 @@ class Backwards(Library):
 
     is_one_iterator = True
 
-    def batches(self, config: LoaderConfig, source: Source) -> Iterator[Int64s]:
+    def batches(self, config: LoaderConfig) -> Iterator[Int64s]:
         found, size = sequence(config), config.batch or 1
         for epoch in range(config.epochs):
             row = found.indices_at(np.arange(found.epoch_size) + epoch * found.epoch_size)
             for start in range(0, len(row), size):
-                yield np.array([source[int(index)] for index in row[start : start + size]])
+                yield row[start : start + size]
 
     def advice(self, config: LoaderConfig, stop: Stop) -> Iterator[str]:
         yield "reversed() goes on by itself"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import random
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,10 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.base.tfds_rules import DEFAULT_TEMPLATE
-from shardctl.dataset import shard_files
 from shardctl.dataset.dataset import Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.spec.reads import shard_names
-from tests.cases import check_cases, counted
+from tests.cases import check_cases
 from tests.strategies import error_line
 
 NAMES = {"dataset": "toy", "split": "train", "file_format": "tfrecord"}
@@ -251,28 +249,6 @@ def test_a_name_that_cannot_be_opened_is_refused(name: str) -> None:
         os.stat(name)
     assert "file name" in str(error_line(lambda: ShardFiles(names=("b", name), num_shards=2)))
     assert "file name" in str(error_line(lambda: ShardFiles(data_dir=name, names=(), num_shards=0)))
-
-
-@pytest.mark.long
-def test_indices_of_names_are_those_of_a_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shard_files, "_PIECE", 3)
-    for seed in counted(range(60)):
-        draw = random.Random(seed)
-        pattern = draw.choice(("d-\0", "a/d-\0-of-00012.x", "\0", "é-\0", "a\0b/c", "d-\0-\0"))
-        files = ShardFiles(pattern=pattern, num_shards=draw.choice((1, 12, 100_001)))
-        known = [path.rpartition("/")[2] for path in files]
-        names = [draw.choice(known) for _ in range(draw.randrange(9))]
-        if names and draw.random() < 0.5:
-            at = draw.randrange(len(names))
-            whole = names[at]
-            place = draw.randrange(len(whole))
-            other = draw.choice(("", "0", "9", "٣", "x", "00", "\n"))
-            names[at] = whole[:place] + other + whole[place + 1 :]
-        found = files.indices_of(names)
-        assert (found is None) == (pattern not in ("d-\0", "a/d-\0-of-00012.x", "\0"))
-        if found is not None:
-            meant = [known.index(name) if name in known else -1 for name in names]
-            assert found.tolist() == meant, f"seed {seed}"
 
 
 @pytest.mark.parametrize("pattern", ["a-\0-of-x", "\0", "a%s/é\0.rec", "\0-\0", "one"])

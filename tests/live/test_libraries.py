@@ -38,7 +38,7 @@ def test_a_reader_that_stops_early_leaves_no_worker_processes() -> None:
 
     given = {"num_examples": 500, "seed": 1, "workers": 2, "batch": 4}
     config = config_of("grain", given, metadata.version("grain"))
-    batches = library_of(LOADERS["grain"]).batches(config, range(500))
+    batches = library_of(LOADERS["grain"]).batches(config)
     first = LOADERS["grain"].sequence(config).indices_at(np.arange(4))
     assert next(batches).tolist() == first.tolist()
     batches.close()
@@ -56,7 +56,7 @@ def test_what_was_recorded_is_what_torch_hands_out() -> None:
 def test_a_seed_that_torch_refuses_is_refused_in_its_words() -> None:
     config = config_of("torch", {"n": 3, "seed": 1 << 64, "shares": True})
     with pytest.raises(UsageError, match=r"^PyTorch refuses these settings: "):
-        next(library_of(LOADERS["torch"]).batches(config, range(3)))
+        next(library_of(LOADERS["torch"]).batches(config))
 
 
 @of_torch
@@ -66,14 +66,24 @@ def test_the_generator_of_the_caller_is_left_as_it_was() -> None:
     torch.manual_seed(4)
     before = torch.random.get_rng_state()
     config = config_of("torch", {"n": 9, "global_seed": 5, "shuffle": True, "first_epoch": 2})
-    assert sum(map(len, library_of(LOADERS["torch"]).batches(config, range(9)))) == 9
+    assert sum(map(len, library_of(LOADERS["torch"]).batches(config))) == 9
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
 @of_hf
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"seed": 2}, {"seed": 2, "buffer": 30}, {"seed": 2, "buffer": 30, "arrow": True}],
+    [
+        {},
+        {"seed": 2},
+        {"seed": 2, "buffer": 30},
+        {"seed": 2, "buffer": 30, "arrow": True},
+        *(
+            {"seed": 2, "buffer": 30, "arrow": True, "before_shuffle": c}
+            for c in ("map", "filter", "cast")
+        ),
+    ],
+    ids=str,
 )
 @pytest.mark.parametrize("shards", [[5, 9, 2], [5, 0, 9, 2]])
 def test_hugging_face_over_indices(settings: dict[str, Any], shards: list[int]) -> None:
@@ -129,41 +139,3 @@ def test_a_layout_of_real_files_is_read_as_the_library_reads_them(
         order = shardctl.plan_order(str(layout), "train", {"loader": "hf", **settings}).order
         codes = order.codes_at(np.arange(order.num_examples)).tolist()
         assert codes == [row["index"] for row in real]
-
-
-@of_hf
-@of_torch
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"before_shuffle": "map"},
-        {"before_shuffle": "cast_column"},
-        {"arrow": False, "workers": 2, "batch": 3},
-    ],
-    ids=str,
-)
-def test_the_stated_pipeline_is_what_runs_over_real_files(
-    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Rows of a generator in workers too, each of which reads its files and no part of them."""
-    import datasets
-
-    datasets.disable_progress_bars()
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
-    whole = datasets.Dataset.from_dict({"index": list(range(100)), "text": ["a", "b"] * 50})
-    files = [str(tmp_path / f"{shard}.parquet") for shard in range(5)]
-    for shard, file in enumerate(files):  # of 20 examples each
-        whole.shard(5, shard, contiguous=True).to_parquet(file, batch_size=7)
-    config = LoaderConfig(
-        lengths=np.full(5, 20),
-        version=metadata.version("datasets"),
-        file_format="parquet",
-        seed=4,
-        buffer=30,
-        **settings,
-    )
-    rows = library_of(LOADERS["hf"]).rows(config, files, "parquet")
-    found = hugging_face_sequence(config)
-    expected = found.indices_at(np.arange(found.num_examples)).tolist()
-    assert [row["index"] for batch in rows for row in batch] == expected

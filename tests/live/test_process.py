@@ -29,7 +29,7 @@ def entry(toy: type) -> Loader:
 def test_batches_come_as_they_are_and_one_order_after_the_other() -> None:
     with LoaderProcess(entry(toy_loaders.InOrder)) as process:
         for _ in range(2):
-            ((sizes, indices),) = process.pieces(ASKED, range(10))
+            ((sizes, indices),) = process.pieces(ASKED)
             assert sizes == [4, 4, 2] * 2
             assert indices.tolist() == [*range(10), *range(10)]
 
@@ -38,7 +38,7 @@ def test_batches_come_as_they_are_and_one_order_after_the_other() -> None:
 def test_an_order_that_is_left_early_is_begun_anew() -> None:
     with LoaderProcess(entry(toy_loaders.Endless)) as process:
         for _ in range(2):
-            pieces = process.pieces(ASKED, range(10))
+            pieces = process.pieces(ASKED)
             assert next(pieces)[0][:3] == [4, 4, 2]
             pieces.close()
 
@@ -47,7 +47,7 @@ def test_an_order_that_is_left_early_is_begun_anew() -> None:
 def test_what_a_library_raises_comes_after_what_it_handed_out() -> None:
     with LoaderProcess(entry(toy_loaders.Raises)) as process:
         for _ in range(2):  # the process lives on
-            pieces = process.pieces(ASKED, range(10))
+            pieces = process.pieces(ASKED)
             assert next(pieces)[0] == [3]
             with pytest.raises(GaveUpError, match=r"^no more$"):
                 next(pieces)
@@ -57,10 +57,10 @@ def test_what_a_library_raises_comes_after_what_it_handed_out() -> None:
 def test_a_refusal_and_a_death_are_told_apart() -> None:
     with LoaderProcess(entry(toy_loaders.Refuses)) as process:
         with pytest.raises(UsageError, match="the library refuses these settings"):
-            list(process.pieces(ASKED, range(10)))
+            list(process.pieces(ASKED))
         process._loader = entry(toy_loaders.Dies)
         with pytest.raises(GaveUpError, match="its process ended with 7"):
-            list(process.pieces(ASKED, range(10)))
+            list(process.pieces(ASKED))
 
 
 def test_a_python_that_does_not_start_is_trouble(
@@ -71,7 +71,7 @@ def test_a_python_that_does_not_start_is_trouble(
         LoaderProcess(entry(toy_loaders.InOrder)) as process,
         pytest.raises(DatasetError, match="ended with 3 before it began"),
     ):
-        list(process.pieces(ASKED, range(10)))
+        list(process.pieces(ASKED))
 
 
 @pytest.mark.long
@@ -80,7 +80,7 @@ def test_the_end_takes_the_workers_along(tmp_path: Path, monkeypatch: pytest.Mon
     file = tmp_path / "pids"
     monkeypatch.setenv("WORKER_FILE", str(file))
     with LoaderProcess(entry(toy_loaders.WithWorker)) as process:
-        pieces = process.pieces(ASKED, range(5000))
+        pieces = process.pieces(ASKED)
         next(pieces)
         running = [int(pid) for pid in file.read_text().split()]
         assert all(map(is_running, running))

@@ -81,7 +81,7 @@ def config_of(loader: str, given: dict[str, Any], version: str = "") -> LoaderCo
 def handed_out(loader: str, config: LoaderConfig) -> Batches:
     """Return what the real loader hands out; in one piece where there are no batches of Grain."""
     try:
-        batches = library_of(LOADERS[loader]).batches(config, range(config.num_examples))
+        batches = library_of(LOADERS[loader]).batches(config)
         found: list[list[int]] = [batch.tolist() for batch in batches]
     except UsageError:
         return None

@@ -15,7 +15,7 @@ from shardctl.dataset.folders import combined
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
 from shardctl.order.example_codes import ExampleCodes, RowLookup
-from shardctl.spec.reads import Reads, filenames_of, reads_of
+from shardctl.spec.reads import Reads, reads_of, shard_names
 from shardctl.spec.subsplit import SplitRange, resolve_subsplit
 from tests.strategies import datasets, error_line
 
@@ -123,7 +123,7 @@ def test_examples_are_named_together_as_one_by_one(folders: tuple[str, ...]) -> 
     every = np.random.default_rng(1).permutation(np.arange(3 * len(folders)).repeat(3))
     splits, shards, _ = codes.places(every)
     assert codes.tfds_ids(every) == [name for code in every for name in codes.tfds_ids([code])]
-    assert filenames_of(codes.dataset, splits, shards) == [
+    assert shard_names(codes.dataset.splits, splits, shards) == [
         codes.dataset.splits[split].filename(shard)
         for split, shard in zip(splits.tolist(), shards.tolist(), strict=True)
     ]

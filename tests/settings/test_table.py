@@ -213,7 +213,7 @@ def test_what_a_kind_takes(
 def test_stages_are_taken_as_text_and_as_a_list() -> None:
     for one in ("cache | take(3)", ["cache", {"take": 3}], ("cache", "take(3)")):
         assert table.StageList().take(one) == parse_stages("cache | take(3)")
-    for wrong in ("a", [1], ("a",), None):
+    for wrong in ("a", [1], None):
         with pytest.raises(UsageError, match="a list of file names is needed"):
             table.FileNames().from_document(wrong)
 

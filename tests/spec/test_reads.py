@@ -18,7 +18,7 @@ from shardctl.base.text import choices
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
-from shardctl.spec.reads import Reads, filenames_of, joined, reads_of, sorted_rows
+from shardctl.spec.reads import Reads, joined, reads_of, shard_names, sorted_rows
 from shardctl.spec.subsplit import FileInstruction, SplitRange, file_instructions
 from tests.spec.reads_cases import named_reads
 from tests.strategies import datasets
@@ -128,7 +128,7 @@ def test_many_names_are_those_of_one_after_the_other(count: int, step: int) -> N
     dataset = Dataset(name="d", splits=(TRAIN, split))
     shards = 10 + np.arange(count) * abs(step) % 5900
     shards = shards[::-1] if step < 0 else shards
-    names = filenames_of(dataset, np.ones(count, np.int64), shards)
+    names = shard_names(dataset.splits, np.ones(count, np.int64), shards)
     assert names == [f"d-{shard % 3000:05d}" for shard in shards.tolist()]
     # Two files of one name are told apart by their place; a split that is not read has no say.
     both = reads_of(dataset, [SplitRange(split=split, start=0, stop=2)])

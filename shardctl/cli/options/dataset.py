@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from shardctl.base.phrase import option_name
-from shardctl.base.text import choices, printable, public_url
+from shardctl.base.text import printable, public_url
 from shardctl.cli import completion
 from shardctl.cli.options.shared import Flag, Text, option
 from shardctl.cli.output import DATASET, say, warn
@@ -57,57 +57,18 @@ class DatasetOptions:
         """Whether any of the options is given."""
         return any((self.dataset, self.data_dir, self.no_cache))
 
-    def taken(self, project: Project) -> Iterator[str]:
-        """Yield what is left to a project, in words; see `project_here`."""
-        from shardctl.metadata.reference import named_dataset
-        from shardctl.stores.stores import working_folder
 
-        cwd = working_folder()
-        named = named_dataset(self.dataset or (), project=project, env=os.environ, cwd=cwd)
-        if named.source == "file":
-            yield setting_in_words("dataset", " and ".join(named.refs))
-        if self.data_dir is None and project.data_dir is not None:
-            yield setting_in_words("data_dir", project.data_dir)
-
-
-def setting_in_words(name: str, value: object) -> str:
-    """Return a setting of a file of settings in a line that lists some.
-
-    >>> [setting_in_words("shuffle_seed", 42), setting_in_words("reverse", False)]
-    ['shuffle seed 42', 'no reverse']
-    """
-    words = printable(name.replace("_", " ").replace("-", " "))
-    if isinstance(value, bool):
-        return words if value else f"no {words}"
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
-        return f"{words} {choices(value, 4)}"
-    if isinstance(value, list):
-        from shardctl.files.documents import yaml_line
-
-        return f"{words} {printable(yaml_line(value))}"
-    return f"{words} {printable(str(value))}"
-
-
-class Taker(Protocol):
-    """A group of options, which says what it leaves to a project."""
-
-    def taken(self, project: Project) -> Iterable[str]:
-        """Yield the settings of a project that no option replaces, in words."""
-
-
-def project_here(*takers: Taker) -> Project:
+def project_here(*, say_so: bool = True) -> Project:
     """Return the project of the folder that the command runs in; a command reads it once.
 
-    What is taken from a file in a folder above is said, since nothing in this folder shows it.
+    That it lies in a folder above is said, since nothing in this folder shows it.
     """
     from shardctl.metadata.project_file import find_project
     from shardctl.stores.stores import working_folder
 
-    project = find_project(working_folder())
-    if project.path is not None and not os.path.samefile(project.path.parent, working_folder()):
-        taken = ", ".join(words for taker in takers for words in taker.taken(project))
-        if taken:
-            say(f"settings of {os.path.relpath(project.path)}: {taken}")
+    project, here = find_project(working_folder()), working_folder()
+    if say_so and project.path is not None and not os.path.samefile(project.path.parent, here):
+        say(f"settings of {os.path.relpath(project.path)}; shardctl config lists them")
     return project
 
 
@@ -190,7 +151,7 @@ def refuse_no_spec(spec: str | None, source: DatasetOptions) -> None:
     if spec is None:
         return
     try:
-        resolved_spec(chosen_dataset(source, project_here()), spec)
+        resolved_spec(chosen_dataset(source, project_here(say_so=False)), spec)
     except NotASplitError:
         raise
     except ShardctlError:
@@ -295,7 +256,7 @@ def dataset_of_plan(plan: ResumePlan, options: DatasetOptions, path: str) -> Cho
     its name.
     """
     names = [options.dataset] if options.dataset else list(_names_of(plan))
-    project = project_here(replace(options, dataset=names[0]))
+    project = project_here()
     if options.dataset:
         return dataset_and_refs(options, project)
     others, failed = [], []

@@ -1,8 +1,7 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """The options of every command that has an order, and how they go together with shardctl.yaml."""
 
-import contextlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -10,14 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from shardctl.cli import completion
-from shardctl.cli.options.dataset import setting_in_words
 from shardctl.cli.options.shared import whole_number
 from shardctl.cli.output import HOSTS, LOADER, ORDER
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.settings.table import (
     OF_EPOCHS,
     SETTING_BY_FIELD,
-    SETTING_BY_NAME,
     SETTINGS,
     BufferSize,
     FileNames,
@@ -75,12 +72,11 @@ def _parser(kind: SettingKind) -> Any:
 class OrderOptions:
     """The settings of TFDS's reader and of the pipeline after it, by the fields of `ReadSettings`.
 
-    Values are those of the command line; what was not given is None or left out. The command looks
-    at the settings `among`.
+    Values are those of the command line; what was not given is None or left out.
     """
 
-    def __init__(self, *, among: Collection[str] = SETTING_BY_FIELD, **values: Any) -> None:
-        self._values, self._among = values, among
+    def __init__(self, **values: Any) -> None:
+        self._values = values
         self._project: Project | None = None  # that the settings were taken from
 
     @staticmethod
@@ -91,23 +87,6 @@ class OrderOptions:
     def given(self) -> dict[str, Any]:
         """Return what is given here, by the fields of the settings."""
         return {name: value for name, value in self._values.items() if value is not None}
-
-    def taken(self, project: "Project") -> Iterator[str]:
-        """Yield what is left to `read:` of a project, in words; see `project_here`."""
-        from shardctl.settings.names import main_names
-
-        stated: dict[str, Any] = {}
-        with contextlib.suppress(UsageError):  # what is wrong there is said by `settings`
-            stated = {
-                SETTING_BY_NAME[name].field: value
-                for name, value in main_names(project.read).items()
-                if name in SETTING_BY_NAME and value is not None
-            }
-        given = self.given()
-        _give_way(stated, given)
-        for field, value in stated.items():
-            if field in self._among and field not in given:
-                yield setting_in_words(SETTING_BY_FIELD[field].name, value)
 
     def settings(
         self, project: "Project", fallback: Mapping[str, Any] | None = None
@@ -166,17 +145,6 @@ class OrderOptions:
 
 class SharingOptions(OrderOptions):
     """The settings that decide what each host gets of an evaluation, and who reads."""
-
-    OF_TFDS = ("host_by", "reverse", "file_order", "loader")
-
-    def __init__(self, **values: Any) -> None:
-        super().__init__(among=self.OF_TFDS, **values)
-
-    def taken(self, project: "Project") -> Iterator[str]:
-        """Yield what is left to `read:` of a project, in words, of what counts for who reads."""
-        loader = self.given().get("loader", project.read.get("loader"))
-        self._among = self.OF_TFDS if loader in (None, "tfds") else ("host_by", *_OF_LOADERS)
-        yield from super().taken(project)
 
     @staticmethod
     def parameters() -> list[Declared]:

@@ -15,13 +15,12 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import chain
 from typing import Any
 
 from shardctl.base.arguments import checked
-from shardctl.base.progress import Progress, Watch
-from shardctl.base.text import choices, in_short, nearest_first, printable, quoted
+from shardctl.base.text import choices, in_short, printable, quoted
 from shardctl.base.text import counted as number_of
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
 from shardctl.files.streams import silent_libraries
@@ -34,20 +33,27 @@ _POLL = 1.0  # seconds between two questions how far a pipeline is
 _ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Refused|Denied)\b.*")
 
 
+# The runner that is used where none is named. Beam's `DirectRunner` would first look for Prism, a
+# program that it downloads, and then be this one.
+_DEFAULT = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+# Runners whose job server, a program of Java, may know options that Beam's Python does not.
+_WITH_JOB_SERVER = ("FlinkRunner", "SparkRunner", "PortableRunner", "KafkaStreamsRunner")
+
+
 @checked
-def beam_runner(*options: str, watch: Watch | None = None) -> BeamRunner:
+def beam_runner(*options: str) -> BeamRunner:
     """Return what counts files by a Beam pipeline, for `index` and `verify_files`.
 
     Args:
         options: of Beam, as they are written on a command line; they are checked here. Without a
             `--runner` among them the pipeline runs on this machine.
-        watch: is called with the files counted so far, where Beam tells while the pipeline runs.
 
     Returns:
         What `index` and `verify_files` take as `runner`; the pipeline runs when they count.
 
     Raises:
-        UsageError: options that Beam does not take.
+        UsageError: an option that Beam does not know, a value that it does not take, a runner that
+            it does not have, or no place for results that workers elsewhere can write to.
         MissingDependencyError: Beam, or a package that its runner needs, is not installed.
 
     >>> import shardctl
@@ -55,21 +61,40 @@ def beam_runner(*options: str, watch: Watch | None = None) -> BeamRunner:
     >>> shardctl.index("data/", runner=runner)  # doctest: +SKIP
     <Index data: 1,797 examples, 14 files>
     """
-    return BeamRunner(options, watch=watch)
+    return BeamRunner(options)
 
 
 class BeamRunner:
-    """Counts files by a Beam pipeline with checked options; see `Runner` and `beam_runner`."""
+    """Counts files by a Beam pipeline with checked options; see `Runner` and `beam_runner`.
 
-    def __init__(self, options: Sequence[str], *, watch: Watch | None = None) -> None:
+    name: of Beam's runner. temp_location: where it keeps its files, None for on this machine.
+    """
+
+    def __init__(self, options: Sequence[str]) -> None:
+        try:
+            with silent_libraries():
+                import apache_beam  # noqa: F401
+                from apache_beam.options.pipeline_options import StandardOptions
+        except ImportError as error:
+            raise MissingDependencyError(
+                f"Apache Beam is needed for this and cannot be imported ({error}); "
+                "install it with: pip install 'shardctl[beam]'"
+            ) from error
         with silent_libraries():
-            self._options: BeamOptions = beam_options(options)
-        self._watch = watch
-
-    @property
-    def name(self) -> str:
-        """The name of Beam's runner."""
-        return self._options.name
+            self._options, given, unknown = _parsed(options)
+            self._runner = _runner(given["runner"] or _DEFAULT)
+        kind = type(self._runner).__name__
+        self.name = (given["runner"] or "FnApiRunner").rpartition(".")[2]
+        self.temp_location: str | None = given["temp_location"]
+        # Beam itself drops what it does not know.
+        if unknown and kind not in _WITH_JOB_SERVER:
+            raise UsageError(f"Beam knows no option {quoted(f'--{min(unknown)}', 200)}")
+        local = not given["runner"] or kind in (*StandardOptions.LOCAL_RUNNERS, "FnApiRunner")
+        if not local and not self.temp_location:
+            raise UsageError(
+                f"{kind} has its workers elsewhere: give --temp_location after --, a folder that "
+                "they and this machine can write to, where the counts come back"
+            )
 
     def __repr__(self) -> str:
         return in_short(self, self.name)
@@ -86,11 +111,11 @@ class BeamRunner:
         first = next(lines, None)
         if first is None:
             return
-        folder = _WorkFolder(self._options.temp_location)
+        folder = _WorkFolder(self.temp_location)
         try:
             with silent_libraries():
                 number = folder.write("files", chain([first], lines))
-                self._run(folder, Progress(self._watch, "files counted by Beam", number))
+                self._run(folder)
             yield from _answers(folder, number)
         finally:
             with silent_libraries():
@@ -105,21 +130,17 @@ class BeamRunner:
                 )
             yield task_line(task)
 
-    def _run(self, folder: _WorkFolder, progress: Progress) -> None:
+    def _run(self, folder: _WorkFolder) -> None:
         import apache_beam as beam
         from apache_beam.runners.runner import PipelineState
 
         result: Any = None
         try:
-            pipeline = beam.Pipeline(runner=self._options.runner, options=self._options.pipeline)
+            pipeline = beam.Pipeline(runner=self._runner, options=self._options)
             add_counting(pipeline, folder.path("files"), folder.path("counts"))
             result = pipeline.run()
-            known = 0
             while not PipelineState.is_terminal(result.state):
                 time.sleep(_POLL)
-                found = _num_counted(result)
-                progress.advance(max(found - known, 0))
-                known = max(found, known)
             state = result.wait_until_finish() or result.state  # raises what a worker said
             if state != PipelineState.DONE:
                 raise DatasetError(f"Beam's {self.name} ended with {state}")
@@ -214,17 +235,6 @@ def _wait_for_workers() -> None:
             thread.join(_POLL)
 
 
-def _num_counted(result: Any) -> int:
-    """Return how many files workers counted so far, as far as the runner tells."""
-    from apache_beam.metrics import MetricsFilter
-
-    with contextlib.suppress(Exception):
-        wanted = MetricsFilter().with_namespace(NAMESPACE).with_name(FILES)
-        counters = result.metrics().query(wanted)["counters"]
-        return sum(int(counter.attempted or counter.committed or 0) for counter in counters)
-    return 0
-
-
 def _reason(error: BaseException) -> str:
     """Return the line of an error that says why: of a worker's traceback the last one."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -237,8 +247,6 @@ def _reason(error: BaseException) -> str:
 #
 # Lines are JSON in ASCII, so that names of any bytes go there and back, and no version of Python
 # or of shardctl on a worker changes what they mean.
-
-NAMESPACE, FILES = "shardctl", "files_counted"  # its metric
 
 
 def task_line(task: FileToCount) -> str:
@@ -291,12 +299,9 @@ def count_line(line: str) -> Iterator[Any]:
     What a worker lacks, a package that the format needs, is an answer and no exception: Beam would
     try again, and say it with a hundred lines.
     """
-    from apache_beam.metrics import Metrics
-
     task = task_of_line(line)
     try:
         yield counted_line(count_one(task))
-        Metrics.counter(NAMESPACE, FILES).inc()
     except (ShardctlError, ValueError) as error:
         yield json.dumps([task.index, str(error)])
 
@@ -315,66 +320,24 @@ def add_counting(pipeline: Any, tasks: str, counts: str) -> None:
     )
 
 
-# Options of Beam, checked before anything runs: Beam itself drops those that it does not know.
+def _parsed(words: Sequence[str]) -> tuple[Any, dict[str, Any], set[str]]:
+    """Return options as Beam takes them, their values, and the names of those it does not know."""
+    from apache_beam.options.pipeline_options import PipelineOptions
 
-# The runner that is used where none is named. Beam's `DirectRunner` would first look for Prism, a
-# program that it downloads, and then be this one.
-_DEFAULT = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
-# Runners whose job server, a program of Java, may know options that Beam's Python does not.
-_WITH_JOB_SERVER = ("FlinkRunner", "SparkRunner", "PortableRunner", "KafkaStreamsRunner")
-
-
-@dataclass(frozen=True, kw_only=True)
-class BeamOptions:
-    """Checked options: those of Beam, the runner's name and class, and where it keeps its files."""
-
-    pipeline: Any
-    runner: Any
-    name: str
-    temp_location: str | None
-
-
-def beam_options(words: Sequence[str]) -> BeamOptions:
-    """Return options as Beam takes them, `--runner=FlinkRunner --temp_location=gs://bucket/tmp`.
-
-    Raises:
-        UsageError: an option that Beam does not know, a value that it does not take, a runner that
-            it does not have, or no place for results that workers elsewhere can write to.
-        MissingDependencyError: Beam, or a package that the runner needs, is not installed.
-    """
-    try:
-        import apache_beam  # noqa: F401
-        from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"Apache Beam is needed for this and cannot be imported ({error}); "
-            "install it with: pip install 'shardctl[beam]'"
-        ) from error
     if words and not words[0].startswith("-"):
         word = quoted(words[0], 200)
         raise UsageError(f"options of Beam: {word} belongs to no option; they begin with --")
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
-            pipeline = PipelineOptions(list(words))
-            given = pipeline.get_all_options()
-            unknown = pipeline.get_all_options(retain_unknown_options=True).keys() - given.keys()
+            options = PipelineOptions(list(words))
+            given = options.get_all_options()
+            unknown = options.get_all_options(retain_unknown_options=True).keys() - given.keys()
     except SystemExit:
         last = said.getvalue().strip().splitlines()[-1:] or ["they cannot be read"]
         why = printable(last[0].partition("error: ")[2] or last[0], 300)
         raise UsageError(f"options of Beam: {why}") from None
-    runner = _runner(given["runner"] or _DEFAULT)
-    kind, temp_location = type(runner).__name__, given["temp_location"]
-    if unknown and kind not in _WITH_JOB_SERVER:
-        raise UsageError(f"Beam knows no option {quoted(f'--{min(unknown)}', 200)}")
-    local = not given["runner"] or kind in (*StandardOptions.LOCAL_RUNNERS, "FnApiRunner")
-    if not local and not temp_location:
-        raise UsageError(
-            f"{kind} has its workers elsewhere: give --temp_location after --, a folder that they "
-            "and this machine can write to, where the counts come back"
-        )
-    name = (given["runner"] or "FnApiRunner").rpartition(".")[2]
-    return BeamOptions(pipeline=pipeline, runner=runner, name=name, temp_location=temp_location)
+    return options, given, unknown
 
 
 def _runner(name: str) -> Any:
@@ -389,7 +352,5 @@ def _runner(name: str) -> Any:
             f"runner {quoted(name, 200)} cannot be imported: {printable(str(error), 300)}"
         ) from error
     except Exception:
-        known = nearest_first(name, StandardOptions.KNOWN_RUNNER_NAMES)
-        raise UsageError(
-            f"Beam has no runner {quoted(name, 200)}; it has {choices(known)}"
-        ) from None
+        known = choices(StandardOptions.KNOWN_RUNNER_NAMES)
+        raise UsageError(f"Beam has no runner {quoted(name, 200)}; it has {known}") from None

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from itertools import pairwise
+from typing import NamedTuple
 
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import FILE_FORMATS
@@ -18,7 +17,6 @@ from shardctl.stores.stores import is_remote
 
 NUMBER = "\0"  # stands for a number; refused in every path, as is the next
 RANDOM = "\1"  # stands for a word that is drawn at random
-SPLIT = "\2"  # stands where the split is named
 _WORDS = (
     "train|training|trn|validation|validate|valid|val|dev|develop|development|test|testing|tst|eval"
     "|evaluation|holdout|heldout|trainval|minival|minitrain|testdev|unlabell?ed|unsupervised"
@@ -37,15 +35,10 @@ _TFDS = re.compile(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class NamedSplit:
-    """What a name says: a split, and what stays of the name beside it.
-
-    rest: names that differ in it are of other things. dataset: as TFDS's template says it.
-    """
+class NamedSplit(NamedTuple):
+    """The split that a name says, and the dataset as TFDS's template says it."""
 
     split: str
-    rest: str
     dataset: str | None = None
 
 
@@ -56,34 +49,25 @@ def named_split(folder: str, text: str) -> NamedSplit | None:
     name, with marks for numbers.
 
     >>> named_split("", "mnist-train.tfrecord-\\0-of-\\0")
-    NamedSplit(split='train', rest='mnist-\\x02.tfrecord-\\x00-of-\\x00', dataset='mnist')
+    NamedSplit(split='train', dataset='mnist')
     >>> named_split("data/val/", "shard.\\0.mds").split
     'val'
     >>> named_split("train/", "test-\\0.tar"), named_split("", "a-\\0.tar")
     (None, None)
     """
-    parts, spoken = _folders(folder)
     tfds = _TFDS.fullmatch(text)
     if tfds is not None:
-        rest = f"{folder}{text[: tfds.start('split')]}{SPLIT}{text[tfds.end('split') :]}"
-        return NamedSplit(split=tfds["split"], rest=rest, dataset=tfds["dataset"])
+        return NamedSplit(tfds["split"], tfds["dataset"])
     if speaks_of_several(folder, text):
         return None
-    word = _WORD.search(text)
-    if not spoken:
-        if word is None:
-            return None
-        rest = f"{folder}{text[: word.start()]}{SPLIT}{text[word.end() :]}"
-        return NamedSplit(split=word[0], rest=rest)
-    at, name = spoken[-1]
-    rest = "/".join([*parts[:at], parts[at][: -len(name)] + SPLIT, *parts[at + 1 :], ""])
-    return NamedSplit(split=name, rest=rest)
+    spoken, word = _folder_words(folder), _WORD.search(text)
+    split = spoken[-1] if spoken else word and word[0]
+    return NamedSplit(split) if split else None
 
 
-def _folders(folder: str) -> tuple[list[str], list[tuple[int, str]]]:
-    """Return the parts of a folder's path, and which of them are called as a split."""
-    parts = folder.split("/")[:-1]
-    return parts, [(at, word) for at, part in enumerate(parts) if (word := split_word(part))]
+def _folder_words(folder: str) -> list[str]:
+    """Return the splits that parts of a folder's path are called by."""
+    return [word for part in folder.split("/")[:-1] if (word := split_word(part))]
 
 
 def speaks_of_several(folder: str, text: str) -> bool:
@@ -93,7 +77,7 @@ def speaks_of_several(folder: str, text: str) -> bool:
     (True, False)
     """
     words = {word.lower() for word in _WORD.findall(text)}
-    families = {_family(word) for word in words} | {_family(w) for _, w in _folders(folder)[1][-1:]}
+    families = set(map(_family, [*words, *_folder_words(folder)[-1:]]))
     return len(words) > 1 or (bool(words) and len(families) > 1)
 
 
@@ -111,20 +95,6 @@ def _family(word: str) -> str:
     """Return what names of the same split have in common: `val`, `valid`, `validation`."""
     begin = word[:2].lower()
     return {"ts": "te", "de": "va"}.get(begin, begin)
-
-
-def split_in_place(rest: str, folder: str, text: str) -> str | None:
-    """Return what a name has where others that are alike name their split.
-
-    >>> split_in_place("\\2/", "extra/", "a-\\0.tar")
-    'extra'
-    """
-    whole = folder if rest.endswith("/") else folder + text
-    before, _, after = rest.partition(SPLIT)
-    if not (whole.startswith(before) and whole.endswith(after)):
-        return None
-    found = whole[len(before) : len(whole) - len(after)]
-    return found if re.fullmatch(r"[A-Za-z]\w*", found) else None
 
 
 # What is a file, by its name: of records, about records, or something else?
@@ -250,23 +220,18 @@ def valid_name(text: str) -> str | None:
 #
 # A glob means what it means in `tf.io.gfile.glob` (TensorFlow's platform/file_system_helper.cc,
 # which asks the C library's fnmatch for each part of a path): `*`, `?`, `[a-z]`, `[!a]`, `[^a]`,
-# classes such as `[[:digit:]]`, and a backslash that takes the meaning from what follows.
-# TensorFlow reads `**` as `*`; here a part that is `**` alone stands for any number of folders, as
-# in bash and zsh.
+# and a backslash that takes the meaning from what follows. TensorFlow reads `**` as `*`; here a
+# part that is `**` alone stands for any number of folders, as in bash and zsh.
 
 ANY_FOLDERS = "**"
 _MAGIC = re.compile(r"[*?\[\\]")
-_CLASSES = {
-    "alpha": "a-zA-Z",
-    "digit": "0-9",
-    "alnum": "a-zA-Z0-9",
-    "upper": "A-Z",
-    "lower": "a-z",
-    "xdigit": "0-9a-fA-F",
-    "space": r"\s",
-    "punct": r"!-/:-@\[-`{-~",
-}
-_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?")
+_TOKEN = re.compile(
+    r"\*+|\?|\[(?P<others>[!^]?+)(?P<inside>\]?+(?:\\[^/]|[^]\\/])*+)\]|\\.|.", re.DOTALL
+)
+_IN_BRACKET = re.compile(r"(?P<first>\\?.)(?:-(?P<last>\\?.))?", re.DOTALL)
+_BRACES = re.compile(
+    r"\{(?:(?P<first>-?\d+)\.\.(?P<last>-?\d+)|(?P<choices>[^{}]*,[^{}]*))\}", re.DOTALL
+)
 _SHARDED = re.compile(r"(?P<prefix>.*)@(?P<count>[1-9]\d{0,17}|\*)(?P<suffix>[^@]*)", re.DOTALL)
 MOST_EXPANDED = 10_000_000  # paths that braces may stand for
 
@@ -312,54 +277,24 @@ def path_regex(glob: str) -> re.Pattern[str]:
 
 
 def _translated(glob: str) -> str:
-    pieces: list[str] = []
-    at = 0
-    while at < len(glob):
-        char = glob[at]
-        at += 1
-        if char == "*":
-            pieces.append("[^/]*" if not pieces or pieces[-1] != "[^/]*" else "")
-        elif char == "?":
-            pieces.append("[^/]")
-        elif char == "[" and (found := _bracket(glob, at)) is not None:
-            piece, at = found
-            pieces.append(piece)
-        elif char == "\\" and at < len(glob):
-            pieces.append(re.escape(glob[at]))
-            at += 1
-        else:
-            pieces.append(re.escape(char))
-    return "".join(pieces)
+    if "[:" in glob:
+        raise UsageError(f"{quoted(glob, 200)}: a class as [:digit:] is not read; write [0-9]")
+    return _TOKEN.sub(_piece, glob)
 
 
-_IN_BRACKET = re.compile(
-    rf"\[:(?P<named>{'|'.join(_CLASSES)}):\]"
-    r"|(?P<first>\\[^/]|[^/\\])-(?P<last>\\[^/]|[^\]/])|(?P<char>\\[^/]|[^/])",
-    re.DOTALL,
-)
-
-
-def _bracket(glob: str, at: int) -> tuple[str, int] | None:
-    """Return the expression of a bracket whose inside begins at `at`, and where it ends.
-
-    None where it has no end: the bracket then stands for itself.
-    """
-    others = glob[at : at + 1] in ("!", "^")
-    begin = at = at + others
-    inside = ""
-    while found := _IN_BRACKET.match(glob, at):
-        if glob[at] == "]" and at > begin:
-            if not inside:  # ranges that run backwards: no character is in them
-                return ("[^/]" if others else r"(?!)"), at + 1
-            return f"(?!/)[{'^' if others else ''}{inside}]", at + 1
-        at = found.end()
-        if found["named"]:
-            inside += _CLASSES[found["named"]]
-        elif found["char"]:
-            inside += re.escape(found["char"][-1])
-        elif (first := found["first"][-1]) <= (last := found["last"][-1]):
-            inside += f"{re.escape(first)}-{re.escape(last)}"
-    return None
+def _piece(found: re.Match[str]) -> str:
+    text, inside = found[0], found["inside"]
+    if inside is None:
+        known = {"*": "[^/]*", "?": "[^/]"}.get(text[0])
+        return known or re.escape(text[-1])
+    members = ""
+    for one in _IN_BRACKET.finditer(inside):
+        first, last = one["first"][-1], (one["last"] or one["first"])[-1]
+        if first <= last:  # a range that runs backwards holds no character
+            members += f"{re.escape(first)}-{re.escape(last)}"
+    if not members:
+        return "[^/]" if found["others"] else "(?!)"
+    return f"(?!/)[{'^' if found['others'] else ''}{members}]"
 
 
 def expanded(text: str) -> Iterator[str]:
@@ -373,47 +308,22 @@ def expanded(text: str) -> Iterator[str]:
     Raises:
         UsageError: a range of more than ten million numbers.
     """
-    found = _braces(text)
+    found = _BRACES.search(text)
     if found is None:
         yield text
         return
-    start, stop, options = found
-    for option in options:
-        for inner in expanded(option):
-            for rest in expanded(text[stop:]):
-                yield text[:start] + inner + rest
-
-
-def _braces(text: str) -> tuple[int, int, Iterator[str]] | None:
-    """Return where the first braces that stand for several texts begin and end, and these."""
-    for start, char in enumerate(text):
-        if char != "{":
-            continue
-        depth, commas = 0, [start]
-        for at in range(start, len(text)):
-            depth += {"{": 1, "}": -1}.get(text[at], 0)
-            if text[at] == "," and depth == 1:
-                commas.append(at)
-            if depth == 0:
-                inside = text[start + 1 : at]
-                if numbers := _RANGE.fullmatch(inside):
-                    return start, at + 1, _numbers(numbers, text)
-                if len(commas) > 1:
-                    cuts = [*commas, at]
-                    pairs = pairwise(cuts)
-                    return start, at + 1, iter([text[a + 1 : b] for a, b in pairs])
-                break
-    return None
+    for option in _numbers(found, text) if found["first"] else found["choices"].split(","):
+        yield from expanded(text[: found.start()] + option + text[found.end() :])
 
 
 def _numbers(found: re.Match[str], text: str) -> Iterator[str]:
-    first, last, step = int(found[1]), int(found[2]), abs(int(found[3] or 1)) or 1
-    if abs(last - first) // step >= MOST_EXPANDED:
+    first, last = int(found["first"]), int(found["last"])
+    if abs(last - first) >= MOST_EXPANDED:
         raise UsageError(f"{quoted(text, 200)} stands for more than {MOST_EXPANDED:,} paths")
-    padded = any(re.match(r"-?0\d", end) for end in (found[1], found[2]))
-    width = max(len(found[1]), len(found[2])) if padded else 0
-    numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
-    return (f"{number:0{width}d}" for number in numbers)
+    padded = any(re.match(r"-?0\d", found[end]) for end in ("first", "last"))
+    width = max(len(found["first"]), len(found["last"])) if padded else 0
+    step = 1 if first <= last else -1
+    return (f"{number:0{width}d}" for number in range(first, last + step, step))
 
 
 def sharded_regex(name: str) -> tuple[re.Pattern[str], int | None] | None:

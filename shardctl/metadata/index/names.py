@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from shardctl.base.text import choices, counted, printable, quoted
 from shardctl.errors import DatasetError, UsageError
@@ -25,13 +25,11 @@ from shardctl.metadata.index.file_names import (
     shard_matcher,
     sharded_regex,
     speaks_of_several,
-    split_in_place,
     split_word,
 )
 from shardctl.metadata.index.listing import Listing
 from shardctl.metadata.index.shard_sets import (
     COMPRESSED,
-    MOST_SHAPES,
     ShardSet,
     glob_of,
     path_key,
@@ -43,7 +41,7 @@ from shardctl.stores.stores import as_bytes, is_remote, split_path
 
 DEFAULT_SPLIT = "train"  # as Hugging Face calls files that name none
 _FIRST = ("tr", "va", "de", "te")  # what names of splits begin with, in the order of answers
-_SHOWN = 5  # ranges or names in a message
+_SHOWN = 5  # numbers or names in a message
 _REGULAR = 4  # so many numbers at equal distances are meant so
 _NAME = re.compile(r"\w[\w.-]*")  # of a split, as specs name it
 
@@ -60,7 +58,7 @@ class ArrangedSplit:
 class NameProblem:
     """Shards that are missing between others, or there twice; `text` is one line."""
 
-    kind: str  # "gap", "duplicate", "wrong-count", "mixed"
+    kind: str  # "gap", "duplicate", "wrong-count", "sidecar"
     split: str
     text: str
 
@@ -178,9 +176,6 @@ def _splits_by_names(listing: Listing) -> list[_SplitSets]:
             datasets, versions or formats.
     """
     sets = shard_sets(listing.root, listing.files)
-    if sets is None:
-        many = f"{_where(listing)} has more than {MOST_SHAPES:,} kinds of names"
-        raise DatasetError(f"{many}; say which split they are by --split")
     named = [named_split(found.folder, found.text) for found in sets]
     if not any(named):
         (found,) = _joined(listing, sets)
@@ -189,16 +184,12 @@ def _splits_by_names(listing: Listing) -> list[_SplitSets]:
             raise DatasetError(f"{_where(listing)}: {several}; {_way_out(sets)}")
         name = split_word(listing.root.rpartition("/")[2]) or DEFAULT_SPLIT
         return [_SplitSets(name=name, sets=(found,))]
-    rests = list(dict.fromkeys(one.rest for one in named if one is not None))
     splits: dict[str, list[tuple[ShardSet, NamedSplit]]] = {}
-    unknown = []
     for found, spoken in zip(sets, named, strict=True):
-        one = spoken or _alike(rests, found.folder, found.text)
-        if one is None:
-            unknown.append(found)
-        else:
-            splits.setdefault(one.split, []).append((found, one))
+        if spoken is not None:
+            splits.setdefault(spoken.split, []).append((found, spoken))
     in_order = sorted(splits, key=_use)
+    unknown = [found for found, spoken in zip(sets, named, strict=True) if spoken is None]
     if unknown:
         raise DatasetError(
             f"{_where(listing)}: beside {choices(in_order, 5)} there are files of no split that "
@@ -219,16 +210,6 @@ def _use(split: str) -> tuple[int, str]:
     """Return what splits are sorted by: train, validation, test, others."""
     begin = split[:2].lower()
     return _FIRST.index(begin) if begin in _FIRST else len(_FIRST), split
-
-
-def _alike(rests: Sequence[str], folder: str, text: str) -> NamedSplit | None:
-    """Return the split of a name that is like those that say theirs: `extra-0` beside `train-0`."""
-    found = [
-        NamedSplit(split=split, rest=rest)
-        for rest in rests
-        if (split := split_in_place(rest, folder, text)) is not None
-    ]
-    return found[0] if len(found) == 1 else None
 
 
 def _check_one_dataset(listing: Listing, members: Sequence[tuple[ShardSet, NamedSplit]]) -> None:
@@ -301,12 +282,6 @@ def _splits_by_hand(
             glob = f"{quoted(globs[name], 200)} of --split"
             raise DatasetError(f"no file of split {quoted(name)} matches {glob}; files are {some}")
         sets = shard_sets(listing.root, files)
-        if sets is None:  # nothing counts, whatever their names are
-            texts = {
-                RANDOM + re.sub(r"^[^.]*(?:\.(?!\w+$)[^.]*)*", "", file.path) for file in files
-            }
-            files.sort(key=path_key)
-            sets = [ShardSet(folder="", text=RANDOM, files=files, texts=texts)]
         splits.append(_SplitSets(name=name, sets=tuple(sets)))
     if not left:
         return splits, ()
@@ -369,26 +344,32 @@ class _SplitOrder:
             self._note(f"{len(sets)} kinds of files, one after the other: {_listed(sets)}")
 
     def _look_at(self, found: ShardSet) -> None:
-        numbers = found.numbers
+        numbers, totals = found.numbers, found.totals
+        uncounted = _is_uncounted(found)
         if numbers is None:
             self._twice(found, [COMPRESSED.sub("", self._name(file)) for file in found.files])
-        elif found.totals is not None and len(set(found.totals)) > 1:
-            self._several_totals(found.totals, found.files)
-        elif _several_writes(found):
-            self._gaps(found, numbers)
-            if len(set(numbers)) < len(numbers):
-                self._note(
-                    "numbers repeat, as each write has a random word: in the order of the names"
-                )
-                found.files.sort(key=path_key)
+        elif totals is not None and len(set(totals)) > 1:
+            each = [
+                f"{counted(count, 'file')} of {total:,} shards "
+                f"({self._name(found.files[totals.index(total)])})"
+                for total, count in Counter(totals).most_common()
+            ]
+            self._problem("wrong-count", f"names of several numbers of shards: {choices(each, 4)}")
         else:
-            self._twice(found, [f"shard {number}" for number in numbers])
-            self._gaps(found, numbers)
+            repeats = _several_writes(found)
+            if not repeats:
+                self._twice(found, [f"shard {number}" for number in numbers])
+            if not uncounted:
+                self._gaps(found, numbers)
+            if repeats and len(set(numbers)) < len(numbers):
+                self._note("numbers repeat, each write has a random word: in the order of names")
+                found.files.sort(key=path_key)
         if found.unclear:
             self._note("several numbers vary in the names: in the order of the names")
-        elif (why := _why_uncounted(found)) is not None:
-            self._note(f"{why}, so that nothing tells whether a file is missing")
-        elif numbers is not None and found.totals is None and numbers[0] > 1:
+        elif uncounted:
+            text = "their numbers do not follow each other, so that nothing tells whether a file"
+            self._note(f"{text} is missing")
+        elif numbers is not None and totals is None and numbers[0] > 1:
             self._note(f"the first number is {numbers[0]:,}")
 
     def _compare_with_names(self, sets: Sequence[ShardSet]) -> None:
@@ -416,70 +397,44 @@ class _SplitOrder:
     def _name(self, file: StoredFile) -> str:
         return printable(file.path.removeprefix(self._root), 200)
 
-    def _several_totals(self, totals: Sequence[int], files: Sequence[StoredFile]) -> None:
-        first = dict(zip(reversed(totals), reversed(files), strict=True))
-        each = [
-            f"{counted(count, 'file')} of {total:,} shards ({self._name(first[total])})"
-            for total, count in Counter(totals).most_common()
-        ]
-        self._problem("wrong-count", f"names of several numbers of shards: {choices(each, 4)}")
-
     def _twice(self, found: ShardSet, shards: Sequence[str]) -> None:
         """Note what is there more than once; `shards` say which shard each file is."""
         files: dict[str, list[str]] = {}
         for shard, file in zip(shards, found.files, strict=True):
             files.setdefault(shard, []).append(self._name(file))
-        several = {shard: names for shard, names in files.items() if len(names) > 1}
-        if len(several) == 1:
-            ((shard, names),) = several.items()
+        several = [(shard, names) for shard, names in files.items() if len(names) > 1]
+        if several:
+            shard, names = several[0]
             often = "twice" if len(names) == 2 else f"{len(names)} times"
-            self._problem("duplicate", f"{shard} is there {often}: {choices(names, 3)}")
-        elif several:
-            each = choices((f"{one} ({choices(two, 3)})" for one, two in several.items()), _SHOWN)
-            self._problem("duplicate", f"{len(several):,} shards are there more than once: {each}")
+            more = "" if len(several) == 1 else f"; so are {len(several) - 1:,} more"
+            self._problem("duplicate", f"{shard} is there {often}: {choices(names, 3)}{more}")
 
     def _gaps(self, found: ShardSet, numbers: Sequence[int]) -> None:
         """Note the numbers that no file has, and those beyond what the names say."""
-        if found.totals is None:
-            if not _why_uncounted(found):
-                self._missing(found, numbers, numbers[0], numbers[-1] + 1, None)
-            return
-        total = found.totals[0]
-        start = 1 if numbers[0] > 0 and numbers[-1] == total else 0  # some count from 1
-        pairs = zip(numbers, found.files, strict=True)
-        beyond = [self._name(file) for number, file in pairs if number >= start + total]
+        total = None if found.totals is None else found.totals[0]
+        start, stop = numbers[0], numbers[-1] + 1
+        if total is not None:
+            start = 1 if start > 0 and stop == total + 1 else 0  # some count from 1
+            stop = start + total
+        beyond = [at for at, number in enumerate(numbers) if number >= stop]
         if beyond:
             shards = counted(len(beyond), "shard")
-            text = f"{shards} beyond the {total:,} that the names say: {choices(beyond, _SHOWN)}"
+            names = choices((self._name(found.files[at]) for at in beyond), _SHOWN)
+            text = f"{shards} beyond the {total:,} that the names say: {names}"
             self._problem("wrong-count", text)
-        self._missing(found, numbers, start, start + total, total)
-
-    def _missing(
-        self, found: ShardSet, numbers: Sequence[int], start: int, stop: int, total: int | None
-    ) -> None:
-        """Note all numbers of [start, stop) that no file has."""
-        ranges: list[tuple[int, int]] = []
-        expected = start
-        for number in (*(min(number, stop) for number in numbers), stop):
-            if number > expected:
-                ranges.append((expected, number - 1))
-            expected = max(expected, number + 1)
-        if not ranges:
+        known = {number for number in numbers if number < stop}
+        count = stop - start - len(known)
+        if not count:
             return
-        count = sum(last - first + 1 for first, last in ranges)
+        missing = [*islice((at for at in range(start, stop) if at not in known), _SHOWN)]
         folder = split_path(found.files[0].path)[0].removeprefix(self._root)
-        name = printable(folder + found.filename(ranges[0][0]), 200)
-        of = "" if total is None else f"of {total:,} "
-        between = "" if total is not None else f" between {start} and {stop - 1}"
+        name = printable(folder + found.filename(missing[0]), 200)
+        of = "" if total is None else f" of {total:,}"
         if count == 1:
-            text = f"shard {ranges[0][0]} {of}is missing{between} ({name})"
+            text = f"shard {missing[0]}{of} is missing ({name})"
         else:
-            shown = ", ".join(
-                str(first) if first == last else f"{first}-{last}"
-                for first, last in ranges[:_SHOWN]
-            )
-            more = ", .." if len(ranges) > _SHOWN else ""
-            text = f"{count:,} {of}shards are missing{between}: {shown}{more} (the first is {name})"
+            shown = ", ".join(map(str, missing)) + (", .." if count > _SHOWN else "")
+            text = f"{count:,}{of} shards are missing: {shown} (the first is {name})"
         self._problem("gap", text)
 
 
@@ -491,23 +446,17 @@ def _by_numbers_in_names(found: ShardSet) -> list[tuple[int, int, bytes]]:
     ]
 
 
-def _why_uncounted(found: ShardSet) -> str | None:
-    """Return why numbers without `-of-` need not follow each other, None where they should.
+def _is_uncounted(found: ShardSet) -> bool:
+    """Return whether numbers without `-of-` need not follow each other.
 
     The numbers of examples, of bytes or of seconds may be in names as well.
     """
     if found.numbers is None or found.totals is not None:
-        return None
+        return False
     values = list(dict.fromkeys(found.numbers))
     span = values[-1] - values[0] + 1
-    if span == len(values):
-        return None
-    steps = {b - a for a, b in pairwise(values)}
-    if len(values) >= _REGULAR and len(steps) == 1:
-        return f"their numbers are {steps.pop():,} apart"
-    if 2 * len(values) < span:
-        return f"their numbers, {values[0]} to {values[-1]}, do not follow each other"
-    return None
+    regular = len(values) >= _REGULAR and len({b - a for a, b in pairwise(values)}) == 1
+    return span > len(values) and (regular or 2 * len(values) < span)
 
 
 def _several_writes(found: ShardSet) -> bool:

@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from shardctl.base.columns import Tabular
 from shardctl.base.text import choices, counted, in_short, quoted
@@ -27,36 +26,26 @@ _DATASET_NAME = re.compile(r"[a-zA-Z]\w*")
 _SPLIT_NAME = re.compile(r"[\w-]+")
 
 
-class Rename(NamedTuple):
-    """A file that needs another name; both are relative to the folder of the dataset."""
-
-    split: str
-    old: str
-    new: str
-
-
 @dataclass(frozen=True)
 class TfdsSplit:
     """A split as TFDS is told of it.
 
-    template: how its files are named, below the folder of the dataset; None where they follow no
-        template that TFDS has.
+    template: how its files are named, below the folder of the dataset.
     """
 
     name: str
     num_examples: int
     num_shards: int
-    template: str | None
+    template: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class TfdsMetadata(Tabular):
-    """The metadata that TFDS reads a folder of record files by, or the names that it lacks.
+    """The metadata that TFDS reads a folder of record files by.
 
     name, version: what TFDS calls the dataset.
     folder: what `tfds.builder_from_directory` is given.
-    written: names of the files that were written there; none where `renames` is not empty.
-    renames: the files whose names follow no template, with names that do.
+    written: names of the files that were written there.
     """
 
     name: str
@@ -65,21 +54,11 @@ class TfdsMetadata(Tabular):
     file_format: str
     splits: tuple[TfdsSplit, ...]
     written: tuple[str, ...] = ()
-    renames: tuple[Rename, ...] = ()
     warnings: tuple[str, ...] = ()
 
-    @property
-    def readable(self) -> bool:
-        """Whether TFDS reads the folder now."""
-        return not self.renames
-
     def __repr__(self) -> str:
-        done = (
-            f"{counted(len(self.renames), 'file')} to rename"
-            if self.renames
-            else f"{counted(len(self.written), 'file')} written"
-        )
-        return in_short(self, f"{self.name}:{self.version}", self.folder, done)
+        written = f"{counted(len(self.written), 'file')} written"
+        return in_short(self, f"{self.name}:{self.version}", self.folder, written)
 
 
 def plan_tfds_metadata(dataset: Dataset, folder: str, version: str) -> TfdsMetadata:
@@ -87,15 +66,19 @@ def plan_tfds_metadata(dataset: Dataset, folder: str, version: str) -> TfdsMetad
 
     Raises:
         UsageError: a name, or a place of files, that TFDS cannot be told of.
-        DatasetError: files that TFDS has no reader for.
+        DatasetError: files that TFDS has no reader for, or whose names follow no template.
     """
     check_readable(dataset)
-    splits, renames = [], list[Rename]()
+    splits = []
     for split in dataset.splits:
         files = _below(split, folder)
         template = _template(files, dataset, split)
         if template is None:
-            renames += _renames(files, dataset, split)
+            usual = quoted(_usual(dataset, split)[0], 200)
+            raise DatasetError(
+                f"TFDS has no template for the names of split {quoted(split.name)}: it counts "
+                f"shards from 0 in five digits; {quoted(files[0], 200)} would be {usual}"
+            )
         splits.append(TfdsSplit(split.name, split.num_examples, split.num_shards, template))
     return TfdsMetadata(
         name=dataset.name,
@@ -103,7 +86,6 @@ def plan_tfds_metadata(dataset: Dataset, folder: str, version: str) -> TfdsMetad
         folder=folder,
         file_format=dataset.file_format,
         splits=tuple(splits),
-        renames=tuple(renames),
         warnings=tuple(_warnings(dataset)),
     )
 
@@ -209,15 +191,6 @@ def _usual(dataset: Dataset, split: Split) -> ShardFiles:
         file_format=dataset.file_format,
         num_shards=split.num_shards,
     )
-
-
-def _renames(files: ShardFiles, dataset: Dataset, split: Split) -> Iterator[Rename]:
-    """Yield the files and TFDS's usual names, in the folder of them all, or in the dataset's."""
-    folders = {name[: name.rfind("/") + 1] for name in files}
-    folder = folders.pop() if len(folders) == 1 else ""
-    for old, new in zip(files, _usual(dataset, split), strict=True):
-        if old != folder + new:
-            yield Rename(split=split.name, old=old, new=folder + new)
 
 
 def patterned(names: Sequence[str], data_dir: str | None = None) -> ShardFiles | None:

@@ -44,7 +44,7 @@ def config(source: DatasetOptions, reading: OrderOptions, out: OutputOptions) ->
     from shardctl.metadata.project_file import project_files
     from shardctl.stores.stores import working_folder
 
-    project = project_here()
+    project = project_here(say_so=False)
     resolved = reading.resolved(project)
     dataset, problem = _dataset(source, project)
     FORMATS.write(

@@ -81,7 +81,7 @@ def eval(
     if drop_remainder and pad:
         raise UsageError("--drop-remainder and --pad treat the last batch in two ways; choose one")
     remainder: Remainder = "drop" if drop_remainder else "pad" if pad else "ragged"
-    project = project_here(source, reading)
+    project = project_here()
     settings, said = of_training(reading.settings(project), {*given, "epochs"})
     evaluation = evaluate(
         chosen_dataset(source, project, settings=settings),

@@ -84,11 +84,8 @@ class TfdsOptions:
                 check_folder(self.tfds)  # before a million files are counted
         return self.tfds is not None
 
-    def write(self, dataset: "Dataset", out: OutputOptions, *, every_row: bool) -> bool:
-        """Write the metadata and say so, or in which way files are to be renamed first.
-
-        Returns whether TFDS reads the files now.
-        """
+    def write(self, dataset: "Dataset", out: OutputOptions, *, every_row: bool) -> None:
+        """Write the metadata and say so."""
         from shardctl.tfds.imports import quiet_tensorflow
 
         with quiet_tensorflow(warn):
@@ -97,7 +94,6 @@ class TfdsOptions:
             done = write_metadata(dataset, self.tfds or "", self.features, force=self.force)
         warn(done.warnings)
         _OF_TFDS.write(out, done, every_row=every_row)
-        return done.readable
 
 
 def index(
@@ -181,8 +177,7 @@ def index(
         raise typer.Exit(1)
     if to_tfds:
         out = OutputOptions() if to_file else out
-        if not metadata.write(found.dataset, out, every_row=every_row):
-            raise typer.Exit(1)
+        metadata.write(found.dataset, out, every_row=every_row)
 
 
 def _check(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from shardctl.base.columns import Records, RecordStream, picked, records_of, stream_of
-from shardctl.base.text import choices, counted, dataset_title, public_url
-from shardctl.base.tfds_rules import DEFAULT_TEMPLATE
+from shardctl.base.text import counted, dataset_title, public_url
 from shardctl.draw.quantities import human_bytes
 from shardctl.draw.tables import Screen, cells_of, columns, paragraph, paragraphs, table
 from shardctl.files.documents import Document
@@ -19,62 +17,22 @@ from shardctl.metadata.index.answer import (
     IndexedSplit,
     index_document,  # noqa: F401  # one of the formats
 )
-from shardctl.metadata.index.tfds_metadata import Rename, TfdsMetadata
+from shardctl.metadata.index.tfds_metadata import TfdsMetadata
 from shardctl.saved.head import head, kind_head
-from shardctl.stores.stores import is_remote
 from shardctl.verbs.index.check import IndexCheck
 
-# Metadata that TFDS reads record files by: what was written, or how files have to be renamed.
+# Metadata that TFDS reads record files by.
 
-_MAX_RENAMES = 20  # that a terminal shows
-_COLUMNS_TFDS_METADATA = columns("<name=split num_examples=examples num_shards=shards *template")
-# What moves an object of a store, by its scheme.
-_MOVES = {"": "mv -n --", "gs": "gcloud storage mv --no-clobber", "s3": "aws s3 mv"}
+_TFDS = columns("<name=split num_examples=examples num_shards=shards *template")
 
 
 def tfds_metadata_table(metadata: TfdsMetadata, screen: Screen) -> Iterator[str]:
-    """Yield what TFDS reads now, or, as a script for a shell, the renames that it needs first."""
-    if not metadata.readable:
-        yield from _script(metadata, screen)
-        return
+    """Yield what TFDS reads now."""
     title = f"{metadata.name}:{metadata.version}: {metadata.file_format}, {metadata.folder}"
     yield paragraph(title, screen, style="bold")
-    yield table(_COLUMNS_TFDS_METADATA, cells_of(_COLUMNS_TFDS_METADATA, metadata.splits), screen)
+    yield table(_TFDS, cells_of(_TFDS, metadata.splits), screen)
     yield paragraph(f"wrote {', '.join(metadata.written)}", screen)
     yield paragraph(f"next: tfds.builder_from_directory({metadata.folder!r})", screen)
-
-
-def _script(metadata: TfdsMetadata, screen: Screen) -> Iterator[str]:
-    """Yield lines of a shell; what is for people is a comment in it."""
-    number = len(metadata.renames)
-    yield f"# TFDS has no template for {counted(number, 'name')}: nothing was written.\n"
-    yield f"# As {DEFAULT_TEMPLATE} they are:\n"
-    if not is_remote(metadata.folder):
-        yield f"cd {shlex.quote(os.path.abspath(metadata.folder))} || exit\n"
-    moves = list(_moves(metadata))
-    shown = moves[:_MAX_RENAMES] if screen.abridged else moves
-    yield from (f"{line}\n" for line in shown)
-    if len(shown) < len(moves):
-        yield f"# and {len(moves) - len(shown):,} more: all are in a pipe or a file, | sh\n"
-
-
-def _moves(metadata: TfdsMetadata) -> Iterator[str]:
-    scheme, remote, _ = metadata.folder.partition("://")
-    move = _MOVES.get(scheme if remote else "")
-    base = f"{metadata.folder.rstrip('/')}/" if remote else ""
-    for old, new in _in_order(metadata.renames):
-        words = shlex.join([base + old, base + new])
-        yield f"# {words}" if move is None else f"{move} {words}"
-
-
-def _in_order(renames: Sequence[Rename]) -> Iterator[tuple[str, str]]:
-    """Yield renames that overwrite nothing: in two steps where an old name is a new one too."""
-    taken = {each.old for each in renames}
-    if not any(each.new in taken for each in renames):
-        yield from ((each.old, each.new) for each in renames)
-        return
-    yield from ((each.old, f"{each.new}.renamed") for each in renames)
-    yield from ((f"{each.new}.renamed", each.new) for each in renames)
 
 
 def tfds_metadata_document(metadata: TfdsMetadata) -> Document:
@@ -84,16 +42,12 @@ def tfds_metadata_document(metadata: TfdsMetadata) -> Document:
         **picked(metadata, "name version folder file_format"),
         "splits": list(map(asdict, metadata.splits)),
         "written": list(metadata.written),
-        "renames": records_of("split from=old to=new", metadata.renames),
     }
 
 
-def tfds_metadata_rows(metadata: TfdsMetadata) -> RecordStream:
-    """Return a row for each split, then one for each file to rename."""
-    splits = ((*asdict(split).values(), None, None) for split in metadata.splits)
-    renames = ((each.split, None, None, None, each.old, each.new) for each in metadata.renames)
-    fields = "split num_examples num_shards template old_name new_name"
-    return stream_of(fields, [*splits, *renames])
+def tfds_metadata_rows(metadata: TfdsMetadata) -> Records:
+    """Return a row for each split."""
+    return records_of("split=name num_examples num_shards template", metadata.splits)
 
 
 # What has become of the files of a layout: as a table for people, a document and CSV rows.
@@ -186,19 +140,13 @@ def _faults(index: Index, screen: Screen) -> Iterator[str]:
 
 
 def summary(index: Index) -> str:
-    """Return in a line what was read, how fast, and what was known."""
-    known, agreed = index.num_known, ""
-    if index.num_agreed:
-        agreed = f"; {index.num_agreed:,} as {choices(index.said_by)} said"
+    """Return in a line what was read, how long it took, and what was known."""
+    known = counted(index.num_known, "file")
     if not index.num_counted:
-        return f"{counted(known, 'file')} known, none read{agreed}"
-    rate = index.num_counted / max(index.seconds, 1e-3)
-    shown = f"{rate:,.0f}" if rate >= 1 else f"{rate:.1f}"
-    before = f", {known:,} known" if known else ""
-    return (
-        f"{counted(index.num_counted, 'file')} read in {index.seconds:.1f} s "
-        f"({shown} files/s, {human_bytes(index.num_bytes_read)}){before}{agreed}"
-    )
+        return f"{known} known, none read"
+    before = f", {index.num_known:,} known" if index.num_known else ""
+    read = human_bytes(index.num_bytes_read)
+    return f"{counted(index.num_counted, 'file')} read in {index.seconds:.1f} s ({read}){before}"
 
 
 def written(index: Index, path: str) -> Iterator[str]:

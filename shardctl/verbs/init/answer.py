@@ -40,13 +40,6 @@ class ProjectDraft:
     read: Sequence[DraftSetting]
     lint: Sequence[DraftSetting]
 
-    @property
-    def stated(self) -> Iterator[tuple[str, object]]:
-        """What the file states, by name, which is that of its section too for lint."""
-        named = [(one.name, one) for one in (self.dataset, self.data_dir, *self.read)]
-        named += [(f"lint {one.name}", one) for one in self.lint]
-        return ((name, one.value) for name, one in named if one.stated)
-
 
 def path_as_stated(path: str, folder: Path) -> str:
     """Return a path as the file states it: one that is relative here, relative to the file."""

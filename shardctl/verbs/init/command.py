@@ -10,7 +10,7 @@ import typer
 
 from shardctl.base.text import quoted
 from shardctl.cli.app import options_of
-from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, setting_in_words
+from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import Flag, Splits
 from shardctl.cli.output import OUTPUT, Formats, OutputOptions, as_text, say, warn
@@ -68,8 +68,7 @@ def init(
     FORMATS.write(OutputOptions(output=output), draft)
     if not to_file:
         return
-    said = ", ".join(setting_in_words(name, value) for name, value in draft.stated)
-    say(f"wrote {output}: {said or 'nothing but defaults'}")
+    say(f"wrote {output}")
     if os.path.basename(output) != PROJECT_FILENAME:
         say(f"commands read it where it is named {PROJECT_FILENAME}")
         return

@@ -36,7 +36,7 @@ def layout(
     from shardctl.metadata.files_on_disk import check_files, not_listed, with_disk_bytes
     from shardctl.verbs.layout.answer import layout as lay_out
 
-    dataset = chosen_dataset(source, project_here(source))
+    dataset = chosen_dataset(source, project_here())
     files = check_files(dataset)
     shown = lay_out(with_disk_bytes(dataset, files), *splits or ())
     names = {None, *(split.split.name for split in shown.splits)}

@@ -24,7 +24,7 @@ from shardctl.verbs.lint.rule import DEFAULT_FAIL_ON, SEVERITIES, Rule, Severity
 from shardctl.verbs.lint.rules import LINT_RULES
 
 # Codes of findings that are not made any more.
-_RETIRED = ("SC075",)
+_RETIRED = ("SC015", "SC016", "SC046", "SC075", "SC076", "SC077", "SC079", "SC084")
 
 
 @dataclass(frozen=True, kw_only=True)

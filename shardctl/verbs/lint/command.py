@@ -3,9 +3,8 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +13,6 @@ from shardctl.cli.options.dataset import (
     DatasetOptions,
     chosen_dataset,
     project_here,
-    setting_in_words,
 )
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import (
@@ -64,8 +62,6 @@ class UsageOptions:
       --ignore CODES: Not these; the longer beginning decides; repeatable.
     """
 
-    NOT_TAKEN: ClassVar[tuple[str, ...]] = ("specs", "fail_on")  # of the file, see `taken`
-
     evaluated: Annotated[list[str] | None, option("--eval", offered=completion.splits)] = None
     num_hosts: Annotated[Any, number("--hosts")] = None
     take: Number = None
@@ -98,14 +94,6 @@ class UsageOptions:
             raise located(error, project, "lint", given) from None
         return arguments
 
-    def taken(self, project: "Project") -> Iterator[str]:
-        """Yield what is left to `lint:` of a project, in words; see `project_here`."""
-        given = {*self.given(), *(("specs",) if self.evaluated else ())}
-        for key, value in project.lint.items():
-            name = key.replace("-", "_")
-            if name not in given and name not in self.NOT_TAKEN and value is not None:
-                yield setting_in_words(f"lint {key}", value)
-
     def given(self) -> dict[str, Any]:
         """Return what is given here, each by its name under `lint:`."""
         from shardctl.verbs.lint.answer import comma_separated
@@ -125,8 +113,6 @@ class LintOptions(UsageOptions):
       --fail-on error|warning|notice: The least that makes lint exit with 1
         [default: notice, which is any finding].
     """
-
-    NOT_TAKEN: ClassVar[tuple[str, ...]] = ()
 
     fail_on: Word = None
 
@@ -202,11 +188,9 @@ def lint(
     if list_rules:
         _RULES.write(out, LINT_RULES)
         return
-    # What is named here is all that is looked at.
-    named = replace(using, evaluated=[*(using.evaluated or ()), *(specs or ())])
-    project = project_here(source, reading, named)
+    project = project_here()
     arguments = using.arguments(project)
-    if specs or using.evaluated:
+    if specs or using.evaluated:  # what is named here is all that is looked at
         arguments["specs"] = tuple(specs or ())
         arguments["eval"] = tuple(using.evaluated or ())
     settings = reading.settings(project, _machine(reading, project))

@@ -242,16 +242,6 @@ class LintContext:
         """The chains of the pipeline, in whichever form it is written."""
         return tuple(chains(stages_of(self.as_written)))
 
-    @property
-    def staged_reads(self) -> tuple[Read | None, ...]:
-        """The specs for training that go through stages; None where these read others alone."""
-        if not self.writes_stages:
-            return ()
-        sources = [chain.pipeline.source for chain in self.chains]
-        if any(isinstance(one, ast.Read) and one.spec is None for one in sources):
-            return self.trained
-        return (None,)
-
     def stages_at(self, read: Read | None) -> Iterator[StageAt]:
         """Yield every stage with what lies around it; `read` is what a reader of no spec reads."""
         for chain in self.chains:
@@ -259,7 +249,11 @@ class LintContext:
 
     def at_stages(self, kind: type[AnyStage]) -> Iterator[tuple[StageAt, AnyStage]]:
         """Yield the stages of a kind, whatever a reader of no spec reads."""
-        for read in self.staged_reads[:1]:
+        sources = [chain.pipeline.source for chain in self.chains]
+        reads: Sequence[Read | None] = [None]
+        if any(isinstance(one, ast.Read) and one.spec is None for one in sources):
+            reads = self.trained[:1]
+        for read in reads if self.writes_stages else ():
             for here in self.stages_at(read):
                 if isinstance(here.stage, kind):
                     yield here, here.stage

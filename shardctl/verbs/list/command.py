@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from shardctl.cli import completion
-from shardctl.cli.options.dataset import DatasetOptions, project_here
+from shardctl.cli.options.dataset import project_here
 from shardctl.cli.options.shared import Text, argument, flag
 from shardctl.cli.output import Formats, OutputOptions, verb_formats, warn
 
@@ -48,8 +48,7 @@ def list(
     from shardctl.metadata.names import data_dirs
     from shardctl.metadata.project_file import Project
 
-    only_data_dir = DatasetOptions(dataset=[""])  # no dataset is taken from a project
-    project = Project() if data_dir is not None else project_here(only_data_dir)
+    project = Project() if data_dir is not None else project_here()
     listed = datasets_in(data_dirs(data_dir, os.environ, project), words or ())
     FORMATS.write(out, listed, every_layout=every_row)
     warn(first_few(listed.problems))

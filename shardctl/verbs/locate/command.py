@@ -62,7 +62,7 @@ def locate(
         refuse_no_spec(spec, source)
         raise UsageError("nothing to locate: give --position P, --step S, --id I or --tfds-id T")
     queries = list(_queries(given, _options_given(ctx)))
-    project = project_here(source, reading)
+    project = project_here()
     settings = reading.settings(project)
     planned = plan_order(chosen_dataset(source, project, settings=settings), spec, settings)
     warn(planned.warnings)

@@ -40,7 +40,7 @@ def plan(
     from shardctl.verbs.plan.answer import plan as plan_specs
 
     plans = plan_specs(
-        chosen_dataset(source, project_here(source)),
+        chosen_dataset(source, project_here()),
         *specs or (),
         hosts=hosts,
         host=None if host is None else Host.parse(host),

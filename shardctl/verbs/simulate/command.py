@@ -69,7 +69,7 @@ def simulate(
     from shardctl.verbs.simulate.answer import simulate as simulate_order
 
     to_file = out.output not in (None, "-")
-    project = project_here(source, reading)
+    project = project_here()
     settings = reading.settings(project)
     simulation = simulate_order(
         chosen_dataset(source, project, settings=settings),

@@ -38,7 +38,7 @@ def snapshot(
     """
     from shardctl.verbs.snapshot.answer import snapshot as take_snapshot
 
-    project = project_here(source, reading)
+    project = project_here()
     settings = reading.settings(project)
     chosen = dataset_and_refs(source, project)
     taken = take_snapshot(chosen.dataset, spec, settings)

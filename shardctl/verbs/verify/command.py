@@ -182,7 +182,7 @@ def _files(
     from shardctl.verbs.verify.verify_files import verify_files
 
     with naming_damaged():
-        dataset = chosen_dataset(source, project_here(source))
+        dataset = chosen_dataset(source, project_here())
     return verify_files(dataset, *splits, jobs=jobs, runner=runner, watch=WATCHING.get())
 
 
@@ -192,7 +192,7 @@ def _order(
     from shardctl.order.plan_order import plan_order
     from shardctl.tfds.imports import quiet_tensorflow
 
-    project = project_here(source, reading)
+    project = project_here()
     settings = reading.settings(project)
     dataset = chosen_dataset(source, project, settings=settings)
     if settings.reader.calls:  # which a process of its own runs

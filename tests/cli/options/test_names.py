@@ -82,7 +82,6 @@ SAME = [
     ("hosts --num_hosts 1_0 --batch_size 32", "hosts --hosts 10 --batch 32"),
     ("eval --num-devices 8 --batch_size 64", "eval --devices 8 --batch 64"),
     ("lint --no_try_autocache --num-hosts 3", "lint --no-autocache --hosts 3"),
-    ("quality --num_classes 10", "quality --classes 10"),
     # The last of two counts, as of an option that is there twice.
     ("simulate --cycle 3 --cycle-length 8", "simulate --cycle 8"),
 ]  # fmt: skip

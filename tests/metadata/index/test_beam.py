@@ -22,7 +22,6 @@ from shardctl.guide.guides import read_guide
 from shardctl.metadata.index import beam_runner as pipeline
 from shardctl.metadata.index.beam_runner import (
     BeamRunner,
-    beam_options,
     beam_runner,
     counted_line,
     counted_of_line,
@@ -232,26 +231,26 @@ def test_files_of_this_machine_are_not_for_dataflow(files: Path) -> None:
 )
 def test_what_beam_does_not_take_is_refused(words: list[str], said: str) -> None:
     with pytest.raises(UsageError, match=said) as caught:
-        beam_options(words)
+        BeamRunner(words)
     assert "\n" not in str(caught.value)
 
 
 def test_options_of_a_job_server_are_handed_on() -> None:
     words = ["--runner=FlinkRunner", "--temp_location=/shared", "--fasterCopy"]
-    options = beam_options(words)
+    options = BeamRunner(words)
     assert (options.name, options.temp_location) == ("FlinkRunner", "/shared")
 
 
 def test_a_runner_of_a_package_that_is_missing() -> None:
     with pytest.raises(MissingDependencyError, match="no_such_package"):
-        beam_options(["--runner=no_such_package.Runner"])
+        BeamRunner(["--runner=no_such_package.Runner"])
 
 
 def test_beam_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "apache_beam", None)
     installs = re.escape("pip install 'shardctl[beam]'")
     with pytest.raises(MissingDependencyError, match=f"^Apache Beam is needed .*{installs}$"):
-        beam_options([])
+        BeamRunner([])
 
 
 def test_beam_knows_the_options_of_the_guide() -> None:
@@ -263,7 +262,7 @@ def test_beam_knows_the_options_of_the_guide() -> None:
     runners = []
     for command in commands:
         words = shlex.split(command.removeprefix("$ ").partition(" -- ")[2])
-        runners.append(beam_options(words).name)
+        runners.append(BeamRunner(words).name)
         of_java = [word for word in words if not word.startswith("--parallelism")]
         known = PipelineOptions(of_java).get_all_options()
         assert known == PipelineOptions(of_java).get_all_options(retain_unknown_options=True)

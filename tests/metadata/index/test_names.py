@@ -75,22 +75,15 @@ def _gap(text: str, split: str) -> tuple[int, list[int]]:
     one = re.match(r"shard (\d+) (of [\d,]+ )?is missing", text.removeprefix(f"{split}: "))
     if one is not None:
         return 1, [int(one[1])]
-    many = re.search(
-        r"([\d,]+) (?:of [\d,]+ )?shards are missing(?: between .*?)?: ([\d, -]+)", text
-    )
+    many = re.search(r"([\d,]+) (?:of [\d,]+ )?shards are missing: ([\d, ]+)", text)
     assert many is not None
-    named: list[int] = []
-    for piece in many[2].strip(" ,").split(", "):
-        first, _, last = piece.partition("-")
-        named += range(int(first), int(last or first) + 1)
+    named = list(map(int, many[2].strip(" ,").split(", ")))
     return int(many[1].replace(",", "")), named
 
 
 def _check_one(rng: random.Random) -> None:
     convention = rng.choice(_CONVENTIONS)
-    splits = rng.sample(["train", "validation", "test", "dev", "extra"], rng.randint(1, 3))
-    if splits == ["extra"]:
-        splits = ["train"]
+    splits = rng.sample(["train", "validation", "test", "dev"], rng.randint(1, 3))
     names: list[str] = []
     order: dict[str, list[str]] = {}
     missing: dict[str, list[int]] = {}
@@ -230,13 +223,13 @@ def test_what_is_not_certain_is_refused(names: list[str], said: str) -> None:
         (
             [f"train-{at:05d}-of-01024.tar" for at in range(1024) if at not in (3, 7, 8, 9, 12)],
             "gap",
-            "train: 5 of 1,024 shards are missing: 3, 7-9, 12 (the first is "
+            "train: 5 of 1,024 shards are missing: 3, 7, 8, 9, 12 (the first is "
             "train-00003-of-01024.tar)",
         ),
         (
             [f"shard-{at}.tar" for at in range(8) if at not in (2, 5)],
             "gap",
-            "train: 2 shards are missing between 0 and 7: 2, 5 (the first is shard-2.tar)",
+            "train: 2 shards are missing: 2, 5 (the first is shard-2.tar)",
         ),
         (
             [*tfds_names("a", "train", 3), "a-train.tfrecord-00001-of-00003.gz"],
@@ -281,7 +274,7 @@ def test_problems_are_named(names: list[str], kind: str, said: str) -> None:
 def test_numbers_that_count_something_else_have_no_gaps() -> None:
     apart = arrange(listing_of(f"t-{at}.tar" for at in range(0, 5000, 1000)))
     assert not apart.problems
-    assert "their numbers are 1,000 apart" in apart.notes[0]
+    assert "do not follow each other" in apart.notes[0]
     sparse = arrange(listing_of(f"t-{at}.tar" for at in (1690000007, 1690000123, 1690009999)))
     assert not sparse.problems
     assert "do not follow each other" in sparse.notes[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from shardctl import Dataset, Split
@@ -41,29 +43,26 @@ def planned(
         (("00000/x", "00001/x"), "{SHARD_INDEX}/x"),
         (("000000", "000001"), "0{SHARD_INDEX}"),
         (("whole.tfrecord",), "whole.tfrecord"),
-        (("part-0", "part-1"), None),
-        (("part-00001", "part-00002"), None),
-        (("part-00000", "part-00002"), None),
-        (("part-000", "part-001"), None),
-        (("a-00000", "b-00001"), None),
     ],
 )
 def test_the_template_of_names(names: tuple[str, ...], template: str | None) -> None:
     assert planned(*names).splits[0].template == template
 
 
-def test_names_without_a_template_get_others_in_their_folder() -> None:
-    found = planned("sub/part-0", "sub/part-1")
-    assert [tuple(each) for each in found.renames] == [
-        ("train", "sub/part-0", "sub/toy-train.tfrecord-00000-of-00002"),
-        ("train", "sub/part-1", "sub/toy-train.tfrecord-00001-of-00002"),
-    ]
-    assert not found.readable
-    of_two = planned("a/x", "b/x")
-    assert [each.new for each in of_two.renames] == [
-        "toy-train.tfrecord-00000-of-00002",
-        "toy-train.tfrecord-00001-of-00002",
-    ]
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("sub/part-0", "sub/part-1"),
+        ("part-00001", "part-00002"),
+        ("part-00000", "part-00002"),
+        ("part-000", "part-001"),
+        ("a-00000", "b-00001"),
+    ],
+)
+def test_names_without_a_template_are_refused(names: tuple[str, ...]) -> None:
+    said = f"'{names[0]}' would be 'toy-train.tfrecord-00000-of-00002'"
+    with pytest.raises(DatasetError, match=re.escape(said)):
+        planned(*names)
 
 
 def test_files_below_the_folder_keep_their_path() -> None:

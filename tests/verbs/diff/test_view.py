@@ -135,10 +135,11 @@ CASES: dict[str, tuple[str, Callable[[], Any], Hints | None]] = {
 
 def rendered(what: str, found: Any, hints: Hints | None) -> Iterator[tuple[str, Iterable[str]]]:
     more = {} if hints is None else {"hints": hints}
-    table, annotation = (getattr(view, f"{what}_{form}") for form in ("table", "annotation"))
+    table = getattr(view, f"{what}_table")
     yield "table", table(found, PLAIN, **more)
     yield "terminal", table(found, Screen(width=100, color=True, abridged=True), **more)
-    yield "github", annotation(found, **more)
+    if what != "plans":
+        yield "github", getattr(view, f"{what}_annotation")(found, **more)
     yield "json", to_json(getattr(view, f"{what}_document")(found))
 
 

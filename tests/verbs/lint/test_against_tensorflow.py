@@ -14,7 +14,7 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.lint.answer import lint
 from shardctl.verbs.lint.context import Usage
-from tests.cases import FUZZ, check_cases
+from tests.cases import check_cases
 from tests.order.order_cases import Case, changed, elements, seeds, tensorflow_dataset
 
 MODULUS = 2**31 - 1
@@ -200,18 +200,6 @@ def changed_loop(case: Case) -> Case:
     return Case(lengths=case.lengths, slices=case.slices, settings=settings)
 
 
-@pytest.mark.parametrize("epochs", [2, 3, 5])
-def test_a_pass_over_a_repeat_makes_an_iterator_more(tf: Any, epochs: int) -> None:
-    case = pipeline((1,) * 60, shuffle_seed=5, epochs=epochs, pass_index=1)
-    (why,) = found(case, "SC015")
-    assert f"a pass of {epochs} epochs makes {epochs + 1} iterators" in why
-    repeated = tensorflow_dataset(tf, case)
-    once = tensorflow_dataset(tf, pipeline((1,) * 60, shuffle_seed=5))
-    orders = [elements(once) for _ in range(epochs + 2)]
-    elements(repeated)
-    assert elements(repeated)[:60] == orders[epochs + 1] != orders[epochs]
-
-
 def test_cycle_none_is_a_third_of_the_processors(tf: Any) -> None:
     cpus = len(os.sched_getaffinity(0))
     case = pipeline((7,) * 40, cycle="auto", cpus=cpus, block=2)
@@ -288,42 +276,3 @@ def test_example_sharding_reads_everything_and_misses_some_without_a_seed(tf: An
     assert not found(seeded, "SC036", Usage(hosts=4))
     hosts = [tensorflow_dataset(tf, seeded).shard(4, index) for index in range(4)]
     assert sorted(example for host in hosts for example in elements(host)) == list(range(100))
-
-
-@st.composite
-def takes(draw: st.DrawFn) -> tuple[Case, int]:
-    lengths = tuple(draw(st.lists(st.integers(1, 6), min_size=1, max_size=6)))
-    settings: dict[str, Any] = {
-        "cycle": draw(st.integers(1, 4)),
-        "block": draw(st.integers(1, 7)),
-        "reverse": draw(st.sampled_from([False, False, True])),
-    }
-    if draw(st.booleans()):
-        settings["shuffle_seed"] = draw(seeds)
-    if draw(st.booleans()):
-        settings |= {"buffer": draw(st.sampled_from([1, 3, 99])), "buffer_seed": draw(seeds)}
-    return pipeline(lengths, **settings), draw(st.integers(1, sum(lengths)))
-
-
-def takes_as_tensorflow(tf: Any, case: tuple[Case, int]) -> None:
-    given, take = case
-    taken = elements(tensorflow_dataset(tf, given).take(take).batch(100))
-    whys = found(given, "SC046", Usage(take=take))
-    assert bool(whys) == (set(taken) != set(range(take))), case
-    num_same = len(set(taken) & set(range(take)))
-    assert all(f"it has {num_same} of the slice's {take} examples" in why for why in whys)
-
-
-def test_take_is_the_slice_just_where_the_rule_says_nothing(tf: Any) -> None:
-    def check(case: tuple[Case, int]) -> None:
-        takes_as_tensorflow(tf, case)
-
-    check_cases(takes(), check, 12)
-
-
-@pytest.mark.fuzz
-def test_take_is_the_slice_just_where_the_rule_says_nothing_fuzzed(tf: Any) -> None:
-    def check(case: tuple[Case, int]) -> None:
-        takes_as_tensorflow(tf, case)
-
-    check_cases(takes(), check, FUZZ, fuzz=True)

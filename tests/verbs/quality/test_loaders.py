@@ -52,9 +52,8 @@ def test_shards_in_a_batch_of_imagenet(
 ) -> None:
     mixing = next(way.mixing for way in imagenet.ways if way.reader == reader)
     assert mixing is not None
-    assert mixing.shards_error is not None
-    assert abs(mixing.shards - shards) < 0.05 + 3 * mixing.shards_error
-    assert mixing.shards_error < 0.15
+    assert 0 < mixing.num_measured < 1_281_167
+    assert abs(mixing.shards - shards) < 0.4  # three sampling errors
 
 
 def test_a_uniform_permutation_of_imagenet(imagenet: LoaderComparison) -> None:
@@ -207,24 +206,6 @@ def test_shards_of_batches_are_counted_one_by_one(host: str | None) -> None:
         if way.mixing is not None:
             found = _shards_in_batches(way, 7)
             assert way.mixing.shards == pytest.approx(sum(found) / len(found))
-            assert way.mixing.shards_error is None
-
-
-def test_files_that_are_read_at_once() -> None:
-    found = {way.reader: (way.access, way.num_files) for way in _ways(ReadSettings(buffer=9))}
-    assert found == {
-        "TFDS: files, shuffle(9)": ("in a row", 8),
-        "HF 4.8.5: shuffle(9)": ("in a row", 1),
-        "HF 5.2.0: shuffle(9)": ("in a row", 8),
-        "HF: Dataset.shuffle": ("by index", 8),
-        "Grain: IndexSampler": ("by index", 8),
-        # 36 to 44: the end of the file of 40, the file of 3, the first of that of 61.
-        "Grain: window shuffle(9)": ("by index", 3),
-        "torch: DistributedSampler": ("by index", 8),
-        "torch: DataLoader(shuffle)": ("by index", 8),
-        "StatefulDataLoader": ("by index", 8),
-        "Accelerate": ("by index", 8),
-    }
 
 
 def test_a_cut_shard_is_not_streamed_and_the_reason_is_said() -> None:
@@ -238,7 +219,7 @@ def test_a_loader_that_shares_nothing_is_no_way_for_hosts() -> None:
     way = next(way for way in _ways(ReadSettings(host="0/2")) if "DataLoader(" in way.reader)  # type: ignore[arg-type]
     assert way.refused is not None
     assert "each of them reads everything" in way.refused
-    assert (way.mixing, way.ending, way.num_files) == (None, None, None)
+    assert (way.mixing, way.ending) == (None, None)
 
 
 def test_what_a_state_loses_is_at_most_what_the_buffer_and_the_epoch_hold() -> None:

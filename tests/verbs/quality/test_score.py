@@ -58,9 +58,6 @@ def measured(value: float, **changed: Any) -> Metric:
         pytest.param("below", 0.3, 1.0, id="above is no fault"),
         pytest.param("both", -0.1, 0.5, id="either side, below"),
         pytest.param("both", 0.3, 0.5, id="either side, above"),
-        pytest.param("times", 0.5, 0.5, id="a reach above is a half by the ratio"),
-        pytest.param("times", 1.3, 0.25, id="three times the reach is a quarter"),
-        pytest.param("times", 0.0, 1.0, id="less is no fault by the ratio"),
     ],
 )
 def test_a_metric_loses_by_how_far_off_it_is_on_the_side_of_its_fault(

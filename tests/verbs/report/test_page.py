@@ -74,7 +74,7 @@ def side(label: str, dataset: Dataset = TOY, **settings: object) -> Side:
 
 def parting() -> ReportComparison:
     shuffled = side("b.yaml", buffer=120, buffer_seed=3, batch=8)
-    return compare_sides(side("a.yaml", cycle=1, batch=8), shuffled, hosts=2)
+    return compare_sides(side("a.yaml", cycle=1, batch=8), shuffled)
 
 
 def other_dataset() -> ReportComparison:
@@ -83,7 +83,7 @@ def other_dataset() -> ReportComparison:
 
 def not_known() -> ReportComparison:
     one = toy("tiny", ("train", (1,)))
-    return compare_sides(side("a.yaml", one), side("b.yaml", shuffle_files=True), hosts=2)
+    return compare_sides(side("a.yaml", one), side("b.yaml", shuffle_files=True))
 
 
 PAGES: tuple[Callable[[], Report | ReportComparison], ...]
@@ -126,7 +126,7 @@ def test_answers_of_hosts_and_evaluations_that_end() -> None:
     data = toy("even", ("train", (8, 8)), ("test", (8, 8)))
     made = report(data, settings={"batch": 2}, hosts=2)
     assert answers(made)[1:3] == ["Yes", "Yes"]
-    assert "assumed" not in report(data, settings={"batch": 2}, hosts=1).to_html()
+    assert "assumed" not in report(data, settings={"batch": 2}).to_html()
     idle = report(toy("two", ("train", (2,)), ("test", (3,))), hosts=3)
     assert answers(idle)[1] == "Refused"
 
@@ -191,7 +191,7 @@ def test_a_notebook_shows_pages_in_a_frame() -> None:
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_names_are_text(hostile: str) -> None:
     named = toy(hostile, ("train", (30, 40)), (hostile, (9,)))
-    both = compare_sides(side(hostile, named, batch=3), side(f"{hostile}2", TOY), hosts=2)
+    both = compare_sides(side(hostile, named, batch=3), side(f"{hostile}2", TOY))
     assert not re.search(
         "[\u202a-\u202e\u2066-\u2069\x00\x1b\x85\ud800-\udfff]", checked(both.to_html())
     )
@@ -204,7 +204,7 @@ def check_page(pair: tuple[Pipeline, Pipeline]) -> None:
         for label, one in zip("ab", pair, strict=True)
     ]
     try:
-        (said, *_) = answers(compare_sides(*sides, hosts=2))
+        (said, *_) = answers(compare_sides(*sides))
     except ShardctlError as error:
         said = str(error)
     assert said

@@ -71,27 +71,6 @@ def host_permutation(context: LintContext) -> Iterator[Violation]:
             yield Violation(why, fix, read)
 
 
-@rule("SC084", "shuffle_seed", "buffer", loaders=_GRAIN)
-def doubled_example(context: LintContext) -> Iterator[Violation]:
-    """Find shuffles of 4 ** k + 1 examples."""
-    from shardctl.loaders.grain_shuffle import is_permutation  # NumPy
-    from shardctl.loaders.loader_sequence import even_share
-
-    settings, count = context.settings, context.num_hosts
-    for read, _ in _orders(context, context.used):
-        lengths = set() if settings.buffer is None else {settings.buffer}
-        if settings.shuffle_seed is not None:
-            n = read.num_examples
-            shared = n - (n % count if settings.drop_shard_remainder else 0)
-            shares = [even_share(shared, host, count) for host in (0, count - 1)]
-            lengths |= set(map(len, shares)) if _samples(context) else {n}
-        for length in sorted(lengths):
-            if length and not is_permutation(length):
-                twice = "hands out one of them twice and the last one never"
-                why = f"a shuffle of {length:,} examples {twice}"
-                yield Violation(why, "one example less or more", read)
-
-
 @rule("SC085", "buffer", "epochs", loaders=_GRAIN)
 def overlapping_window(context: LintContext) -> Iterator[Violation]:
     """Find windows that the examples do not fill."""

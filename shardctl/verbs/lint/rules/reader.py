@@ -20,9 +20,8 @@ from shardctl.settings.read_settings import unstated_reading
 from shardctl.spec.host import DEFAULT_HOST_MODE
 from shardctl.spec.subsplit import SplitRange
 from shardctl.stages import stages as ast
-from shardctl.verbs.lint.context import Chain, LintContext, of_type
+from shardctl.verbs.lint.context import LintContext, of_type
 from shardctl.verbs.lint.rule import Violation, rule
-from shardctl.verbs.lint.rules.stages import cut
 
 FILES_OPEN_PER_CYCLE = 1 + CYCLE_PREFETCH_FACTOR  # whatever num_parallel_calls is
 OTHER_OPEN_FILES = 16  # what a process holds besides: its streams, sockets, a log
@@ -43,9 +42,11 @@ def cycle_none(context: LintContext) -> Iterator[Violation]:
 def repeat_assertion(context: LintContext) -> Iterator[Violation]:
     """Find files that repeat under an assertion of how many examples there are."""
     usage = context.usage
-    if not usage.assert_cardinality or context.dataset.is_counted:
-        return  # without the assertion, or files that TFDS does not read
+    if not usage.assert_cardinality or usage.take or context.dataset.is_counted:
+        return  # without the assertion, or cut before it, or files that TFDS does not read
     for chain in context.chains:
+        if any(take.count >= 0 for take in of_type(chain.pipeline.stages + chain.behind, ast.Take)):
+            continue  # which may end the stream in time
         source = chain.pipeline.source
         if (
             not isinstance(source, ast.Read)
@@ -60,27 +61,12 @@ def repeat_assertion(context: LintContext) -> Iterator[Violation]:
         for read in context.reads_of(source) if reader.is_endless and knows_length else ():
             ranges = mode.ranges(read.resolved.ranges, host)
             num_examples = sum(piece.num_examples for piece in ranges)
-            if num_examples and not _is_cut(chain, usage.take, num_examples):
+            if num_examples:
                 who = f"{read.spec} ({chain.place})" if chain.place else read.spec
                 most = f"TFDS asserts that there are no more than {num_examples:,} examples"
                 why = f"{who}: reading fails after the first epoch, since {most}"
                 fix = "ReadConfig(assert_cardinality=False), said with --no-assert-cardinality"
                 yield Violation(why, fix, specs=(read.spec,))
-
-
-def _is_cut(chain: Chain, take: int | None, num_examples: int) -> bool:
-    """Whether a take hides the assertion, or may: of a mixture nobody counts here who hands out.
-
-    What is read ahead counts for nothing, since its error comes when it is asked for.
-    """
-    own = [
-        stage for stage in chain.pipeline.stages if not isinstance(stage, ast.Map | ast.Prefetch)
-    ]
-    found = cut(tuple(own))
-    asked = [take] if found is None else [take, found[1]]
-    if any(one is not None and one <= num_examples for one in asked):
-        return True
-    return any(stage.count >= 0 for stage in of_type(chain.behind, ast.Take))
 
 
 @rule("SC023", "repeat_files")

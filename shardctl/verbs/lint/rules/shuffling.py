@@ -7,10 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from shardctl.base.text import counted
 from shardctl.base.tfds_rules import SEED_MODULUS, WHOLE_DATASET
-from shardctl.errors import UnpredictableOrderError
 from shardctl.settings.table import ENDLESS
 from shardctl.stages import stages as ast
-from shardctl.stages.text import text_of, text_of_part
 from shardctl.verbs.lint.context import (
     LintContext,
     Read,
@@ -148,7 +146,7 @@ def no_shuffle(context: LintContext) -> Iterator[Violation]:
             yield Violation(why, f"{files}{context.shuffle_to_add}", specs=(one.read.spec,))
 
 
-# SC011 to SC016: what seeds do not do, and which iterator of a shuffle a later pass reads.
+# SC011 to SC014: what seeds do not do, and what Keras makes of them.
 
 _DIFFERENT = f"seeds from 0 to {SEED_MODULUS - 1}, all different"
 
@@ -168,7 +166,6 @@ def global_seed(context: LintContext) -> Iterator[Violation]:
 @rule("SC012", "seeds", for_data_source=True)
 def equal_seeds(context: LintContext) -> Iterator[Violation]:
     """Find seeds that are one to TensorFlow."""
-    yield from _equal_inputs(context)
     settings = context.settings
     for group in _alike(context.usage.seeds, settings.global_seed):
         why = f"seed {group[0]} is there {len(group)} times: these runs have one order"
@@ -185,24 +182,6 @@ def equal_seeds(context: LintContext) -> Iterator[Violation]:
         names = ("buffer_seed", "shuffle_seed")
         why = f"{seeded} are one seed modulo {SEED_MODULUS}: both shuffles draw the same numbers"
         yield Violation(why, _DIFFERENT, settings=names)
-
-
-def _equal_inputs(context: LintContext) -> Iterator[Violation]:
-    """Find inputs of a mixture that read the same in the same order."""
-    for chain in context.chains:
-        source = chain.pipeline.source
-        if not isinstance(source, ast.SampleFromDatasets | ast.ChooseFromDatasets):
-            continue
-        seen: dict[ast.Pipeline, int] = {}
-        for index, one in enumerate(source.inputs):
-            if not any(map(shuffles, one.stages)) or not isinstance(one.source, ast.Read):
-                continue
-            first = seen.setdefault(one, index)
-            seeded = all(stage.seed is not None for stage in of_type(one.stages, ast.Shuffle))
-            if first != index and seeded:
-                both = f"inputs {first} and {index} of {source.name} are {text_of(one)} both"
-                why = f"{both}: their examples come twice, in one order"
-                yield Violation(why, "a seed of its own for each input", settings=("stages",))
 
 
 def _alike(seeds: Sequence[int], global_seed: int | None) -> Iterator[list[int]]:
@@ -248,66 +227,6 @@ def _reshuffles(context: LintContext) -> bool:
     if any(map(reshuffles, pipeline.stages)):
         return True
     return context.reshuffles_files and not of_type(pipeline.stages, ast.Shuffle)
-
-
-@rule("SC015", "pass", "epochs")
-def extra_iterator(context: LintContext) -> Iterator[Violation]:
-    """Find a later pass after a repeat that makes an iterator more, parted from its shuffle."""
-    settings = context.settings
-    if not settings.pass_index or settings.loop != "python":
-        return
-    for here in context.stages_at(None):
-        repeat, before = here.stage, here.before
-        if not isinstance(repeat, ast.Repeat) or repeat.count is None or repeat.count < 2:
-            continue
-        if any(map(reshuffles, before)) and not isinstance(before[-1], ast.Shuffle):
-            what = f"the shuffle, which {text_of_part(before[-1])} parts it from"
-        elif of_type(before, ast.Shuffle) or not context.reshuffles_files_of(here.source):
-            continue
-        else:
-            what = "the file shuffle"
-        who = f"{here}," if context.writes_stages else f"a pass of {repeat.count:,} epochs"
-        later = f"pass {settings.pass_index:,} begins {settings.pass_index:,} orders later"
-        why = f"{who} makes {repeat.count + 1:,} iterators of {what}: {later}"
-        yield Violation(why, "iterate the dataset once an epoch, or count so when you compare")
-
-
-@rule("SC016", "epochs", "loop")
-def racy_pass(context: LintContext) -> Iterator[Violation]:
-    """Find later passes that no seed fixes."""
-    settings = context.settings
-    if not context.reshuffles_files:
-        return
-    if settings.is_endless:
-        if settings.pass_index:
-            why = "where the endless pass before was cut leaves the order of the files to timing"
-            names = ("pass", "repeat_files")
-            yield Violation(why, "build the dataset anew, which is pass 0", settings=names)
-        return
-    from shardctl.tfdata.shuffle_seeds import iterators_per_pass  # loads numpy
-
-    for read in context.trained if settings.loop == "keras-fit" and context.knows_length else ():
-        try:
-            iterators_per_pass(
-                settings.epochs,
-                fused=False,
-                loop=settings.loop,
-                under_shuffle=settings.buffer is not None,
-                partial_last_batch=_ends_in_part(context, read),
-            )
-        except UnpredictableOrderError:
-            times = f"each Keras epoch repeats the dataset {settings.epochs:,} times"
-            why = f"{times}, and from the second on timing decides the order of the files"
-            yield Violation(why, "fit(epochs=k) in place of ds.repeat(k)", read)
-
-
-def _ends_in_part(context: LintContext, read: Read) -> bool:
-    settings = context.settings
-    if settings.batch is None or settings.drop_remainder:
-        return False
-    total = sum(piece.num_examples for piece in context.ranges_of_host(read))
-    stride, phase = context.host_mode.stride_and_phase(context.host)
-    return len(range(phase, total, stride)) * settings.epochs % settings.batch > 0
 
 
 # SC007 to SC009: orders that timing decides, or that never begin.

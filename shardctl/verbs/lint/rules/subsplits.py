@@ -1,4 +1,4 @@
-"""SC041 to SC046 and SC051: specs that overlap or surprise, and examples that are left out."""
+"""SC041 to SC045 and SC051: specs that overlap or surprise, and examples that are left out."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ import itertools
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from shardctl.base.text import counted
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset
-from shardctl.errors import ShardctlError
-from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.subsplit import SplitRange, resolve_subsplit
 from shardctl.stages import stages as ast
 from shardctl.stages.text import text_of_part
@@ -121,77 +118,9 @@ def _ends_at(read: Read, name: str, stop: int, start: int) -> bool:
     return any(piece.stop == stop or piece.start == start for piece in pieces)
 
 
-# SC046 and SC051: examples that are left out.
+# SC051: examples that are left out.
 
-_COUNTABLE = 1_000_000  # examples up to which those of the slice are counted
-_STEP = 1 << 16
 _PAD = "pad the last batch and mask it, as shardctl.tfds.evaluation does"
-
-
-@rule("SC046", "take")
-def take_for_slice(context: LintContext) -> Iterator[Violation]:
-    """Find a `take` that reads other examples than the slice would."""
-    several = context.num_hosts > 1
-    for take, names in _takes(context):
-        for read in context.used:
-            if take >= (context.shares(read).num_examples.max if several else read.num_examples):
-                continue
-            num_same, known = _num_in_slice(context, read, take), ""
-            if num_same == take:
-                continue
-            if num_same is not None and not several:
-                known = f": it has {num_same:,} of the slice's {take:,} examples"
-            fix = "a slice of the spec, which is then split among the hosts"
-            why = f"take({take}) keeps the first of the order, not of the spec{known}"
-            yield Violation(why, fix if several else _slice(read, take), read, settings=names)
-
-
-def _takes(context: LintContext) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield what is taken of the reader's order, and the setting that says so."""
-    if context.usage.take is not None:
-        yield context.usage.take, ("take",)
-    pipeline = context.chains[0].pipeline
-    for stage in pipeline.stages if pipeline.source == ast.Read() else ():
-        if isinstance(stage, ast.Take) and stage.count > 0:
-            yield stage.count, ("stages",)
-        if not isinstance(
-            stage, ast.Map | ast.Prefetch | ast.Cache | ast.AssertCardinality | ast.WithOptions
-        ):
-            return
-
-
-def _slice(read: Read, take: int) -> str:
-    (first, *rest) = read.resolved.ranges
-    if rest or take > first.num_examples:
-        return "a spec that selects them, as train[:n] does"
-    part = f"{first.split.name}[{first.start or ''}:{first.start + take}]"
-    return f"read {part} in place of take({take})"
-
-
-def _num_in_slice(context: LintContext, read: Read, take: int) -> int | None:
-    """Return how many of the first `take` the slice has too, None where nobody can say."""
-    import numpy as np
-
-    from shardctl.order.plan_order import order_of
-
-    host = context.host if context.num_hosts > 1 else None
-    once = replace(context.settings.followed, epochs=1, pass_index=0, stages=None, host=host)
-    settings = replace(once, batch=None, drop_remainder=False)
-    try:
-        order = order_of(read.resolved, settings).order
-        stored = order_of(read.resolved, ReadSettings(cycle=1, host=host)).order
-    except ShardctlError:  # an order that is left open, or that other rules are about
-        return None
-    num_kept = min(take, order.num_examples, stored.num_examples)
-    for start in range(0, num_kept, _STEP):
-        stop = min(start + _STEP, num_kept)
-        if not np.array_equal(order.read(start, stop), stored.read(start, stop)):
-            break
-    else:
-        return take
-    if num_kept > _COUNTABLE:
-        return None
-    return len(np.intersect1d(order.read(0, num_kept), stored.read(0, num_kept)))
 
 
 @rule("SC051", "drop_remainder", "batch", loaders=EVERY_LOADER)
