@@ -159,26 +159,6 @@ def test_another_dataset_of_the_same_lengths_is_refused_by_name(
         builder_of(now).as_dataset(split="train", read_config=config)
 
 
-@pytest.mark.slow
-def test_a_version_that_is_allowed_is_read_to_its_end(tmp_path: Path) -> None:
-    then = folder_of(tmp_path / "then")
-    now = folder_of(tmp_path / "now", version="2.0.0")
-    plan, position = stopped(tmp_path, (then,), 20)
-    builder = builder_of(now)
-    read = read_ids(shardctl.tfds.resume(builder, plan, allow_version=True))
-    assert read == list(range(20, 60))
-    place = shardctl.tfds.Position(builder, "train", SETTINGS)
-    place.restore(position, allow_version=True)
-    assert (place.consumed, read_ids(place.dataset())) == (20, read)
-    with pytest.raises(DatasetError, match=r"its version was 1\.0\.0, now 2\.0\.0"):
-        builder.as_dataset(split="train", read_config=shardctl.tfds.read_config(plan))
-    config = shardctl.tfds.read_config(plan, allow_version=True)
-    assert read_ids(builder.as_dataset(split="train", read_config=config)) == read
-    assert shardctl.tfds.verify_plan(
-        read_tfds_folder(now), read_plan(plan), allow_version=True
-    ).equal
-
-
 def test_older_files_are_read_where_the_layout_shows_the_order(
     two: tuple[Path, Path], tmp_path: Path
 ) -> None:
