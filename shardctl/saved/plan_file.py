@@ -73,7 +73,6 @@ def plan_fields(plan: ResumePlan) -> PlanDocument:
             "a plan file does not hold what hosts had consumed before a run was shared anew; keep "
             "the position instead: get_state returns it, save writes it"
         )
-    listed = plan.lists_rest or plan.read_config is not None
     document: PlanDocument = {
         **identity_head(PLAN_KIND, plan.dataset, format_version=PLAN_VERSION),
         **assumed(plan.assumptions),
@@ -84,7 +83,7 @@ def plan_fields(plan: ResumePlan) -> PlanDocument:
         "epoch": plan.epoch,
         "remaining": plan.remaining if plan.has_end else None,
         "remaining_total": plan.remaining_total if plan.has_end else None,
-        "file_instructions": plan.instructions if listed else None,
+        "file_instructions": plan.instructions,
     }
     if plan.hosts:
         own = ("index", "count", "num_examples")
@@ -228,8 +227,7 @@ def plan_document(plan: ResumePlan) -> Document:
     """Return the document of the plan file, its instructions as columns."""
     document = resume_document(plan)
     for part in (document, *document.get("hosts", ())):
-        if part["file_instructions"] is not None:
-            part["file_instructions"] = _records(part["file_instructions"])
+        part["file_instructions"] = _records(part["file_instructions"])
     return document
 
 
@@ -315,8 +313,7 @@ def _check_kind(document: Mapping[str, object]) -> None:
 def _plan(document: Mapping[str, object]) -> ResumePlan:
     splits = read_split_sizes(document["splits"])
     names = {split.name: index for index, split in enumerate(splits)}
-    listed = document["file_instructions"]
-    instructions = read_instructions([] if listed is None else listed, names, "file_instructions")
+    instructions = read_instructions(document["file_instructions"], names, "file_instructions")
     hosts = [
         _host(item, f"hosts, entry {number}", names)
         for number, item in enumerate(fields.items(document.get("hosts", []), "hosts"))
@@ -354,12 +351,10 @@ def _check_derived(document: Mapping[str, object], plan: ResumePlan) -> None:
         if document[key] != value:
             raise DatasetError(f"{key} is not what {other} comes to, {json.dumps(value)}")
     on_tf_data, by_bridge = plan.read_config is not None, plan.continued_by == "shardctl.tfds"
-    unlisted, unseeded = document["file_instructions"] is None, plan.unseeded is not None
+    unseeded = plan.unseeded is not None
     has_no_stop = on_tf_data or plan.from_seen or bool(plan.from_consumed)
     left, word = {plan.remaining, plan.remaining_total}, "with" if unseeded else "without"
     faults = {
-        "file_instructions are null where those of a loader are too many alone": unlisted
-        is (plan.lists_rest or on_tf_data),
         "stop is of a plan of another loader": (plan.stop is None) != has_no_stop,
         "continued_by or sources of a pipeline without stages": not plan.has_stages
         and ("continued_by" in document or plan.sources),
@@ -387,8 +382,7 @@ def _check_digest(
     document: Mapping[str, object], instructions: Reads, hosts: Sequence[HostShare]
 ) -> None:
     content: dict[str, Any] = dict(document)
-    if document["file_instructions"] is not None:
-        content["file_instructions"] = instructions
+    content["file_instructions"] = instructions
     if "hosts" in document:
         content["hosts"] = [
             {**item, "file_instructions": host.instructions}
