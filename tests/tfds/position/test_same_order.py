@@ -169,8 +169,6 @@ def test_a_source_of_a_mixture_that_changed_is_named(tmp_path: Path, builder: An
     assert again.consumed == 3
     build_dataset(tmp_path, "other", {"train": [4, 4]})
     grown = Position(builder, None, settings, consumed=1)
-    with pytest.raises(
-        DatasetError, match=r"other:1.0.0: .* was 7 examples .*, now 8 examples"
-    ):
+    with pytest.raises(DatasetError, match=r"other:1.0.0: .* was 7 examples .*, now 8 examples"):
         grown.set_state(state)
     assert grown.consumed == 1
