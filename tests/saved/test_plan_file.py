@@ -315,6 +315,7 @@ SOURCE = {"data": None, "spec": None, "consumed": 2}
 @pytest.mark.parametrize(
     ("name", "path", "value", "said"),
     [
+        ("the end", "file_instructions", None, "file_instructions are null where those of a load"),
         ("exact", "pipeline cycle", 0, "cycle"),
         ("exact", "pipeline loader", "grain", "--cycle 16 means nothing to Grain"),
         ("exact", "mode", "sometimes", "mode 'sometimes': there are exact, exactly-once, "),

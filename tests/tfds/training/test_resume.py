@@ -22,6 +22,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.reads import Reads, reads_of
 from shardctl.spec.subsplit import SplitRange
+from shardctl.stages.text import parse_stages
 from shardctl.tfdata.shuffle_buffer import ShuffleReplay
 from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
 from shardctl.tfds.builder_layout import dataset_of
@@ -162,6 +163,41 @@ def test_other_hosts_read_what_is_left_and_then_whole_epochs(
         read += lines
     assert len(read) == 3 * 75
     assert set(Counter(read).values()) == {3}
+
+
+@pytest.mark.parametrize(
+    ("stages", "spec", "whole"),
+    [
+        pytest.param(
+            *("shard({1}, {0}) | cache | shuffle(9, seed=1) | batch(2) | repeat(3)", "train", 3),
+            marks=pytest.mark.slow,
+        ),
+        ("read(train, host='{0}/{1}', shuffle_seed=3) | repeat(2) | shuffle(8, seed=2)", None, 2),
+        (
+            "sample_from_datasets([read(train[:40], host='{0}/{1}'), read(train[40:]) | "
+            "shard({1}, {0})], weights=[0.4, 0.6], seed=5) | batch(2)",
+            None,
+            1,
+        ),
+    ],
+)
+def test_other_hosts_of_stages_read_what_tensorflow_had_left(
+    toys: Toys, stages: str, spec: str | None, whole: int
+) -> None:
+    toy, consumed = toys["plain"], [24, 10, 16]
+    read: list[int] = []
+    for index, count in enumerate(consumed):
+        settings = ReadSettings(cycle=3, block=2, stages=parse_stages(stages.format(index, 3)))
+        real = shardctl.tfds.pipeline(toy.builder, spec, settings)
+        examples = real.unbatch() if "batch" in stages else real
+        read += elements(examples.take(count), lambda example: int(example["id"]))
+    given = ReadSettings(cycle=3, block=2, stages=parse_stages(stages.format(1, 3)))
+    plan = resume_on_hosts(toy.dataset, spec, given, hosts=3, to_hosts=2, consumed=consumed)
+    for host in range(2):
+        rest = shardctl.tfds.resume(toy.builder, plan, host=host)
+        examples = rest.unbatch() if "batch" in stages else rest
+        read += elements(examples, lambda example: int(example["id"]))
+    assert Counter(read) == Counter(dict.fromkeys(range(75), whole))
 
 
 def test_a_log_of_what_was_seen_leaves_every_other_example_once(toys: Toys) -> None:
