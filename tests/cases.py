@@ -145,6 +145,11 @@ def check_cases(
     return num_done
 
 
+def fuzzed(few: int, many: int = FUZZ) -> pytest.MarkDecorator:
+    """Let a test have a few cases, `num_cases`, and as many as are asked for in a fuzz run."""
+    return pytest.mark.parametrize("num_cases", [few, pytest.param(many, marks=pytest.mark.fuzz)])
+
+
 def few_or_many(few: int, many: int) -> pytest.MarkDecorator:
     """Let a test have a few cases, `num_cases`, and many where slow tests are run."""
     return pytest.mark.parametrize("num_cases", [few, pytest.param(many, marks=pytest.mark.slow)])
