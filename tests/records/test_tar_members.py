@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import random
-import shutil
-import subprocess
 import tarfile
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -158,39 +154,3 @@ def test_a_size_in_a_header_of_pax_counts() -> None:
     data[-512:] = header
     whole = bytes(data) + b"x" * 700 + bytes(324) + archive(["b.txt"])
     assert walked(whole)[0] == regular_files(whole) == [("a.bin", 700), ("b.txt", 3)]
-
-
-_OPTIONS = (
-    "",
-    "--sparse",
-    "--sparse --sparse-version=0.0",
-    "--sparse --sparse-version=0.1",
-    "--sparse --sparse-version=1.0",
-    "--label=name",
-    "--listed-incremental=/dev/null",
-    "--mtime=2100-01-01",
-    "--owner=:99999999999 --group=x:88888888888",
-)
-
-
-@pytest.mark.skipif(shutil.which("tar") is None, reason="there is no tar")
-def test_archives_of_gnu_tar(tmp_path: Path) -> None:
-    folder = tmp_path / "files" / ("n" * 150) / ("m" * 150)
-    folder.mkdir(parents=True)
-    for index in range(3):
-        with open(folder / f"{index}.bin", "wb") as file:
-            file.seek(150_000)
-            file.write(b"data behind a hole")
-        (folder / f"{index}.cls").write_text("7")
-    (folder / "link.cls").symlink_to("0.cls")
-    (folder / "hard.cls").hardlink_to(folder / "0.cls")
-    num_archives = 0
-    for form, options in counted(itertools.product(("gnu", "posix", "oldgnu"), _OPTIONS)):
-        command = ["tar", f"--format={form}", *options.split(), "--sort=name", "-c", "files"]
-        made = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
-        if made.returncode == 0:  # not every format has every option
-            found, walk = walked(made.stdout)
-            assert walk.damage is None
-            assert found == regular_files(made.stdout)
-            num_archives += 1
-    assert num_archives > 10 or "GNU" not in subprocess.getoutput("tar --version")

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.children import first_line, run_on_a_terminal, running_command, start
+from tests.children import first_line, running_command, start
 from tests.cli.conftest import Outcome, Shardctl
 from tests.record_files import framed, header
 from tests.tfds_datasets import build_dataset
@@ -314,11 +314,3 @@ def test_an_interrupt_ends_the_reading_of_files_soon(tmp_path: Path) -> None:
         running.process.send_signal(signal.SIGINT)
         assert running.process.wait(timeout=10) == 130
         assert (running.stdout.read(), running.stderr.read()) == (b"", b"")
-
-
-def test_a_terminal_shows_how_many_bytes_are_read(tmp_path: Path) -> None:
-    layout = bytes_of_records(tmp_path, 1, 100_000)
-    words = ("verify", "--files", "-d", str(layout))
-    out, error = run_on_a_terminal(*words, columns=200, patience=0)
-    assert "every file holds what the metadata says" in out
-    assert "bytes" in error
