@@ -101,15 +101,6 @@ def test_each_metric_of_uniform_orders_has_the_expectation_and_spread_it_says() 
         assert values.std() == pytest.approx(one.spread, rel=0.15), one.name
 
 
-def test_a_reversed_order_is_no_better_than_a_sorted_one() -> None:
-    one, other = (
-        score(in_equal_shards(order, 10), 32).value
-        for order in (np.arange(3000), np.arange(3000)[::-1].copy())
-    )
-    assert other < 0.01
-    assert one < 0.01
-
-
 def test_shards_of_one_example_tell_nothing_of_neighbours() -> None:
     sample = in_equal_shards(np.arange(600), 600)
     assert "same_shard_neighbours" not in {each.name for each in near_metrics(sample, 32)}
