@@ -127,17 +127,6 @@ def test_names_of_datasets_are_text(browser: Any, files: Files, name: str) -> No
         assert found.is_quiet()
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_links_lead_somewhere_and_ids_are_there_once(browser: Any, files: Files, name: str) -> None:
-    with opened(browser, files[name]) as found:
-        ids = found.page.evaluate("[...document.querySelectorAll('[id]')].map(one => one.id)")
-        hrefs = "[...document.querySelectorAll('a')].map(one => one.getAttribute('href'))"
-        links = found.page.evaluate(hrefs)
-        assert len(ids) == len(set(ids))
-        assert links
-        assert {link.removeprefix("#") for link in links} <= set(ids)
-
-
 def test_tables_open_by_keyboard(browser: Any, files: Files) -> None:
     with opened(browser, files["hang"]) as found:
         page = found.page

@@ -234,17 +234,6 @@ def test_no_line_leaves_its_paper(num_cases: int) -> None:
     check_cases(st.tuples(ANY, st.integers(45, 120)), check_fits, num_cases)
 
 
-@few_or_many(10, 30)
-def test_rows_of_an_evaluation_end_with_their_steps(num_cases: int) -> None:
-    def check(evaluation: Evaluation) -> None:
-        hang = evaluation.hang(evaluation.remainder)
-        found = drawn(evaluation, 57)
-        assert any("hangs at step" in line for line in found) == (hang is not None)
-        assert any(" waits" in line for line in found) == (hang is not None)
-
-    check_cases(evaluations(), check, num_cases)
-
-
 @few_or_many(30, 120)
 def test_strips_name_the_shards_that_are_read_and_where_epochs_and_batches_begin(
     num_cases: int,
