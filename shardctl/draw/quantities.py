@@ -60,24 +60,8 @@ def bytes_between(least: int, most: int) -> str:
     return f"{number}–{last}" if last.endswith(f" {unit}") else f"{first}–{last}"
 
 
-def first_and_last(numbers: Sequence[int], keep: int | None) -> str:
-    """Return numbers in words, ungrouped, since commas divide them; of many, `keep` of the ends.
-
-    >>> first_and_last([1, 2, 4], 6), first_and_last(range(1, 12), 6)
-    ('1, 2, 4', '1, 2, 3, 4, … 10, 11')
-    >>> first_and_last(range(1, 12), None)
-    '1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11'
-    """
-    if keep is None or len(numbers) <= keep + 1:
-        return ", ".join(map(str, numbers))
-    tail = keep // 3
-    first = ", ".join(map(str, numbers[: keep - tail]))
-    last = ", ".join(map(str, numbers[len(numbers) - tail :]))
-    return f"{first}, … {last}"
-
-
 def numbered(first: int, last: int) -> str:
-    """Return a range of hosts, shards or the like, ungrouped as `first_and_last` is.
+    """Return a range of hosts, shards or the like, ungrouped.
 
     >>> numbered(3, 3), numbered(1000, 1999)
     ('3', '1000–1999')

@@ -364,7 +364,7 @@ def _file(ref: str, search: _Search) -> Dataset | None:
     if path.suffix in LAYOUT_SUFFIXES:
         from shardctl.metadata.layouts import read_layout_file
 
-        return read_layout_file(path, names_only=search.counting.names_only)
+        return read_layout_file(path)
     if isinstance(path, RemotePath) and _means_record_files(path.name):
         return None
     if not bare.is_record_file(str(path)):
@@ -392,11 +392,6 @@ def _means_record_files(ref: str) -> bool:
 
 
 def _record_files(ref: str, search: _Search) -> Dataset | None:
-    if re.fullmatch(r"[A-Za-z][\w/+.-]*:[^/]*", ref) and parse_dataset_name(ref) is None:
-        raise DatasetError(
-            f"no dataset {quoted(ref)}; a version is three numbers or *, as in mnist:3.*.*, "
-            "and namespaces are not looked up"
-        )
     if not _means_record_files(ref):
         return None
     if _SPEC.fullmatch(ref):
@@ -453,9 +448,8 @@ def _unknown_name(name: DatasetName, search: _Search) -> DatasetError:
         return DatasetError(f"{text}; there is: {choices(here)}")
     names = sorted({*dataset_names(search.dirs), *catalog_names()})
     close = nearest(name.shown.partition("/")[0].partition(":")[0], names, 5)
-    if close:
-        return DatasetError(f"{text}; close names: {choices(close)}")
-    return DatasetError(f"{text}; there is: {choices(names)}")
+    said = "close names" if close else "there is"
+    return DatasetError(f"{text}; {said}: {choices(close or names)}")
 
 
 # Several datasets read as one, split by split.
@@ -479,17 +473,15 @@ def merge_datasets(datasets: Sequence[Dataset]) -> Dataset:
     if not others:
         return first
     for other in others:
-        if other.file_format != first.file_format:
-            raise DatasetError(
-                f"{quoted(first.title)} is in {first.file_format} and {quoted(other.title)} "
-                f"in {other.file_format}; datasets read as one must have one file format"
-            )
-        if other.compression != first.compression:
-            both = (dataset.compression or "no compression" for dataset in (first, other))
-            raise DatasetError(
-                f"{quoted(first.title)} and {quoted(other.title)} have {' and '.join(both)}; "
-                "tf.data reads files of one compression"
-            )
+        for mine, theirs in (
+            (f"{first.file_format} files", f"{other.file_format} files"),
+            (first.compression or "no compression", other.compression or "no compression"),
+        ):
+            if mine != theirs:
+                raise DatasetError(
+                    f"{quoted(first.title)} has {mine} and {quoted(other.title)} {theirs}; "
+                    "datasets read as one have one file format and one compression"
+                )
     _refuse_files_twice(datasets)
     parts: dict[str, list[Split]] = {}
     for dataset in datasets:

@@ -50,16 +50,6 @@ class WebDataset:
         num_read = source.num_bytes if checksums else min(window.num_bytes_read, source.num_bytes)
         return replace(found, num_bytes=source.num_bytes, num_bytes_read=num_read)
 
-    def is_of(self, head: bytes) -> bool | None:
-        """Return whether a file begins with the header of a member, see `RecordFormat.is_of`."""
-        if packed_as(head) is not None:
-            return None
-        try:
-            tarfile.TarInfo.frombuf(head[:BLOCK], "utf-8", "surrogateescape")
-        except (tarfile.HeaderError, ValueError):
-            return False
-        return True
-
 
 def _walked(data: Bytes) -> tuple[FileContents, Archive]:
     """Return what an archive holds, and the walk through it, which says where it ended."""

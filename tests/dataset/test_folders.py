@@ -133,7 +133,7 @@ def test_a_data_dir_is_the_first_of_two_folders(
 
 def test_what_is_said_names_both_orders() -> None:
     assert order_in_words([A, B], [B, A]) == (
-        "folders a and b are read in the other order: they were a, b, now b, a"
+        "its folders were a, b, now b, a; they are read in another order: they were a, b, now b, a"
     )
     assert order_in_words([A, B, C], [B, C, A]) == (
         "folders a, b, c are read in another order: they were a, b, c, now b, c, a"

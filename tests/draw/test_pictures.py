@@ -211,8 +211,7 @@ LAYOUTS = st.lists(splits(), min_size=1, max_size=3).map(
         )
     )
 )
-SWEEPS = st.lists(NUMS_HOSTS, min_size=1, max_size=30)
-ANY = st.one_of(plans(NUMS_HOSTS), plans(SWEEPS), LAYOUTS, evaluations(), simulations())
+ANY = st.one_of(plans(NUMS_HOSTS), LAYOUTS, evaluations(), simulations())
 
 
 def check_fits(case: tuple[object, int]) -> None:

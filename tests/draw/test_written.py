@@ -20,14 +20,14 @@ def test_of_a_plan_it_is_said_how_much_is_left_and_what_reads_it() -> None:
         mode="at-most-once",
     )
     assert list(plan_written(plan, "my plan.yaml", "yaml")) == [
-        "wrote my plan.yaml: 4 file instructions, 5 examples left and 2 epochs after that, "
-        "for 3 hosts, mode at-most-once",
+        "wrote my plan.yaml: mode at-most-once, left: 5 examples of epoch 0 in 4 file "
+        "instructions, then 2 epochs for 3 hosts",
         "next: shardctl.tfds.resume(builder, 'my plan.yaml', host=i) in Python; "
         "shardctl resume --plan 'my plan.yaml' --prove checks it",
     ]
     one = resume(TOY, "train", ReadSettings(cycle=1, epochs=2), consumed=10)
     assert next(plan_written(one, "p.json", "json")) == (
-        "wrote p.json: 1 file instruction, 1 example left and 1 epoch after that, mode exact"
+        "wrote p.json: mode exact, left: 1 example of epoch 0 in 1 file instruction, then 1 epoch"
     )
     options = ["-d", "a b", "--data-dir", "c"]
     assert list(plan_written(one, "p.json", "json", options))[-1].endswith(

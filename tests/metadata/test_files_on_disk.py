@@ -16,7 +16,6 @@ from shardctl.errors import DatasetError
 from shardctl.metadata import files_on_disk
 from shardctl.metadata.files_on_disk import (
     check_files,
-    files_of_another_count,
     none_here,
     with_disk_bytes,
 )
@@ -131,7 +130,6 @@ def test_shards_in_subfolders_are_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("template", "lengths", "names", "expected"),
     [
-        # With a choice for each, 12 of them take longer than the age of the universe.
         (
             "{SHARD_INDEX}" * 12,
             ["1", "1"],
@@ -144,7 +142,6 @@ def test_shards_in_subfolders_are_found(tmp_path: Path) -> None:
             [
                 "00000-of-00001.00000-of-00001",
                 "00003-of-00007.00003-of-00007",
-                "00003-of-00007.00003-of-00008",  # no template makes it
             ],
             [("wrong-count", "train", "00003-of-00007.00003-of-00007")],
         ),
@@ -280,13 +277,5 @@ def test_shards_none_of_which_is_here_are_one_finding(bare: Path) -> None:
         split="train",
         num_files=2,
     )
-    assert none_here(dataset, train, [0, 2]) == expected
-    assert none_here(dataset, dataset.split("test"), [0]).reason == "missing"
-    (bare / "toy-train.tfrecord-00000-of-00004").touch()
-    alike = "; in their place: 'toy-train.tfrecord-00000-of-00004'"
-    assert none_here(dataset, train, [2]).reason == f"missing{alike}"
-    (bare / "toy-train.tfrecord-00001-of-00004").touch()
-    more = " and 1 more that look alike"
-    assert none_here(dataset, train, [0, 2]).reason == f"{reason}{alike}{more}"
-    assert none_here(dataset, dataset.split("test"), [0]).reason == "missing"
-    assert len(files_of_another_count(dataset)) == 2
+    assert none_here(train, [0, 2]) == expected
+    assert none_here(dataset.split("test"), [0]).reason == "missing"

@@ -416,19 +416,3 @@ def test_what_contradicts_itself_is_refused(
     path.write_text(json.dumps(changed))
     with pytest.raises(DatasetError, match=said):
         read_layout_file(path)
-
-
-@pytest.mark.parametrize("suffix", [".json", ".yaml"])
-def test_names_of_splits_alone_are_those_of_the_dataset(tmp_path: Path, suffix: str) -> None:
-    shards = {"train": {"shard_lengths": [3, 4]}, "test": {"shard_lengths": [1]}}
-    short = {"name": "toy", "splits": shards}
-    of_list = {"splits": [{"name": name, **split} for name, split in shards.items()]}
-    path = tmp_path / f"toy{suffix}"
-    for document in (short, of_list, layout_document(layout(read(short)))):
-        path.write_text("".join((to_json if suffix == ".json" else to_yaml)(document)))
-        found = read_layout_file(path, names_only=True)
-        assert [split.name for split in found.splits] == ["train", "test"]
-        assert [split.num_shards for split in found.splits] == [0, 0]
-    path.write_text('{"splits": [3]}')
-    with pytest.raises(DatasetError, match="a split must be a mapping, not 3"):
-        read_layout_file(path, names_only=True)

@@ -492,8 +492,11 @@ def test_sizes_that_are_stated_add_up(sizes: tuple[int | None, ...], together: i
 @pytest.mark.parametrize(
     ("other", "error"),
     [
-        ({"file_format": "parquet"}, "'mon:1.0.0' is in tfrecord and 'tue:2.0.0' in parquet; "),
-        ({"compression": "GZIP"}, "'mon:1.0.0' and 'tue:2.0.0' have no compression and GZIP; "),
+        (
+            {"file_format": "parquet"},
+            "'mon:1.0.0' has tfrecord files and 'tue:2.0.0' parquet files; ",
+        ),
+        ({"compression": "GZIP"}, "'mon:1.0.0' has no compression and 'tue:2.0.0' GZIP; "),
     ],
 )
 def test_what_no_one_reader_reads_is_refused(other: dict[str, Any], error: str) -> None:

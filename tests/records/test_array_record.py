@@ -178,8 +178,3 @@ def test_damage_of_a_file_far_away_is_that_of_one_near(path: Path, tmp_path: Pat
         assert (there.damage is None) == (near.damage is None)
         num_found += near.damage is not None
     assert 30 < num_found < 120
-
-
-def test_a_file_is_known_by_its_signature(path: Path) -> None:
-    assert ArrayRecord().is_of(path.read_bytes()[:4096]) is True
-    assert ArrayRecord().is_of(bytes(4096)) is False

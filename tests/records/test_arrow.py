@@ -189,14 +189,6 @@ def test_a_missing_library_is_named_where_contents_are_checked(monkeypatch: Any)
         read(data, checksums=True)
 
 
-def test_files_are_known_by_their_first_bytes() -> None:
-    form = Arrow()
-    assert form.is_of(written(3, footer=True)) is True
-    assert form.is_of(written(3)) is True
-    for other in (b"", b"\xff" * 99, b"PAR1" + bytes(99), bytes(99)):
-        assert form.is_of(other) is False
-
-
 @pytest.mark.fuzz
 def test_many_changes_beside_pyarrow() -> None:
     rng = random_of_a_fuzz_run()

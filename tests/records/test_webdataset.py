@@ -146,14 +146,6 @@ def test_large_members_far_away_are_jumped_over() -> None:
     assert found.num_bytes_read <= source.num_bytes_read
 
 
-def test_an_archive_is_known_by_its_first_header() -> None:
-    form = WebDataset()
-    assert form.is_of(archive(NAMES)[:4096]) is True
-    assert form.is_of(bytes(4096)) is False
-    assert form.is_of(b"hello" * 900) is False
-    assert form.is_of(archive(NAMES, mode="w:gz")[:4096]) is None
-
-
 def samples(*names: str, size: int = 1) -> Samples:
     found = Samples()
     for name in names:

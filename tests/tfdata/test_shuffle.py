@@ -160,9 +160,6 @@ def test_what_a_late_start_does_not_look_back_to_is_followed(
 ) -> None:
     replay = replay_of(20_000, 150, 5)
     expected = shuffle_permutation(20_000, 150, replay.seeds).tolist()
-    assert replay.follows(19_000, 19_010)
-    chunks = [chunk.tolist() for chunk in replay.chunks(19_000, 19_010, chunk_size=4)]
-    assert chunks == [expected[19_000:19_004], expected[19_004:19_008], expected[19_008:19_010]]
     for size in ("_LOOKBACK_OF_SMALL", "_LOOKBACK"):
         monkeypatch.setattr(shuffle_buffer, size, lookback_buffers)
     for small in (1, 1 << 17):
@@ -230,8 +227,8 @@ def _follow_a_random_shuffle(seed: int) -> None:
     """Compare what is found, in pieces and windows of any size, with all steps done one by one."""
     draw = random.Random(seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shuffle_buffer, "_PIECE", draw.choice([4, 64, 1000, 1 << 18]))
-        patch.setattr(shuffle_buffer, "_LEAST", draw.choice([1, 3, 16, 256]))
+        sizes = draw.choice([1, 3, 16, 256]), draw.choice([4, 64, 1000, 1 << 18])
+        patch.setattr(shuffle_buffer, "_WINDOW_SIZES", sizes)
         patch.setattr(shuffle_buffer, "_TABLE", (draw.choice([1, 2, 64]), 1 << 24))
         size = draw.randint(1, draw.choice([5, 60, 700]))
         buffer = draw.randint(1, draw.choice([3, size, size + 50]))

@@ -38,7 +38,6 @@ class Index(Tabular):
     paths: what was asked for; globs: of splits that were named by hand.
     keep_going: whether what is whole is an answer where not all is.
     num_known: files whose counts were known; `num_counted` were read, `num_bytes_read` of them.
-    num_agreed: files that are as sidecars say, those of the names `said_by` and others like them.
     """
 
     name: str
@@ -57,8 +56,6 @@ class Index(Tabular):
     seconds: float = field(compare=False)
     paths: tuple[str, ...] = ()
     globs: tuple[tuple[str, str], ...] = ()
-    num_agreed: int = 0
-    said_by: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property

@@ -340,20 +340,16 @@ def nothing_in(store: Store, folder: str) -> str:
 def no_match(store: Store, path: str) -> str:
     """Return that a path means no file, and what is near."""
     folder, name = split_path(path)
-    text = f"no file matches {quoted(path, 200)}; "
+    near = ""
     if not is_remote(path) and has_lost_a_slash(path):
-        return f"{text}{A_SLASH_LOST}"
-    if not is_glob(folder) and not store.is_folder(folder.rstrip("/") or "/"):
-        return f"{text}there is no folder {quoted(folder, 200)}"
-    if not (is_glob(path) or sharded_regex(name)):
-        if not is_remote(path) and os.path.lexists(path):
-            what = "neither a file nor a folder; record files are regular files"
-            return f"{quoted(path, 200)} is {what}"
-        text = f"no such file or folder: {quoted(path, 200)}; "
-    names = [] if is_glob(folder) else _names(store, folder)
-    near = did_you_mean(name.partition("@")[0], names).rstrip()
-    near = near or (f"its folder has {choices(names, 4)}" if names else "")
-    return f"{text}{near}".removesuffix("; ")
+        near = A_SLASH_LOST
+    elif not is_glob(folder):
+        if not store.is_folder(folder.rstrip("/") or "/"):
+            near = f"there is no folder {quoted(folder, 200)}"
+        elif names := _names(store, folder):
+            near = did_you_mean(name.partition("@")[0], names).rstrip()
+            near = near or f"its folder has {choices(names, 4)}"
+    return f"no file matches {quoted(path, 200)}; {near}".removesuffix("; ")
 
 
 def _names(store: Store, folder: str) -> list[str]:

@@ -295,20 +295,12 @@ def _device_batch(sharing: Sharing, batch: int | None, devices: int) -> int:
         if batch is None:
             raise refused("how large is the batch of one device? give {batch=N}")
         return batch
-    if own % devices:
+    if batch is not None or own % devices:
         raise refused(
-            "{stages} make batches of {:,}, which do not divide among {devices=}",
+            "{stages} make batches of {:,}, which the {devices=} of a host share evenly; leave "
+            "{batch} out, and give devices that divide it",
             own,
             devices=devices,
-        )
-    if batch is not None and batch * devices != own:
-        raise refused(
-            "{batch=} on {} is {:,} examples a step, and {stages} make batches of {:,}; leave "
-            "{batch} out",
-            counted(devices, "device"),
-            batch * devices,
-            own,
-            batch=batch,
         )
     return own // devices
 

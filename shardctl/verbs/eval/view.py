@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from shardctl.base.arrays import Int64s
 from shardctl.base.columns import Cell as RowsCell
 from shardctl.base.columns import Records, picked
 from shardctl.base.text import counted
@@ -28,9 +27,7 @@ from shardctl.draw.tables import (
 from shardctl.files.documents import Document
 from shardctl.saved.head import head
 from shardctl.settings.read_settings import ReadSettings, settings_in_force
-from shardctl.spec.host_reads import SharedReads
 from shardctl.verbs.eval.answer import REMAINDERS, Evaluation, Hang, Remainder
-from shardctl.verbs.hosts.answer import MAX_NUM_HOSTS
 from shardctl.verbs.hosts.sharing import call_of_hosts
 
 _ROWS = 8  # hosts shown on a terminal
@@ -197,12 +194,7 @@ def _of_sharer_advice(evaluation: Evaluation) -> Iterator[str]:
             f"counts them twice; {'leave out the repeat' if by_stages else cure}"
         )
     if evaluation.num_left_out:
-        cure = "take hosts that divide"
-        if by_stages:
-            cure = "leave out take and skip, or a mixture that ends with its first input"
-        elif settings.drop_shard_remainder:
-            cure = "leave out --drop-shard-remainder"
-        yield f"{counted(evaluation.num_left_out, 'example')} left out by {who}; {cure}"
+        yield f"{counted(evaluation.num_left_out, 'example')} left out by {who}"
     if hang is not None:
         steps = counted(hang.step, "step")
         yield f"cure: end every host after {steps}, or pad until all have made as many"
@@ -274,9 +266,8 @@ def _waiting(hang: Hang) -> str:
 
 
 def _sentence(cure: Cure, evaluation: Evaluation) -> str:
-    now = {"hosts": evaluation.num_hosts, "batch": evaluation.device_batch}
-    if cure.change != "padding":
-        change = f"--{cure.change} {cure.value} instead of {now[cure.change]}"
+    if cure.change == "batch":
+        change = f"--batch {cure.value} instead of {evaluation.device_batch}"
     else:
         batches = counted(cure.value, "batch", "batches")
         change = f"--pad with {batches} of padding alone" if cure.value else "--pad"
@@ -297,19 +288,18 @@ def problems(evaluation: Evaluation) -> Iterator[str]:
         yield f"{counted(lost, 'example')} {'is' if lost == 1 else 'are'} lost"
 
 
-# The smallest changes of batch, hosts or padding that let an evaluation end, and their cost.
+# The smallest changes of the batch or of padding that let an evaluation end, and their cost.
 
-Change = Literal["batch", "hosts", "padding"]
+Change = Literal["batch", "padding"]
 
 _MOST_TRIED = 1 << 20  # a batch size farther away than this is not a small change
-_MOST_COUNTS = 100  # numbers of hosts tried where hosts share whole files, each a pass over them
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cure:
     """A change after which every host makes the same number of steps, and what it costs.
 
-    value: the batch of a device, the number of hosts, or the batches of padding to add in all.
+    value: the batch of a device, or the batches of padding to add in all.
     num_steps: steps that every host then makes.
     num_slots: places for examples in all steps of all hosts.
     padding: places of these that hold no example.
@@ -325,40 +315,25 @@ class Cure:
 
 
 def cures(evaluation: Evaluation) -> tuple[Cure, ...]:
-    """Return the smallest change of each kind that cures the evaluation, the smallest first.
+    """Return the nearest batch that cures the evaluation, and the padding; first what drops less.
 
     A cured evaluation does not hang; where it only lost examples, it loses none; and if partial
-    batches are dropped, every host still makes a step. Of two equally small changes the one that
-    computes less is taken. Kinds are compared by what they drop, then by relative size: a batch or
-    a number of hosts relative to what it was, padding to the examples. Not tried are batches a
-    million away, more than twice the hosts, and, where hosts share whole files, numbers of hosts
-    100 away.
+    batches are dropped, every host still makes a step. Of two batches as near the one that
+    computes less is taken; batches a million away are not tried.
 
     >>> from shardctl.dataset.dataset import Dataset, Split
     >>> from shardctl.verbs.eval.answer import evaluate
     >>> odd = Dataset(name="d", splits=(Split(name="test", shard_lengths=(4097,)),))
     >>> [(cure.change, cure.value, cure.num_steps)
     ...  for cure in cures(evaluate(odd, batch=64, devices=8, hosts=8))]
-    [('batch', 65, 1), ('hosts', 9, 1), ('padding', 7, 2)]
+    [('batch', 65, 1), ('padding', 7, 2)]
     """
     if evaluation.hang(evaluation.remainder) is None and not evaluation.num_lost:
         return ()
     if not evaluation.is_simple:
         return ()  # of even shares; what else a loader or stages do is not tried
-    found = (_batch_cure(evaluation), _hosts_cure(evaluation), _padding_cure(evaluation))
-    return tuple(
-        sorted(
-            (cure for cure in found if cure is not None),
-            key=lambda cure: (cure.dropped, _relative_size(cure, evaluation)),
-        )
-    )
-
-
-def _relative_size(cure: Cure, evaluation: Evaluation) -> float:
-    if cure.change == "padding":
-        return cure.padding / max(evaluation.total, 1)
-    now = evaluation.device_batch if cure.change == "batch" else evaluation.num_hosts
-    return abs(cure.value - now) / now
+    found = [*_batch_cure(evaluation), _padding_cure(evaluation)]
+    return tuple(sorted(found, key=lambda cure: cure.dropped))
 
 
 def _padding_cure(evaluation: Evaluation) -> Cure:
@@ -374,84 +349,37 @@ def _padding_cure(evaluation: Evaluation) -> Cure:
     )
 
 
-def _batch_cure(evaluation: Evaluation) -> Cure | None:
-    now, devices = evaluation.device_batch, evaluation.num_devices
-    least, most = evaluation.num_examples.min(), evaluation.num_examples.max()
+def _batch_cure(evaluation: Evaluation) -> list[Cure]:
+    now, devices, examples = (
+        evaluation.device_batch,
+        evaluation.num_devices,
+        evaluation.num_examples,
+    )
+    least, most = examples.min(), examples.max()
     largest = min(-(-int(most) // devices), now + _MOST_TRIED)
     sizes = np.arange(max(1, now - _MOST_TRIED), largest + 1, dtype=np.int64)
-    good = sizes[_is_cured(evaluation, least, most, sizes * devices) & (sizes != now)]
-    return _cheapest(
-        _cure(evaluation, "batch", size, evaluation.num_examples, size * devices)
-        for size in _nearest(good, now)
-    )
-
-
-def _hosts_cure(evaluation: Evaluation) -> Cure | None:
-    now, mode = evaluation.num_hosts, evaluation.settings.host_mode
-    if mode.whole_files:
-        most_hosts = min(now + _MOST_COUNTS, len(evaluation.reads))
-        counts = np.arange(max(1, now - _MOST_COUNTS), most_hosts + 1, dtype=np.int64)
-        shares = [_examples_by_host(evaluation, count) for count in counts.tolist()]
-        least = np.array([share.min() for share in shares], np.int64)
-        most = np.array([share.max() for share in shares], np.int64)
-    else:
-        # Beside a host with examples one without would make fewer steps: it is none of these.
-        counts = np.arange(1, min(2 * now, MAX_NUM_HOSTS) + 1, dtype=np.int64)
-        pieces = np.array(mode.pieces(evaluation.resolved.ranges), np.int64)[:, None]
-        least, most = (pieces // counts).sum(axis=0), (-(-pieces // counts)).sum(axis=0)
-    batch = np.array([evaluation.host_batch])
-    good = counts[_is_cured(evaluation, least, most, batch) & (counts != now)]
-    return _cheapest(
-        _cure(
-            evaluation, "hosts", count, _examples_by_host(evaluation, count), evaluation.host_batch
+    of_host, drops = sizes * devices, evaluation.remainder == "drop"
+    good = -(-least // of_host) == -(-most // of_host)
+    if drops:
+        good = (least // of_host == most // of_host) & (least >= of_host)
+        if evaluation.hang("drop") is None:  # then it is the loss that is to be cured
+            good = good & (least == most) & (least % of_host == 0)
+    sizes = sizes[good & (sizes != now)]
+    distance = np.abs(sizes - now)
+    found = []
+    for size in sizes[distance == distance.min(initial=INT64_MAX)].tolist():
+        batch = size * devices
+        steps = int(most) // batch if drops else -(-int(most) // batch)
+        dropped = int((examples % batch).sum()) if drops else 0
+        slots = steps * batch * len(examples)
+        found.append(
+            Cure(
+                change="batch",
+                value=size,
+                num_steps=steps,
+                num_slots=slots,
+                padding=slots - (evaluation.total - dropped),
+                dropped=dropped,
+            )
         )
-        for count in _nearest(good, now)
-    )
-
-
-def _nearest(numbers: Int64s, value: int) -> list[int]:
-    """Return the number nearest to a value, or the two that are as near; of none, none."""
-    distance = np.abs(numbers - value)
-    nearest: list[int] = numbers[distance == distance.min(initial=INT64_MAX)].tolist()
-    return nearest
-
-
-def _cheapest(found: Iterable[Cure]) -> Cure | None:
-    return min(found, key=lambda cure: (cure.dropped, cure.num_slots), default=None)
-
-
-def _is_cured(
-    evaluation: Evaluation, least: Int64s | np.int64, most: Int64s | np.int64, host_batch: Int64s
-) -> Int64s:
-    """Return whether hosts with `least` to `most` examples all make as many steps, bool[n]."""
-    if evaluation.remainder != "drop":
-        same: Int64s = -(-least // host_batch) == -(-most // host_batch)
-        return same
-    same = (least // host_batch == most // host_batch) & (least >= host_batch)
-    if evaluation.hang("drop") is None:  # then it is the loss that is to be cured
-        same = same & (least == most) & (least % host_batch == 0)
-    return same
-
-
-def _examples_by_host(evaluation: Evaluation, num_hosts: int) -> Int64s:
-    """Return how many examples each host would get, int64[num_hosts]."""
-    mode, ranges = evaluation.settings.host_mode, evaluation.resolved.ranges
-    return mode.num_examples(SharedReads(evaluation.reads, ranges), num_hosts)
-
-
-def _cure(
-    evaluation: Evaluation, change: Change, value: int, num_examples: Int64s, host_batch: int
-) -> Cure:
-    drops = evaluation.remainder == "drop"
-    most = int(num_examples.max())
-    steps = most // host_batch if drops else -(-most // host_batch)
-    dropped = int((num_examples % host_batch).sum()) if drops else 0
-    slots = steps * host_batch * len(num_examples)
-    return Cure(
-        change=change,
-        value=value,
-        num_steps=steps,
-        num_slots=slots,
-        padding=slots - (evaluation.total - dropped),
-        dropped=dropped,
-    )
+    return sorted(found, key=lambda cure: (cure.dropped, cure.num_slots))[:1]

@@ -194,7 +194,7 @@ def _comparison(sharing: Sharing, num_hosts: int, *, keep_columns: bool) -> Comp
 
 
 def reason(comparison: Comparison) -> str:
-    """Return in a sentence why the recommended strategy is, against those it is better than."""
+    """Return in a sentence why the recommended strategy is."""
     best = comparison.recommended
     if best is None:
         if comparison.strategies[0].name not in HOST_MODES:
@@ -202,16 +202,6 @@ def reason(comparison: Comparison) -> str:
         return "TFDS reads none of them: there are fewer examples than hosts"
     if comparison.num_hosts == 1 and len(comparison.strategies) > 1:
         return "one host reads the same under each"
-    said = [_merits(best)]
-    said += [
-        f"{other.name} {fault}"
-        for other in comparison.strategies
-        if other is not best and (fault := _fault(other, best)) is not None
-    ]
-    return "; ".join(said)
-
-
-def _merits(best: Strategy) -> str:
     if best.idle_hosts:
         are = "is" if best.idle_hosts == 1 else "are"
         return f"{counted(best.idle_hosts, 'host')} {are} idle under it, TFDS refuses the others"
@@ -220,21 +210,6 @@ def _merits(best: Strategy) -> str:
         batches = counted(best.num_batches.min, "batch", "batches")
         return f"{batches} on every host, {amplification} times read"
     return f"{spread(best.num_examples)} examples a host, {amplification} times read"
-
-
-def _fault(other: Strategy, best: Strategy) -> str | None:
-    if other.refusal is not None:
-        return "is refused"
-    if other.idle_hosts > best.idle_hosts:
-        return f"leaves {counted(other.idle_hosts, 'host')} idle"
-    if other.is_uneven and not best.is_uneven and other.num_batches is not None:
-        return f"gives {spread(other.num_batches)} batches"
-    amplification, least = other.read_amplification or 1, best.read_amplification or 1
-    if other.is_uneven and (other.imbalance or 1) > (best.imbalance or 1) + 0.005:
-        return f"gives one host {other.imbalance:,.2f} times the mean"
-    if amplification >= least + 0.005:
-        return f"reads {amplification:,.2f} times"
-    return None
 
 
 def advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
@@ -256,17 +231,11 @@ def advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
         each = count // num_hosts
         yield f"{count:,} files divide among {num_hosts:,} hosts, {each:,} each"
     if best is not None:
-        dropping = _dropping_cures(best, settings)
-        yield from _hang(best, f"{best.name}: ", "--drop-remainder" if dropping else "")
+        yield from _hang(best, f"{best.name}: ", "")
     if settings.shuffles_files and settings.shuffle_seed is None:
         yield (
             "examples: without --shuffle-seed each host shuffles the files its own way, so the "
             "hosts' examples overlap and others are read by nobody"
-        )
-    elif any(s.same_permutation for s in comparison.strategies if not HOST_MODES[s.name].reads_all):
-        yield (
-            "hosts with equally many files and one seed open them in the same permutation of "
-            "places; give each host its own seed where that matters (never under examples)"
         )
 
 
@@ -295,14 +264,6 @@ def _hang(strategy: Strategy, name: str, cure: str) -> Iterator[str]:
             f"{load.min:,}; take({load.min}){f' or {cure}' if cure else ''} gives every host "
             f"{load.min:,}"
         )
-
-
-def _dropping_cures(strategy: Strategy, settings: ReadSettings) -> bool:
-    if settings.drop_remainder or settings.batch is None:
-        return False
-    load = strategy.num_examples
-    least, most = (number * settings.epochs // settings.batch for number in (load.min, load.max))
-    return least == most
 
 
 def problems(

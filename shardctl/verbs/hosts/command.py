@@ -17,7 +17,7 @@ from shardctl.cli.output import Formats, OutputOptions, PictureOption, say, verb
 from shardctl.errors import UsageError
 
 FORMATS = Formats(renderers=verb_formats("verbs.hosts.view", "hosts", pictures=True))
-_SWEEP = Formats(renderers=verb_formats("verbs.hosts.view", "sweep", pictures=True))
+_SWEEP = Formats(renderers=verb_formats("verbs.hosts.view", "sweep"))
 _MAX_COUNTS = 10_000  # numbers of hosts in one sweep
 
 
@@ -72,8 +72,8 @@ def hosts(
     Examples:
       # What 64 hosts read, in three ways to share
       shardctl hosts train --hosts 64 --batch 256 -d imagenet2012
-      # Numbers of hosts side by side, as a picture
-      shardctl hosts --hosts 1-64 -d imagenet2012 -o hosts.svg
+      # Numbers of hosts side by side
+      shardctl hosts --hosts 8,16,32 -d imagenet2012
       # In CI: fail where file sharding leaves hosts idle
       shardctl hosts --hosts 16 --host-by files --check -d imagenet2012
     """
@@ -97,7 +97,7 @@ def hosts(
     if isinstance(num_hosts, int):
         FORMATS.write(out, plan, every_row=every_row, picture=picture, every_strategy=every_row)
     else:
-        _SWEEP.write(out, plan, picture=picture)
+        _SWEEP.write(out, plan)
     if check:
         bound = MAX_AMPLIFICATION if max_amplification is None else max_amplification
         found = [

@@ -1,8 +1,8 @@
-"""What hosts read as pictures: each way to share, host by host; sweeps over numbers of hosts."""
+"""What hosts read as pictures: each way to share, host by host."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,13 +26,13 @@ _TIMES = "how often all hosts together read the data; 1 is each example once."
 def hosts_pictures(plan: HostsPlan, paper: Paper) -> tuple[Picture, ...]:
     """Return how often each way to share reads the data, then what each host reads in each way.
 
-    A sweep has one picture, of the figures over the numbers of hosts.
+    A sweep has no figures of single hosts, and no pictures.
     """
     comparison = plan.comparisons[0]
     if not comparison.num_examples:
         return (Picture(name="hosts", title=f"What hosts read of {plan.spec}", caption=_NOTHING),)
     if comparison.strategies[0].columns is None:
-        return (_sweep(plan, paper),)
+        return ()
     found = [_times_read(plan, comparison, paper)] if len(comparison.strategies) > 1 else []
     found += [_strategy(comparison, strategy, paper) for strategy in comparison.strategies]
     return tuple(found)
@@ -116,50 +116,3 @@ def _quantities(strategy: Strategy) -> Iterator[_Quantity]:
         yield _Quantity("bytes", columns.num_bytes)
     elif not np.array_equal(columns.num_read, columns.num_examples):
         yield _Quantity("examples from disk", columns.num_read)
-
-
-def _sweep(plan: HostsPlan, paper: Paper) -> Picture:
-    """Return a bar for each number of hosts, or group of them: what is over 1 of its figures."""
-    rows = plan.comparisons
-    found = buckets(range(len(rows)), paper.num_rows(len(rows)))
-    groups = [rows[group.first : group.last + 1] for group in found]
-    series, meanings = [], []
-    for index, strategy in enumerate(rows[0].strategies):
-        for figure, meaning in _figures(strategy.name):
-            heading = f"{strategy.name} {figure.partition('_')[0]}"
-            meanings.append(f"{heading}: {meaning}")
-            bars = [_spread([one.strategies[index] for one in group], figure) for group in groups]
-            series.append(Series(heading, bars))
-    counts = [[one.num_hosts for one in group] for group in groups]
-    labels = [numbered(min(numbers), max(numbers)) for numbers in counts]
-    return Picture(
-        name="hosts-sweep",
-        title=f"{plan.spec} on {counted(len(rows), 'number')} of hosts",
-        caption=f"bars show what is over 1, so the shortest are best. {'; '.join(meanings)}.",
-        marks=tuple(bar_lines("hosts", labels, series, paper)),
-    )
-
-
-def _figures(name: str) -> Iterator[tuple[str, str]]:
-    """Yield fields that are 1 where a way to share wastes nothing, and what they mean.
-
-    Left out are those that it has by its nature.
-    """
-    mode = HOST_MODES.get(name)
-    if mode is None or not (mode.whole_files or mode.reads_all):
-        yield "read_amplification", "times the data is read"
-    if mode is None or mode.whole_files:
-        yield "imbalance", "examples of the busiest host / mean"
-
-
-def _spread(strategies: Sequence[Strategy], figure: str) -> Bar:
-    """Return how far a figure is over 1, with numbers of hosts that are idle or refused."""
-    found = [max(getattr(strategy, figure) or 1.0, 1.0) for strategy in strategies]
-    least, most = (f"{one:,.3f}" for one in (min(found), max(found)))
-    idle = [strategy.idle_hosts for strategy in strategies]
-    num_refused = sum(strategy.refusal is not None for strategy in strategies)
-    words = [f"{numbered(min(idle), max(idle))} idle"] if max(idle) else []
-    if num_refused:
-        words.append("refused" if num_refused == len(found) else f"{num_refused:,} refused")
-    text = least if least == most else f"{least}–{most}"
-    return Bar(min(found) - 1, max(found) - 1, text, ", ".join(words))

@@ -21,7 +21,6 @@ from shardctl.draw.tables import (
 )
 from shardctl.files.documents import Document
 from shardctl.saved.head import head
-from shardctl.spec.host import HOST_MODES
 from shardctl.verbs.hosts.answer import Comparison, HostsPlan, advice, reason
 from shardctl.verbs.hosts.sharing import OUTSTANDING, Load, Strategy
 
@@ -95,8 +94,6 @@ def _measures(comparison: Comparison, plan: HostsPlan) -> Iterator[Sequence[str]
         ("most examples", lambda s: _straggler(s.num_examples)),
         ("most bytes", lambda s: _straggler(s.num_bytes)),
     ]
-    if plan.settings.reader.has_blocks and plan.settings.shuffles_files:
-        rows.append(("same shuffle", lambda s: _yes_or_no(s.same_permutation)))
     for name, measure in rows:
         yield (name, *map(measure, comparison.strategies))
 
@@ -120,10 +117,6 @@ def _straggler(load: Load | None) -> str:
     if load is None or load.imbalance is None or load.imbalance < OUTSTANDING:
         return "-"
     return f"host {load.straggler} {percent_over(load.imbalance - 1)}"
-
-
-def _yes_or_no(value: bool | None) -> str:
-    return "open" if value is None else "yes" if value else "no"
 
 
 def _host_table(strategy: Strategy, screen: Screen) -> Iterator[str]:
@@ -181,12 +174,9 @@ def _of_loader(plan: HostsPlan, comparison: Comparison) -> Document:
 
 
 def _strategy(strategy: Strategy) -> Document:
-    return {"name": strategy.name, "hosts": _records(strategy), **summary_record(strategy)}
-
-
-def summary_record(strategy: Strategy) -> Document:
-    """Return what a strategy comes to, without single hosts."""
     return {
+        "name": strategy.name,
+        "hosts": _records(strategy),
         **picked(strategy, _SUMMARY),
         "stragglers": {
             "examples": _load(strategy.num_examples),
@@ -213,106 +203,50 @@ def hosts_rows(plan: HostsPlan) -> RecordStream:
     )
 
 
-# A sweep over numbers of hosts as a table for people, a document or rows.
+# A sweep over numbers of hosts: a row for each number and strategy, as a table and as records.
+
+_ENDS = "min_examples max_examples min_batches max_batches refusal"
+_SWEEP = f"num_hosts recommended strategy {_SUMMARY} {_ENDS}"
+_SHOWN = columns(
+    "num_hosts=hosts <recommended=serves_best <strategy 3read_amplification=times_read"
+)
+_SHOWN += columns("3imbalance idle_hosts=idle min_batches max_batches")
 
 
 def sweep_table(plan: HostsPlan, screen: Screen) -> Iterator[str]:
-    """Yield a line for each number of hosts."""
+    """Yield a line for each number of hosts and strategy."""
     numbers = counted(len(plan.comparisons), "number") + " of hosts"
     yield paragraph(title(plan, numbers), screen, style="bold")
-    rows = [_sweep_cells(comparison) for comparison in plan.comparisons]
-    headings = [Column(heading=heading) for heading, _ in rows[0]]
-    yield table(headings, [[text for _, text in row] for row in rows], screen)
-    yield paragraph(_legend(plan, headings[-1].heading), screen)
-    if screen.pictures:
-        from shardctl.draw.picture import picture_lines
-
-        yield "\n"
-        yield from picture_lines(plan, screen)
+    records = list(_sweep(plan))
+    rows = [[cell_of(record[c.field], c) for c in _SHOWN] for record in records]
+    for row, record in zip(rows, records, strict=True):
+        row[2] += "*" if record["refusal"] else ""
+    yield table(_SHOWN, rows, screen)
+    if any(record["refusal"] for record in records):
+        yield paragraph("* TFDS refuses to read so", screen)
 
 
-def _sweep_cells(comparison: Comparison) -> list[tuple[str, str]]:
-    """Return what is said of a number of hosts, and the heading of each column."""
-    best, first = comparison.recommended, comparison.strategies[0]
-    cells = [("hosts", str(comparison.num_hosts))]
-    if first.name not in HOST_MODES:
-        return [
-            *cells,
-            ("examples/host", extremes(first.num_examples)),
-            ("batches/host", extremes(first.num_batches)),
-            ("read", number(first.read_amplification, 2)),
-            ("imbalance", number(first.imbalance, 3)),
-            ("idle", number(first.idle_hosts)),
-            ("again", number(first.num_repeated)),
-        ]
-    cells.append(("serves best", "none" if best is None else best.name))
-    for strategy in comparison.strategies:
-        mode, read = HOST_MODES[strategy.name], number(strategy.read_amplification, 2)
-        # Where every host reads all, TFDS refuses a spec without examples alone.
-        star = "*" if strategy.refusal is not None and not mode.reads_all else ""
-        if not mode.whole_files:  # those are read once, with any number of hosts
-            cells.append((f"{mode.word} read", read + star))
-            star = ""
-        if not mode.reads_all:  # else no host keeps more than one example over another
-            cells.append((mode.word, number(strategy.imbalance, 3) + star))
-        if mode.whole_files:
-            cells.append(("idle", number(strategy.idle_hosts)))
-    if first.num_batches is not None:
-        cells.append(("batches", "-" if best is None else extremes(best.num_batches)))
-    return cells
-
-
-def _legend(plan: HostsPlan, last: str) -> str:
-    if last == "again":
-        return (
-            f"read: times the data is read; again: examples that {plan.judged} hands out again; "
-            "idle: hosts without examples"
-        )
-    modes = HOST_MODES.values()
-    cut = " and ".join(mode.word for mode in modes if not mode.reads_all)
-    files = " and ".join(mode.word for mode in modes if mode.whole_files)
-    batches = "; batches under what serves best" if last == "batches" else ""
-    return (
-        f"read: times the data is read; {cut}: imbalance, examples of the busiest host / mean; "
-        f"idle: hosts without a file under {files}; * refused by TFDS{batches}"
-    )
+def _sweep(plan: HostsPlan) -> Iterator[Document]:
+    for comparison in plan.comparisons:
+        best = comparison.recommended
+        for strategy in comparison.strategies:
+            yield {
+                "num_hosts": comparison.num_hosts,
+                "recommended": None if best is None else best.name,
+                "strategy": strategy.name,
+                **picked(strategy, _SUMMARY),
+                **picked(strategy.num_examples, "min_examples=min max_examples=max"),
+                **picked(strategy.num_batches, "min_batches=min max_batches=max"),
+                "refusal": strategy.refusal,
+            }
 
 
 def sweep_document(plan: HostsPlan) -> Document:
-    """Return the document of a sweep: an entry for each number of hosts, without single hosts."""
-    entries = [
-        {
-            **picked(comparison, "num_hosts"),
-            "recommended": comparison.recommended.name if comparison.recommended else None,
-            "strategies": [
-                {"name": strategy.name, **summary_record(strategy)}
-                for strategy in comparison.strategies
-            ],
-            "reason": reason(comparison),
-            "even_shard_counts": list(comparison.even_shard_counts),
-        }
-        for comparison in plan.comparisons
-    ]
-    return {
-        **head("hosts", plan.dataset.identity),
-        **picked(plan, "spec batch=settings.batch"),
-        "sweep": entries,
-    }
+    """Return the document of a sweep: an entry for each number of hosts and strategy."""
+    of_plan = picked(plan, "spec batch=settings.batch")
+    return {**head("hosts", plan.dataset.identity), **of_plan, "sweep": list(_sweep(plan))}
 
 
 def sweep_rows(plan: HostsPlan) -> RecordStream:
     """Return a row for each number of hosts and strategy."""
-    ends = "min_examples max_examples min_batches max_batches"
-    rows = [
-        (
-            comparison.num_hosts,
-            comparison.recommended.name if comparison.recommended else None,
-            strategy.name,
-            *picked(strategy, _SUMMARY).values(),
-            *picked(strategy.num_examples, "min max").values(),
-            *picked(strategy.num_batches, "min max").values(),
-        )
-        for comparison in plan.comparisons
-        for strategy in comparison.strategies
-    ]
-    return stream_of(f"num_hosts recommended strategy {_SUMMARY} {ends}", rows)
+    return stream_of(_SWEEP, (tuple(record.values()) for record in _sweep(plan)))

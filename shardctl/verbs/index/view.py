@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from shardctl.base.columns import Records, RecordStream, picked, records_of, stream_of
-from shardctl.base.text import choices, counted, dataset_title, public_url
+from shardctl.base.text import counted, dataset_title, public_url
 from shardctl.draw.quantities import human_bytes
 from shardctl.draw.tables import Screen, cells_of, columns, paragraph, paragraphs, table
 from shardctl.files.documents import Document
@@ -140,19 +140,13 @@ def _faults(index: Index, screen: Screen) -> Iterator[str]:
 
 
 def summary(index: Index) -> str:
-    """Return in a line what was read, how fast, and what was known."""
-    known, agreed = index.num_known, ""
-    if index.num_agreed:
-        agreed = f"; {index.num_agreed:,} as {choices(index.said_by)} said"
+    """Return in a line what was read, how long it took, and what was known."""
+    known = counted(index.num_known, "file")
     if not index.num_counted:
-        return f"{counted(known, 'file')} known, none read{agreed}"
-    rate = index.num_counted / max(index.seconds, 1e-3)
-    shown = f"{rate:,.0f}" if rate >= 1 else f"{rate:.1f}"
-    before = f", {known:,} known" if known else ""
-    return (
-        f"{counted(index.num_counted, 'file')} read in {index.seconds:.1f} s "
-        f"({shown} files/s, {human_bytes(index.num_bytes_read)}){before}{agreed}"
-    )
+        return f"{known} known, none read"
+    before = f", {index.num_known:,} known" if index.num_known else ""
+    read = human_bytes(index.num_bytes_read)
+    return f"{counted(index.num_counted, 'file')} read in {index.seconds:.1f} s ({read}){before}"
 
 
 def written(index: Index, path: str) -> Iterator[str]:

@@ -172,12 +172,10 @@ def _check_lengths(reads: Reads, here: Int64s, shard: Int64s, split: Split) -> N
 _MOST_CHANGES = 9  # that a message names
 _OF_VERSION = ("config", "version", "folder_titles")
 _CALLED = {
-    "name": "its name was",
-    "config": "its config was",
-    "version": "its version was",
-    "ordered": "its ordered flag (disable_shuffling) was",
-    "file_format": "its file format was",
-    "folder_titles": "its folders held",
+    "ordered": "ordered flag (disable_shuffling)",
+    "splits": "split",
+    "template": "file name template of",
+    "folder_titles": "list of folders",
 }
 _OF = {"plan": "the plan was made for", "position": "the position is one in"}
 _WAY_OUT = {
@@ -246,28 +244,22 @@ def what_changed(found: Sequence[Difference]) -> list[str]:
     >>> train = SplitSize(name="train", num_examples=60000, num_shards=1)
     >>> grown = SplitSize(name="train", num_examples=60000, num_shards=2)
     >>> what_changed([Difference(field="splits", split="train", then=train, now=grown)])
-    ['train had 60,000 examples in 1 shard, now 60,000 in 2']
+    ['its split train was 60,000 examples in 1 shard, now 60,000 examples in 2 shards']
     """
     renamed = any(d.field in ("name", "file_format") for d in found)  # parts of the names
     sizes = any(d.field == "splits" for d in found)
     changes = []
     for d in found:
-        name = printable(str(d.split))
-        if d.field in _CALLED:
-            changes.append(f"{_CALLED[d.field]} {_value(d.then)}, now {_value(d.now)}")
-        elif isinstance(d.then, SplitSize) and isinstance(d.now, SplitSize):
-            now = f"{d.now.num_examples:,} in {d.now.num_shards:,}"
-            shards = counted(d.then.num_shards, "shard")
-            changes.append(f"{name} had {d.then.num_examples:,} examples in {shards}, now {now}")
-        elif d.field == "splits" and d.split is not None:
-            changes.append(f"split {name} is {'gone' if d.now is None else 'new'}")
-        elif d.field == "template" and not renamed:
-            then, now = quoted(d.then, 200), quoted(d.now, 200)
-            changes.append(f"the file name template of {name} was {then}, now {now}")
-        elif d.field == "folders" and not (_is_unknown(d) and sizes):  # their files changed
-            changes.append(order_in_words(d.then, d.now))
-    if sizes and not changes:
-        changes = ["its splits are in another order"]
+        if d.field == "folders":
+            if not (_is_unknown(d) and sizes):  # their files changed
+                changes.append(order_in_words(d.then, d.now))
+        elif d.field != "fingerprint" and not (d.field == "template" and renamed):
+            what = _CALLED.get(d.field, d.field.replace("_", " "))
+            if d.field == "splits" and d.split is None:
+                what = "order of splits"
+            elif d.split is not None:
+                what = f"{what} {printable(d.split)}"
+            changes.append(f"its {what} was {_value(d.then)}, now {_value(d.now)}")
     changes = list(dict.fromkeys(changes))[:_MOST_CHANGES]
     return changes or ["the lengths or names of its files changed, the totals did not"]
 
@@ -277,4 +269,7 @@ def _value(value: object) -> str:
         return "none"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return choices(value, 8) if isinstance(value, tuple) else printable(str(value))
+    if isinstance(value, SplitSize):
+        examples = counted(value.num_examples, "example")
+        return f"{examples} in {counted(value.num_shards, 'shard')}"
+    return choices(value, 8) if isinstance(value, tuple) else printable(str(value), 200)

@@ -1,8 +1,6 @@
-"""A plan to resume as code: TFDS and tf.data alone for one short list, else `shardctl.tfds`.
+"""A plan to resume as code: made, or read from its file, in the program that reads.
 
-TFDS reads file instructions that its sort function returns. A long list is data, not code; and
-further epochs, other hosts and the midst of a shuffle buffer are what `shardctl.tfds.resume` reads:
-the plan is made, or read from its file, in the program that reads.
+`shardctl.tfds.resume` reads it there; another loader is continued by the calls of its own library.
 """
 
 from __future__ import annotations
@@ -13,10 +11,9 @@ from pathlib import Path
 from string import Template
 
 from shardctl.code import reader
-from shardctl.code.pipeline import order_module, stage_code
+from shardctl.code.pipeline import order_module
 from shardctl.code.source import (
     call,
-    code_of_host,
     comment,
     keywords,
     literal,
@@ -30,22 +27,13 @@ from shardctl.errors import UsageError
 from shardctl.loaders.loader import library_of
 from shardctl.order.plan_order import plan_order
 from shardctl.order.sources import reads_spec, resolved_reading
-from shardctl.saved.resume_plan import (
-    UNSEEDED_MODES,
-    BatchCall,
-    ResumePlan,
-    ShardCall,
-    ShuffleCall,
-    TakeCall,
-)
+from shardctl.saved.resume_plan import UNSEEDED_MODES, ResumePlan
 from shardctl.spec.subsplit import Resolved
-from shardctl.stages.stages import Batch, Shuffle
 from shardctl.verbs.resume.answer import order_of_plan
 from shardctl.verbs.resume.proof import Proof
 from shardctl.verbs.resume.view import summary
 
-MAX_INSTRUCTIONS = 1000  # that are written as code
-MAX_PLACES = 5000  # counts of hosts that are
+MAX_PLACES = 5000  # counts of hosts that are written as code
 
 
 def resume_python(
@@ -72,16 +60,15 @@ def resume_python(
         )
     if not reading_of(plan).num_examples:
         raise reader.nothing_to_read(plan.spec)
-    alone = needs_tfds_alone(plan)
-    data, function = (_instructions(plan), _rest_config(plan)) if alone else ([], [])
-    made = list(_with_tfds(plan) if alone else _with_shardctl(plan, plan_file))
-    builder = list(reader.builder(dataset))
+    made, builder = list(_with_shardctl(plan, plan_file)), list(reader.builder(dataset))
+    hosts = [
+        "# Which of the hosts that go on this is: 0 is the first.",
+        f"host, num_hosts = 0, {len(plan.hosts)}",
+    ] * bool(plan.hosts)
     yield from module(
         summary_comment(plan),
-        reader.imports([*function, *made, *builder], *([] if alone else [reader.BRIDGE])),
-        data,
-        [*builder, *same_dataset(plan), *_host(plan, alone=alone)],
-        function,
+        reader.imports([*made, *builder], reader.BRIDGE),
+        [*builder, *same_dataset(plan), *hosts],
         made,
     )
 
@@ -133,18 +120,6 @@ def _of_readers(plan: ResumePlan) -> Iterator[str]:
     yield from code
 
 
-def needs_tfds_alone(plan: ResumePlan) -> bool:
-    """Return whether it is one short list for one reader, in one epoch, which TFDS reads."""
-    if plan.hosts or plan.num_further_epochs or plan.mode == "exact-order":
-        return False
-    if plan.continued_by == "shardctl.tfds" or plan.num_instructions > MAX_INSTRUCTIONS:
-        return False
-    if _shard(plan) is not None and plan.num_pending_instructions:
-        return False  # what the buffer of this host held is its own, and the rest is shared
-    names = [name for split in plan.instructions.dataset.splits for name in split.filenames]
-    return len(set(names)) == len(names)  # else base names do not tell the files apart
-
-
 def reading_of(plan: ResumePlan) -> Resolved:
     """Return what the readers of a plan read, which stages may say."""
     return resolved_reading(plan.given or plan.instructions.dataset, plan.spec, plan.settings)
@@ -155,73 +130,6 @@ def same_dataset(plan: ResumePlan) -> Iterator[str]:
     for split in dict.fromkeys(piece.split for piece in reading_of(plan).ranges):
         name, count = literal(split.name), literal(split.num_examples)
         yield f"assert builder.info.splits[{name}].num_examples == {count}"
-
-
-def _host(plan: ResumePlan, *, alone: bool) -> Iterator[str]:
-    if plan.hosts:
-        yield "# Which of the hosts that go on this is: 0 is the first."
-        yield f"host, num_hosts = 0, {len(plan.hosts)}"
-    elif plan.settings.host is not None and alone:
-        yield "# The instructions are those of this host alone; each has a plan of its own."
-        yield f"host, num_hosts = {plan.settings.host.index}, {plan.settings.host.count}"
-
-
-def _instructions(plan: ResumePlan) -> list[str]:
-    reads = plan.instructions
-    columns = (reads.filenames(), reads.skip.tolist(), reads.take.tolist())
-    rows = [
-        f"    ({literal(name)}, {skip}, {take})," for name, skip, take in zip(*columns, strict=True)
-    ]
-    listed = ["INSTRUCTIONS = [", *rows, "]"] if rows else ["INSTRUCTIONS = []"]
-    return ["# (file, examples to skip, examples to take)", *listed]
-
-
-def _rest_config(plan: ResumePlan) -> list[str]:
-    end = "" if len(plan.instructions) else " or [files[0].replace(skip=0, take=0)]"
-    note = "  # TFDS takes no empty list" if end else ""
-    config = {
-        "interleave_cycle_length": literal(plan.cycle_length),
-        "interleave_block_length": literal(plan.settings.block),
-        "experimental_interleave_sort_fn": "sort",
-        "try_autocache": "False",  # it is read once
-    }
-    return [
-        "def rest_config(instructions):",
-        '    """Return what lets TFDS read file instructions as they are listed."""',
-        "",
-        "    def sort(files):",
-        "        known = {file.basename(): file for file in files}",
-        "        return [",
-        "            known[name].replace(skip=skip, take=take)",
-        "            for name, skip, take in instructions",
-        f"        ]{end}{note}",
-        "",
-        *call("return tfds.ReadConfig", keywords(config), indent=1),
-    ]
-
-
-def _shard(plan: ResumePlan) -> ShardCall | None:
-    return next((one for one in plan.after_read if isinstance(one, ShardCall)), None)
-
-
-def _with_tfds(plan: ResumePlan) -> Iterator[str]:
-    """Yield what makes `ds` of the instructions, and the calls behind it."""
-    own = [source.spec for source in plan.sources if source.spec is not None]
-    # Readers of stages may be several, which is no spec: the splits that have the files will do.
-    splits = dict.fromkeys(piece.split.name for piece in reading_of(plan).ranges)
-    spec = own[0] if own else plan.spec if reads_spec(plan.settings) else "+".join(splits)
-    config = {"split": literal(spec), "read_config": "rest_config(INSTRUCTIONS)"}
-    yield from call("ds = builder.as_dataset", keywords(config))
-    if _shard(plan) is not None:
-        yield f"ds = ds{code_of_host(plan.settings).examples}"
-    for one in plan.after_read:
-        if isinstance(one, ShuffleCall):
-            yield from stage_code(Shuffle(buffer=one.buffer_size, seed=one.seed), "ds")
-        elif isinstance(one, TakeCall):
-            yield f"ds = ds.take({one.count})"
-        elif isinstance(one, BatchCall):
-            batch = Batch(size=one.batch_size, drop_remainder=one.drop_remainder)
-            yield from stage_code(batch, "ds")
 
 
 def _with_shardctl(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
@@ -303,13 +211,15 @@ def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) ->
     Raises:
         UsageError: what the position of one process does not continue; the text says what does.
     """
-    why, step = _why_not(plan, framework), None
+    step, why = None, _why_not(plan, in_fit=framework == "keras")
     if why is None and (step := _first_step(plan)) is None:
-        why = (
-            "a training step takes a batch: give --batch B, or --stages whose elements are batches"
-        )
+        why = "a training step takes a batch, of --batch B or of the --stages"
     if why is not None:
-        raise UsageError(f"--for {framework}: {why}")
+        raise UsageError(
+            f"--for {framework} is the script of one process that reads one dataset in exact "
+            f"order: {why}; leave --for out, or give these settings to shardctl.tfds.Position in "
+            "your own"
+        )
     builder = list(reader.builder(plan.instructions.dataset))
     model = "flax_model" if framework == "flax" else "keras_model"
     prepare = script_part("prepare")
@@ -326,55 +236,26 @@ def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) ->
     )
 
 
-def _why_not(plan: ResumePlan, framework: str) -> str | None:
+def _why_not(plan: ResumePlan, *, in_fit: bool) -> str | None:
     """Return why the position of one process does not go on from a plan, and what does."""
-    settings, of_mode = plan.settings, f"--mode {plan.mode}, which is not the exact order"
+    settings, of_fit = plan.settings, plan.settings.loop == "keras-fit"
     several = len(plan.sources) > 1 or any(source.data is not None for source in plan.sources)
-    for is_so, what in (
+    within = settings.batch is not None and plan.consumed % settings.batch
+    reasons = (
         (plan.continued_by == "loader", f"tf.data reads, not {settings.reader.title}"),
         (plan.from_seen, "a log has no order in which a position is a place"),
         (plan.hosts, "what is left is shared among other hosts, see Position.set_states"),
         (settings.host is not None, "nothing in it joins the gradients of several hosts"),
-        (plan.mode in (*UNSEEDED_MODES, "exactly-once"), of_mode),
+        (plan.mode in (*UNSEEDED_MODES, "exactly-once"), f"--mode {plan.mode} is not that order"),
         (several, "several datasets are read"),
-    ):
-        if is_so:
-            return (
-                f"it is the script of one process that reads one dataset in exact order: {what}; "
-                "leave --for out, or give these settings to shardctl.tfds.Position in yours"
-            )
-    if settings.loop == "keras-fit" and framework != "keras":
-        return "a fit that stopped draws the orders of its epochs as fit does: --for keras"
-    return _why_no_training(plan) or (_why_no_fit(plan) if framework == "keras" else None)
-
-
-def _why_no_fit(plan: ResumePlan) -> str | None:
-    if plan.settings.pass_index and plan.settings.loop != "keras-fit":
-        return (
-            "--pass counts the passes of a loop over one dataset, of which fit takes two an epoch; "
-            "--loop keras-fit counts its epochs"
-        )
-    if plan.settings.batch is not None and plan.consumed % plan.settings.batch:
-        return f"{plan.consumed:,} examples end within a batch, and fit counts batches"
-    if not plan.has_end:
-        return (
-            "the pipeline has no end, so neither has an epoch of fit; give --stages a take(N), or "
-            "fit in your own script steps_per_epoch (shardctl help keras)"
-        )
-    return None
-
-
-def _why_no_training(plan: ResumePlan) -> str | None:
-    if plan.instructions.dataset.is_counted:
-        return (
-            "these record files have no metadata, so nobody knows what is in an example; shardctl "
-            "index --tfds FOLDER --features writes it"
-        )
-    if not reading_of(plan).num_examples:
-        return str(reader.nothing_to_read(plan.spec))
-    if not plan.remaining:
-        return "nothing is left to train on, the order is at its end; --epochs N is a longer one"
-    return None
+        (plan.instructions.dataset.is_counted, "record files without metadata have no features"),
+        (plan.has_end and not plan.remaining, "nothing is left to train on"),
+        (of_fit and not in_fit, "epochs of a fit that stopped go on with --for keras"),
+        (in_fit and settings.pass_index and not of_fit, "--loop keras-fit counts its passes"),
+        (in_fit and within, f"{plan.consumed:,} examples end within a batch, which fit counts"),
+        (in_fit and not plan.has_end, "an epoch of fit has an end, as by take(N) in --stages"),
+    )
+    return next((why for is_so, why in reasons if is_so), None)
 
 
 def _head(plan: ResumePlan) -> Iterator[str]:

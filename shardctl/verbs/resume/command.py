@@ -167,7 +167,8 @@ def resume(
       # 8 hosts stopped, 6 go on
       shardctl resume --consumed 5000 --hosts 8 --to-hosts 6 -d imagenet2012
     """
-    out = _as_script(out) if stopped.framework is not None else out
+    if stopped.framework is not None and out.format == "table":  # which nobody has to ask for
+        out = replace(out, format="python")
     if plan is not None:
         dataset, made, log = _from_file(
             plan, source, reading, stopped, spec, allow_version=allow_version, output=out.output
@@ -209,16 +210,6 @@ def _judge(proof: "Proof", out: OutputOptions, *, every_row: bool) -> None:
             say(line)
     if not proof.holds:
         raise typer.Exit(1)
-
-
-def _as_script(out: OutputOptions) -> OutputOptions:
-    """Return how a training script is written: as Python, unless another format is asked for."""
-    if out.format not in ("table", "python"):  # the table is what nobody has to ask for
-        raise UsageError(
-            f"--for is for code, and this is {out.format}; leave --format out, and give --output "
-            "a name that ends in .py"
-        )
-    return replace(out, format="python")
 
 
 def _from_options(

@@ -42,7 +42,6 @@ from shardctl.stages import stages as tf_stages
 from shardctl.stages.part import Part
 from shardctl.stages.pipelines import parts_of, with_changed
 from shardctl.stages.stages import Batch, Shuffle, Unbatch
-from shardctl.stages.text import text_of_part
 from shardctl.verbs.resume.rest_of_epoch import (
     calls_after_read,
     consumed_examples,
@@ -237,24 +236,14 @@ def check_shared(settings: ReadSettings, hosts: int) -> None:
         UsageError: see above; the text names a part of the stages, and the way out.
     """
     pipeline = stages_of(settings)
-    counts = {_hosts_of(part): part for part in parts_of(pipeline)}
-    counts.pop(None, None)
+    counts = {_hosts_of(part) for part in parts_of(pipeline)} - {None}
     unshared = _unshared(pipeline, hosts)
-    if hosts not in counts and counts:
-        count, part = counts.popitem()
-        raise refused(
-            "{stages}: {} is of {} hosts, and {hosts=} stopped; the two must be the same",
-            text_of_part(part),
-            count,
-            hosts=hosts,
-        )
     if not counts and unshared == [pipeline.source]:
         return
-    if hosts > 1 and unshared:
+    if (hosts not in counts and counts) or (hosts > 1 and unshared):
         raise refused(
-            "{stages}: every host reads all of {}, for nothing says that {hosts=} share it; "
-            "state it, as in read(train, host=0/{}) or by shard({}, 0) behind it",
-            text_of_part(unshared[0]),
+            "{stages}: nothing says how {hosts=} share all that is read, as read(train, host=0/{}) "
+            "or shard({}, 0) behind it does",
             hosts,
             hosts,
             hosts=hosts,
@@ -441,15 +430,12 @@ def _of_library(settings: ReadSettings, last: int, follow: int, to_hosts: int) -
         "index (torch.utils.data.Subset, Dataset.select, MapDataset.slice), without a sampler of "
         "its own: that would share, shuffle and pad them again"
     )
-    if not follow:
-        return (rest,)
     first, end = settings.pass_index + last + 1, settings.pass_index + last + follow
-    which = f"epoch {first}" if follow == 1 else f"epochs {first} to {end}"
     then = (
-        f"then {which}, whole: the loader as it was, on {to_hosts} hosts; where its epoch counts "
-        f"in the order (set_epoch, num_epochs) it begins with {first}"
+        f"then epochs {first} to {end}, whole: the loader as it was, on {to_hosts} hosts; where "
+        f"its epoch counts in the order (set_epoch, num_epochs) it begins with {first}"
     )
-    return (rest, then)
+    return (rest, then) if follow else (rest,)
 
 
 def _warnings(

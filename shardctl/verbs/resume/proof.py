@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -29,7 +29,7 @@ from shardctl.order.order import Order
 from shardctl.order.plan_order import order_of
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.sources import resolved_reading
-from shardctl.saved.resume_plan import UNSEEDED_MODES, PlanOrPath, ResumePlan, TakeCall, as_plan
+from shardctl.saved.resume_plan import UNSEEDED_MODES, PlanOrPath, ResumePlan, as_plan
 from shardctl.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.spec.reads import Reads
 from shardctl.spec.subsplit import Resolved
@@ -55,9 +55,7 @@ class Proof:
     what the plan says of these two; elsewhere nothing may be lost or repeated. `broken` are the
     fields besides the instructions that say something else than the pipeline comes to; the
     instructions are then read as if those fields were right. Of the further epochs a plan lists the
-    first `MAX_FURTHER_EPOCHS`, and no more are looked at. With `of_inputs` examples are counted as
-    the buffer is given them, not as it hands them out: the files repeat without end, so that there
-    is no rest to be read exactly once.
+    first `MAX_FURTHER_EPOCHS`, and no more are looked at.
     """
 
     compared: int
@@ -67,7 +65,6 @@ class Proof:
     exact: bool
     broken: tuple[BrokenPromise, ...] = ()
     allowed: tuple[int, int] | None = None
-    of_inputs: bool = field(default=False, repr=False)
 
     @property
     def holds(self) -> bool:
@@ -145,12 +142,8 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
             order, lambda: _behind(whole(), start), lambda: again.chunks(start, stop), stop - start
         )
     if plan.mode == "exact":
-        end = next((call.count for call in plan.after_read if isinstance(call, TakeCall)), None)
         return _in_same_order(
-            order,
-            _looked_over(order, start, stop),
-            lambda: _cut(_in_order(order, plan), end),
-            plan.remaining,
+            order, _looked_over(order, start, stop), lambda: _in_order(order, plan), plan.remaining
         )
     reader = planned.of_reader
     if plan.unseeded is not None:
@@ -166,7 +159,9 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
             order, lambda: _inputs_left(reader, plan), lambda: _in_order(order, plan), 0
         )
         return replace(fed, compared=plan.remaining)
-    return _prove_once(reader, plan)
+    left = _looked_over(order, start, stop)
+    found = _counted(plan, order, left(), _in_order(order, plan))
+    return replace(found, moved=num_differing(left(), _in_order(order, plan)))
 
 
 def _looked_over(order: Order, start: int, stop: int) -> Callable[[], Iterator[Int64s]]:
@@ -200,19 +195,6 @@ def _counted(plan: ResumePlan, order: Order, expected: Codes, read: Codes) -> Pr
         exact=False,
         allowed=None if buffer is None else allowed,
     )
-
-
-def _prove_once(order: ReaderOrder, plan: ResumePlan) -> Proof:
-    uninterrupted = _looked_over(order, plan.consumed, plan.consumed + plan.remaining)
-    expected, read = uninterrupted(), _in_order(order, plan)
-    if plan.is_one_stream and plan.remaining:
-        # The files never end, and the buffer has read beyond the order: all it was given counts.
-        reading = order.reading(0)
-        expected = _chunks(reading, reading.num_examples)
-        read = chain(order.chunks(0, plan.consumed), read)
-    found = _counted(plan, order, expected, read)
-    moved = num_differing(uninterrupted(), _cut(_in_order(order, plan), plan.remaining))
-    return replace(found, moved=moved, of_inputs=plan.is_one_stream)
 
 
 def _prove_loader(resolved: Resolved, plan: ResumePlan) -> Proof:
@@ -454,6 +436,11 @@ def planned_anew(
         raise UsageError(
             "this plan is of one host of a run that was shared anew, and no proof of it is made: "
             "what all hosts read is known from the states of all, with Position.set_states"
+        )
+    if plan.sources and plan.continued_by == "file_instructions":
+        raise UsageError(
+            "this plan of an older shardctl lists file instructions of stages, which are proven no "
+            "more; make it anew, with --consumed N"
         )
     resolved = resolved_reading(dataset, plan.spec, plan.settings)
     risk = None if plan.unseeded is None else plan.unseeded.risk

@@ -88,25 +88,13 @@ def within_a_batch(order: Order, consumed: int, by: ContinuedBy) -> tuple[str, .
     step, within = steps_before(order, consumed)
     if step is None or not within:
         return ()
-    size, whole = order.settings.batch, order.positions_in_step(step)
-    of = f" of {size}" if size is not None and by == "file_instructions" else ""
-    which, follow = {
-        "shardctl.tfds": (
-            f"the batch of step {step}",
-            f"shardctl.tfds goes on at whole steps, {whole.start} or {whole.stop}",
-        ),
-        "loader": (
-            "a batch",
-            "the first batch that follows holds what is left of it, the others are those of the "
-            "uninterrupted loader",
-        ),
-        "file_instructions": (
-            f"a batch{of}",
-            "the batches that follow begin in other places than those of the uninterrupted "
-            "pipeline",
-        ),
-    }[by]
-    return (f"{consumed} examples end {within} into {which}: {follow}",)
+    whole = order.positions_in_step(step)
+    follow = {
+        "shardctl.tfds": f"shardctl.tfds goes on at whole steps, {whole.start} or {whole.stop}",
+        "loader": "the next one holds what is left of it, the others are as they were to be",
+        "file_instructions": "batches that follow begin in other places than uninterrupted ones",
+    }
+    return (f"{consumed} examples end {within} into the batch of step {step}: {follow[by]}",)
 
 
 def steps_before(order: Order, position: int) -> tuple[int | None, int]:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from shardctl.base.columns import RecordStream, picked
-from shardctl.base.text import counted
+from shardctl.base.text import choices, counted
 from shardctl.dataset.dataset import Dataset
+from shardctl.draw.quantities import counts_between
 from shardctl.draw.step_rows import heading, settings_words
 from shardctl.draw.tables import (
     Look,
@@ -26,6 +27,7 @@ from shardctl.saved.unseeded_buffer import UnseededBuffer
 from shardctl.verbs.resume.proof import BrokenPromise, Proof
 
 _ROWS = 20  # file instructions, hosts or broken promises shown on a terminal
+_MOST_RUNS = 1000  # of what another loader has left, in any order, that a table lists
 
 _COLUMNS = columns("*filename=file skip take examples_in_shard=of")
 _HOST_COLUMNS = columns("host examples instructions *first_file *last_file")
@@ -36,15 +38,14 @@ def resume_table(
     plan: ResumePlan, proof: Proof | None, screen: Screen, *, plan_file: str | None = None
 ) -> Iterator[str]:
     """Yield the state, the instructions and how to read them; `plan_file` is where they are."""
-    title, *state = _state(plan, every_count=not screen.abridged)
-    yield from heading(title, plan.assumptions, screen, "bold")
-    yield from paragraphs(screen, *state)
+    yield from heading(_title(plan), plan.assumptions, screen, "bold")
+    yield from paragraphs(screen, _stopped(plan), _left(plan))
     if plan.hosts:
         yield from table_pieces(_HOST_COLUMNS, _host_rows(plan), screen, keep=_ROWS)
     elif len(plan.sources) > 1:
         of_sources = [(str(source), f"{source.consumed:,}") for source in plan.sources]
         yield from table_pieces(_SOURCE_COLUMNS, of_sources, screen, keep=_ROWS)
-    elif _are_scattered(plan):
+    elif plan.stop is not None and plan.num_instructions > _MOST_RUNS:
         runs = f"they are {plan.num_instructions:,} runs of neighbours"
         yield paragraph(f"{runs}; --format json lists them", screen)
     elif len(plan.instructions):
@@ -61,15 +62,15 @@ def resume_table(
 
 def summary(plan: ResumePlan) -> Iterator[str]:
     """Yield a few lines: what was read, where it stopped, what is left, and the promise."""
-    title, *state = _state(plan, every_count=False)
-    yield from (title, *(f"assumed: {text}" for text in plan.assumptions), *state)
+    yield _title(plan)
+    yield from (f"assumed: {text}" for text in plan.assumptions)
+    yield from (_stopped(plan), _left(plan))
     if plan.remaining:
         yield _promise(plan)
 
 
-def _state(plan: ResumePlan, *, every_count: bool) -> tuple[str, str, str]:
-    title = f"{plan.spec} of {plan.dataset.title}: {settings_words(plan.pipeline)}"
-    return title, _stopped(plan, every_count=every_count), _left(plan)
+def _title(plan: ResumePlan) -> str:
+    return f"{plan.spec} of {plan.dataset.title}: {settings_words(plan.pipeline)}"
 
 
 def resume_document(plan: ResumePlan, proof: Proof | None) -> Document:
@@ -82,15 +83,6 @@ def resume_document(plan: ResumePlan, proof: Proof | None) -> Document:
     if proof.broken:
         found["broken"] = list(map(asdict, proof.broken))
     return {**plan_document(plan), "proof": found}
-
-
-def _are_scattered(plan: ResumePlan) -> bool:
-    """Whether a shuffle left more runs of neighbours than files, too many to show."""
-    if plan.stop is None:
-        return False
-    reads = plan.instructions
-    files = {*zip(reads.split.tolist(), reads.shard.tolist(), strict=True)}
-    return len(reads) > len(files)
 
 
 def resume_rows(plan: ResumePlan, proof: Proof | None = None) -> RecordStream:
@@ -124,38 +116,22 @@ def proof_line(proof: Proof) -> str:
             f"the seed was; {_examples(proof.compared)} read"
         )
     moved = "" if proof.moved is None else f", moved {proof.moved:,}"
-    counts = f"lost {proof.lost:,}, repeated {proof.repeated:,}"
-    if proof.of_inputs:
-        return (
-            f"proof: {counts} of what the buffer is given, which has no end; of the next "
-            f"{_examples(proof.compared)} {proof.moved:,} are others, or elsewhere"
-        )
-    return f"proof: {counts}{moved} of {_examples(proof.compared)}"
+    counts = f"lost {proof.lost:,}, repeated {proof.repeated:,}{moved}"
+    return f"proof: {counts} of {_examples(proof.compared)}"
 
 
-def _stopped(plan: ResumePlan, *, every_count: bool) -> str:
+def _stopped(plan: ResumePlan) -> str:
     if plan.from_seen:
         return f"seen: {_examples(plan.consumed)}"
     if plan.from_consumed:
         counts = [f"{count:,}" for count in dict.fromkeys(plan.from_consumed)]
-        few = counts if every_count or len(counts) == 1 else [counts[0], counts[-1]]
-        each = " .. ".join(few) if len(few) < 3 else ", ".join(few)
-        return f"stopped: {len(plan.from_consumed)} hosts, each after {each} examples"
+        return f"stopped: {len(plan.from_consumed)} hosts, each after {choices(counts, 8)} examples"
     place = f"stopped: after {_examples(plan.consumed)}"
-    if plan.continued_by == "shardctl.tfds":
-        return place if len(plan.sources) > 1 else f"{place}, in epoch {plan.epoch}"
-    if plan.unseeded is None or plan.unseeded.first_read < plan.unseeded.num_read:
-        place += f", in epoch {plan.epoch}"
+    place += "" if plan.unseeded else f", in epoch {plan.epoch}"
     whole, rest = _batches(plan)
     if whole is not None:
         place += f", {counted(whole, 'batch', 'batches')}"
         place += f" and {_examples(rest)}" if rest else ""
-    where = plan.reader_state
-    if where is not None and plan.remaining:
-        place += f"; {counted(where.open_files, 'file')} open, {where.next_file:,} of "
-        place += f"{where.num_files:,} opened"
-        if where.block_offset:
-            place += f", {where.block_offset:,} of a block of {plan.settings.block:,} read"
     return place
 
 
@@ -173,19 +149,14 @@ def _batches(plan: ResumePlan) -> tuple[int | None, int]:
 def _left(plan: ResumePlan) -> str:
     if not plan.has_end:
         return "left: the pipeline has no end"
-    if plan.continued_by == "shardctl.tfds" and plan.remaining:
-        return f"left: {_examples(plan.remaining)} of the pipeline"
     if not plan.remaining:
-        if plan.unseeded is not None and plan.unseeded.most_lost:
-            return "left: nothing, the buffer had read the order to its end"
         return "left: nothing, the order is at its end"
-    if plan.stop is not None:
-        left = f"left: {_examples(plan.remaining)} of epoch {plan.epoch}"
-        more = plan.remaining_total != plan.remaining
-        return f"{left}, {plan.remaining_total:,} in all" if more else left
     of = " of the stream" if plan.is_one_stream else f" of epoch {plan.epoch}"
+    if plan.continued_by == "shardctl.tfds":
+        of = " of the pipeline"
     left = f"left: {_examples(plan.remaining)}{'' if plan.from_seen else of}"
-    left += f" in {counted(plan.num_instructions, 'file instruction')}"
+    if plan.num_instructions:
+        left += f" in {counted(plan.num_instructions, 'file instruction')}"
     further = plan.num_further_epochs
     return f"{left}, then {counted(further, 'epoch')}" if further else left
 
@@ -211,9 +182,6 @@ def _promise(plan: ResumePlan) -> str:
     if plan.pending and plan.num_pending_instructions:
         runs = counted(plan.num_pending_instructions, "instruction")
         first = f" The first {runs} read the {held} that the buffer held."
-    if plan.is_one_stream:
-        other = f"the next {plan.remaining:,} may be another choice"
-        return f"not exactly once: a stream without end has no rest to read whole; {other}.{first}"
     drops = plan.hosts and plan.settings.drop_remainder
     dropped = ", but for what each new host drops of its last batch" if drops else ""
     return f"exactly once: every example that is left, in another order{dropped}.{first}"
@@ -254,40 +222,35 @@ def _without_seed(buffer: UnseededBuffer, num_hosts: int = 1) -> str:
     >>> from shardctl.saved.unseeded_buffer import behind_buffer
     >>> print(_without_seed(behind_buffer(
     ...     buffer_size=9, emitted=50, num_elements=99, risk=None)))
-    at most once: the buffer had read 58 examples of its epoch. They are skipped: lost 8, \
+    at most once: the buffer had read 58 examples, of which 0 are read again: lost at most 8, \
 repeated 0, whatever the seed was.
     """
     mode = "at most once" if buffer.risk is None else "at least once"
-    one = num_hosts == 1
-    who = "the buffer" if one else f"the buffers of the {num_hosts} hosts"
-    if not buffer.emitted:
-        return f"{mode}: {who} held nothing yet, so that nothing is repeated or lost."
-    read = f"{mode}: {who} had read {_examples(buffer.num_read)}{' of its epoch' if one else ''}."
-    if not buffer.num_read_again:
-        lost = f"lost {buffer.most_lost:,}, repeated 0"
-        return f"{read} They are skipped: {lost}, whatever the seed was."
-    if not buffer.first_read:
-        repeated = f"lost 0, repeated {buffer.least_repeated:,}"
-        return f"{read} All of them are read again: {repeated}, whatever the seed was."
-    buffers = counted(buffer.buffers_again, "buffer") + (" of them" if one else " a host at most")
+    who = "the buffer" if num_hosts == 1 else f"the buffers of the {num_hosts} hosts"
+    average = (
+        ""
+        if buffer.risk is None
+        else (
+            f"; {buffer.expected_lost:.2g} are lost on the average of all seeds, below the risk of "
+            f"{buffer.risk:g}"
+        )
+    )
     return (
-        f"{read} The last {buffer.num_read_again:,}, {buffers}, are read again: "
-        f"{buffer.least_repeated:,} to {buffer.most_repeated:,} are repeated; "
-        f"{buffer.expected_lost:.2g} are lost on the average of all seeds, which is below the risk "
-        f"of {buffer.risk:g}, and at most {buffer.most_lost:,} with any."
+        f"{mode}: {who} had read {_examples(buffer.num_read)}, of which {buffer.num_read_again:,} "
+        f"are read again: lost at most {buffer.most_lost:,}, repeated "
+        f"{counts_between(buffer.least_repeated, buffer.most_repeated)}, whatever the seed was"
+        f"{average}."
     )
 
 
 def _further(plan: ResumePlan) -> str:
     following, last = plan.further_epochs[0], plan.epoch + plan.num_further_epochs
-    epochs = f"epochs {following.epoch} to {last}"
-    which = f"epoch {last}" if plan.num_further_epochs == 1 else epochs
-    files = "files reshuffled" if following.file_seeds else "the same files"
+    which = f"epoch {last}" if following.epoch == last else f"epochs {following.epoch} to {last}"
+    which += ", files reshuffled" if following.file_seeds else ", the same files"
     if plan.hosts:
-        return f"then: {which}, each read whole by the new hosts, {files}"
+        return f"then: {which}, shared by the new hosts"
     mode = "" if plan.unseeded is None else f" --mode {plan.mode}"
-    command = f"resume --consumed {following.consumed}{mode}"
-    return f"then: {which}, {files}; {command} lists the first of them"
+    return f"then: {which}; resume --consumed {following.consumed}{mode} lists the first of them"
 
 
 def _examples(count: int) -> str:
@@ -331,37 +294,21 @@ def plan_written(
     >>> train = Split.even(name="train", num_examples=9, num_shards=3)
     >>> plan = resume(Dataset(name="d", splits=(train,)), consumed=2)
     >>> print(*plan_written(plan, "plan.yaml", "yaml"), sep="\\n")
-    wrote plan.yaml: 3 file instructions, 7 examples left, mode exact
+    wrote plan.yaml: mode exact, left: 7 examples of epoch 0 in 3 file instructions
     next: shardctl.tfds.resume(builder, 'plan.yaml') in Python; shardctl resume --plan plan.yaml \
 --prove checks it
     """
-    what = f"{counted(plan.num_instructions, 'file instruction')}, "
-    if plan.continued_by == "shardctl.tfds":
-        what = "the place in the stages, "
-    elif not plan.lists_rest:
-        what = "the calls that go on, "
-    what += f"{counted(plan.remaining, 'example')} left" if plan.has_end else "no end"
-    if plan.num_further_epochs:
-        what += f" and {counted(plan.num_further_epochs, 'epoch')} after that"
-    if plan.hosts:
-        what += f", for {len(plan.hosts):,} hosts"
-    if form == "python":
-        what = f"code for {what}"
-    yield f"wrote {path}: {what}, mode {plan.mode}"
+    hosts = f" for {len(plan.hosts):,} hosts" if plan.hosts else ""
+    yield f"wrote {path}: mode {plan.mode}, {_left(plan)}{hosts}"
     if form in ("yaml", "json"):
-        words = ["--plan", path, *dataset]
         # A proof of what a log left over needs the log.
-        words += [] if plan.from_seen else ["--prove"]
-        check = f"shardctl resume {shlex.join(words)}"
+        words = ["--plan", path, *dataset, *([] if plan.from_seen else ["--prove"])]
+        call = f"{resume_call(plan, path)} in Python; "
         if plan.continued_by == "loader":
-            code = ", and --format python writes the code that goes on" if plan.stop else ""
-            yield f"next: {check} checks it{code}"
-        else:
-            yield f"next: {resume_call(plan, path)} in Python; {check} checks it"
-    elif form == "python" and plan.continued_by == "loader":
-        yield "next: paste it where the loader was made; it reads what is left"
+            call = "--format python writes the code that goes on; " if plan.stop else ""
+        yield f"next: {call}shardctl resume {shlex.join(words)} checks it"
     elif form == "python":
-        yield "next: paste it where the pipeline was made; its ds goes on where that one stopped"
+        yield "next: paste it where the pipeline was made; it goes on where that one stopped"
 
 
 def script_written(plan: ResumePlan, path: str, framework: str) -> Iterator[str]:

@@ -325,7 +325,7 @@ def missing_as_one(
         shards = [shard for _, shard in of_split]
         here = [found[index, shard] for shard in shards if (index, shard) in found]
         if len(here) == len(shards) and all(finding.kind == "missing" for finding in here):
-            yield none_here(dataset, dataset.splits[index], shards)
+            yield none_here(dataset.splits[index], shards)
         else:
             yield from here
 

@@ -138,26 +138,8 @@ def test_a_fault_of_the_file_is_said_about_the_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("read", "option"),
-    [
-        ("cycle: 0", ("--cycle", 2)),
-        ("batch: 0", ("--batch", 4)),
-        ("{buffer: 0, buffer_seed: 1}", ("--buffer", 4)),
-        ("pass: -1", ("--pass", 0)),
-        ("host_by: nope", ("--host-by", "even")),
-        ("loop: x", ("--loop", "python")),
-    ],
+    [("host: 3/2", "--host"), ("batch: two", "--batch"), ("batch: 0", "--batch")],
 )
-def test_an_option_takes_the_place_of_a_value_that_is_out_of_range(
-    read: str, option: tuple[object, ...], shardctl: Shardctl
-) -> None:
-    Path("shardctl.yaml").write_text(f"dataset: mnist\nread:\n  {read}\n")
-    assert shardctl("simulate", "test", *option).exit_code == 0
-    refused = shardctl("simulate", "test")
-    assert refused.exit_code == 2
-    assert "shardctl.yaml:3: " in refused.stderr
-
-
-@pytest.mark.parametrize(("read", "option"), [("host: 3/2", "--host"), ("batch: two", "--batch")])
 def test_what_cannot_be_read_in_the_file_is_the_files_fault(
     read: str, option: str, shardctl: Shardctl
 ) -> None:

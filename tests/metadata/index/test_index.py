@@ -110,7 +110,9 @@ def test_the_first_broken_file_in_shard_order_is_named_whatever_is_done_first(
         assert broken.path == files[7].name
         assert (broken.finding.kind, broken.finding.record, broken.finding.byte) == ("cut", 0, 0)
         assert found.splits == ()
-        with pytest.raises(DatasetError, match=r"toy-train.tfrecord-00007-of-00050': cut off in"):
+        with pytest.raises(
+            DatasetError, match=r"toy-train.tfrecord-00007-of-00050': record 0 at byte 0: cut off"
+        ):
             _ = found.dataset
     going = index(tmp_path / "data", keep_going=True)
     assert [file.path for file in going.broken] == [files[shard].name for shard in (7, 20, 30)]

@@ -114,7 +114,7 @@ def test_a_glob_of_folders_means_what_is_in_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("a.tfrecrd", r"no such file or folder: '.*a.tfrecrd'; did you mean a.tfrecord\?$"),
+        ("a.tfrecrd", r"no file matches '.*a.tfrecrd'; did you mean a.tfrecord\?$"),
         ("nowhere/x", r"there is no folder '.*nowhere/'$"),
         ("z*", r"no file matches '.*z\*'; its folder has README.md, a.tfrecord, empty/$"),
         ("empty", r"'.*empty' has no record files .*; it is empty$"),

@@ -83,9 +83,7 @@ def _gap(text: str, split: str) -> tuple[int, list[int]]:
 
 def _check_one(rng: random.Random) -> None:
     convention = rng.choice(_CONVENTIONS)
-    splits = rng.sample(["train", "validation", "test", "dev", "extra"], rng.randint(1, 3))
-    if splits == ["extra"]:
-        splits = ["train"]
+    splits = rng.sample(["train", "validation", "test", "dev"], rng.randint(1, 3))
     names: list[str] = []
     order: dict[str, list[str]] = {}
     missing: dict[str, list[int]] = {}

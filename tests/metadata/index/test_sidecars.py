@@ -13,7 +13,6 @@ from shardctl.metadata.index.index import index
 from shardctl.metadata.index.sidecars import Sidecars
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import LocalStore
-from shardctl.verbs.index.view import summary
 from tests.byte_sources import RECORDED
 from tests.tfds_datasets import build_dataset
 
@@ -97,7 +96,7 @@ def test_faulty_sidecars_are_problems_and_nothing_else(
 ) -> None:
     (tmp_path / name).write_text(text)
     found = sidecars_in(tmp_path)
-    assert not found
+    assert not found.expected
     assert found.disagreement(StoredFile(path=str(tmp_path / "a"), num_bytes=3), 5) is None
     assert len(found.problems) == (problem is not None)
     assert all(str(problem) in one and name in one for one in found.problems)
@@ -107,8 +106,7 @@ def test_many_faulty_sidecars_are_not_all_named(tmp_path: Path) -> None:
     (tmp_path / "index.json").write_text("hello")
     (file,) = LocalStore().scan(str(tmp_path))
     problems = Sidecars([file] * 50).problems
-    assert len(problems) == 21
-    assert problems[-1] == "more files beside the record files cannot be read"
+    assert len(problems) == 20
 
 
 @pytest.mark.parametrize(
@@ -129,14 +127,12 @@ def test_counts_and_sizes_are_compared(
     found = sidecars_in(tmp_path)
     file = StoredFile(path=str(tmp_path / "a"), num_bytes=num_bytes)
     assert found.disagreement(file, num_examples) == text
-    assert found.num_agreed == (text is None)
 
 
 def test_index_names_the_files_that_are_not_as_is_stated(tmp_path: Path) -> None:
     folder = shutil.copytree(RECORDED / "mds_plain", tmp_path / "d")
     found = index(folder, cache=False)
-    assert (found.whole, found.num_agreed, found.said_by) == (True, 3, ("index.json",))
-    assert summary(found).endswith("; 3 as index.json said")
+    assert found.whole
     shutil.copy(folder / "shard.00000.mds", folder / "shard.00001.mds")
     (folder / "shard.00002.mds").unlink()
     found = index(folder, cache=False)
@@ -144,7 +140,6 @@ def test_index_names_the_files_that_are_not_as_is_stated(tmp_path: Path) -> None
         ("sidecar", "'shard.00001.mds': holds 18 examples, and index.json says 16"),
         ("sidecar", "'shard.00002.mds' is not there"),
     ]
-    assert (found.whole, found.num_agreed) == (False, 1)
 
 
 def test_many_folders_are_asked_for_their_own_files(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from shardctl.metadata.index.file_names import (
     is_passed_over,
     named_split,
     speaks_of_several,
-    split_in_place,
     split_word,
     valid_name,
 )
@@ -86,11 +85,7 @@ def test_names_that_speak_of_several() -> None:
     assert not speaks_of_several("a/", "b")
 
 
-def test_what_stands_where_others_name_their_split() -> None:
-    assert split_in_place("a-\2-#.tar", "", "a-odd-#.tar") == "odd"
-    assert split_in_place("split=\2/", "split=odd/", "0.tar") == "odd"
-    assert split_in_place("a-\2-#.tar", "", "b-odd-#.tar") is None
-    assert split_in_place("\2/", "a/b/", "0.tar") is None
+def test_a_folder_is_called_as_a_split_by_its_whole_name() -> None:
     assert split_word("TRAIN") == "TRAIN"
     assert split_word("my-train") is None
 

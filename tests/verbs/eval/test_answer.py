@@ -1,4 +1,4 @@
-"""Evaluations: the figures of Flax's page, the batches of tf.data, hosts played in lockstep.
+"""Evaluations: the figures of Flax's page, hosts played in lockstep, and what cures them.
 
 The page is "Processing the entire Dataset" of the Flax documentation.
 """
@@ -6,16 +6,101 @@ The page is "Processing the entire Dataset" of the Flax documentation.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
+from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings, as_settings
-from shardctl.verbs.eval.answer import REMAINDERS, Hang, evaluate, of_training
-from shardctl.verbs.eval.view import advice, problems
+from shardctl.spec.host import HostBy
+from shardctl.verbs.eval.answer import (
+    REMAINDERS,
+    Evaluation,
+    Hang,
+    Remainder,
+    evaluate,
+    of_training,
+)
+from shardctl.verbs.eval.view import advice, cures, problems
 from tests.cases import check_cases
-from tests.verbs.eval.eval_cases import EvalCase, batches_by_hand, eval_cases, hang_by_hand, toy
+from tests.spec.host_cases import HostCase
+from tests.strategies import shard_lengths
+
+
+def toy(*lengths: int) -> Dataset:
+    return Dataset(name="toy", splits=(Split(name="test", shard_lengths=lengths),))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalCase:
+    """An evaluation, and what each of its hosts gets."""
+
+    lengths: tuple[int, ...]
+    num_hosts: int
+    num_devices: int
+    batch: int
+    host_by: HostBy
+    remainder: Remainder = "ragged"
+
+    def evaluation(self, **changed: Any) -> Evaluation:
+        values = {**vars(self), **changed}
+        settings = ReadSettings(host_by=values["host_by"])
+        return evaluate(
+            toy(*self.lengths),
+            batch=values["batch"],
+            hosts=values["num_hosts"],
+            devices=values["num_devices"],
+            remainder=values["remainder"],
+            settings=settings,
+        )
+
+    def shares(self) -> list[list[int]]:
+        """Return the examples of each host, written out."""
+        slices = ((0, 0, sum(self.lengths)),)
+        case = HostCase(
+            dataset=toy(*self.lengths),
+            slices=slices,
+            num_hosts=self.num_hosts,
+            strategy=self.host_by,
+        )
+        shares = [[e[2] for instruction in host for e in instruction] for host in case.reads()]
+        if self.host_by == "examples":
+            return [shares[0][i :: self.num_hosts] for i in range(self.num_hosts)]
+        return shares
+
+
+eval_cases = st.builds(
+    EvalCase,
+    lengths=shard_lengths(max_shards=6, max_length=40),
+    num_hosts=st.integers(1, 7),
+    num_devices=st.integers(1, 4),
+    batch=st.integers(1, 8),
+    host_by=st.sampled_from(["even", "even", "files", "examples"]),
+    remainder=st.sampled_from(REMAINDERS),
+)
+
+
+def batches_by_hand(share: list[int], size: int) -> list[int]:
+    """Return the sizes of the batches of a host."""
+    return [len(share[start : start + size]) for start in range(0, len(share), size)]
+
+
+def hang_by_hand(steps: list[int]) -> Hang | None:
+    """Let all hosts step at once until one cannot while another can."""
+    for step in range(max(steps) + 1):
+        going = [host for host, count in enumerate(steps) if count > step]
+        if going and len(going) < len(steps):
+            return Hang(
+                step=step,
+                waiting=len(going),
+                first_waiting=going[0],
+                finished=len(steps) - len(going),
+            )
+    return None
+
 
 MNIST = Dataset(
     name="mnist",
@@ -143,3 +228,63 @@ def test_of_several_epochs_one_is_counted() -> None:
         *advice(once),
         "of --epochs one is counted, as if each were iterated by itself; others may differ",
     )
+
+
+# Cures: the nearest batch that hosts played in lockstep survive, and its cost.
+
+
+def is_cured(case: EvalCase, batch: int) -> bool:
+    size = case.num_devices * batch
+    batches = [batches_by_hand(share, size) for share in case.shares()]
+    if case.remainder == "ragged":
+        return hang_by_hand(list(map(len, batches))) is None
+    full = [[n for n in sizes if n == size] for sizes in batches]
+    now = [batches_by_hand(share, case.num_devices * case.batch) for share in case.shares()]
+    whole = [sum(n == case.num_devices * case.batch for n in sizes) for sizes in now]
+    keeps_step = hang_by_hand(list(map(len, full))) is None and all(full)
+    return keeps_step and (hang_by_hand(whole) is not None or batches == full)
+
+
+def check_cures(case: EvalCase) -> None:
+    evaluation = case.evaluation()
+    found = {cure.change: cure for cure in cures(evaluation)}
+    assert bool(found) == any(problems(evaluation))
+    if not found:
+        return
+    for cure in found.values():
+        assert cure.num_slots - cure.padding == sum(case.lengths) - cure.dropped
+    assert found["padding"].dropped == 0
+    limit = -(-max(map(len, case.shares())) // case.num_devices)
+    sizes = [size for size in range(1, limit + 1) if size != case.batch and is_cured(case, size)]
+    assert ("batch" in found) == bool(sizes)
+    if sizes:
+        cure = found["batch"]
+        cured = case.evaluation(batch=cure.value)
+        assert cured.hang(case.remainder) is None
+        assert cured.num_lost == cure.dropped
+        steps = [cure.num_steps] * cured.num_hosts
+        assert cured.num_steps(case.remainder).tolist() == steps
+        assert cure.num_slots == sum(steps) * cured.host_batch
+        assert cure.value in sizes
+        assert abs(cure.value - case.batch) == min(abs(size - case.batch) for size in sizes)
+
+
+def test_cures_are_the_nearest_that_hosts_in_lockstep_survive() -> None:
+    check_cases(eval_cases, check_cures, 200)
+
+
+@pytest.mark.parametrize(
+    ("remainder", "expected"),
+    [
+        ("ragged", [("batch", 65, 1, 63), ("padding", 7, 2, 4095)]),
+        # One example is lost; no batch divides both 513 and 512.
+        ("drop", [("padding", 7, 2, 4095)]),
+        ("pad", []),
+    ],
+)
+def test_cures_of_4097_examples_and_their_cost(
+    remainder: Remainder, expected: list[tuple[str, int, int, int]]
+) -> None:
+    evaluation = evaluate(toy(4097), batch=64, devices=8, hosts=8, remainder=remainder)
+    found = [(c.change, c.value, c.num_steps, c.padding) for c in cures(evaluation)]
+    assert found == expected

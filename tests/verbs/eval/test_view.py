@@ -12,11 +12,10 @@ from shardctl.files.documents import to_csv, to_json
 from shardctl.verbs.eval.answer import Evaluation, evaluate
 from shardctl.verbs.eval.view import advice, eval_document, eval_rows, eval_table, problems
 from tests.golden import assert_golden
-from tests.verbs.eval.eval_cases import toy
+from tests.verbs.eval.test_answer import toy
 
 GOLDEN = Path(__file__).parent / "golden"
 FILES: dict[str, Any] = {"settings": {"host_by": "files"}}
-EACH_ITS_OWN = tuple(range(1, 41))  # host h of 40 reads h + 1 examples
 # The evaluation on Flax's page that hangs, of 4,097 examples, and variants of it, among others.
 CASES: dict[str, tuple[tuple[int, ...], dict[str, Any], Screen]] = {
     "hangs": ((4097,), {"batch": 64, "hosts": 8, "devices": 8}, Screen(color=True)),
@@ -37,21 +36,7 @@ CASES: dict[str, tuple[tuple[int, ...], dict[str, Any], Screen]] = {
     "one-lost": ((7,), {"batch": 2, "hosts": 2, "remainder": "drop"}, Screen(width=40)),
     "nothing": ((0,), {"batch": 2, "hosts": 2}, Screen(width=80)),
     "many": ((4097,), {"batch": 64, "hosts": 500}, Screen(width=80, abridged=True)),
-    "most-are-idle": (EACH_ITS_OWN, {"batch": 1, "hosts": 5000}, Screen(width=60, abridged=True)),
     "too-few-files": ((3,), {"batch": 1, "hosts": 4, **FILES}, Screen(width=80)),
-    "turns": ((5, 9) * 8, {"batch": 4, "hosts": 16, **FILES}, Screen(width=80, abridged=True)),
-    "all-differ": (EACH_ITS_OWN, {"batch": 1, "hosts": 40, **FILES}, Screen(abridged=True)),
-    "all-differ-dropped": (
-        EACH_ITS_OWN,
-        {"batch": 3, "hosts": 40, "remainder": "drop", **FILES},
-        Screen(width=80, abridged=True),
-    ),
-    "all-differ-padded": (
-        EACH_ITS_OWN,
-        {"batch": 3, "hosts": 40, "remainder": "pad", **FILES},
-        Screen(width=50, abridged=True),
-    ),
-    "folded": ((100_001,), {"batch": 16, "hosts": 2}, Screen(width=60)),
     "narrow": ((100_001,), {"batch": 8, "hosts": 4}, Screen(width=30)),
 }
 
@@ -100,7 +85,6 @@ def test_an_evaluation_is_equal_to_one_of_the_same_figures() -> None:
             "at step 3 hosts hold batches of different sizes, so they run different XLA programs; "
             "--pad gives all one",
         ),
-        ((10,), {"batch": 3, "hosts": 2, "remainder": "drop"}, "4 of 10 examples are lost (40.00"),
         # 5 and 4 examples: 3 and 2 steps of two, 12 places when both make 3; 5, 4 and 4: 18.
         (
             (9,),

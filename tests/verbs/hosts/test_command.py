@@ -35,16 +35,17 @@ def test_bytes_are_those_of_the_files(shardctl: Shardctl, tmp_path: Path) -> Non
     ("text", "counts"),
     [("1-4", [1, 2, 3, 4]), ("8,16,32", [8, 16, 32]), ("4,1-2", [4, 1, 2]), ("3-3", [3])],
 )
-def test_a_sweep_has_a_line_for_each_number(
+def test_a_sweep_has_a_line_for_each_number_and_strategy(
     shardctl: Shardctl, text: str, counts: list[int]
 ) -> None:
     ran = shardctl("hosts", "--hosts", text, "-d", "imagenet2012")
+    of_each = [count for count in counts for _ in range(3)]
     lines = ran.stdout.splitlines()[2:]
-    assert [int(line.split()[0]) for line in lines[: len(counts)]] == counts
+    assert [int(line.split()[0]) for line in lines] == of_each
     swept = shardctl("hosts", "--hosts", text, "-d", "imagenet2012", "-f", "json")
-    assert [entry["num_hosts"] for entry in json.loads(swept.stdout)["sweep"]] == counts
+    assert [entry["num_hosts"] for entry in json.loads(swept.stdout)["sweep"]] == of_each
     rows = shardctl("hosts", "--hosts", text, "-d", "imagenet2012", "-f", "csv").stdout.splitlines()
-    assert len(rows) == 1 + 3 * len(counts)
+    assert len(rows) == 1 + len(of_each)
 
 
 @pytest.mark.parametrize(
@@ -79,12 +80,12 @@ def test_check_exits_with_1_and_names_what_it_found(
         (("--hosts", "8-4"), "--hosts '8-4': the range runs backwards; write 4-8"),
         (("--hosts", "8,"), "--hosts '8,': a whole number from 1"),
         (("--hosts", "1-20000"), "a sweep has at most 10000 numbers"),
-        (("--hosts", "1-1000000,5"), "a sweep has at most 10000 numbers"),
         (("--hosts=-4",), "--hosts '-4': a whole number from 1"),
         (("--hosts", 4, "--host", "0/4"), "--host names one host"),
         (("--hosts", 4, "--max-amplification", "nan"), "--max-amplification 'nan': a number"),
         (("--hosts", 4, "--max-amplification", 0.5), "--max-amplification '0.5': a number"),
         (("--hosts", 4, "-f", "npy"), "no format 'npy'"),
+        (("--hosts", "4,8", "-o", "a.svg"), "svg"),
         (("--hosts", 4, "--drop-remainder"), "--drop-remainder needs --batch N"),
     ],
 )
@@ -105,7 +106,7 @@ def test_a_pipe_gets_bars_where_they_are_asked_for(shardctl: Shardctl) -> None:
     assert max(map(display_width, shown.removeprefix(table).splitlines())) <= 80
 
 
-@pytest.mark.parametrize(("columns", "counts"), [(40, "12"), (120, "8,60")])
+@pytest.mark.parametrize(("columns", "counts"), [(40, "12"), (120, "60")])
 def test_a_terminal_gets_bars_that_fit(columns: int, counts: str) -> None:
     words = ("hosts", "--hosts", counts, "--batch", "256", "-d", "imagenet2012")
     shown, _ = run_on_a_terminal(*words, columns=columns)
@@ -121,12 +122,12 @@ def test_a_terminal_gets_bars_that_fit(columns: int, counts: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("counts", "titles"), [(7, 4), ("7-9", 1), (100_000, 4)])
-def test_pictures_alone_are_one_svg(shardctl: Shardctl, counts: int | str, titles: int) -> None:
+@pytest.mark.parametrize(("counts", "titles"), [(7, 4), (100_000, 4)])
+def test_pictures_alone_are_one_svg(shardctl: Shardctl, counts: int, titles: int) -> None:
     ran = shardctl("hosts", "--hosts", counts, "-d", "imagenet2012", "-o", "hosts.svg")
     assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "", "")
     root = ElementTree.parse("hosts.svg").getroot()
     texts = [element.text or "" for element in root.iter("{http://www.w3.org/2000/svg}text")]
-    ends = ("read train", "hosts reads", "numbers of hosts")
+    ends = ("read train", "hosts reads")
     assert sum(text.endswith(ends) for text in texts) == titles
     assert Path("hosts.svg").stat().st_size < 4 * 40 * 1024

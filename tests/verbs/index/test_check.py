@@ -73,7 +73,7 @@ def test_each_change_is_named(data: Path, layout: Path) -> None:
     ]
     assert check.num_touched == 1
     assert [one.bytes_now for one in check.changes][:2] == [2 * 16 + 10, None]
-    assert "cut off in record 5" in str(check.changes[4].reason)
+    assert "cut off: " in str(check.changes[4].reason)
 
 
 def test_a_broken_file_is_said_to_have_grown_or_shrunk(data: Path, layout: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_place_that_cannot_be_listed_is_not_one_from_which_all_vanished(
 
 
 def test_a_path_that_is_given_and_is_not_there_is_an_error(data: Path, layout: Path) -> None:
-    with pytest.raises(DatasetError, match="no such file or folder"):
+    with pytest.raises(DatasetError, match="no file matches"):
         check_index(layout, data.parent / "dat")
 
 

@@ -97,12 +97,6 @@ def test_imbalance_is_1_where_all_are_equal_and_more_elsewhere(dataset: Dataset)
         )
 
 
-def test_shards_divide_among_as_many_hosts_as_leave_no_remainder() -> None:
-    for num_shards in [*range(200), 1024, 1000, 9973]:
-        by_trying = [hosts for hosts in range(1, num_shards + 1) if num_shards % hosts == 0]
-        assert list(layout_of(*[1] * num_shards).even_host_counts) == by_trying
-
-
 @pytest.mark.parametrize(
     ("stated", "sizes", "num_bytes", "bytes_from"),
     [

@@ -59,7 +59,6 @@ def plans() -> dict[str, ResumePlan]:
         "at the start of an epoch": resume(TOY, "train", both, consumed=27, mode="exact-order"),
         "global seed": resume(TOY, "train", drawn, consumed=8, mode="exact-order"),
         "endless": resume(TOY, "train", replace(FILES, repeat_files=True, epochs=3), consumed=40),
-        "endless once": resume(TOY, "train", endless, consumed=40),
         "endless in exact order": resume(TOY, "train", endless, consumed=40, mode="exact-order"),
         "of fit": resume(
             TOY, "train", replace(FILES, loop="keras-fit", pass_index=1, batch=3), consumed=9

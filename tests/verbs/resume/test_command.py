@@ -48,7 +48,7 @@ def test_the_ending_of_the_file_chooses_the_format(shardctl: Shardctl, toy: Path
         ran = shardctl("resume", "--consumed", 3, "-d", toy, "-o", name)
         assert (ran.exit_code, ran.stdout) == (0, "")
         assert ran.stderr == (
-            f"wrote {name}: 2 file instructions, 8 examples left, mode exact\n"
+            f"wrote {name}: mode exact, left: 8 examples of epoch 0 in 2 file instructions\n"
             f"next: shardctl.tfds.resume(builder, '{name}') in Python; "
             f"shardctl resume --plan {name} -d {toy} --prove checks it\n"
         )
@@ -89,8 +89,8 @@ def test_a_script_for_a_framework_is_python_without_saying_so(
     ("options", "said"),
     [
         (("--for", "torch"), "--for 'torch': choose from loop, keras, flax"),
-        (("--for", "keras", "-f", "json"), "--for is for code, and this is json; leave --format "),
-        (("--for", "keras", "-o", "plan.yaml"), "--for is for code, and this is yaml; leave "),
+        (("--for", "keras", "-f", "json"), "no format 'json' here; choose from python"),
+        (("--for", "keras", "-o", "plan.yaml"), "no format 'yaml' here; choose from python"),
         (("--for", "keras", "--hosts", 2, "--to-hosts", 3), "is shared among other hosts"),
         (("--for", "keras", "--host", "1/2"), "nothing in it joins the gradients of several hosts"),
         (("--for", "keras", "--buffer", 3), "only the seed of that very run tells what the buf"),
@@ -117,7 +117,7 @@ def test_a_plan_is_checked_against_its_dataset(shardctl: Shardctl, toy: Path) ->
     assert (ran.exit_code, ran.stdout) == (2, "")
     assert ran.stderr == (
         "error: the plan was made for another state of toy:1.0.0: "
-        "train had 11 examples in 3 shards, now 12 in 3\n"
+        "its split train was 11 examples in 3 shards, now 12 examples in 3 shards\n"
     )
 
 
@@ -142,7 +142,7 @@ def test_a_plan_of_another_version_is_taken_knowingly(shardctl: Shardctl, toy: P
     toy.write_text(LAYOUT.replace("1.0.0", "2.0.0").replace("5, 3", "5, 4"))
     ran = shardctl("resume", "--plan", "plan.yaml", "-d", toy, "--allow-version")
     assert ran.exit_code == 2
-    assert "train had 11 examples in 3 shards, now 12 in 3" in ran.stderr
+    assert "train was 11 examples in 3 shards, now 12 examples in 3 shards" in ran.stderr
 
 
 def test_folders_in_the_other_order_are_named(shardctl: Shardctl, tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_folders_in_the_other_order_are_named(shardctl: Shardctl, tmp_path: Path
     for options in ((), ("--prove",), ("--allow-version",)):
         ran = shardctl("resume", "--plan", "plan.json", "-d", b, "-d", a, *options)
         assert (ran.exit_code, ran.stdout) == (2, "")
-        assert "folders a/toy/1.0.0 and b/toy/1.0.0 are read in the other order" in ran.stderr
+        assert "now b/toy/1.0.0, a/toy/1.0.0; they are read in another order" in ran.stderr
 
 
 def test_a_broken_promise_exits_with_one(shardctl: Shardctl, toy: Path) -> None:
@@ -192,7 +192,7 @@ def test_a_log_of_what_was_seen(shardctl: Shardctl, toy: Path) -> None:
     ]
     ran = shardctl("resume", "--seen", "seen.txt", "-d", toy, "--prove", "-o", "plan.json")
     assert ran.stderr == (
-        "wrote plan.json: 3 file instructions, 9 examples left, mode exactly-once\n"
+        "wrote plan.json: mode exactly-once, left: 9 examples in 3 file instructions\n"
         "next: shardctl.tfds.resume(builder, 'plan.json') in Python; "
         f"shardctl resume --plan plan.json -d {toy} checks it\n"
         "proof: lost 0, repeated 0 of 9 examples\n"
@@ -266,7 +266,7 @@ def test_a_dataset_that_is_named_wins_over_what_a_plan_says(
     Path("big.yaml").write_text("splits: {train: {shard_lengths: [3, 5, 4]}}\n")
     changed = shardctl("resume", "--plan", "plan.yaml")
     assert changed.exit_code == 2
-    assert "train had 11 examples in 3 shards, now 12 in 3" in changed.stderr
+    assert "train was 11 examples in 3 shards, now 12 examples in 3 shards" in changed.stderr
     Path("other").mkdir()
     Path("more.yaml").rename("other/big.yaml")
     assert shardctl("resume", "--plan", "plan.yaml", "-d", "other/big.yaml").exit_code == 0

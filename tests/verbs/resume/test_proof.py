@@ -142,16 +142,6 @@ def test_more_examples_than_can_be_counted_are_refused() -> None:
         prove(huge, plan)
 
 
-@pytest.mark.parametrize("repeat_files", [True, False])
-def test_a_proof_says_whether_it_counts_what_the_buffer_is_given(repeat_files: bool) -> None:
-    toy = dataset(train=(8, 8))
-    settings = ReadSettings(
-        cycle=1, block=5, shuffle_seed=3, buffer=9, buffer_seed=1, repeat_files=repeat_files
-    )
-    plan = resume(toy, "train", settings, consumed=5)
-    assert prove(toy, plan).of_inputs == repeat_files
-
-
 # Streams compared: position by position as two lists, and by number as two bags.
 
 ORDER = plan_order(dataset(train=(4, 5)), "train").order

@@ -318,7 +318,7 @@ def test_damaged_files_without_metadata_are_named(shardctl: Shardctl, tmp_path: 
     for shard, code, said in (
         (0, 0, "every file holds what was counted"),
         (1, 1, "1 problem:"),
-        (4, 1, "cut off in record"),
+        (4, 1, ": cut off: "),
     ):
         file = bare / f"data-{shard:05d}-of-00005.tfrecord"
         ran = shardctl("verify", "--files", "-d", file)
