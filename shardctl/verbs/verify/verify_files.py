@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import cast
 
 import numpy as np
 
@@ -23,7 +22,6 @@ from shardctl.dataset.dataset import (
     Dataset,
     DatasetLike,
     FileFinding,
-    FindingKind,
     Split,
     as_dataset,
 )
@@ -217,18 +215,10 @@ def _findings_of_names(
     """Yield what listing the folders shows; the size of a split where its files are sound."""
     asked_for = {None, *(split.name for split in splits)}
     for problem in on_disk.problems:
-        kind, of_size = problem.kind, problem.kind == "size" and problem.split in damaged
+        of_size = problem.kind == "size" and problem.split in damaged
         # What is missing or empty shows in what the files hold.
-        if kind in ("missing", "empty") or problem.split not in asked_for or of_size:
-            continue
-        yield FileFinding(
-            filename=problem.filename,
-            expected=None,
-            found=None,
-            reason=problem.text,
-            kind=cast(FindingKind, kind),
-            split=problem.split,
-        )
+        if problem.kind not in ("missing", "empty") and problem.split in asked_for and not of_size:
+            yield problem
 
 
 # The contents of the files of an order, checked before a library opens the first of them.
