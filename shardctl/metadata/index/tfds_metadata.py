@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from shardctl.base.columns import Tabular
-from shardctl.base.text import choices, counted, in_short, quoted
+from shardctl.base.text import choices, quoted
 from shardctl.base.tfds_rules import DEFAULT_TEMPLATE, FILE_FORMATS, MIN_SHARD_DIGITS
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
@@ -39,7 +39,7 @@ class TfdsSplit:
     template: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TfdsMetadata(Tabular):
     """The metadata that TFDS reads a folder of record files by.
 
@@ -55,10 +55,6 @@ class TfdsMetadata(Tabular):
     splits: tuple[TfdsSplit, ...]
     written: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        written = f"{counted(len(self.written), 'file')} written"
-        return in_short(self, f"{self.name}:{self.version}", self.folder, written)
 
 
 def plan_tfds_metadata(dataset: Dataset, folder: str, version: str) -> TfdsMetadata:

@@ -15,7 +15,7 @@ import numpy as np
 from shardctl.base.arguments import checked
 from shardctl.base.columns import Tabular
 from shardctl.base.progress import Watch
-from shardctl.base.text import choices, counted, in_short, quoted
+from shardctl.base.text import choices, quoted
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.dataset.dataset import (
     DEADLY,
@@ -56,7 +56,7 @@ class SplitFiles:
     num_bytes_read: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class FilesVerification(Tabular):
     """What the files of some splits hold, and all that is wrong with them, by split and shard.
 
@@ -79,14 +79,6 @@ class FilesVerification(Tabular):
     def num_files(self) -> int:
         """Files of all splits, see `SplitFiles`."""
         return sum(split.num_files for split in self.splits)
-
-    def __repr__(self) -> str:
-        return in_short(
-            self,
-            self.dataset.title,
-            counted(self.num_files, "file"),
-            counted(len(self.findings), "finding"),
-        )
 
 
 @naming_damaged()  # while `checked` reads the dataset

@@ -60,9 +60,6 @@ def test_words_choose_what_has_them_all(words: list[str], names: list[str]) -> N
     assert found.words == tuple(words)
 
 
-HOME = "tensorflow_datasets"  # the data dir in the home folder
-
-
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     root = tmp_path / "data"

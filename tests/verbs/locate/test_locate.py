@@ -223,6 +223,3 @@ def test_a_list_on_a_stdin_that_is_closed_is_one_line(
     ran = shardctl("locate", "--id", "-", "-d", "mnist")
     said = "error: - is a list on stdin, which is closed; give the values themselves\n"
     assert (ran.exit_code, ran.stdout, ran.stderr) == (2, "", said)
-
-
-LONG = "locate -d imagenet2012 --shuffle-seed 1 --epochs 1000000 --id 5"
