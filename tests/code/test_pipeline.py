@@ -44,7 +44,7 @@ def check_code(toys: Toys, drawn: Drawn) -> int:
     total = order.num_examples
     skip %= total + 1
     shown = {"skip": skip, "take": take}
-    if settings.file_order and case.toy == "several":  # whose base names are no code
+    if settings.file_order is not None:  # for which there is no code
         return 0
     text = code_of(toy.dataset, case.spec, changed(settings, pass_index=pass_index), **shown)
     expected = [name.rpartition("/")[2] for name in order.codes.tfds_ids(order.read(0, total))]
@@ -74,14 +74,10 @@ def test_code_reads_in_the_order_that_is_predicted_fuzzed(toys: Toys) -> None:
     check_cases(DRAWN, lambda drawn: check_code(toys, drawn), FUZZ // 4, fuzz=True)
 
 
-MANY = tuple(f"d-{index:05d}" for index in range(10_001))
-
-
 def code(spec: str, settings: ReadSettings, skip: int = 0, take: int = 20, **facts: Any) -> str:
-    """Return the code of a pipeline of two splits, whose files are two or as many as it orders."""
-    count = len(MANY) if settings.file_order == MANY else 2
-    files = (ShardFiles(pattern="d-\0", num_shards=count),)
-    train = Split(name="train", shard_lengths=(3,) * count, files=files)
+    """Return the code of a pipeline of two splits."""
+    files = (ShardFiles(pattern="d-\0", num_shards=2),)
+    train = Split(name="train", shard_lengths=(3, 3), files=files)
     test = Split(name="test", shard_lengths=(4,))
     dataset = Dataset(name="toy", version="1.0.0", splits=(train, test), **facts)
     return code_of(dataset, spec or None, settings, skip=skip, take=take)
@@ -98,8 +94,7 @@ def test_hostile_names_stay_names(tmp_path: Path) -> None:
     files = ShardFiles(data_dir=here, pattern="toy-train.tfrecord-\0-of-00002", num_shards=2)
     train = Split(name="train", shard_lengths=(2, 3), files=(files,))
     dataset = Dataset(name='t"oy\nimport os; os.x()', splits=(train,), data_dir=here)
-    order = ("toy-train.tfrecord-00001-of-00002", "toy-train.tfrecord-00000-of-00002")
-    settings = ReadSettings(file_order=order, cycle=1)
+    settings = ReadSettings(reverse=True, cycle=1)
     text = code_of(dataset, "train", settings)
     made = run([text])
     assert [name[-4:] for name in read(made["ds"])] == ["2__0", "2__1", "2__2", "2__0", "2__1"]
