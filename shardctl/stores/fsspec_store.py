@@ -193,8 +193,7 @@ class FsspecStore:
     def _stored(self, path: str, found: dict[str, Any]) -> StoredFile:
         size = found.get("size")
         if not isinstance(size, int):
-            message = f"cannot read {shown(path)}: its place does not say how many bytes it has"
-            raise DatasetError(message)
+            raise failures.end(path, "its place does not say how many bytes it has")
         return StoredFile(path=path, num_bytes=size, version=version_of(found))
 
     def _asked(self, path: str, call: Callable[[Any, str], Answer]) -> Answer | None:
@@ -380,7 +379,7 @@ def _as_said(error: Exception, path: str, scheme: str, *, anonymous: bool) -> Ex
     if useless or forbidden or end == _ENDS["RepositoryNotFoundError"]:
         _ANONYMOUS.clear()  # so that a login is noticed
         _made.cache_clear()
-    return failures.as_failure(error, path) if end is None else _end(path, end)
+    return failures.as_failure(error, path) if end is None else failures.end(path, end)
 
 
 def _refusal(scheme: str, answer: str, *, anonymous: bool) -> str:
@@ -410,7 +409,3 @@ def _answer_in(chain: list[BaseException]) -> tuple[int, str]:
         if type(each).__name__ == "ProxyError":
             return 502, ""
     return 0, ""
-
-
-def _end(path: str, reason: str) -> DatasetError:
-    return DatasetError(f"cannot read {shown(path)}: {reason}")
