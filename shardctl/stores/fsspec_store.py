@@ -16,6 +16,7 @@ from functools import cache
 from types import MethodType
 from typing import Any, NamedTuple, TypeVar
 
+from shardctl.base.text import full_url, public_url
 from shardctl.errors import DatasetError, MissingDependencyError, NotThereError, ShardctlError
 from shardctl.stores import failures
 from shardctl.stores.failures import said, shown
@@ -96,7 +97,9 @@ class FsspecStore:
     def status(self, path: str) -> StoredFile | None:
         """Return the file at a path."""
         found = self._info(path)
-        return None if found is None or found["type"] != "file" else self._stored(path, found)
+        if found is None or found["type"] != "file":
+            return None
+        return self._stored(public_url(path), found)
 
     def is_folder(self, path: str) -> bool:
         """Return whether a path is a folder, or the beginning of the names of objects."""
@@ -108,9 +111,10 @@ class FsspecStore:
         found = self._listed(folder)
         if found is None:
             raise NotThereError(f"cannot read {shown(folder)}: no such folder")
+        base = public_url(folder)
+        base = base if base.endswith("://") else base.rstrip("/") + "/"
         for name, entry in found.items():
             if entry["type"] == "file":
-                base = folder if folder.endswith("://") else folder.rstrip("/") + "/"
                 yield self._stored(base + name, entry)
 
     def subfolders(self, folder: str) -> list[str]:
@@ -198,6 +202,7 @@ class FsspecStore:
 
     def _asked(self, path: str, call: Callable[[Any, str], Answer]) -> Answer | None:
         """Return what a call of the file system answers; None where nothing is there."""
+        path = full_url(public_url(path))
         _check_path(self._scheme, path)
 
         def once() -> Answer:

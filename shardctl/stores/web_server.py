@@ -18,6 +18,7 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from shardctl.base.text import full_url, public_url, query_mark
 from shardctl.errors import DatasetError, MissingDependencyError, NotThereError, ShardctlError
 from shardctl.stores import failures
 from shardctl.stores.failures import shown
@@ -63,7 +64,10 @@ class WebServerStore:
         length = _length(reply)
         if length is None:
             raise failures.end(path, "the server does not say how many bytes it has")
-        return StoredFile(path=path, num_bytes=length, version=version_of(reply.headers))
+        version = version_of(reply.headers)
+        return StoredFile(
+            path=public_url(path), num_bytes=length, version=version and version + _mark(path)
+        )
 
     def is_folder(self, path: str) -> bool:
         """Refuse: who lists a folder is not asked what is in it."""
@@ -144,6 +148,11 @@ def _length(reply: Reply) -> int | None:
     return int(total) if total.isdigit() else None
 
 
+def _mark(url: str) -> str:
+    """Return what tells in a version which query chose the file, "" where none did."""
+    return query_mark(full_url(public_url(url)))
+
+
 def _path_in(url: str) -> str:
     try:
         return urlsplit(url).path
@@ -191,9 +200,8 @@ def _range(file: StoredFile, start: int, stop: int, versions: list[tuple[str, st
             if status in _ANSWERS:
                 raise failures.changed(path, "it is gone" if status in _MISSING else "")
             versions.append((headers.get("ETag", ""), headers.get("Last-Modified", "")))
-            if _is_another(file.version, headers) or (
-                not file.version and versions[-1] != versions[0]
-            ):
+            listed = file.version.removesuffix(_mark(path))
+            if _is_another(listed, headers) or (not file.version and versions[-1] != versions[0]):
                 raise failures.changed(path)
             _refuse_encoding(headers, path)
             if status == 206:
@@ -246,7 +254,7 @@ def _sent(url: str, headers: Headers) -> Iterator[Any]:
     with failures.slots():
         try:
             with _session(failures.surroundings()).get(
-                url,
+                full_url(public_url(url)),
                 # No server may compress what it sends: ranges count the bytes of the file.
                 headers={"Accept-Encoding": "identity", **headers},
                 timeout=(bounds.connect_timeout, bounds.timeout),

@@ -273,8 +273,8 @@ def test_a_setting_is_left_out_where_a_loader_does_not_take_it() -> None:
 
 
 def test_the_loader_that_is_named_gives_its_settings_and_its_version() -> None:
-    settings = ReadSettings(loader="grain", workers=2, loader_version="0.2.12")
-    assert _way(settings, "Grain: Index").settings.loader_version == "0.2.12"
+    settings = ReadSettings(loader="grain", workers=2, loader_version="0.2.17")
+    assert _way(settings, "Grain: Index").settings.loader_version == "0.2.17"
     assert _way(settings, "StatefulDataLoader").settings.workers == 2
     assert _way(settings, "StatefulDataLoader").settings.loader_version is None
     named = [w.reader for w in ways_to_read(ReadSettings(loader="hf", loader_version="5.0.0"))]
