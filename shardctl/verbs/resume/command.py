@@ -305,6 +305,5 @@ def _refuse_too_long(count: int, form: str) -> None:
     if count > most:
         raise UsageError(
             f"a plan file of {count:,} file instructions would not be read back: {most:,} are the "
-            f"most as {form}; plan in the program that reads, with shardctl.resume and "
-            "shardctl.tfds.read_config, or read fewer splits"
+            f"most as {form}; plan with shardctl.resume in the program that reads"
         )
