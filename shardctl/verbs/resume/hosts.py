@@ -22,10 +22,7 @@ from shardctl.order.order import CHUNK_SIZE, Order
 from shardctl.order.plan_order import PlannedOrder, order_of
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.sources import resolved_reading, without_stages
-from shardctl.saved.resume_plan import (
-    MAX_HOSTS,
-    ResumePlan,
-)
+from shardctl.saved.resume_plan import MAX_HOSTS, ResumePlan
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.settings.table import ENDLESS
 from shardctl.spec.host import Host

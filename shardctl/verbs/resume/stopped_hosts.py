@@ -98,7 +98,7 @@ def stopped_hosts(
     found = []
     for order, point in zip(orders, points, strict=True):
         sure = without_seed(order, point, mode, of_each)
-        found.append(OldHost(order=order, point=point, buffer=sure and sure.buffer))
+        found.append(OldHost(order=order, point=point, buffer=sure.buffer if sure else None))
     known = [host.buffer for host in found if host.buffer is not None]
     return found, of_all_hosts(known, risk) if known else None
 
