@@ -9,7 +9,7 @@ of one function.
 
 >>> import shardctl
 >>> shardctl.plan("mnist", "train", hosts=3)
-<Plans mnist:3.0.1 train: 3 hosts, 60,000 examples, 3 file instructions>
+<Plans mnist:3.0.1 train: 3 plans>
 >>> settings = shardctl.ReadSettings(shuffle_seed=42, batch=256)
 >>> shardctl.locate("imagenet2012", "train", settings, step=91).matches[0].tfds_id
 'imagenet2012-train.tfrecord-00543-of-01024__205'

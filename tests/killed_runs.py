@@ -254,8 +254,7 @@ def _moments(
 
 def _kill(script: Script, run: Path, moment: Moment) -> bool:
     """Start the script and kill it; return False if it ends before."""
-    log = _Lines(run / script.log)
-    before, seen, num_changes = log.count(), _files(script, run), 0
+    before, seen, num_changes = script.log_of(run).count(b"\n"), _files(script, run), 0
     begin = time.monotonic()
     process = script.start(run)
     try:
@@ -263,7 +262,7 @@ def _kill(script: Script, run: Path, moment: Moment) -> bool:
             if moment.by == "seconds":
                 met = time.monotonic() - begin >= moment.at
             elif moment.by == "steps":
-                met = log.count() - before >= moment.at
+                met = script.log_of(run).count(b"\n") - before >= moment.at
             else:
                 now = _files(script, run)
                 num_changes, seen = num_changes + (now != seen), now
@@ -279,25 +278,6 @@ def _kill(script: Script, run: Path, moment: Moment) -> bool:
         return True
     assert process.returncode == 0, _said(run)
     return False
-
-
-class _Lines:
-    """The lines of a log, counted as they are added."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._num_bytes, self._num_lines = path, 0, 0
-
-    def count(self) -> int:
-        """Return how many there are; a torn one is none yet."""
-        try:
-            with open(self._path, "rb") as file:
-                file.seek(self._num_bytes)
-                added = file.read()
-        except FileNotFoundError:
-            return 0
-        self._num_bytes += len(added)
-        self._num_lines += added.count(b"\n")
-        return self._num_lines
 
 
 def _files(script: Script, run: Path) -> set[tuple[str, int, int]]:

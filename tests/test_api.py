@@ -1,14 +1,18 @@
-"""The Python API: few names, all documented, loaded when they are used."""
+"""The Python API and the package: names, answers, what importing costs, what lies in it."""
 
 from __future__ import annotations
 
 import copy
 import inspect
+import json
+import os
 import pickle
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Callable, Iterator
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -18,21 +22,19 @@ from shardctl.cli.main import COMMANDS
 from shardctl.saved.plan_file import plan_yaml
 
 
-def test_names_are_listed_once_and_in_order() -> None:
+def test_names_are_listed_once_in_order_and_documented() -> None:
     assert shardctl.__all__ == sorted(set(shardctl.__all__))
     assert set(shardctl.__all__) <= set(dir(shardctl))
+    for name in shardctl.__all__:
+        text = inspect.getdoc(getattr(shardctl, name))
+        assert text, name
+        assert text.splitlines()[0].endswith((".", ":", "?")), name
+        assert not text.startswith(f"{name}("), name  # what a dataclass gets without one
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'plam'"):
         _ = shardctl.plam  # type: ignore[attr-defined]
-
-
-@pytest.mark.long
-def test_the_bridge_is_there_without_an_import_of_its_own() -> None:
-    code = "import shardctl, sys; shardctl.tfds.resume; sys.exit('tensorflow' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.slow
@@ -58,16 +60,6 @@ def test_type_checkers_know_every_name_and_no_other(tmp_path: Path) -> None:
     assert [line.split(": ", 1)[0][-2:] for line in said.splitlines()[:-1]] == ["12", "13"], said
 
 
-def test_importing_the_package_loads_nothing_heavy() -> None:
-    code = (
-        "import sys, shardctl\n"
-        "heavy = {'tensorflow', 'tensorflow_datasets', 'numpy', 'yaml', 'rich', 'typer'}\n"
-        "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 FUNCTIONS = [
     name for name in shardctl.__all__ if inspect.isfunction(inspect.unwrap(getattr(shardctl, name)))
 ]
@@ -79,12 +71,6 @@ def test_help_of_the_package_reads_in_a_few_screens() -> None:
     for name in FUNCTIONS:
         assert re.search(rf"\b{name}\(", text), name
     assert max(map(len, text.splitlines())) <= 100
-
-
-def test_names_that_are_not_loaded_yet_are_members() -> None:
-    members = dict(inspect.getmembers(shardctl, inspect.isfunction))
-    assert members.keys() >= {"plan", "simulate", "read_dataset"}
-    assert {"eval", "list", "plan", "ResumePlan"} <= set(dir(shardctl))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -179,36 +165,30 @@ def test_answers_are_equal_to_their_twins_also_copied_and_pickled(tmp_path: Path
 
 
 def test_answers_to_other_questions_are_not_equal() -> None:
-    def asked(dataset: str, spec: str, settings: dict[str, object]) -> list[object]:
-        return [
-            shardctl.plan_order(dataset, spec, settings),
-            shardctl.simulate(dataset, spec, settings),
-            shardctl.locate(dataset, spec, settings, position=0),
-            shardctl.hosts(dataset, spec, settings, hosts=2),
-            shardctl.evaluate(dataset, spec, batch=3, hosts=2),
-            shardctl.quality(dataset, spec, settings, what_if=False),
-            shardctl.snapshot(dataset, spec, settings),
-        ]
-
-    for one, other in zip(
-        asked("mnist", "test", {"batch": 8}), asked("mnist", "test[1:]", {"batch": 8}), strict=True
-    ):
-        assert one != other
+    one, other = ("mnist", "test"), ("mnist", "test[1:]")
+    asked: dict[Callable[..., object], dict[str, object]] = {
+        shardctl.plan_order: {},
+        shardctl.simulate: {},
+        shardctl.locate: {"position": 0},
+        shardctl.hosts: {"hosts": 2},
+        shardctl.evaluate: {"batch": 3, "hosts": 2},
+        shardctl.quality: {"what_if": False},
+        shardctl.snapshot: {},
+    }
+    for function, arguments in asked.items():
+        assert function(*one, **arguments) != function(*other, **arguments)
     assert shardctl.plan_order("mnist", settings={"block": 2}) != shardctl.plan_order("mnist")
 
 
-def test_reprs_tell_what_matters() -> None:
+def test_reprs_tell_what_matters_on_one_line() -> None:
     said = repr(shardctl.plan("mnist", "train", hosts=3))
-    assert said == "<Plans mnist:3.0.1 train: 3 hosts, 60,000 examples, 3 file instructions>"
+    assert said == "<Plans mnist:3.0.1 train: 3 plans>"
     plan = shardctl.resume("mnist", "train", consumed=1000)
     # The rest of a block of 16, and the rest of the file.
     assert repr(plan) == (
         "<ResumePlan mnist:3.0.1 train: exact, 1,000 consumed, 59,000 left of epoch 0, "
         "2 file instructions>"
     )
-
-
-def test_a_repr_of_a_hostile_name_is_one_line() -> None:
     split = shardctl.Split(name="train", shard_lengths=(3,))
     dataset = shardctl.Dataset(name="a\n\x1b[31m" + "b" * 1000, splits=(split,))
     for answer in (dataset, shardctl.plan_order(dataset), shardctl.evaluate(dataset, batch=2)):
@@ -230,3 +210,199 @@ def test_arguments_of_one_meaning_have_one_name() -> None:
     for name in used["settings"] - {"diff"}:
         positions = list(inspect.signature(getattr(shardctl, name)).parameters)
         assert positions.index("settings") == 2, name
+
+
+# What importing costs, and what lies in the package.
+
+_REPOSITORY = Path(__file__).parents[1]
+_HEAVY = {"tensorflow", "tensorflow_datasets", "keras", "numpy", "yaml", "rich", "pydantic"}
+
+
+def modules_after(program: str, cwd: Path) -> set[str]:
+    """Return which of the heavy modules a program has loaded at its end."""
+    program = (
+        f"import contextlib, sys\nwith contextlib.suppress(SystemExit):\n    {program}\n"
+        "print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(_REPOSITORY), "HOME": str(cwd)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return _HEAVY & set(ran.stderr.splitlines()[-1].split())
+
+
+_LOADS_NOTHING = [
+    ["plan", "train[44%:45%]", "-d", "imagenet2012"],
+    ["plan", "train[44%:45%]", "-d", "imagenet2012", "-f", "json"],
+    ["plan", "train", "-d", "imagenet2012", "--hosts", "8", "-f", "csv"],
+    ["layout", "train", "-d", "mnist", "-f", "json"],
+    ["list"],
+    ["lint", "train", "-d", "imagenet2012"],
+    ["--version"],
+    ["plan", "-h"],
+    ["-h"],
+    ["help"],
+    ["help", "resume"],
+    ["help", "plan"],
+]
+
+
+@pytest.mark.long
+def test_commands_that_need_nothing_load_nothing(tmp_path: Path) -> None:
+    """All of them in one process, which tells after which of them something was there."""
+    program = f"""
+import sys
+from shardctl.cli.main import main
+
+for arguments in {_LOADS_NOTHING!r}:
+    try:
+        main(arguments)
+    except SystemExit:
+        found = {_HEAVY!r} & {{name.partition(".")[0] for name in sys.modules}}
+        assert not found, (arguments, found)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(_REPOSITORY), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "usage: shardctl" in ran.stdout.lower()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("arguments", "allowed"),
+    [
+        (["plan", "train", "-d", "toy.yaml"], {"yaml"}),
+        (["help", "resume"], {"rich"}),
+        (["simulate", "-d", "mnist"], {"numpy"}),
+        (["locate", "--id", "1", "-d", "mnist"], {"numpy"}),
+    ],
+)
+def test_a_command_loads_what_it_needs(
+    arguments: list[str], allowed: set[str], tmp_path: Path
+) -> None:
+    (tmp_path / "toy.yaml").write_text("splits: {train: {shard_lengths: [3, 4]}}")
+    program = f"from shardctl.cli.main import main; main({arguments!r})"
+    assert modules_after(program, tmp_path) <= allowed
+
+
+def test_the_package_loads_nothing_of_weight(tmp_path: Path) -> None:
+    assert modules_after("import numpy, yaml", tmp_path) == {"numpy", "yaml"}
+    assert modules_after("import shardctl; shardctl.read_dataset('mnist')", tmp_path) == set()
+    bridge = modules_after("import shardctl; shardctl.tfds.resume", tmp_path)
+    assert not bridge & {"tensorflow", "keras"}
+
+
+def test_every_error_is_exported_but_those_that_only_a_command_tells_apart() -> None:
+    errors = {name for name in vars(shardctl.errors) if name.endswith(("Error", "Warning"))}
+    assert errors - set(shardctl.__all__) == {
+        *("NotASplitError", "NotThereError", "UnnamedDatasetError")
+    }
+
+
+def test_the_changelog_has_the_version_or_what_is_not_released() -> None:
+    text = (_REPOSITORY / "CHANGELOG.md").read_text("utf-8")
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert headings[0] == "[Unreleased]"
+    released = [re.fullmatch(r"\[(\d+\.\d+\.\d+)\] - (\d{4}-\d\d-\d\d)", h) for h in headings[1:]]
+    assert all(released)
+    assert [match[2] for match in released if match] == sorted(
+        (match[2] for match in released if match), reverse=True
+    )
+    kinds = set(re.findall(r"^### (.*)$", text, re.MULTILINE))
+    assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert re.fullmatch(r"\d+\.\d+\.\d+", shardctl.__version__)
+
+
+def test_data_files_lie_in_the_package() -> None:
+    package = resources.files("shardctl")
+    assert package.joinpath("py.typed").is_file()
+    catalog = package.joinpath("metadata", "catalog", "imagenet2012.json")
+    assert json.loads(catalog.read_text("utf-8"))["entries"]
+    assert package.joinpath("guide", "resume.md").read_text("utf-8").startswith("# ")
+
+
+def test_the_slim_install_of_the_guide_names_every_dependency_but_tensorflow() -> None:
+    project = tomllib.loads((_REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    needed = {re.split(r"[<>=!~;\[ ]", line)[0] for line in project["dependencies"]}
+    guide = (_REPOSITORY / "shardctl" / "guide" / "install.md").read_text("utf-8")
+    slim = re.search(r"^pip install (.*) && pip install --no-deps \.$", guide, re.MULTILINE)
+    assert slim is not None
+    named = {re.split(r"[<>=]", word.strip("'"))[0] for word in slim[1].split()}
+    assert named == needed - {"tensorflow"}
+
+
+_LIBRARIES = {"grain", "torch", "torchdata", "accelerate", "transformers", "datasets", "tensorflow"}
+
+
+@pytest.mark.long
+def test_planning_with_a_loader_imports_no_library(tmp_path: Path) -> None:
+    """All of them in one process: each of these lines left none behind."""
+    program = f"""
+import sys
+import shardctl, shardctl.grain, shardctl.torch
+from shardctl.loaders.loader import LOADERS
+
+def check(what):
+    found = {_LIBRARIES!r} & {{name.partition(".")[0] for name in sys.modules}}
+    assert not found, (what, found)
+
+check("import")
+for name, loader in LOADERS.items():
+    settings = {{"loader": name, "shuffle_seed": 3, "batch": 4}}
+    if name == "stateful":
+        settings["host"] = "0/2"
+    order = shardctl.plan_order("mnist", "train[:100]", settings).order
+    order.codes_at([0, 1])
+    shardctl.simulate("mnist", "train[:100]", settings)
+    shardctl.evaluate("mnist", "test[:99]", {{"loader": name}}, batch=8, hosts=2)
+    shardctl.hosts("mnist", "test[:99]", {{"loader": name, "batch": 2}}, hosts=2)
+    shardctl.resume_loader("mnist", "train", {{"loader": name, "batch": 2}}, steps=3)
+    shardctl.lint("mnist", ["train"], settings)
+    shardctl.snapshot("mnist", "train[:100]", settings)
+    check(name)
+from shardctl.live import key_order, library, process, verify
+from shardctl.loaders.loader import library_of
+for name in LOADERS:
+    library_of(LOADERS[name])
+check("bridge")
+"""
+    subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(_REPOSITORY), "HOME": str(tmp_path)},
+        check=True,
+    )
+
+
+def _required(extras: dict[str, list[str]], name: str) -> set[str]:
+    """Return the packages that an extra names, by way of other extras too."""
+    found = set()
+    for requirement in extras[name]:
+        inner = re.fullmatch(r"shardctl\[([\w,]+)\]", requirement)
+        if inner is None:
+            found.add(re.split(r"[^\w-]", requirement, maxsplit=1)[0])
+        else:
+            found |= {
+                package for part in inner[1].split(",") for package in _required(extras, part)
+            }
+    return found
+
+
+def test_the_tests_need_no_library_of_another_loader() -> None:
+    project = tomllib.loads((_REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    for name in ("test", "dev"):
+        assert _required(extras, name) & _LIBRARIES == set()
+    assert _required(extras, "hf") & _LIBRARIES == {"datasets"}
+    for loader in ("grain", "torch"):
+        assert loader in _required(extras, loader)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from tests.cases import FUZZ, PIPELINES, begin_run, some_of
 pytest_plugins = ("pytester",)
 
 TESTS = """\
-import importlib
 import os
 
 import pytest
@@ -40,7 +38,6 @@ def test_numbers(name):
 @pytest.mark.fuzz
 def test_law():
     check_cases(st.integers(), taken, 10, fuzz=True)
-    raise ValueError
 
 
 @pytest.mark.fuzz
@@ -55,6 +52,11 @@ def test_ordinary(case):
     taken(case)
 
 
+@pytest.mark.long
+def test_long_law():
+    check_cases(st.integers(), taken, 100)
+
+
 def test_ordinary_law():
     check_cases(st.integers(), taken, 100)
 """
@@ -64,7 +66,7 @@ def test_ordinary_law():
 def project(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[pytest.Pytester]:
-    """A folder with tests of which those of a fuzz run fail, and no seed yet."""
+    """A folder with tests of which some of a fuzz run fail, and no seed yet."""
     monkeypatch.setattr("tests.cases._share", [1.0])
     profile = settings.get_current_profile_name()
     monkeypatch.setenv("SHARDCTL_SEED", "")
@@ -77,93 +79,50 @@ def project(
 def run(project: pytest.Pytester, *words: str) -> tuple[str, list[str]]:
     """Run pytest in this process; return what it said and the cases that were taken."""
     result = project.runpytest_inprocess("-p", "tests.conftest", "-pno:cacheprovider", *words)
-    return "\n".join(result.outlines), taken(project)
-
-
-def taken(project: pytest.Pytester) -> list[str]:
     file = project.path / "taken"
     cases = file.read_text().splitlines()
     file.unlink()
-    return sorted(cases)
-
-
-def with_seed(patch: pytest.MonkeyPatch, project: pytest.Pytester, seed: str) -> list[str]:
-    patch.setenv("SHARDCTL_SEED", seed)
-    said, cases = run(project, "-m", "fuzz")
-    assert f"SHARDCTL_SEED={shlex.quote(seed)}: the cases of fuzz tests" in said
-    assert len(cases) == 22
-    return cases
+    return "\n".join(result.outlines), sorted(cases)
 
 
 @pytest.mark.long
-def test_a_fuzz_run_takes_the_cases_of_its_seed(
+def test_a_fuzz_run_takes_the_cases_of_its_seed_and_says_how_to_try_them_again(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    of_one = with_seed(monkeypatch, project, "one")
-    assert with_seed(monkeypatch, project, "one") == of_one
-    of_another = with_seed(monkeypatch, project, "another seed")
-    tests = {case.rpartition(" ")[0] for case in of_one}
+    said, cases = run(project, "-m", "fuzz")
+    (drawn,) = set(re.findall(r"SHARDCTL_SEED=(\w+)", said))
+    found = {}
+    for seed in (drawn, "it's a seed", "another"):
+        monkeypatch.setenv("SHARDCTL_SEED", seed)
+        said, found[seed] = run(project, "-m", "fuzz")
+        assert f"SHARDCTL_SEED={shlex.quote(seed)}: the cases of fuzz tests" in said
+    assert (found[drawn], len(cases)) == (cases, 22)
+    tests = {case.rpartition(" ")[0] for case in cases}
     assert len(tests) == 4
     for test in tests:  # each takes others
-        assert {c for c in of_one if test in c} != {c for c in of_another if test in c}
-    numbers = {case.rpartition(" ")[2] for case in of_one if "test_numbers" in case}
-    assert len(numbers) == 2  # each test, too
-
-
-@pytest.mark.long
-def test_a_fuzz_run_without_a_seed_draws_one_and_says_it(
-    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said, cases = run(project, "-m", "fuzz", "-q")
-    (seed,) = set(re.findall(r"SHARDCTL_SEED=(\w+)", said))
-    assert with_seed(monkeypatch, project, seed) == cases
-    monkeypatch.setenv("SHARDCTL_SEED", "")
-    assert run(project, "-m", "fuzz")[1] != cases
-
-
-def failing(project: pytest.Pytester, patch: pytest.MonkeyPatch) -> tuple[str, list[str]]:
-    """Return the command that the failure of one test says, and the cases it took."""
-    patch.setenv("SHARDCTL_SEED", "it's a seed")
-    said, cases = run(project, "-m", "fuzz")
-    commands = re.findall(r"(?m)^SHARDCTL_SEED=.*python -m pytest.*$", said)
-    assert len(commands) == 3
+        assert len({tuple(c for c in of if test in c) for of in found.values()}) == 3
+    assert len({case.rpartition(" ")[2] for case in cases if "test_numbers" in case}) == 2
+    monkeypatch.setenv("SHARDCTL_SEED", "it's a seed")
+    commands = re.findall(
+        r"(?m)^SHARDCTL_SEED=.*python -m pytest.*$", run(project, "-m", "fuzz")[0]
+    )
     (command,) = (command for command in commands if "it" in command.partition("[")[2])
-    patch.delenv("SHARDCTL_SEED")
-    return command, [case for case in cases if "[it's]" in case]
-
-
-@pytest.mark.long
-def test_a_failure_says_how_the_same_cases_are_tried_again(
-    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    command, cases = failing(project, monkeypatch)
     before, _, after = command.partition(" python -m pytest ")
     variables = dict(word.split("=") for word in shlex.split(before))
-    assert variables.pop("SHARDCTL_FUZZ") == str(FUZZ)
-    assert int(variables.pop("SHARDCTL_PIPELINES", FUZZ)) == PIPELINES
-    monkeypatch.setenv("SHARDCTL_SEED", variables.pop("SHARDCTL_SEED"))
-    assert run(project, *shlex.split(after))[1] == cases
-    assert not variables
-
-
-@pytest.mark.slow
-def test_a_shell_tries_the_same_cases_in_processes_of_xdist(
-    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    command, cases = failing(project, monkeypatch)
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p tests.conftest -n2 -pno:cacheprovider")
-    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
-    project.run("sh", "-c", command)
-    assert taken(project) == cases
+    sizes = {variables.pop("SHARDCTL_FUZZ"), variables.pop("SHARDCTL_PIPELINES", str(FUZZ))}
+    assert sizes == {str(FUZZ), str(PIPELINES)}
+    assert variables == {"SHARDCTL_SEED": "it's a seed"}
+    again = run(project, *shlex.split(after))[1]
+    assert again == [case for case in found["it's a seed"] if "[it's]" in case]
 
 
 @pytest.mark.long
-def test_an_ordinary_run_takes_the_same_cases_everywhere(
+def test_other_runs_take_the_same_cases_everywhere_and_a_quick_one_fewer(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the seed of fuzz tests is, and whatever modules other tests have loaded."""
     _, cases = run(project)
-    assert len(cases) == 200
+    assert len(cases) == 300
     numbers = ", ".join(str(number**7) for number in range(9, 99))
     project.makepyfile(loaded_module=f"NUMBERS = [{numbers}]")
     project.makeini("[pytest]\npythonpath = .")
@@ -171,32 +130,12 @@ def test_an_ordinary_run_takes_the_same_cases_everywhere(
     monkeypatch.setenv("SHARDCTL_SEED", "another")
     monkeypatch.setenv("CI", "true")
     assert run(project)[1] == cases
-
-
-@pytest.mark.long
-def test_a_quick_run_takes_fewer_of_them_and_all_of_a_few(project: pytest.Pytester) -> None:
     _, cases = run(project, "-m", "not tensorflow")
-    assert len([case for case in cases if "test_ordinary_law" in case]) == 33
-    assert len([case for case in cases if "test_ordinary " in case]) == 33
+    of_each = [len([c for c in cases if name in c]) for name in ("_ordinary_law", "_ordinary ")]
+    assert (of_each, len(cases)) == ([33, 33], 66)  # long ones are left out
     project.makepyfile(test_tiny=TESTS.replace("taken, 100)", "taken, 9)"))
-    _, cases = run(project, "-m", "not tensorflow", "-k", "law")
-    assert len(cases) == 8
-    assert len(run(project)[1]) == 109
-    assert [*some_of(range(40))] == [*range(40)]
-    begin_run(quick=True)
+    assert len(run(project, "-m", "not tensorflow", "-k", "law")[1]) == 8
+    assert len(run(project, "-m", "not tensorflow", "test_tiny.py::test_long_law")[1]) == 8
     assert [*some_of(range(40))] == [*range(8), *range(26, 40, 3)]  # a third
-
-
-def test_a_quick_run_leaves_out_long_tests(project: pytest.Pytester) -> None:
-    project.makepyfile(
-        test_tiny="import pytest\n@pytest.mark.long\ndef test_long(): pass\ndef test_short(): pass"
-    )
-    for words, names in (
-        (["-m", "not tensorflow"], ["test_short"]),
-        (["-m", "not tensorflow", "test_tiny.py::test_long"], ["test_long"]),
-        (["-m", "not slow"], ["test_long", "test_short"]),
-        ([], ["test_long", "test_short"]),
-    ):
-        said = project.runpytest_inprocess("-p", "tests.conftest", "-v", *words).outlines
-        assert [name for name in names if any(f"::{name} PASSED" in line for line in said)] == names
-        assert len([line for line in said if "PASSED" in line]) == len(names)
+    begin_run(quick=False)
+    assert [*some_of(range(40))] == [*range(40)]

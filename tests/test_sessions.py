@@ -16,7 +16,6 @@ from tests.sessions import (
     REPOSITORY,
     WITH_BUCKET,
     Block,
-    Exchange,
     blocks,
     dialogue,
     exchanges,
@@ -91,46 +90,17 @@ def test_every_command_answers_as_shown(document: Path, tmp_path: Path) -> None:
 
 # Programs that other tests run, which look for them in their guides.
 _RUN_ELSEWHERE = (
-    "train.py",
-    "over.py",
-    "fit_train.py",
-    "evaluate.py",
-    "unpadded.py",
-    "grain_train.py",
-    "grain_fit.py",
-    "torch_train.py",
+    *("train.py", "over.py", "fit_train.py", "evaluate.py", "unpadded.py", "grain_train.py"),
+    *("grain_fit.py", "torch_train.py"),
 )
 
 
 @each_document
-def test_every_document_has_something_to_run(document: Path) -> None:
+def test_every_block_is_a_session_a_file_or_parses(document: Path) -> None:
     kinds = {block.kind for block in blocks(document)}
     assert kinds & {"console", "python"}
-    assert kinds <= {
-        "console",
-        "python",
-        "yaml",
-        "json",
-        "sh",
-    }  # no other kind would be run or checked
-
-
-@each_document
-def test_a_table_is_a_table(document: Path) -> None:
-    """A row after a blank line, or one of too few cells, would be a paragraph."""
-    inline = [t.content for t in Markdown(document.read_text("utf-8")).parsed if t.type == "inline"]
-    assert inline
-    assert [text for text in inline if text.startswith("|") or "\n|" in text] == []
-
-
-@each_document
-def test_every_block_is_a_session_a_file_or_parses(document: Path) -> None:
-    commands = [
-        exchange.command
-        for block in blocks(document)
-        if block.kind == "console"
-        for exchange in dialogue(block)
-    ]
+    assert kinds <= {"console", "python", "yaml", "json", "sh"}  # no other would be run or checked
+    commands = commands_of(document)
     for block in blocks(document):
         if block.kind in ("yaml", "json"):
             assert isinstance(yaml.safe_load(block.text), dict)
@@ -142,6 +112,15 @@ def test_every_block_is_a_session_a_file_or_parses(document: Path) -> None:
             assert block.file is not None, "a program has its name in a comment, and is run"
             ran = [command for command in commands if command.startswith("python ")]
             assert block.file in _RUN_ELSEWHERE or any(block.file in one.split() for one in ran)
+    # A row of a table after a blank line, or one of too few cells, would be a paragraph.
+    inline = [t.content for t in Markdown(document.read_text("utf-8")).parsed if t.type == "inline"]
+    assert inline
+    assert [text for text in inline if text.startswith("|") or "\n|" in text] == []
+
+
+def commands_of(document: Path) -> list[str]:
+    consoles = [block for block in blocks(document) if block.kind == "console"]
+    return [exchange.command for block in consoles for exchange in dialogue(block)]
 
 
 def is_used(block: Block, commands: list[str], document: Path) -> bool:
@@ -162,23 +141,9 @@ def is_used(block: Block, commands: list[str], document: Path) -> bool:
 
 
 def test_every_command_has_a_session() -> None:
-    shown = {
-        exchange.command.split()[1]
-        for document in DOCUMENTS
-        for block in blocks(document)
-        if block.kind == "console"
-        for exchange in dialogue(block)
-        if exchange.command.startswith("shardctl ")
-    }
-    assert sorted(set(COMMANDS) - shown) == []
-
-
-def test_a_file_of_json_has_no_comment(tmp_path: Path) -> None:
-    path = tmp_path / "toy.md"
-    path.write_text(
-        '```json\n# data/a.json\n{"a": 1}\n```\n```console\n$ cat data/a.json\n{"a": 1}\n```\n'
-    )
-    assert faults(ran(path, tmp_path / "here")) == []
+    shown = [command.split() for document in DOCUMENTS for command in commands_of(document)]
+    named = {words[1] for words in shown if words[0] == "shardctl"}
+    assert sorted(set(COMMANDS) - named) == []
 
 
 @pytest.fixture
@@ -189,37 +154,42 @@ def document(tmp_path: Path) -> Path:
     return path
 
 
-def ran(document: Path, folder: Path) -> list[Exchange]:
-    folder.mkdir(exist_ok=True)
-    return list(exchanges(document, folder))
+_TRIAN = "```console\n$ shardctl plan trian -d mnist\n...\n"
+_LOGS = "import sys\nprint('out')\nprint('log', file=sys.stderr)\n"
 
 
-def test_a_wrong_answer_is_noticed(document: Path, tmp_path: Path) -> None:
-    (fault,) = faults(ran(document, tmp_path / "here"))
-    assert fault == (
-        "$ shardctl plan 'train[:2]' -d toy.yaml\n"
-        "train[:2] in toy\n...\ntotal: 1 file, 2 examples; ids 0 to 1 (2)\n"
-    )
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        (
+            SESSION,
+            "$ shardctl plan 'train[:2]' -d toy.yaml\n"
+            "train[:2] in toy\n...\ntotal: 1 file, 2 examples; ids 0 to 1 (2)\n",
+        ),
+        (f"{_TRIAN}```\n", "$ shardctl plan trian -d mnist\nexits with 2: show `echo $?`"),
+        (f"{_TRIAN}$ echo $?\n1\n```\n", "$ echo $?\n2\n"),
+        # A file of JSON has no comment, and what a Python program logs is not shown.
+        (
+            '```json\n# data/a.json\n{"a": 1}\n```\n```console\n$ cat data/a.json\n{"a": 1}\n```\n',
+            None,
+        ),
+        (f"```python\n# a.py\n{_LOGS}```\n```console\n$ python a.py\nout\n```\n", None),
+    ],
+)
+def test_what_is_answered_otherwise_is_noticed(
+    text: str, wrong: str | None, document: Path, tmp_path: Path
+) -> None:
+    document.write_text(text)
+    folder = tmp_path / "here"
+    folder.mkdir()
+    found = faults(list(exchanges(document, folder)))
+    assert found == ([] if wrong is None else [wrong])
 
 
-def test_an_exit_code_that_is_not_shown_is_noticed(tmp_path: Path) -> None:
-    path = tmp_path / "toy.md"
-    path.write_text("```console\n$ shardctl plan trian -d mnist\n...\n```\n")
-    (fault,) = faults(ran(path, tmp_path / "here"))
-    assert fault.endswith("exits with 2: show `echo $?`")
-
-
-def test_a_wrong_exit_code_is_noticed(tmp_path: Path) -> None:
-    path = tmp_path / "toy.md"
-    path.write_text("```console\n$ shardctl plan trian -d mnist\n...\n$ echo $?\n1\n```\n")
-    assert faults(ran(path, tmp_path / "here")) == ["$ echo $?\n2\n"]
-
-
-def test_a_wrong_python_example_is_noticed(tmp_path: Path) -> None:
-    path = tmp_path / "toy.md"
-    path.write_text("```python\n>>> 1 + 1\n3\n```\n")
+def test_a_wrong_python_example_is_noticed(document: Path, tmp_path: Path) -> None:
+    document.write_text("```python\n>>> 1 + 1\n3\n```\n")
     with pytest.raises(AssertionError, match="Expected:\n    3\nGot:\n    2"):
-        ran(path, tmp_path / "here")
+        list(exchanges(document, tmp_path))
 
 
 def test_an_update_writes_what_is_answered_and_nothing_else(document: Path) -> None:
@@ -228,15 +198,6 @@ def test_an_update_writes_what_is_answered_and_nothing_else(document: Path) -> N
         "9 examples; ids 0 to 8 (9)", "2 examples; ids 0 to 1 (2)"
     )
     assert update(document) == 0
-
-
-def test_what_a_python_program_logs_is_not_shown(tmp_path: Path) -> None:
-    path = tmp_path / "toy.md"
-    path.write_text(
-        "```python\n# a.py\nimport sys\nprint('out')\nprint('log', file=sys.stderr)\n```\n"
-        "```console\n$ python a.py\nout\n```\n"
-    )
-    assert faults(ran(path, tmp_path / "here")) == []
 
 
 @pytest.mark.parametrize(

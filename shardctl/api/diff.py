@@ -18,7 +18,7 @@ from shardctl.errors import DatasetError, ShardctlError, UnpredictableOrderError
 from shardctl.files.fields import said_about
 from shardctl.files.parse import is_json
 from shardctl.metadata.project_file import Project, located, read_project
-from shardctl.metadata.reference import Fallback, choose_dataset, read_dataset
+from shardctl.metadata.reference import NamedDataset, choose_dataset, read_dataset
 from shardctl.order.plan_order import plan_order
 from shardctl.saved.resume_plan import ListedPlan, PlanListing, ResumePlan
 from shardctl.saved.snapshot import Snapshot, ref_as_pinned, spec_as_pinned
@@ -198,9 +198,6 @@ def compare_reports(
     *,
     dataset: DatasetLike | None = None,
     spec: str | None = None,
-    hosts: int | None = None,
-    devices: int = 1,
-    evaluated: str | None = None,
     watch: Watch | None = None,
 ) -> ReportComparison:
     """Return two pipelines side by side: where their orders part, and how each is shuffled.
@@ -214,19 +211,15 @@ def compare_reports(
         dataset: what settings files read, in place of what they name; paths in a file are relative
             to it.
         spec: what settings files read; None is that of the snapshot beside them, else `train`.
-        hosts: how many hosts share the examples; None is what the settings say, else 8.
-        devices: how many each host has, which share its batch in an evaluation.
-        evaluated: what an evaluation reads; None is as of `evaluate`, of a snapshot none.
         watch: is called as the work proceeds, with what is counted, how much is done, of how much.
 
     Returns:
-        A ReportComparison: `equal`, `diff`, `settings`, and of each side `quality`, `hosts` and
-        `evaluation`. What cannot be told is a `NotShown` with the reason.
+        A ReportComparison: `equal`, `diff`, `settings`, and the `quality` of each side. What cannot
+        be told is a `NotShown` with the reason.
 
     Raises:
         DatasetError: a file cannot be read or is broken, or a dataset is not there.
-        UsageError: both are one file, a file is a plan, settings are at fault, or a number is below
-            1.
+        UsageError: both are one file, a file is a plan, or settings are at fault.
 
     >>> import shardctl
     >>> before = shardctl.snapshot("mnist", "test", {"shuffle_seed": 1})
@@ -242,7 +235,7 @@ def compare_reports(
     if not any(one.project for one in given) and (dataset is not None or spec is not None):
         raise UsageError("--dataset and --spec are about settings files; snapshots are as they are")
 
-    def dataset_of(project: Project, fallback: Fallback | None) -> Dataset:
+    def dataset_of(project: Project, fallback: NamedDataset | None) -> Dataset:
         if dataset is not None:
             return as_dataset(dataset)
         where: dict[str, Any] = {"data_dir": None, "env": os.environ, "cwd": working_folder()}
@@ -255,7 +248,7 @@ def compare_reports(
             raise located(error, project, "read") from None
 
     sides = sides_of(given, spec=spec, dataset_of=dataset_of, settings_of=settings_of)
-    return compare_sides(*sides, hosts=hosts, devices=devices, evaluated=evaluated, watch=watch)
+    return compare_sides(*sides, watch=watch)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -325,7 +318,7 @@ def sides_of(
     opened: Sequence[Opened],
     *,
     spec: str | None,
-    dataset_of: Callable[[Project, Fallback | None], Dataset],
+    dataset_of: Callable[[Project, NamedDataset | None], Dataset],
     settings_of: Callable[[Project], ReadSettings],
 ) -> list[Side]:
     """Return what was opened as sides; a settings file is read as the two functions say.
@@ -345,7 +338,7 @@ def sides_of(
         if other.pinned is not None:
             kept = other.pinned.snapshot
             refs = kept.refs or (ref_as_pinned(kept),)
-            fallback = Fallback(refs=refs, folder=other.folder, said_by=other.label)
+            fallback = NamedDataset(refs=refs, folder=other.folder, said_by=other.label)
             own = spec_as_pinned(kept, settings) if spec is None else spec
         dataset = dataset_of(one.project, fallback)
         try:

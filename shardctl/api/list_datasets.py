@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from shardctl.base.arguments import checked
 from shardctl.dataset.dataset import Dataset
@@ -21,7 +20,7 @@ from shardctl.metadata.project_file import Project
 from shardctl.metadata.reference import read_dataset as read
 from shardctl.metadata.tfds_metadata import dataset_in
 from shardctl.stores.stores import RemotePath, answers, working_folder
-from shardctl.verbs.list.answer import DatasetList, ListedDataset, may_have
+from shardctl.verbs.list.answer import DatasetList, ListedDataset
 
 
 def read_dataset(
@@ -78,7 +77,7 @@ def datasets_in(dirs: DataDirs, words: Sequence[str] = ()) -> DatasetList:
     """Return the datasets in some data dirs, and the built-in layouts, that have all words."""
     listed = DatasetList(
         data_dirs=tuple(map(str, dirs)),
-        in_data_dirs=tuple(_read_all(found_in(dirs), words)),
+        in_data_dirs=tuple(_read_all(found_in(dirs))),
         built_in=tuple(
             ListedDataset(
                 name=dataset.name, config=dataset.config, version=dataset.version, dataset=dataset
@@ -90,22 +89,18 @@ def datasets_in(dirs: DataDirs, words: Sequence[str] = ()) -> DatasetList:
     return listed.having(words) if words else listed
 
 
-def _read_all(found: Sequence[FoundDataset], words: Sequence[str]) -> Iterator[ListedDataset]:
+def _read_all(found: Sequence[FoundDataset]) -> Iterator[ListedDataset]:
     at_once = any(isinstance(one.path, RemotePath) for one in found)
-    return answers(partial(_read, words=words), found, at_once=at_once)
+    return answers(_read, found, at_once=at_once)
 
 
-def _read(found: FoundDataset, words: Sequence[str]) -> ListedDataset:
-    """Return a dataset with its metadata, or with what is broken in it.
-
-    What cannot have the words is not read, as it is not shown.
-    """
+def _read(found: FoundDataset) -> ListedDataset:
+    """Return a dataset with its metadata, or with what is broken in it."""
     dataset, problem = None, None
-    if may_have(str(found), words):
-        try:
-            dataset = dataset_in(found.path)
-        except DatasetError as error:
-            problem = str(error)
+    try:
+        dataset = dataset_in(found.path)
+    except DatasetError as error:
+        problem = str(error)
     return ListedDataset(
         name=found.name,
         config=found.config,

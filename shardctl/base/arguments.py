@@ -64,7 +64,7 @@ def whole_number(value: object) -> int:
     if number is None:
         number = _index(_held_by_variable(value))
     if number is None:
-        raise UsageError(f"a whole number is needed{_way_out(value)}")
+        raise UsageError("a whole number is needed")
     if not -_MOST < number < _MOST:
         raise UsageError(f"a whole number of at most {_MOST_DIGITS} digits is needed")
     return number
@@ -158,28 +158,9 @@ def _held_by_variable(value: Any) -> object:
         return None
 
 
-def _way_out(value: object) -> str:
-    kind = type(value)
-    library = kind.__module__.partition(".")[0]
-    if library in ("tensorflow", "keras"):
-        return ", as step.numpy() gives one outside of a tf.function"
-    if library == "jax" and kind.__name__.endswith("Tracer"):
-        return ", as int(step) gives one outside of jax.jit"
-    return ""
-
-
 # Numbers of bytes as people write them: 8GiB, 500 MB, 4096.
 
-_NUMBER = re.compile(r"(\d[\d_,]*(?:\.\d*)?|\.\d+)\s*([a-z]*)", re.IGNORECASE)
-_LETTERS = ("k", "m", "g", "t", "p", "e")
-_UNITS = {
-    "": 1,
-    "b": 1,
-    **{letter: 1024**power for power, letter in enumerate(_LETTERS, 1)},
-    **{f"{letter}i": 1024**power for power, letter in enumerate(_LETTERS, 1)},
-    **{f"{letter}ib": 1024**power for power, letter in enumerate(_LETTERS, 1)},
-    **{f"{letter}b": 1000**power for power, letter in enumerate(_LETTERS, 1)},
-}
+_NUMBER = re.compile(r"(\d[\d_,]*(?:\.\d*)?|\.\d+)\s*(?:([kmgtpe])(i?))?(b?)", re.IGNORECASE)
 _RULE = "a number of bytes is needed, as 8GiB, 500MB or 4096"
 
 
@@ -199,10 +180,11 @@ def byte_count(value: object) -> int:
         number = whole_number(value)
     else:
         found = _NUMBER.fullmatch(value.strip())
-        if found is None or found[2].lower() not in _UNITS or len(value) > 100:
+        if found is None or len(value) > 100:
             raise UsageError(_RULE)
-        amount = Fraction(re.sub("[_,]", "", found[1]))
-        number = int(amount * _UNITS[found[2].lower()])
+        power = "kmgtpe".index(found[2].lower()) + 1 if found[2] else 0
+        base = 1000 if found[4] and not found[3] else 1024
+        number = int(Fraction(re.sub("[_,]", "", found[1])) * base**power)
     if not 1 <= number <= INT64_MAX:
         raise UsageError(_RULE)
     return number

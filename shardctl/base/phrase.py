@@ -21,7 +21,6 @@ OPTION_BY_ARGUMENT = {
     "evaluated": "--eval",
     "file_format": "--format-of-files",
     "max_open_files": "--open-files",
-    "num_classes": "--classes",
     "num_devices": "--devices",  # as the fields of answers are called
     "num_hosts": "--hosts",
     "pass_index": "--pass",

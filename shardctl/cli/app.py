@@ -209,7 +209,6 @@ def _root(
         callback=_show_version,
         is_eager=True,
     ),
-    color: ColorOption = None,
 ) -> None:
     pass
 

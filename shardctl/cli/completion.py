@@ -14,7 +14,6 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -93,11 +92,7 @@ def _formatted(shell: str, word: str, meaning: str) -> str:
 
 def _line(env: Mapping[str, str]) -> tuple[list[str], str]:
     """Return the whole words after the program's name, and the one at the cursor."""
-    line = env.get("_TYPER_COMPLETE_ARGS")
-    if line is None:  # as Typer's bash script asks
-        words = split_line(env["COMP_WORDS"])
-        at = int(env["COMP_CWORD"])
-        return words[1:at], words[at] if at < len(words) else ""
+    line = env["_TYPER_COMPLETE_ARGS"]
     words = split_line(line)[1:]
     if not words or (line[-1:].isspace() and split_line(f"{line}x")[-1] == "x"):
         return words, ""
@@ -131,57 +126,37 @@ def _split(line: str) -> tuple[list[str], str]:
 def offers(group: Any, words: Sequence[str], incomplete: str) -> Iterator[Answer]:
     """Yield what could complete the word at the cursor, after these words."""
     root = group.make_context("shardctl", [], resilient_parsing=True)
-    takes_value = _taking_values(root)
-    at = 0  # behind the options of shardctl itself
-    while at < len(words) and words[at].startswith("-"):
-        at += 2 if words[at] in takes_value else 1
-    if at < len(words):
-        command = group.commands.get(words[at])
-        if command is not None:
-            given = words[at + 1 :]
-            yield from _offers(_context(command, given, root), given, incomplete)
-        return
-    commands = (
-        (name, command.get_short_help_str())
-        for name, command in group.commands.items()
-        if not command.hidden
-    )
-    in_options = at > len(words) or incomplete.startswith("-")
-    yield from (
-        _offers(root, words, incomplete) if in_options else _answers_starting(commands, incomplete)
-    )
+    at = next((i for i, word in enumerate(words) if not word.startswith("-")), None)
+    if at is None:
+        yield from _answers(group.shell_complete(root, incomplete))
+    elif words[at] in group.commands:
+        given = words[at + 1 :]
+        yield from _offers(_context(group.commands[words[at]], given, root), given, incomplete)
+
+
+def _answers(items: Iterable[Any]) -> Iterator[Answer]:
+    return ((item.value, item.help or "") for item in items)
 
 
 def _offers(ctx: Any, given: Sequence[str], incomplete: str) -> Iterator[Answer]:
     """Yield what could complete the word at the cursor, after these words of a command."""
-    takes_value = _taking_values(ctx)
-    option, equals, value = incomplete.partition("=")
-    own_name = _own_name(ctx, option)
-    before = _own_name(ctx, given[-1]) if given and "=" not in given[-1] else ""
-    if before in takes_value:
-        yield from _values(takes_value[before], ctx, incomplete)
-    elif equals and own_name in takes_value:
-        for word, meaning in _values(takes_value[own_name], ctx, value):
-            yield f"{option}={word}", meaning
-    elif incomplete.startswith("-") and "--" not in given:
-        yield from _answers_starting(_options(ctx, given), incomplete)
-    else:
-        for parameter in ctx.command.get_params(ctx):
-            several = parameter.nargs == -1
-            if parameter.param_type_name == "argument" and (
-                several or ctx.params.get(parameter.name) is None
-            ):
-                yield from _values(parameter, ctx, incomplete)
-
-
-def _taking_values(ctx: Any) -> dict[str, Any]:
-    """Return the options of a command that take a value, by their names."""
-    return {
-        name: parameter
-        for parameter in ctx.command.get_params(ctx)
-        for name in parameter.opts
-        if name.startswith("-") and not parameter.is_flag
+    parameters = ctx.command.get_params(ctx)
+    takes_value = {
+        name: one for one in parameters for name in one.opts if name[0] == "-" and not one.is_flag
     }
+    option, equals, value = incomplete.partition("=")
+    if given and given[-1] in takes_value:
+        yield from _values(takes_value[given[-1]], ctx, incomplete)
+    elif equals and option in takes_value:
+        found = _values(takes_value[option], ctx, value)
+        yield from ((f"{option}={word}", meaning) for word, meaning in found)
+    elif incomplete.startswith("-") and "--" not in given:
+        yield from _answers(ctx.command.shell_complete(ctx, incomplete))
+    else:
+        for one in parameters:
+            is_open = one.nargs == -1 or ctx.params.get(one.name) is None
+            if one.param_type_name == "argument" and is_open:
+                yield from _values(one, ctx, incomplete)
 
 
 def _context(command: Any, given: Sequence[str], root: Any) -> Any:
@@ -193,37 +168,13 @@ def _context(command: Any, given: Sequence[str], root: Any) -> Any:
     raise AssertionError("a command has at least one word")
 
 
-def _own_name(ctx: Any, word: str) -> str:
-    """Return an option by its own name, as in `--data-dir` of `--data_dir=..`; any other word."""
-    name = word.partition("=")[0]
-    if not name.startswith("--") or ctx.token_normalize_func is None:
-        return name
-    return f"--{ctx.token_normalize_func(name[2:])}"
-
-
-def _options(ctx: Any, given: Sequence[str]) -> Iterator[Answer]:
-    """Yield the options that can still be given, the long form of each first."""
-    named = {_own_name(ctx, word) for word in given}
-    for parameter in ctx.command.get_params(ctx):
-        names = [*parameter.opts, *parameter.secondary_opts]
-        if parameter.param_type_name != "option" or parameter.hidden:
-            continue
-        if parameter.multiple or named.isdisjoint(names):
-            for name in sorted(names, key=len, reverse=True):
-                yield name, parameter.help or ""
-
-
 def _values(parameter: Any, ctx: Any, incomplete: str) -> Iterator[Answer]:
     """Yield the values of an option or an argument: its own offers, or words its metavar lists."""
-    for item in parameter.shell_complete(ctx, incomplete):
-        yield item.value, item.help or ""
+    yield from _answers(parameter.shell_complete(ctx, incomplete))
     if parameter.metavar and "|" in parameter.metavar:
-        words = (word for word in parameter.metavar.split("|") if word.islower())
-        yield from _answers_starting(((word, "") for word in words), incomplete)
-
-
-def _answers_starting(answers: Iterator[Answer], incomplete: str) -> Iterator[Answer]:
-    return (answer for answer in answers if answer[0].startswith(incomplete))
+        for word in parameter.metavar.split("|"):
+            if word.islower() and word.startswith(incomplete):
+                yield word, ""
 
 
 # The scripts that make bash, zsh and fish ask shardctl for completions.
@@ -247,18 +198,14 @@ def completion_script(shell: str) -> str:
 
 # Names are anyone's: none that would be an option, a pattern or a path of zsh (`=ls`) is offered.
 _NAME = re.compile(r"[\w.][\w./:@%+=,-]*")
-_MOST_ENTRIES = 10_000  # of a folder that are looked at after a TAB
 
 
 def datasets(ctx: Any, incomplete: str) -> list[str]:
-    """Offer the datasets under the chosen data dir, those of the catalog, folders and layout files.
+    """Offer the datasets under the chosen data dir and those of the catalog.
 
-    Versions come after a `:`, configs after a `/` or once a single name is left.
+    Versions come after a `:`, configs after a `/` or once a single name is left. Paths are what a
+    shell offers itself where nothing is offered here.
     """
-    return [*dict.fromkeys((*_named(ctx, incomplete), *sorted(_paths(incomplete))))]
-
-
-def _named(ctx: Any, incomplete: str) -> list[str]:
     from shardctl.metadata.names import catalog_names, catalog_titles, data_dirs, list_datasets
     from shardctl.metadata.project_file import find_project
     from shardctl.stores.stores import working_folder
@@ -279,34 +226,6 @@ def _named(ctx: Any, incomplete: str) -> list[str]:
     if "/" in incomplete:
         return sorted(with_config)
     return sorted(names | with_config if len(names) == 1 else names)
-
-
-def _paths(incomplete: str) -> Iterator[str]:
-    """Yield the folders and layout files whose paths begin so, hidden ones if asked for."""
-    from shardctl.metadata.project_file import PROJECT_FILENAME
-    from shardctl.metadata.reference import LAYOUT_SUFFIXES
-
-    for path, is_folder in _entries(incomplete):
-        if is_folder:
-            yield f"{path}/"
-        elif path.endswith(LAYOUT_SUFFIXES) and os.path.basename(path) != PROJECT_FILENAME:
-            yield path
-
-
-def _entries(incomplete: str) -> Iterator[tuple[str, bool]]:
-    """Yield what a folder has whose path begins so, hidden if asked for, and if it is a folder."""
-    from shardctl.metadata.names import expand_home
-    from shardctl.stores.stores import working_folder
-
-    begun = incomplete.rpartition("/")[2]
-    folder = incomplete.removesuffix(begun)
-    with contextlib.suppress(OSError, ValueError):
-        path = working_folder() / expand_home(folder, os.environ)
-        with os.scandir(path) as entries:
-            for entry in islice(entries, _MOST_ENTRIES):
-                hidden = entry.name.startswith(".") and not begun.startswith(".")
-                if not hidden and entry.name.startswith(begun) and _NAME.fullmatch(entry.name):
-                    yield folder + entry.name, entry.is_dir()
 
 
 def splits(ctx: Any, incomplete: str) -> list[str]:

@@ -45,10 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _code_of(arguments: list[str], *, ends: bool) -> int:
     try:
         _open_closed_streams()
-        from shardctl.cli.output import behind_command, choose
+        from shardctl.cli.output import choose
 
         choose(arguments)
-        arguments = behind_command(arguments)
         code = _run(arguments)
         _INTERRUPTS.stop()
         return code

@@ -241,35 +241,6 @@ def choose(arguments: Sequence[str]) -> None:
             _CHOICE.when = said
 
 
-def before_command(arguments: Sequence[str]) -> int:
-    """Return how many words at the start are `--color` and its value.
-
-    >>> before_command(["--color", "never", "--color=auto", "plan"]), before_command(["--color"])
-    (3, 1)
-    """
-    count = 0
-    while count < len(arguments) and arguments[count].partition("=")[0] == OPTION:
-        count += 1 if "=" in arguments[count] else 2
-    return min(count, len(arguments))
-
-
-def behind_command(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with a `--color` that stands before the command behind it.
-
-    Without a command they ask for the help page, as no arguments do.
-
-    >>> behind_command(["--color", "never", "plan", "train"])
-    ['plan', '--color', 'never', 'train']
-    """
-    count = before_command(arguments)
-    if count == len(arguments):
-        has_value = count and arguments[-1] != OPTION
-        return [*arguments, "--help"] if has_value else list(arguments)
-    if arguments[count].startswith("-"):
-        return list(arguments)
-    return [arguments[count], *arguments[:count], *arguments[count + 1 :]]
-
-
 def is_colored(stream: TextIO | None) -> bool:
     """Return whether text for a stream is coloured; None is a stream that is closed."""
     if stream is None or _CHOICE.when == "never":

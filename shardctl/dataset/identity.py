@@ -134,34 +134,22 @@ def order_in_words(then: Sequence[FolderIdentity], now: Sequence[FolderIdentity]
     >>> a, b = (FolderIdentity(path=path, title="toy:1.0.0", fingerprint="f", num_bytes=8,
     ...                        splits=("train",)) for path in "ab")
     >>> order_in_words([a, b], [b, a])
-    'folders a and b are read in the other order: they were a, b, now b, a'
+    'its folders were a, b, now b, a; they are read in another order'
     """
-    order = folder_order(then, now)
-    before, after = ([folder.shown for folder in side] for side in (then, now))
-    if not before:
-        return (
-            f"in which order folders {_listed(after, ' and ')} were read is not known, and their "
-            "layouts do not show it"
-        )
-    if order == "number":
-        return f"its folders were {_listed(before)}, now {_listed(after)}"
-    if order == "unknown":
-        return (
-            f"its folders were {_listed(before)}, now {_listed(after)}, which are alike but for "
-            "their paths: whether they are read in the same order cannot be told"
-        )
-    both = _listed(before, " and ")
-    other = "the other" if len(then) == 2 else "another"
-    return (
-        f"folders {both} are read in {other} order: "
-        f"they were {_listed(before)}, now {_listed(after)}"
+    before, after = (
+        choices([folder.shown for folder in side], 8) if side else "one or not known"
+        for side in (then, now)
     )
-
-
-def _listed(names: Sequence[str], last: str = ", ") -> str:
-    if not names:
-        return "one or not known"
-    return last.join(names) if len(names) == 2 else choices(names, 8)
+    if not then:
+        return (
+            f"in which order folders {after} were read is not known, and their layouts do not show "
+            "it"
+        )
+    order = {
+        "other": "; they are read in another order",
+        "unknown": "; whether they are read in the same order cannot be told",
+    }.get(folder_order(then, now), "")
+    return f"its folders were {before}, now {after}{order}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

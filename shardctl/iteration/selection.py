@@ -146,23 +146,10 @@ class StridedIteration(Derived):
         return int(self._child.before(np.array([min(self._node.first, self._child.pulled)]))[0])
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
-        node, width = self._node, self.width
-        if start >= stop:
-            return
-        if node.stride == 1:
-            yield from self._child.chunks(start + node.first, stop + node.first)
-        elif width is None:
+        if self._node.stride > 1:
             yield from super().chunks(start, stop)
-        else:
-            first, last = (index * node.stride + node.first for index in (start, stop - 1))
-            place = 0
-            for chunk in self._child.chunks(first, last + 1):
-                if width == 1:
-                    yield chunk[-place % node.stride :: node.stride]
-                else:
-                    elements = np.arange(place, place + len(chunk)) // width
-                    yield chunk[elements % node.stride == 0]
-                place += len(chunk)
+        elif start < stop:
+            yield from self._child.chunks(start + self._node.first, stop + self._node.first)
 
 
 # `cache()` in memory: the first complete pass is kept, and later iterators repeat it.

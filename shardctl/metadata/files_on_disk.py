@@ -73,15 +73,6 @@ def check_files(dataset: Dataset) -> FilesOnDisk:
     return FilesOnDisk(present=present, shard_bytes=sizes, problems=(*problems, *unclaimed))
 
 
-def files_of_another_count(dataset: Dataset) -> list[str]:
-    """Return the names of files that would be shards of a dataset, had it another number of them.
-
-    Such as `toy-train.tfrecord-00000-of-00004` of a split that has 8.
-    """
-    problems = _unclaimed_files(dataset, _Folders())
-    return [problem.filename for problem in problems if problem.kind == "wrong-count"]
-
-
 def with_disk_bytes(dataset: Dataset, files: FilesOnDisk | None = None) -> Dataset:
     """Return the dataset with the sizes of its files, itself where no file is here."""
     files = check_files(dataset) if files is None else files
@@ -194,67 +185,45 @@ def _size_problem(
 def _unclaimed_files(dataset: Dataset, folders: _Folders) -> Iterator[FileProblem]:
     """Yield the record files that are not shards, in the folders that shards are in."""
     claimed: dict[str, set[str]] = {}
-    shapes: dict[str, list[tuple[Split, ShardFiles, re.Pattern[str]]]] = {}
+    shapes: dict[tuple[str, str], tuple[Split, int]] = {}
     for split in dataset.splits:
         for part in split.files:
             for path in part:
                 folder, name = _placed(part, path)
                 if folder is not None:
                     claimed.setdefault(folder, set()).add(name)
-            folder, base = _placed(part, part.pattern)
-            if part.names is None and folder is not None and "\0" not in folder:
-                shape = (split, part, _shape(base, part.num_shards))
-                shapes.setdefault(folder, []).append(shape)
+            if part.names is None and len(part):
+                folder, name = _placed(part, part[0])
+                shapes.setdefault((folder or "", _shape(name)), (split, part.num_shards))
     record_file = re.compile(rf".*\.{re.escape(dataset.file_format)}-\d{{5,}}-of-\d{{5,}}")
     for folder, names in claimed.items():
         for name in sorted(folders[folder].keys() - names):
-            problem = _unclaimed(name, shapes.get(folder, []))
-            if problem is None and record_file.fullmatch(name):
+            alike = shapes.get((folder, _shape(name)))
+            if alike is not None:
+                split, num_shards = alike
+                said = _TOTAL.search(name)
+                total = int(said[1]) if said else num_shards
+                what = f"one of {total}" if total != num_shards else "one too many"
+                text = f"the metadata has {num_shards} shards of split {quoted(split.name)}"
+                kind: ProblemKind = "extra" if total == num_shards else "wrong-count"
+                yield FileProblem(kind, split.name, name, f"{quoted(name)} is {what}; {text}")
+            elif record_file.fullmatch(name):
                 text = f"{quoted(name)} belongs to no split of the metadata"
-                problem = FileProblem("extra", None, name, text)
-            if problem is not None:
-                yield problem
+                yield FileProblem("extra", None, name, text)
 
 
-def _unclaimed(
-    name: str, shapes: list[tuple[Split, ShardFiles, re.Pattern[str]]]
-) -> FileProblem | None:
-    for split, part, shape in shapes:
-        match = shape.fullmatch(name)
-        if match is None:
-            continue
-        total = int(match.groupdict().get("total") or part.num_shards)
-        wrong = total != part.num_shards
-        what = f"one of {total}" if wrong else "one too many"
-        said = f"the metadata has {part.num_shards} shards of split {quoted(split.name)}"
-        text = f"{quoted(name)} is {what}; {said}"
-        return FileProblem("wrong-count" if wrong else "extra", split.name, name, text)
-    return None
+_TOTAL = re.compile(r"-of-([0-9]{5,18})(?![0-9])")
 
 
-def _shape(base: str, num_shards: int) -> re.Pattern[str]:
-    """Return the pattern of a split's file names with any index, and any count after `-of-`.
-
-    A name says its index the same wherever it says it, so further ones refer to the first: with a
-    choice of its own each would multiply the ways to try.
-    """
-    digits = max(5, len(str(num_shards)))
-    total = f"-of-{num_shards:0{digits}d}"
-    pieces = []
-    for number, piece in enumerate(base.split("\0")):
-        pieces.append({0: "", 1: "(?P<index>[0-9]{5,18})"}.get(number, "(?P=index)"))
-        if number and piece.startswith(total):
-            said = "(?P=total)" if "(?P<total>" in "".join(pieces) else "(?P<total>[0-9]{5,18})"
-            pieces.append(f"-of-{said}{re.escape(piece[len(total) :])}")
-        else:
-            pieces.append(re.escape(piece))
-    return re.compile("".join(pieces))
+def _shape(name: str) -> str:
+    """Return a file's name without its numbers: files of another shard, or number of them."""
+    return re.sub(r"[0-9]{5,}", "#", name)
 
 
-# Shards none of whose files is here, said once for all of them, with what is there instead.
+# Shards none of whose files is here, said once for all of them.
 
 
-def none_here(dataset: Dataset, split: Split, shards: Sequence[int]) -> FileFinding:
+def none_here(split: Split, shards: Sequence[int]) -> FileFinding:
     """Return the finding about shards (one at least) of a split of which no file is here.
 
     It has the name of the first file, and the examples of all.
@@ -265,10 +234,6 @@ def none_here(dataset: Dataset, split: Split, shards: Sequence[int]) -> FileFind
             f"no file of split {quoted(split.name)} is here: {len(shards):,} files are missing, "
             "of which this is the first"
         )
-    alike = files_of_another_count(replace(dataset, splits=(split,)))
-    if alike:
-        more = "" if len(alike) == 1 else f" and {len(alike) - 1:,} more that look alike"
-        reason += f"; in their place: {quoted(alike[0])}{more}"
     return FileFinding(
         filename=split.filename(shards[0]),
         expected=sum(split.shard_lengths[shard] for shard in shards),

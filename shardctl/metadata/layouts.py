@@ -32,11 +32,8 @@ ORIGIN = "layout file"
 MAX_NUM_SHARDS = 10_000_000
 
 
-def read_layout_file(path: AnyPath, *, names_only: bool = False) -> Dataset:
+def read_layout_file(path: AnyPath) -> Dataset:
     """Return the dataset that a layout file of any form describes; `.json` is read as JSON.
-
-    With `names_only` its splits have no shards, and what else the file says is not looked at: for
-    what must be quick, a TAB.
 
     Raises:
         DatasetError: the file cannot be read, or breaks a rule of its form.
@@ -46,8 +43,6 @@ def read_layout_file(path: AnyPath, *, names_only: bool = False) -> Dataset:
     document = read_document(path)
     kind = document.get("kind") if isinstance(document, Mapping) else None
     with fields.said_about(printable(str(path))):
-        if names_only:
-            return _split_names(document, path.stem)
         if kind == "layout":
             dataset = _of_layout_document(document, path.parent)
         elif kind == "index":
@@ -57,17 +52,6 @@ def read_layout_file(path: AnyPath, *, names_only: bool = False) -> Dataset:
             dataset = dataset_from_layout(document, stem=path.stem, folder=path.parent)
         remote = isinstance(path, RemotePath)
         return replace(dataset, reference=str(path) if remote else absolute(str(path)))
-
-
-def _split_names(document: object, name: str) -> Dataset:
-    """Return the splits of any layout file, without their shards."""
-    items = fields.mapping(document, "a layout").get("splits")
-    if not isinstance(items, Mapping):
-        items = [
-            fields.mapping(item, "a split").get("name") for item in fields.items(items, "splits")
-        ]
-    splits = (Split(name=fields.split_name(key), shard_lengths=()) for key in items)
-    return Dataset(name=name, splits=tuple(splits), origin=ORIGIN)
 
 
 def _data_dir(value: object, folder: AnyPath) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -213,11 +212,10 @@ def list_datasets(dirs: Iterable[AnyPath], name: str | None = None) -> tuple[Fou
     """
     found: list[FoundDataset] = []
     for data_dir in dirs:
-        with _naming_source(dirs, data_dir):
-            names = _subfolders(data_dir) if name is None else [name]
-            at_once = isinstance(data_dir, RemotePath)
-            for versions in answers(partial(_versions_of, data_dir), names, at_once=at_once):
-                found += versions
+        names = _subfolders(data_dir) if name is None else [name]
+        at_once = isinstance(data_dir, RemotePath)
+        for versions in answers(partial(_versions_of, data_dir), names, at_once=at_once):
+            found += versions
     return tuple(sorted(found, key=_sort_key))
 
 
@@ -242,11 +240,10 @@ def find_dataset(dirs: Iterable[AnyPath], wanted: DatasetName) -> AnyPath | None
             default; they are listed as the choices. Or a remote data dir cannot be asked.
     """
     for data_dir in dirs:
-        with _naming_source(dirs, data_dir):
-            for reading in wanted.readings():
-                found = _find_in(data_dir, reading)
-                if found is not None:
-                    return found
+        for reading in wanted.readings():
+            found = _find_in(data_dir, reading)
+            if found is not None:
+                return found
     here = [] if wanted.config is not None else list_datasets(dirs, wanted.name)
     configs = dict.fromkeys(f"{found.name}/{found.config}" for found in here if found.config)
     if configs:
@@ -255,18 +252,6 @@ def find_dataset(dirs: Iterable[AnyPath], wanted: DatasetName) -> AnyPath | None
             f"{choices(configs)}"
         )
     return None
-
-
-@contextlib.contextmanager
-def _naming_source(dirs: Iterable[AnyPath], data_dir: AnyPath) -> Iterator[None]:
-    """Put where a remote data dir comes from before the error that it cannot be asked."""
-    try:
-        yield
-    except DatasetError as error:
-        source = dirs.sources.get(str(data_dir)) if isinstance(dirs, DataDirs) else None
-        if source is None or not isinstance(data_dir, RemotePath):
-            raise
-        raise DatasetError(f"{source}: {error}") from error
 
 
 def _versions_of(data_dir: AnyPath, name: str) -> list[FoundDataset]:
@@ -378,8 +363,7 @@ def catalog_datasets(name: str) -> tuple[Dataset, ...]:
 
 def catalog_titles(name: str) -> tuple[str, ...]:
     """Return name, config and version of every entry under a name."""
-    entries = _catalog_document(name)["entries"]
-    return tuple(dataset_title(name, entry["config"], entry["version"]) for entry in entries)
+    return tuple(dataset.title for dataset in catalog_datasets(name))
 
 
 def _catalog_document(name: str) -> dict[str, Any]:

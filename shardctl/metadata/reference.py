@@ -38,14 +38,12 @@ from shardctl.stores.stores import (
     A_SLASH_LOST,
     AnyPath,
     RemotePath,
-    absolute,
     has_lost_a_slash,
     is_file,
     is_folder,
     is_remote,
     path_of,
     way_below,
-    working_folder,
 )
 
 ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
@@ -77,22 +75,13 @@ class ChosenDataset:
 class NamedDataset:
     """The references of a dataset, their source, and the folder that they are relative to.
 
-    said_by: what stands before an error about them.
+    said_by: what stands before an error about them, as the file that names a `fallback`.
     """
 
     refs: tuple[str, ...]
-    source: Source
+    source: Source = "fallback"
     folder: Path
     said_by: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fallback:
-    """The references of a file (`said_by`) that names a dataset; paths are relative to `folder`."""
-
-    refs: Sequence[str]
-    folder: Path
-    said_by: str
 
 
 def choose_dataset(
@@ -102,7 +91,7 @@ def choose_dataset(
     data_dir: str | os.PathLike[str] | None,
     env: Mapping[str, str],
     cwd: Path,
-    fallback: Fallback | None = None,
+    fallback: NamedDataset | None = None,
     counting: bare.Counting = bare.COUNTING,
     on_disk: bool = False,
 ) -> ChosenDataset:
@@ -153,7 +142,7 @@ def named_dataset(
     project: Project,
     env: Mapping[str, str],
     cwd: Path,
-    fallback: Fallback | None = None,
+    fallback: NamedDataset | None = None,
 ) -> NamedDataset:
     """Return which dataset is chosen, and from where, whether or not it is there; see above."""
     source: Source = "option"
@@ -166,12 +155,7 @@ def named_dataset(
     elif not refs and tfds_metadata.holds_tfds_metadata(cwd):
         refs, source = ["."], "folder"
     elif not refs and fallback is not None:
-        return NamedDataset(
-            refs=tuple(fallback.refs),
-            source="fallback",
-            folder=cwd / fallback.folder,
-            said_by=fallback.said_by,
-        )
+        return replace(fallback, folder=cwd / fallback.folder)
     elif not refs:
         refs, source = [DEFAULT_DATASET], "default"
     public = tuple(map(public_url, refs))
@@ -213,19 +197,6 @@ def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
     relative = Path(os.path.relpath(cwd / ref, cwd / folder)).as_posix()
     is_clear = "/" in relative or relative.startswith(".") or not (cwd / ref).is_dir()
     return relative if is_clear else f"./{relative}"
-
-
-def ref_from_anywhere(ref: str, *, is_path: bool = False) -> str:
-    """Return a reference that means the same in any folder: of a relative path the whole one.
-
-    `is_path` says that it is a path, whether or not it looks like a name.
-    """
-    if is_remote(ref):
-        return public_url(ref)
-    cwd = working_folder()
-    if is_fixed(ref) or not (is_path or _is_path(ref, cwd)):
-        return ref
-    return absolute(cwd / ref)
 
 
 def _is_path(ref: str, cwd: Path) -> bool:
@@ -379,7 +350,7 @@ def _file(ref: str, search: _Search) -> Dataset | None:
     if path.suffix in LAYOUT_SUFFIXES:
         from shardctl.metadata.layouts import read_layout_file
 
-        return read_layout_file(path, names_only=search.counting.names_only)
+        return read_layout_file(path)
     if isinstance(path, RemotePath) and _means_record_files(path.name):
         return None
     if not bare.is_record_file(str(path)):
@@ -407,11 +378,6 @@ def _means_record_files(ref: str) -> bool:
 
 
 def _record_files(ref: str, search: _Search) -> Dataset | None:
-    if re.fullmatch(r"[A-Za-z][\w/+.-]*:[^/]*", ref) and parse_dataset_name(ref) is None:
-        raise DatasetError(
-            f"no dataset {quoted(ref)}; a version is three numbers or *, as in mnist:3.*.*, "
-            "and namespaces are not looked up"
-        )
     if not _means_record_files(ref):
         return None
     if _SPEC.fullmatch(ref):
@@ -468,9 +434,8 @@ def _unknown_name(name: DatasetName, search: _Search) -> DatasetError:
         return DatasetError(f"{text}; there is: {choices(here)}")
     names = sorted({*dataset_names(search.dirs), *catalog_names()})
     close = nearest(name.shown.partition("/")[0].partition(":")[0], names, 5)
-    if close:
-        return DatasetError(f"{text}; close names: {choices(close)}")
-    return DatasetError(f"{text}; there is: {choices(names)}")
+    said = "close names" if close else "there is"
+    return DatasetError(f"{text}; {said}: {choices(close or names)}")
 
 
 # Several datasets read as one, split by split.
@@ -494,17 +459,15 @@ def merge_datasets(datasets: Sequence[Dataset]) -> Dataset:
     if not others:
         return first
     for other in others:
-        if other.file_format != first.file_format:
-            raise DatasetError(
-                f"{quoted(first.title)} is in {first.file_format} and {quoted(other.title)} "
-                f"in {other.file_format}; datasets read as one must have one file format"
-            )
-        if other.compression != first.compression:
-            both = (dataset.compression or "no compression" for dataset in (first, other))
-            raise DatasetError(
-                f"{quoted(first.title)} and {quoted(other.title)} have {' and '.join(both)}; "
-                "tf.data reads files of one compression"
-            )
+        for mine, theirs in (
+            (f"{first.file_format} files", f"{other.file_format} files"),
+            (first.compression or "no compression", other.compression or "no compression"),
+        ):
+            if mine != theirs:
+                raise DatasetError(
+                    f"{quoted(first.title)} has {mine} and {quoted(other.title)} {theirs}; "
+                    "datasets read as one have one file format and one compression"
+                )
     _refuse_files_twice(datasets)
     parts: dict[str, list[Split]] = {}
     for dataset in datasets:

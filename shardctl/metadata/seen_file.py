@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -23,7 +24,6 @@ from shardctl.files.streams import open_stream
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.stores.stores import os_reason
 
-_PIECE = 1 << 23  # bytes of text looked at together
 _MAX_LINE = 1 << 16
 _GZIP = b"\x1f\x8b"
 
@@ -109,31 +109,27 @@ def _mask(path: Path | str, codes: ExampleCodes) -> Callable[[Int64s], NDArray[n
 
 
 def _read(file: BinaryIO, codes: ExampleCodes, shown: str, ids: bool) -> SeenExamples:
-    found = np.empty(0, np.int64)
+    found = array("q")
     files: dict[str, tuple[int, int]] = {}
-    num_lines, torn = 0, False
-    for piece, torn in _pieces(file, shown):
+    number, line = 0, b"\n"
+    while more := file.readline(_MAX_LINE + 1):
+        number, line = number + 1, more
+        if len(line) > _MAX_LINE:
+            raise DatasetError(f"{shown} holds a line of more than {_MAX_LINE} bytes; no tfds_id")
         try:
-            lines = piece.decode("utf-8").split("\n")
+            if text := line.decode("utf-8").strip():
+                is_id = ids and TFDS_ID_SEPARATOR not in text
+                found.append(codes.parse(text) if is_id else _code(text, files, codes))
         except UnicodeDecodeError as error:
-            torn_at = num_lines + piece.count(b"\n", 0, error.start) + 1
-            raise DatasetError(f"{shown}: line {torn_at} is not UTF-8 text") from error
-        if not torn:
-            lines.pop()
-        new = []
-        for number, one in enumerate(lines, start=num_lines + 1):
-            if text := one.strip():
-                try:
-                    is_id = ids and TFDS_ID_SEPARATOR not in text
-                    new.append(codes.parse(text) if is_id else _code(text, files, codes))
-                except UsageError as error:
-                    raise DatasetError(f"{shown}, line {number}: {error}") from None
-        found = distinct(np.concatenate([found, np.array(new, np.int64)]))
-        num_lines += len(lines)
-    warnings: tuple[str, ...] = ()
-    if torn:
-        warnings = (f"line {num_lines} of {shown}, the last, has no line end: it may be cut off",)
-    return SeenExamples(codes=found, num_lines=num_lines, warnings=warnings)
+            raise DatasetError(f"{shown}: line {number} is not UTF-8 text") from error
+        except UsageError as error:
+            raise DatasetError(f"{shown}, line {number}: {error}") from None
+    torn = f"line {number} of {shown}, the last, has no line end: it may be cut off"
+    return SeenExamples(
+        codes=distinct(np.array(found, np.int64)),
+        num_lines=number,
+        warnings=() if line.endswith(b"\n") else (torn,),
+    )
 
 
 def _code(text: str, files: dict[str, tuple[int, int]], codes: ExampleCodes) -> int:
@@ -152,18 +148,3 @@ def _code(text: str, files: dict[str, tuple[int, int]], codes: ExampleCodes) -> 
     split, shard, index_in_shard = (int(one[0]) for one in codes.places(np.array([code], np.int64)))
     files[name] = code - index_in_shard, codes.dataset.splits[split].shard_lengths[shard]
     return code
-
-
-def _pieces(file: BinaryIO, shown: str) -> Iterator[tuple[bytes, bool]]:
-    """Yield pieces of whole lines, and whether the last one of them has no line end."""
-    rest = b""
-    while data := file.read(_PIECE):
-        data = rest + data
-        cut = data.rfind(b"\n") + 1
-        if not cut and len(data) > _MAX_LINE:
-            raise DatasetError(f"{shown} holds a line of more than {_MAX_LINE} bytes; no tfds_id")
-        rest = data[cut:]
-        if cut:
-            yield data[:cut], False
-    if rest:
-        yield rest, True

@@ -69,10 +69,6 @@ class ExampleCodes:
         """Whether ids need the name of their split."""
         return len(self._splits) > 1
 
-    def names_alike(self, other: ExampleCodes) -> bool:
-        """Whether an example has the same code in both."""
-        return self.dataset is other.dataset and np.array_equal(self.bases, other.bases)
-
     def first_codes(self, reads: Reads) -> Int64s:
         """Return the code of the first example that each row reads, int64[n]."""
         bases = self.bases[distinct(reads.split)]

@@ -63,6 +63,7 @@ class Order(ABC):
     sources: what several readers of a mixture are called; origins: what readers in stages read.
     sequence: indices in place of codes, of another loader than TFDS's reader.
     is_endless: whether `num_examples` is no more than a bound of what can be asked for.
+    has_epochs: whether an epoch can be begun by itself, not mixed with others or with datasets.
     has_readings: whether an epoch is a reading of files, whose rest is known without its examples.
     goes_on: what is left out of a reading without end, None where all of it is followed.
     why_unshared: why other hosts cannot go on with what is left, None where they can.
@@ -87,6 +88,7 @@ class Order(ABC):
     sources: tuple[str, ...] = ()
     origins: Mapping[Read, Origin] = {}
     is_endless = has_readings = is_uniform = is_made_whole = has_blocks = draws_stretches = False
+    has_epochs = True
     why_no_steps = "--step needs --batch N: a step is a batch"
     goes_on: str | None = None
     why_unshared: str | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -13,6 +12,7 @@ from shardctl.errors import UsageError
 from shardctl.iteration.iteration import UNKNOWN, Leaf, Node
 from shardctl.order.epoch_reading import EpochReading
 from shardctl.order.example_codes import RowLookup
+from shardctl.order.order import NONE
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.tfdata.shuffle_permutations import Seeds, shuffled_in_turn
 from shardctl.tfdata.shuffle_seeds import ScriptSeeds, SeedGenerator, TakenSeeds
@@ -23,6 +23,7 @@ from shardctl.tfdata.shuffle_seeds import ScriptSeeds, SeedGenerator, TakenSeeds
 # it is called is looked up at the end, for all of a reading at once.
 
 _TICKET_BITS = 63
+_READING_BITS = 20  # each reading is an iterator with seeds of its own, a kilobyte
 _ENDLESS = 42  # bits for the positions of a reading without end
 
 
@@ -42,7 +43,8 @@ class ElementKeys:
         """Share the bits for `size` examples, None where they have no end."""
         self._reader_shift = _TICKET_BITS - (num_readers - 1).bit_length()
         self._position_bits = _ENDLESS if size is None else max(size - 1, 0).bit_length()
-        self._readings = 1 << max(self._reader_shift - self._position_bits, 0)
+        bits = max(self._reader_shift - self._position_bits, 0)
+        self._readings = 1 << min(bits, _READING_BITS)
         self._base = reader << self._reader_shift
 
     def first(self, reading: int) -> int:
@@ -72,8 +74,8 @@ class ElementKeys:
 
 
 _ALL = 1 << 62  # positions of a reading without end
-_MANY_EXAMPLES = 1 << 22
-_KEPT = 8  # readings; of long ones two
+_MOST_READINGS, _MOST_KEPT = 8, 1 << 21  # that are kept whole, and codes of one of these
+_TIMES_NEARER = 16  # positions that are looked up one by one in the time in which one is read
 
 
 class ReaderNode(Node):
@@ -102,7 +104,8 @@ class ReaderNode(Node):
         self._has_cardinality = has_cardinality
         self.tickets = tickets
         self.iterations: list[ReaderIteration] = []
-        self._pages: OrderedDict[int, CodePages] = OrderedDict()
+        self._kept: dict[int, Int64s] = {}  # codes of whole readings, the latest last
+        self._asked: dict[int, int] = {}  # how many codes of readings that are not kept
         self._listed: dict[tuple[int, int], EpochReading] = {}
         settings = reader.settings
         self.files: SeedGenerator | None = None
@@ -149,15 +152,24 @@ class ReaderNode(Node):
         """Return the codes at positions of one reading, int64[q]."""
         if not len(positions):
             return positions
-        kept = 0 if self.is_alike else number
-        stop = int(positions.max()) + 1
-        pages = self._pages.pop(kept, None)
-        if pages is None or (self.is_infinite and pages.reading.num_examples < stop):
-            pages = CodePages(self.reading(number, stop=stop))
-        while len(self._pages) >= (_KEPT if pages.reading.num_examples < _MANY_EXAMPLES else 2):
-            self._pages.popitem(last=False)
-        self._pages[kept] = pages
-        return pages.codes_at(positions)
+        low, stop = int(positions.min()), int(positions.max()) + 1
+        key = 0 if self.is_alike else number
+        kept = self._kept.pop(key, NONE)
+        if stop > len(kept):
+            reading = self.reading(number, stop=stop)
+            # What shuffles behind a reader asks for a window that moves on, and for a few far away.
+            if self.is_infinite or reading.num_examples > _MOST_KEPT:
+                if len(positions) * _TIMES_NEARER < stop - low:
+                    return reading.codes_at(positions)
+                return reading.codes(low, stop)[positions - low]
+            self._asked[key] = self._asked.get(key, 0) + len(positions)
+            if self._asked[key] * _TIMES_NEARER < reading.num_examples:
+                return reading.codes_at(positions)
+            kept = reading.codes(0, reading.num_examples)
+        while len(self._kept) >= _MOST_READINGS:
+            del self._kept[next(iter(self._kept))]
+        self._kept[key] = kept
+        return kept[positions]
 
     def codes_of(self, tickets: Int64s) -> Int64s:
         """Return the codes of the examples with these tickets of this reader, int64[q]."""
@@ -192,7 +204,8 @@ class ReaderNode(Node):
 
     def forget(self) -> None:
         """Give back the memory of the readings."""
-        self._pages.clear()
+        self._kept.clear()
+        self._asked.clear()
         self._listed.clear()
         self.reader.forget_readings()
 
@@ -250,73 +263,3 @@ class ReaderIteration(Leaf):
         """Refuse what was read with seeds that depend on timing."""
         if self.taken is not None and self.pulled:
             _ = self.taken.seeds
-
-
-# Codes of a reading at any positions, quickly where many of them are near one another.
-
-_BITS = 16
-_SIZE = 1 << _BITS  # codes of a page
-_MAX_PAGES = 512  # a quarter of a gigabyte
-# A page is read at once in the time in which about so many of its codes are looked up one by one.
-_WORTH_READING = 1500
-
-
-class CodePages:
-    """The codes of a reading, kept in pages once enough of a page was asked for.
-
-    What shuffles behind a reader asks for positions in a window that moves on, and a few far away.
-
-    >>> from shardctl.tfdata.interleave import Interleave
-    >>> interleave = Interleave([3, 3], cycle_length=2, block_length=1)
-    >>> from shardctl.order.epoch_reading import EpochReading
-    >>> reading = EpochReading(interleave=interleave, row_codes=np.array([0, 10]))
-    >>> CodePages(reading).codes_at(np.array([5, 0, 2])).tolist()
-    [12, 0, 1]
-    """
-
-    def __init__(self, reading: EpochReading) -> None:
-        self.reading = reading
-        num_pages = -(-reading.num_examples // _SIZE)
-        self._place = np.full(num_pages, -1, np.int64)
-        self._asked = np.zeros(num_pages, np.int32)
-        # The system gives memory to what is written of it.
-        self._table = np.empty((min(num_pages, _MAX_PAGES), _SIZE), np.int64)
-        self._held: dict[int, int] = {}  # the page at each place of the table
-        self._next = 0
-        # A reading of less than a page is worth it sooner.
-        self._worth = min(_WORTH_READING, max(1, reading.num_examples // 8))
-
-    def codes_at(self, positions: Int64s) -> Int64s:
-        """Return the codes at any positions, int64[q]."""
-        pages = positions >> _BITS
-        places = self._place[pages]
-        absent = np.flatnonzero(places < 0)
-        if len(absent):
-            self._read_often_asked(pages[absent])
-            places = self._place[pages]
-            absent = np.flatnonzero(places < 0)
-            if len(absent) == len(positions):
-                return self.reading.codes_at(positions)
-        places <<= _BITS
-        places += positions & (_SIZE - 1)
-        codes: Int64s = self._table.reshape(-1)[places]  # some are wrong, and replaced
-        if len(absent):
-            codes[absent] = self.reading.codes_at(positions[absent])
-        return codes
-
-    def _read_often_asked(self, pages: Int64s) -> None:
-        distinct, counts = np.unique(pages, return_counts=True)
-        self._asked[distinct] += counts.astype(np.int32)
-        for page in distinct[self._asked[distinct] >= self._worth][-_MAX_PAGES:].tolist():
-            self._read(page)
-
-    def _read(self, page: int) -> None:
-        at = self._next % len(self._table)
-        if at in self._held:  # the one that was read first
-            self._place[self._held[at]] = -1
-        self._held[at] = page
-        start = page << _BITS
-        codes = self.reading.codes(start, min(start + _SIZE, self.reading.num_examples))
-        self._table[at, : len(codes)] = codes
-        self._place[page], self._asked[page] = at, 0
-        self._next += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -261,20 +260,11 @@ def _emptied_again(places: Int64s) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 # The places in storage of the examples that an order reads: ranks from 0, and the shards.
 
 _TIMES_LONGER = 4  # than the codes asked for a table of all codes may be
-_LATEST: deque[StorageOrder] = deque(maxlen=4)
 
 
 def storage_order(order: Order) -> StorageOrder:
-    """Return the places in storage of what an order reads in an epoch.
-
-    Of orders that read the same, however they read it, one of the latest is found again.
-    """
-    reads, codes = order.reads_of_epoch, order.codes
-    made = next((one for one in tuple(_LATEST) if one.is_of(reads, codes)), None)
-    if made is None:
-        made = StorageOrder([reads], codes)
-        _LATEST.append(made)
-    return made
+    """Return the places in storage of what an order reads in an epoch."""
+    return StorageOrder([order.reads_of_epoch], order.codes)
 
 
 class StorageOrder:
@@ -298,7 +288,6 @@ class StorageOrder:
     """
 
     def __init__(self, several: Sequence[Reads], codes: ExampleCodes) -> None:
-        self._given = several, codes
         starts, takes, splits, shards = _columns(several, codes)
         stops = starts + takes
         # Mostly the rows lie in the order of storage, each with examples of its own.
@@ -318,11 +307,6 @@ class StorageOrder:
         self._offsets: Int64s = np.cumsum(sizes) - stops
         self.num_ranks = int(sizes.sum())
         self.num_read = int(takes.sum())
-
-    def is_of(self, reads: Reads, codes: ExampleCodes) -> bool:
-        """Whether these places are of just one `reads`, or of others that read the same."""
-        (own, *others), own_codes = self._given
-        return not others and own_codes.names_alike(codes) and own.reads_alike(reads)
 
     @property
     def first_codes(self) -> Int64s:

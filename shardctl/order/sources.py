@@ -251,7 +251,6 @@ def resolved_reading(dataset: Dataset, spec: str | None, settings: ReadSettings)
 # How long does it take to follow a pipeline, before that is begun?
 
 PER_SECOND = 1_000_000  # examples of a mixture or a filter, which are followed one by one
-_MOST_READINGS = 1 << 22  # each an iterator with seeds of its own, a kilobyte
 
 # Parts of which each example is counted.
 _COUNTED = (ast.Filter, ast.SampleFromDatasets, ast.ChooseFromDatasets)
@@ -266,57 +265,36 @@ def progress_of(
     `sizes` are the examples of its readers.
 
     Raises:
-        UsageError: it would take more than a day, or more memory than there is.
+        UsageError: it would take more than a day, or has more positions than an int64 holds.
     """
-    parts, passes = list(parts_of(stages)), pass_index + 1
-    takes_seeds = any(
-        part.reshuffle is not False
-        if isinstance(part, ast.Shuffle)
-        else isinstance(part, ast.Read) and part.settings
-        for part in parts
-    )
-    examples, _, readings = _extent(stages, sizes)
-    readings *= passes
-    if takes_seeds and _MOST_READINGS < readings < inf:
-        raise refused(
-            "{stages} read a dataset {:,} times, each with seeds of its own, and more than "
-            "{:,} times is refused; repeat it less often",
-            int(readings),
-            _MOST_READINGS,
-        )
+    examples, _ = _extent(stages, sizes)
     if INT64_MAX < examples < inf:
         raise refused("{stages} repeat too often: positions go up to {}", INT64_MAX)
-    is_counted = any(isinstance(part, _COUNTED) for part in parts)
+    is_counted = any(isinstance(part, _COUNTED) for part in parts_of(stages))
     if not is_counted or examples in (0, inf):
         return None
-    total = int(examples * passes)
+    total = int(examples * (pass_index + 1))
     return Progress(None, "examples of the stages", total, per_second=PER_SECOND, instead=_LESS)
 
 
-def _extent(pipeline: ast.Pipeline, sizes: Mapping[ast.Read, int]) -> tuple[float, float, float]:
-    """Return at most how many examples are handed out, in elements of how many; and readings.
-
-    That is how often a dataset of it is read.
-    """
-    source, examples, width, readings = pipeline.source, inf, 1.0, 1.0
+def _extent(pipeline: ast.Pipeline, sizes: Mapping[ast.Read, int]) -> tuple[float, float]:
+    """Return at most how many examples are handed out, in elements of how many."""
+    source, examples, width = pipeline.source, inf, 1.0
     if isinstance(source, ast.Read):
         examples = sizes[source]
     elif source.fed_by:
-        several, widths, times = zip(*(_extent(one, sizes) for one in source.fed_by), strict=True)
-        examples, width, readings = sum(several), sum(widths), max(times)
+        several, widths = zip(*(_extent(one, sizes) for one in source.fed_by), strict=True)
+        examples, width = sum(several), sum(widths)
     for stage in pipeline.stages:
         match stage:
             case ast.Repeat():
                 often = inf if stage.count is None else stage.count
-                examples, readings = examples * often if examples else 0, readings * often
+                examples = examples * often if examples else 0
             case ast.Batch():
                 width *= stage.size
             case ast.Take() if stage.count >= 0:
                 examples = min(examples, stage.count * width)
-                # Of what has no end, as often as there are examples left of it at most.
-                readings = min(readings, max(1.0, examples))
             case ast.Concatenate():
-                others, other_width, other_readings = _extent(stage.other, sizes)
-                examples += others
-                width, readings = max(width, other_width), max(readings, other_readings)
-    return examples, width, readings
+                others, other_width = _extent(stage.other, sizes)
+                examples, width = examples + others, max(width, other_width)
+    return examples, width

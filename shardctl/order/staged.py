@@ -91,6 +91,11 @@ class StagedOrder(Order):
         self._nodes: list[ReaderNode] = []
         self._node = build(self.stages, self._reader_node, seeds=self._seeds, kept=self._passing)
         self.is_endless = self._node.is_infinite
+        # One reader reads, and nothing behind a repeat mixes its epochs.
+        kinds = [type(stage) for stage in self.stages.stages if isinstance(stage, Repeat | Shuffle)]
+        mixes = Repeat in kinds and Shuffle in kinds[kinds.index(Repeat) :]
+        is_one = len(self.sources) == 1 and isinstance(self.stages.source, Read)
+        self.has_epochs = is_one and not mixes
         self._root = iteration_of_pass(self._node, settings.pass_index, loop=settings.loop)
         if not self.is_endless:
             at_once = EVERYTHING if advance is None else _AT_ONCE

@@ -25,10 +25,6 @@ _POSTSCRIPT = re.compile(
     rb"\x08([\x80-\xff]{0,9}[\x00-\x7f])\x10\xde\xc0\xeb\xfe\x84\xce\xc3\xc9\x71"
 )
 
-# riegeli/doc/riegeli_records_file_format.md: a file begins with the header of a block, whose chunk
-# is the first and ends behind 64 bytes; its hash comes first.
-SIGNATURE = bytes.fromhex("83af70d10d884a3f") + bytes(8) + (64).to_bytes(8, "little")
-
 
 class ArrayRecord:
     """Chunks of records with a footer that says where they are."""
@@ -53,10 +49,6 @@ class ArrayRecord:
         with partial_copy(source, start, end, report=report) as path:
             found = read_array_record(path, num_bytes=end, checksums=checksums)
         return replace(found, num_bytes_read=end - start)
-
-    def is_of(self, head: bytes) -> bool | None:
-        """Return whether a file begins with Riegeli's signature, on which ArrayRecord builds."""
-        return head.startswith(SIGNATURE)
 
 
 def _footer_offset(block: bytes) -> int:

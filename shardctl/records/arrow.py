@@ -12,7 +12,6 @@ from shardctl.base.hooks import provided
 from shardctl.base.tfds_rules import requirement_beside
 from shardctl.errors import MissingDependencyError
 from shardctl.records.contents import (
-    Checked,
     Damage,
     DamagedError,
     FileContents,
@@ -24,7 +23,6 @@ from shardctl.records.streams import Window
 from shardctl.stores.store import ByteSource, RangeFile
 
 _ROWS_AT_ONCE = 1 << 10  # rows of Parquet that are decoded at a time
-_PAGE_HEADER_BYTES = 32
 
 
 def pyarrow_module(name: str, what: str) -> Any:
@@ -61,18 +59,14 @@ class Parquet:
     ) -> FileContents:
         """Return what a file holds, see `RecordFormat.count`.
 
-        Checksums of pages are optional, and TFDS writes none: then `checked` is "decoded", and a
-        changed byte that can still be decoded is not noticed.
+        Checksums of pages are optional, and TFDS writes none: a changed byte that can still be
+        decoded may be missed.
         """
         if checksums:
             return _read_parquet(source.file(), source.num_bytes, checksums=True, report=report)
         file = RangeFile(source, report)
         found = _read_parquet(file, source.num_bytes, checksums=False, report=no_report)
         return replace(found, num_bytes_read=file.num_bytes_read)
-
-    def is_of(self, head: bytes) -> bool | None:
-        """Return whether a file begins as Parquet files do, see `RecordFormat.is_of`."""
-        return head[:4] == b"PAR1"
 
 
 def _read_parquet(
@@ -93,19 +87,11 @@ def _read_parquet(
         return replace(nothing, num_records=stated)
     num_rows = num_read = 0
     damage: Damage | None = None
-    checked: Checked | None = None
     for group in range(num_groups):
-        before = file.tell()
         rows, failure = _decoded_rows(opened, group, _ROWS_AT_ONCE, report)
         if failure is not None:  # row by row up to the first bad one
             rows, again = _decoded_rows(opened, group, 1, report)
             damage = refused(again or failure, record=num_rows + rows)
-            if file.tell() == before:
-                # No page was looked for: what the footer says of the columns is broken, and
-                # pyarrow ends the process when it is asked for a column.
-                checked = "decoded"
-            else:
-                damage = replace(damage, byte=min(_page_offsets(opened, group)))
             break
         num_rows += rows
         reached = num_bytes * (group + 1) // num_groups
@@ -120,7 +106,7 @@ def _read_parquet(
         num_records=stated if stopped else num_rows,
         num_bytes=num_bytes,
         num_bytes_read=num_bytes if damage is None else num_read,
-        checked=checked or ("checksums" if _has_checksums(file, opened) else "decoded"),
+        checked="decoded",
         damage=damage,
     )
 
@@ -136,33 +122,6 @@ def _decoded_rows(
     except _failures() as error:
         return rows, error
     return rows, None
-
-
-def _page_offsets(opened: Any, group: int) -> list[int]:
-    """Return where the pages of the first column of a group begin."""
-    column = opened.metadata.row_group(group).column(0)
-    offsets = (column.data_page_offset, column.dictionary_page_offset)
-    return [int(offset) for offset in offsets if offset is not None]
-
-
-def _has_checksums(file: BinaryIO | RangeFile, opened: Any) -> bool:
-    """Return whether the header of the first page holds a checksum; a writer sets all or none.
-
-    parquet.thrift, PageHeader in the compact protocol: three i32 fields (type, uncompressed and
-    compressed size), then `crc`, an i32 too, where there is one.
-    """
-    if not opened.metadata.num_row_groups or not opened.metadata.num_columns:
-        return False
-    # A damaged footer may state an offset before the file.
-    file.seek(max(0, min(_page_offsets(opened, 0))))
-    header = file.read(_PAGE_HEADER_BYTES)
-    position = 0
-    for _ in range(3):
-        position += 1  # the kind of the field and its number
-        while position < len(header) and header[position] & 0x80:  # a varint
-            position += 1
-        position += 1
-    return header[position : position + 1] == b"\x15"  # an i32, the next field by number
 
 
 _MAGIC = b"ARROW1"
@@ -201,14 +160,6 @@ class Arrow:
         if checksums and found.damage is None:
             num_read = source.num_bytes
         return replace(found, num_bytes=source.num_bytes, num_bytes_read=num_read)
-
-    def is_of(self, head: bytes) -> bool | None:
-        """Return whether a file begins as Arrow's files or streams do, see `RecordFormat.is_of`."""
-        if head.startswith(_MAGIC):
-            return True
-        if not head.startswith(CONTINUATION) or len(head) < 8:
-            return False
-        return 0 < int.from_bytes(head[4:8], "little", signed=True) <= _MOST_METADATA
 
 
 def _rows_of_stream(window: Window, end: int, position: int = 0) -> tuple[int, int]:

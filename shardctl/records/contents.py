@@ -134,7 +134,7 @@ def refused(
     return Damage(kind="broken", text=where + said, record=record, byte=byte)
 
 
-# One interface for all formats: what is in a record file, and whether it is of a format.
+# One interface for all formats.
 
 
 class RecordFormat(Protocol):
@@ -157,6 +157,3 @@ class RecordFormat(Protocol):
         Raises:
             MissingDependencyError: a package that the format needs is not installed.
         """
-
-    def is_of(self, head: bytes) -> bool | None:
-        """Return whether a file that begins so (4 KiB of it) is of the format, None for unsure."""

@@ -18,9 +18,7 @@ from shardctl.stores.store import ByteSource
 _NUMBER = 4  # bytes of each number of the header
 _AHEAD = 1 << 16  # bytes in which the header of most shards is
 _PIECE = 1 << 14  # offsets that are checked at a time
-_HEAD_BYTES = 1 << 12  # what `is_of` is given, of a file that is not shorter
 _MOST_COLUMNS = 1 << 24  # bytes of JSON; it names the columns
-_COLUMNS = b'{"column_encodings": '
 
 
 class MDS:
@@ -49,18 +47,6 @@ class MDS:
                 found = replace(found, damage=replace(damage, text=text))
         num_read = min(num_read, source.num_bytes)
         return replace(found, num_bytes=source.num_bytes, num_bytes_read=num_read)
-
-    def is_of(self, head: bytes) -> bool | None:
-        """Return whether a file begins as shards do, see `RecordFormat.is_of`."""
-        if len(head) < 2 * _NUMBER:
-            return False
-        num_samples, first = struct.unpack_from("<II", head)
-        columns = _NUMBER * (num_samples + 2)
-        if not columns < first <= columns + _MOST_COLUMNS:
-            return False
-        if columns + len(_COLUMNS) <= len(head):
-            return head.startswith(_COLUMNS, columns)
-        return len(head) >= _HEAD_BYTES  # of a shorter one that is all of the file
 
 
 def _counted(data: Bytes, num_bytes: int | None, *, checksums: bool) -> FileContents:

@@ -18,7 +18,7 @@ from shardctl.records.array_record import ArrayRecord
 from shardctl.records.arrow import Arrow, Parquet
 from shardctl.records.contents import Damage, FileContents, RecordFormat, Report, no_report
 from shardctl.records.mds import MDS
-from shardctl.records.tfrecord import TFRecord
+from shardctl.records.tfrecord import TFRecord, is_tfrecord
 from shardctl.records.webdataset import WebDataset
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import is_remote, store_of
@@ -104,7 +104,7 @@ def read_record_file(
 
 
 def format_of(file: StoredFile) -> str | None:
-    """Return the format of a file by its name, else by its first bytes; None where neither tells.
+    """Return the format of a file by its name, else whether it begins as TFRecord files do.
 
     Raises:
         DatasetError: the name does not tell, and the file cannot be read.
@@ -115,7 +115,7 @@ def format_of(file: StoredFile) -> str | None:
         return by_name
     with store_of(file.path).open(file) as source:
         head = source.read(0, min(HEAD_BYTES, file.num_bytes))
-    return next((name for name, known in FORMATS.items() if known.is_of(head)), None)
+    return "tfrecord" if is_tfrecord(head) else None
 
 
 def format_of_name(path: str) -> str | None:

@@ -65,14 +65,13 @@ class TFRecord:
             compression=compression,
         )
 
-    def is_of(self, head: bytes) -> bool | None:
-        """Return whether a file begins with the header of a record, see `RecordFormat.is_of`."""
-        compression = compression_of(head[:_TELLING])
-        if compression is not None:
-            head = opened(head, compression) or b""
-        if len(head) < TFRECORD_HEADER_BYTES:
-            return None
-        return Lengths()[head[:TFRECORD_HEADER_BYTES]] != NO_LENGTH
+
+def is_tfrecord(head: bytes) -> bool:
+    """Return whether a file begins with the header of a record; `head` is 4 KiB of it."""
+    compression = compression_of(head)
+    if compression is not None:
+        head = opened(head, compression) or b""
+    return Lengths()[head[:TFRECORD_HEADER_BYTES]] != NO_LENGTH
 
 
 class Lengths(dict[bytes, int]):
@@ -125,7 +124,10 @@ class _Scan:
             header = at(position, TFRECORD_HEADER_BYTES)
             length = lengths[header]
             if length == NO_LENGTH:
-                self._note_header(header, position)
+                if len(header) == TFRECORD_HEADER_BYTES:
+                    self._note("header", position, "its length does not match its checksum")
+                else:
+                    self._note_short(position, TFRECORD_HEADER_BYTES, len(header))
                 break
             stop = position + FRAME + length
             if end is None and not checksums:
@@ -134,7 +136,7 @@ class _Scan:
                 is_there = end is None or stop <= end
             sound = self._is_sound(position, length) if is_there and checksums else is_there
             if sound is None or not is_there:
-                self._note_short(position, length)
+                self._note_short(position, FRAME + length, (self._end or 0) - position)
                 break
             if not sound:
                 num_damaged += 1
@@ -172,42 +174,24 @@ class _Scan:
         crc = google_crc32c.extend(crc, rest[:-TFRECORD_FOOTER_BYTES])
         return masked(crc).to_bytes(4, "little") == rest[-TFRECORD_FOOTER_BYTES:]
 
-    def _note_header(self, header: bytes, position: int) -> None:
-        """Note what is wrong where no length is; nothing, at the end."""
-        end = self._end
-        if len(header) == TFRECORD_HEADER_BYTES:
-            self._note("header", position, "its length does not match its checksum")
-        elif self._inside is not None and self._inside.fault is not None:
-            self._note(self._inside.fault[0], position, self._inside.fault[1])
-        elif end is not None and position + len(header) < end:
+    def _note_short(self, position: int, needed: int, left: int) -> None:
+        """Note that a header or a record is not whole; nothing, at the end."""
+        fault = None if self._inside is None else self._inside.fault
+        if needed - TFRECORD_FOOTER_BYTES - left > _PLAUSIBLE:
+            behind = left - TFRECORD_HEADER_BYTES
+            text = f"its length is {needed - FRAME}, and {behind} bytes are left"
+            self._note("too-long", position, text)
+        elif fault is not None:
+            self._note(fault[0], position, fault[1])
+        elif self._end is not None and position + needed <= self._end:
             self._note("cut", position, _SHRUNK)
-        elif header:
-            self._note_cut(position, f"{len(header)} of the {TFRECORD_HEADER_BYTES} of its header")
-
-    def _note_short(self, position: int, length: int) -> None:
-        """Note a record of which the end is not there."""
-        end = self._end or 0
-        left = end - position - TFRECORD_HEADER_BYTES
-        if length - left > _PLAUSIBLE:
-            self._note("too-long", position, f"its length is {length}, and {left} bytes are left")
-        elif self._inside is not None and self._inside.fault is not None:
-            self._note(self._inside.fault[0], position, self._inside.fault[1])
-        elif position + FRAME + length <= end:
-            self._note("cut", position, _SHRUNK)
-        else:
-            self._note_cut(position, f"{end - position} of {FRAME + length}")
-
-    def _note_cut(self, position: int, left: str) -> None:
-        where = f"{self.num_records} at byte {position}{self._place}"
-        text = f"cut off in record {where}: bytes left: {left}"
-        self._first(Damage(kind="cut", text=text, record=self.num_records, byte=position))
+        elif left:
+            self._note("cut", position, f"cut off: {left} of {needed} bytes are left")
 
     def _note(self, kind: FindingKind, position: int, text: str) -> None:
-        said = f"record {self.num_records} at byte {position}{self._place}: {text}"
-        self._first(Damage(kind=kind, text=said, record=self.num_records, byte=position))
-
-    def _first(self, damage: Damage) -> None:
-        self.damage = self.damage or damage
+        if self.damage is None:
+            said = f"record {self.num_records} at byte {position}{self._place}: {text}"
+            self.damage = Damage(kind=kind, text=said, record=self.num_records, byte=position)
 
     def _report(self, position: int) -> None:
         passed = position if self._inside is None else self._inside.num_unpacked

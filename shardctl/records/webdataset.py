@@ -50,16 +50,6 @@ class WebDataset:
         num_read = source.num_bytes if checksums else min(window.num_bytes_read, source.num_bytes)
         return replace(found, num_bytes=source.num_bytes, num_bytes_read=num_read)
 
-    def is_of(self, head: bytes) -> bool | None:
-        """Return whether a file begins with the header of a member, see `RecordFormat.is_of`."""
-        if packed_as(head) is not None:
-            return None
-        try:
-            tarfile.TarInfo.frombuf(head[:BLOCK], "utf-8", "surrogateescape")
-        except (tarfile.HeaderError, ValueError):
-            return False
-        return True
-
 
 def _walked(data: Bytes) -> tuple[FileContents, Archive]:
     """Return what an archive holds, and the walk through it, which says where it ended."""
@@ -197,12 +187,8 @@ class Archive:
         if not header and not position:
             self.damage = Damage(kind="broken", text="the file is empty", byte=0)
         elif not header:
-            self._damage(
-                "cut",
-                position,
-                "the blocks of zeros that end an archive are not there; one that is whole "
-                "nevertheless gets them by `truncate -s +1024`",
-            )
+            text = "the blocks of zeros that end an archive are not there"
+            self._damage("cut", position, f"{text}; `truncate -s +1024` adds them")
         elif len(header) < BLOCK:
             kind: FindingKind = "cut" if position else "broken"
             self._damage(kind, position, f"{len(header)} of the {BLOCK} bytes of a header are left")
@@ -215,10 +201,7 @@ class Archive:
             text = f"no tar archive, or its first header is damaged: {said}"
             self.damage = Damage(kind="broken", text=text, byte=0)
         else:
-            # tarfile.py, TarFile.next: other errors are raised.
-            is_silent = type(error).__name__ == "InvalidHeaderError"
-            ends = "; WebDataset takes that for the end" if is_silent else ""
-            self._damage("header", position, f"no header of a member ({said}){ends}")
+            self._damage("header", position, f"no header of a member ({said})")
 
     def _damage(self, kind: FindingKind, position: int, text: str) -> None:
         self.end = position

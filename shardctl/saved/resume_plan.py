@@ -127,7 +127,8 @@ class ResumePlan(Tabular):
         `WITHOUT_END` where the pipeline has none); or the library of another loader, which makes
         the calls of `after_read`.
     stop, advice: of another loader, in which epoch and batch it stopped, and what to know of the
-        library's own ways to go on; there are no `instructions`.
+        library's own ways to go on. `instructions` are what is left of the epoch in its order, as
+        runs of neighbours in a file, none where these are too many to list.
     sources: of a pipeline with stages, what each reader has handed out.
     stretches: of a run that was shared anew, what the hosts had handed out before; `consumed` then
         counts since. `shared` is this host's part of the rest, None once it is read.
@@ -186,6 +187,11 @@ class ResumePlan(Tabular):
     def has_stages(self) -> bool:
         """Whether stages are behind the reader, which the settings of a short form do not say."""
         return self.settings.stages is not None
+
+    @property
+    def lists_rest(self) -> bool:
+        """Whether the file instructions are what is left of the epoch, or of a log."""
+        return not self.remaining or bool(self.num_instructions)
 
     @property
     def file_instructions(self) -> tuple[FileInstruction, ...]:

@@ -131,7 +131,6 @@ class HostMode(ABC):
         hosts have to read in one and the same order.
     whole_files: a host is given whole file instructions, so the files decide how many examples.
     knows_length: `tf.data` knows how many examples a host gets, for TFDS asserts it.
-    refuses_idle: TFDS refuses to read on a host that gets no examples.
     """
 
     word: ClassVar[str]
@@ -139,7 +138,6 @@ class HostMode(ABC):
     reads_all: ClassVar[bool] = False
     whole_files: ClassVar[bool] = False
     knows_length: ClassVar[bool] = True
-    refuses_idle: ClassVar[bool] = False
 
     def ranges(self, ranges: Sequence[SplitRange], host: Host | None) -> Sequence[SplitRange]:
         """Return the part of the ranges that TFDS's reader is asked for on a host."""
@@ -182,14 +180,11 @@ class Even(HostMode):
 
     word = "even"
     call = "tfds.even_splits"
-    refuses_idle = True
 
     def ranges(self, ranges: Sequence[SplitRange], host: Host | None) -> Sequence[SplitRange]:
         """Return the host's part of each range."""
         if host is None:
             return ranges
-        from shardctl.spec.host import even_split
-
         return even_split(ranges, host.index, host.count)
 
     def refusal(self, num_hosts: int, *, num_idle: int, num_files: int) -> str | None:

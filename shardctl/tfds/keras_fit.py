@@ -16,15 +16,14 @@ from typing import Any, Self
 import numpy as np
 
 from shardctl.base.arguments import checked
-from shardctl.base.text import quoted
+from shardctl.base.text import choices, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.settings.read_settings import ReadSettings, refuse_loader
 from shardctl.spec.host import HostLike
 from shardctl.tfds.builder_layout import Builder
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.position import Position
-from shardctl.tfds.position_counting import leaves_order_open
-from shardctl.tfds.position_dataset import position_of
+from shardctl.tfds.position_counting import calls_behind
 from shardctl.tfds.training.own_elements import element_after, num_examples_before, width_of
 from shardctl.tfds.training.pipeline import Transform, real_dataset
 from shardctl.tfds.training.read_config import check_host
@@ -292,57 +291,43 @@ _ENDING = ".weights.h5"
 _METADATA = "training_metadata.json"
 
 
-class PlaceInWeights:
-    """What a model saves and loads besides its weights, in the same file: a place, as bytes.
-
-    Weights and place are then of the same moment, whichever file is loaded. So are the states of
-    random numbers, of dropout for one, which Keras leaves out. `found` says whether weights were
-    loaded, `loaded` what place they had.
-    """
-
-    def __init__(self, place: Callable[[], bytes | None]) -> None:
-        self.place = place
-        self.found = False
-        self.loaded: bytes | None = None
-
-    def put_into(self, model: Any) -> None:
-        """Let a model save and load it."""
-        setattr(model, _ATTRIBUTE, _saveable_class()(self, model))
-
-    def take_out_of(self, model: Any) -> None:
-        """Let a model be as it was."""
-        if hasattr(model, _ATTRIBUTE):
-            delattr(model, _ATTRIBUTE)
-
-
 @cache
-def _saveable_class() -> Any:
+def _place_in_weights() -> Any:
     # What saving_lib saves of the attributes of a model; Keras exports no public name of it.
     from keras.src.saving.keras_saveable import KerasSaveable
 
-    class Saveable(KerasSaveable):  # type: ignore[misc]
-        def __init__(self, of: PlaceInWeights, model: Any) -> None:
-            self._of, self._model = of, weakref.ref(model)
+    class PlaceInWeights(KerasSaveable):  # type: ignore[misc]
+        """What a model saves and loads besides its weights, in the same file: a place, as bytes.
+
+        Weights and place are then of the same moment, whichever file is loaded. So are the states
+        of random numbers, of dropout for one, which Keras leaves out. `found` says whether weights
+        were loaded, `loaded` what place they had.
+        """
+
+        def __init__(self, place: Callable[[], bytes | None], model: Any) -> None:
+            self._place, self._model = place, weakref.ref(model)
+            self.found = False
+            self.loaded: bytes | None = None
 
         def _obj_type(self) -> str:
             return "Loss"  # saving_lib knows a few kinds; one without variables of its own
 
         def save_own_variables(self, store: Any) -> None:
-            place = self._of.place()
+            place = self._place()
             if place is not None:
                 store[_ENTRY] = np.frombuffer(place, np.uint8)
             for index, state in enumerate(_random_states(self._model())):
                 store[f"{_RANDOM}{index}"] = state.numpy()
 
         def load_own_variables(self, store: Any) -> None:
-            self._of.found = True
+            self.found = True
             has_one = _ENTRY in list(store.keys())
-            self._of.loaded = bytes(np.asarray(store[_ENTRY], np.uint8)) if has_one else None
+            self.loaded = bytes(np.asarray(store[_ENTRY], np.uint8)) if has_one else None
             if has_one:
                 for index, state in enumerate(_random_states(self._model())):
                     state.assign(np.asarray(store[f"{_RANDOM}{index}"]))
 
-    return Saveable
+    return PlaceInWeights
 
 
 def _random_states(model: Any) -> list[Any]:
@@ -391,11 +376,8 @@ def drop_torn_metadata(folder: str) -> None:
 # A callback with which Keras `fit` goes on with the very batch at which it was stopped.
 
 
-class _EndOfEpoch:
-    """What `model.stop_training` is from the last batch of an epoch to the end of its loop."""
-
-
-_END_OF_EPOCH = _EndOfEpoch()
+# What `model.stop_training` is from the last batch of an epoch to the end of its loop.
+_END_OF_EPOCH = object()
 
 
 class _FitCallback:
@@ -407,7 +389,7 @@ class _FitCallback:
     def __init__(self, position: Position) -> None:
         super().__init__()
         self._position = position
-        self._in_weights = PlaceInWeights(self._place)
+        self._in_weights: Any = None
         self._epochs: FitEpochs | None = None
         self._resumed: FitPlace | None = None
         self._has_begun = False  # an epoch of this fit
@@ -421,8 +403,8 @@ class _FitCallback:
         super().set_model(model)  # type: ignore[misc]
         for backup in backups_among(callbacks_of_fit()):
             drop_torn_metadata(backup.backup_dir)
-        self._in_weights.found, self._in_weights.loaded = False, None
-        self._in_weights.put_into(model)
+        self._in_weights = _place_in_weights()(self._place, model)
+        setattr(model, _ATTRIBUTE, self._in_weights)
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Go to the place of the weights that were restored."""
@@ -510,7 +492,8 @@ class _FitCallback:
             by_batches = backup.save_freq not in ("epoch", False)
             if self._has_begun and by_batches and not backup.delete_checkpoint:
                 backup._save_model()
-        self._in_weights.take_out_of(self.model)
+        if hasattr(self.model, _ATTRIBUTE):
+            delattr(self.model, _ATTRIBUTE)
         self.model._initial_epoch = self._iterator = None
         if isinstance(self.model.train_function, _Counted):
             self.model.train_function = self.model.train_function.function
@@ -693,10 +676,12 @@ def metrics_of_none(model: Any, element_spec: Any) -> dict[str, Any]:
 # What `fit` does that a position cannot follow, refused before it trains.
 
 # Datasets of tf.data that hand out element for element what they are given.
-_ONE_FOR_ONE = (
-    *("_MapDataset", "_ParallelMapDataset", "_PrefetchDataset", "_OptionsDataset"),
-    # Of tf.distribute, here for one worker: a batch in as many parts as there are replicas.
-    *("_AutoShardDataset", "_RestructuredDataset", "_RebatchDataset", "_LegacyRebatchDataset"),
+_ONE_FOR_ONE = frozenset(
+    (
+        *("Map", "ParallelMap", "Prefetch", "Options"),
+        # Of tf.distribute, here for one worker: a batch in as many parts as there are replicas.
+        *("AutoShard", "Restructured", "Rebatch", "LegacyRebatch"),
+    )
 )
 
 
@@ -736,15 +721,12 @@ def check_dataset(iterator: Any, position: object) -> None:
         UsageError: another dataset, or one that was shuffled, cut or batched once more.
     """
     for worker in getattr(iterator, "_iterators", None) or [iterator]:
-        dataset = getattr(worker, "_dataset", worker)
-        while position_of(dataset) is not position:
-            name = type(dataset).__name__
-            inputs = dataset._inputs() if hasattr(dataset, "_inputs") else []
-            if name not in _ONE_FOR_ONE or len(inputs) != 1 or leaves_order_open(dataset):
-                raise UsageError(
-                    f"fit reads a {name.strip('_')} that is not position.dataset(), or is behind "
-                    "it: give fit position.dataset(transform=..) of the position that ResumeFit "
-                    "has; behind it only map and prefetch, without deterministic=False, leave the "
-                    "batches what they are"
-                )
-            dataset = inputs[0]
+        found = calls_behind(getattr(worker, "_dataset", worker))
+        calls = [call for _, names in found for call in names if call not in _ONE_FOR_ONE]
+        if calls or [of for of, _ in found] != [position]:
+            raise UsageError(
+                f"fit reads {choices(calls) or 'what'} that is not position.dataset(), "
+                "or is behind it: give fit position.dataset(transform=..) of the position that "
+                "ResumeFit has; behind it only map and prefetch, without deterministic=False, "
+                "leave the batches what they are"
+            )

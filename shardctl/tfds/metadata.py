@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from shardctl.base.arguments import Kind, checked
-from shardctl.base.text import choices, counted, printable, quoted
+from shardctl.base.text import choices, printable, quoted
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME, DEFAULT_TEMPLATE, FEATURES_FILENAME
-from shardctl.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
-from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
+from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
+from shardctl.errors import DatasetError, ShardctlError, UsageError
 from shardctl.files.atomic import new_file
 from shardctl.metadata.index.tfds_metadata import TfdsMetadata, plan_tfds_metadata
-from shardctl.stores.store import ByteSource, StoredFile
 from shardctl.stores.stores import is_remote, store_of
 from shardctl.tfds.imports import quiet_tensorflow, tensorflow, tensorflow_datasets
 from shardctl.tfds.inspecting.inspect import Lines
 from shardctl.tfds.inspecting.script import ScriptFunction
+from shardctl.tfds.training.records import file_adapter, path_of_shard
 
 _MAX_NUM_BYTES = 1 << 26
 # What a builder says of its dataset besides the features, and `write_metadata` keeps.
@@ -184,131 +184,79 @@ def _line(error: BaseException) -> str:
 
 # Do features fit record files? The first record of each split, decoded as TFDS does.
 
-_HEADER = 12  # of a TFRecord: the length of its data, and a checksum
-_FRAME = 16  # of a TFRecord, besides its data
-_MAX_COPY = 1 << 28  # bytes of a remote file, where a library reads local ones alone
 
-
-def check_first_records(dataset: Dataset, features: Any) -> list[str]:
-    """Decode the first record of each split, and return what is doubtful about the features.
+def check_first_records(dataset: Dataset, features: Any) -> Iterator[str]:
+    """Decode the first record of each split, and yield which could not be read.
 
     Raises:
         DatasetError: a record cannot be decoded by them.
     """
-    return list(dict.fromkeys(_doubts(dataset, features)))
-
-
-def _doubts(dataset: Dataset, features: Any) -> Iterator[str]:
     for split in dataset.splits:
         shard = next((i for i, length in enumerate(split.shard_lengths) if length), None)
         if shard is None:
             continue
-        folder, name = split.location(shard)
-        path = f"{folder}/{name}" if folder else name
-        file = store_of(path).status(path)
-        if file is None:
-            raise DatasetError(f"{quoted(path, 200)} is not there any more")
-        record = first_record(file, dataset.file_format)
+        path = path_of_shard(split, shard)
+        record = first_record(path, dataset.file_format)
         if record is None:
             yield (
                 f"the features were not tried on split {quoted(split.name)}: "
-                f"{dataset.file_format} files are not read here, or only whole and local ones"
+                f"{dataset.file_format} files are not read here, or only local ones"
             )
             continue
-        yield from _tried(record, features, dataset, split, path)
+        try:
+            # Files with random access are read without TensorFlow, by `as_data_source`.
+            if dataset.file_format == "array_record":
+                features.deserialize_example_np(record)
+            else:
+                features.deserialize_example(record)
+        except Exception as error:
+            name = quoted(path.rpartition("/")[2], 200)
+            raise DatasetError(
+                f"the features do not fit the records of split {quoted(split.name)}: "
+                f"{_reason(error)} (the first record of {name})"
+            ) from error
 
 
-def first_record(file: StoredFile, file_format: str) -> bytes | None:
-    """Return the first record of a file that has one, None where no library here reads it.
+def first_record(path: str, file_format: str) -> bytes | None:
+    """Return the first record of a file as TFDS reads it, None where no library here does.
 
     Raises:
         DatasetError: there is no record, or the file has changed since it was counted.
     """
     try:
-        with store_of(file.path).open(file) as source:
-            if file_format == "tfrecord":
-                return _first_tfrecord(source, file.path)
-            if file_format == "parquet":
-                return _first_row(source)
-            if file_format == "array_record":
-                return _first_of_array_record(source)
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"{file_format} files are read by a library that is not here ({error}); "
-            "install it with: pip install 'shardctl[files]'"
-        ) from error
-    except (OSError, ValueError, RuntimeError, LookupError) as error:
-        said = printable(str(error).splitlines()[0] if str(error) else type(error).__name__, 200)
-        raise DatasetError(f"cannot read a record of {quoted(file.path, 200)}: {said}") from error
-    return None
+        if file_format == "tfrecord":
+            return _first_tfrecord(path)
+        if file_format == "array_record":
+            return None if is_remote(path) else _first_of_array_record(path)
+        records = file_adapter(file_format).make_tf_data(path).take(1)
+        return bytes(next(records.as_numpy_iterator()))
+    except ImportError:
+        return None
+    except Exception as error:
+        why = _reason(error).partition(" Traceback")[0]
+        raise DatasetError(f"cannot read a record of {quoted(path, 200)}: {why}") from error
 
 
-def _first_tfrecord(source: ByteSource, path: str) -> bytes:
-    length = int.from_bytes(source.read(0, _HEADER)[:8], "little")
-    if length + _FRAME > source.num_bytes:
-        raise DatasetError(f"{quoted(path, 200)} begins with no whole record")
-    return source.read(_HEADER, _HEADER + length)
+def _first_tfrecord(path: str) -> bytes:
+    # Not by TensorFlow, which dies of some lengths.
+    file = store_of(path).status(path)
+    if file is None:
+        raise ValueError("it is not there any more")
+    with store_of(path).open(file) as source:
+        length = int.from_bytes(source.read(0, 12)[:8], "little")
+        if length + 16 > source.num_bytes:
+            raise ValueError("it begins with no whole record")
+        return source.read(12, 12 + length)
 
 
-def _first_row(source: ByteSource) -> bytes:
-    import pyarrow.parquet as pq
-
-    adapter = tensorflow_datasets("core.file_adapters").ParquetFileAdapter
-    field = adapter._schema().names[0]
-    file = pq.ParquetFile(source.file())
-    if field not in file.schema_arrow.names:
-        raise ValueError(
-            f"TFDS keeps whole examples in a column {field}, and there is none: the columns are "
-            f"{choices(file.schema_arrow.names)}"
-        )
-    batch = next(file.iter_batches(batch_size=1, columns=[field]))
-    return bytes(batch.column(0)[0].as_py())
-
-
-def _first_of_array_record(source: ByteSource) -> bytes | None:
+def _first_of_array_record(path: str) -> bytes:
     from array_record.python import array_record_module
 
-    if source.local_path is None and source.num_bytes > _MAX_COPY:
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        path = source.local_path or os.path.join(folder, "copy.array_record")
-        if source.local_path is None:
-            Path(path).write_bytes(source.read(0, source.num_bytes))
-        reader = array_record_module.ArrayRecordReader(str(path))
-        try:
-            return bytes(reader.read([0])[0])
-        finally:
-            reader.close()
-
-
-def _tried(
-    record: bytes, features: Any, dataset: Dataset, split: Split, path: str
-) -> Iterator[str]:
-    """Decode a record, and yield what it holds besides the features, or lacks."""
-    name = quoted(path.rpartition("/")[2], 200)
+    reader = array_record_module.ArrayRecordReader(path)
     try:
-        # Files with random access are read without TensorFlow, by `as_data_source`.
-        if dataset.file_format == "array_record":
-            features.deserialize_example_np(record)
-        else:
-            features.deserialize_example(record)
-    except Exception as error:
-        raise DatasetError(
-            f"the features do not fit the records of split {quoted(split.name)}: "
-            f"{_reason(error)} (the first record of {name})"
-        ) from error
-    there = set(tensorflow().train.Example.FromString(record).features.feature)
-    asked_for = set(features.tf_example_spec)
-    if more := sorted(there - asked_for):
-        yield (
-            f"the records of split {quoted(split.name)} hold more than the features name, which "
-            f"TFDS leaves out: {choices(more)}"
-        )
-    if lacking := sorted(asked_for - there):
-        yield (
-            f"the first record of split {quoted(split.name)} has no "
-            f"{choices(lacking)}; TFDS reads {counted(len(lacking), 'feature')} as empty"
-        )
+        return bytes(reader.read([0])[0])
+    finally:
+        reader.close()
 
 
 def _reason(error: Exception) -> str:
@@ -362,7 +310,7 @@ def write_metadata(
     with quiet_tensorflow():
         check_folder(folder)
         found = find_features(features)
-        doubts = check_first_records(dataset, found.features)
+        doubts = [*check_first_records(dataset, found.features)]
         with tempfile.TemporaryDirectory() as made:
             _make(dataset, planned, found, made)
             if _is_own(found.source, folder):
@@ -465,9 +413,11 @@ def place_files(made: Path, folder: str, *, last: str, force: bool) -> list[str]
             be written.
     """
     names = sorted(os.listdir(made), key=lambda name: (name == last, name))
-    target = _Folder(folder)
+    target: Any = Path(folder)
+    if is_remote(folder):  # as TFDS reaches it
+        target = tensorflow_datasets("core.utils.file_utils").epath.Path(folder)
     contents = {name: (made / name).read_bytes() for name in names}
-    there = {name: target.read(name) for name in names}
+    there = {name: _contents(target / name) for name in names}
     changed = [name for name in names if there[name] != contents[name]]
     in_the_way = [name for name in changed if there[name] is not None]
     if in_the_way and not force:
@@ -479,54 +429,43 @@ def place_files(made: Path, folder: str, *, last: str, force: bool) -> list[str]
     try:
         for name in changed:
             done.append(name)
-            target.write(name, contents[name])
+            _put(target / name, contents[name])
     except BaseException:
         for name in reversed(done):
             with contextlib.suppress(Exception):
-                target.restore(name, there[name])
+                _put(target / name, there[name])
         raise
     return names
 
 
-class _Folder:
-    """A folder that epath reaches, as TFDS does; a file or object is there whole or not at all."""
+@contextlib.contextmanager
+def _failing(path: Any) -> Iterator[None]:
+    try:
+        yield
+    except (FileNotFoundError, ShardctlError):
+        raise
+    except Exception as error:
+        lines = str(getattr(error, "strerror", None) or error).strip().splitlines()
+        said = printable(lines[0] if lines else type(error).__name__, 200)
+        raise UsageError(f"cannot write {quoted(os.fspath(path), 200)}: {said}") from error
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
-        self._path: Any = Path(folder)
-        if is_remote(folder):
-            self._path = tensorflow_datasets("core.utils.file_utils").epath.Path(folder)
 
-    @contextlib.contextmanager
-    def _failing(self, name: str) -> Iterator[None]:
-        try:
-            yield
-        except (FileNotFoundError, ShardctlError):
-            raise
-        except Exception as error:
-            lines = str(getattr(error, "strerror", None) or error).strip().splitlines()
-            said = printable(lines[0] if lines else type(error).__name__, 200)
-            path = quoted(f"{self._folder}/{name}", 200)
-            raise UsageError(f"cannot write {path}: {said}") from error
+def _contents(path: Any) -> bytes | None:
+    try:
+        with _failing(path):
+            data: bytes = path.read_bytes()
+            return data
+    except FileNotFoundError:
+        return None
 
-    def read(self, name: str) -> bytes | None:
-        try:
-            with self._failing(name):
-                data: bytes = (self._path / name).read_bytes()
-                return data
-        except FileNotFoundError:
-            return None
 
-    def write(self, name: str, data: bytes) -> None:
-        with self._failing(name):
-            if not isinstance(self._path, Path):
-                (self._path / name).write_bytes(data)
-                return
-            with new_file(str(self._path / name)) as file:
-                file.write(data)
-
-    def restore(self, name: str, data: bytes | None) -> None:
+def _put(path: Any, data: bytes | None) -> None:
+    """Let a file hold this, whole or not at all; None deletes it."""
+    with _failing(path):
         if data is None:
-            (self._path / name).unlink()
+            path.unlink()
+        elif not isinstance(path, Path):
+            path.write_bytes(data)
         else:
-            self.write(name, data)
+            with new_file(str(path)) as file:
+                file.write(data)

@@ -39,21 +39,13 @@ def _steps_of(value: Any) -> Callable[[], int]:
     if callable(value) and not hasattr(type(value), "__int__"):  # as a variable of Flax has too
         return lambda: whole_number(value())
     whole_number(value)
-    if not _may_change(value):
+    kind = type(value)
+    # A variable or an array may be another number later, an int or a tensor not; nor one of JAX,
+    # where `__setitem__` says so.
+    may_change = hasattr(kind, "assign") or hasattr(kind, "__setitem__")
+    if not may_change or kind.__module__.partition(".")[0] in ("jax", "jaxlib"):
         raise UsageError(_NEEDED)
     return lambda: whole_number(value)
-
-
-def _may_change(number: Any) -> bool:
-    """Return whether a number may be another later: a variable, an array, not an int or a tensor.
-
-    >>> _may_change(7)
-    False
-    """
-    kind = type(number)
-    if kind.__module__.partition(".")[0] in ("jax", "jaxlib"):
-        return False  # where `__setitem__` says so
-    return hasattr(kind, "assign") or hasattr(kind, "__setitem__")
 
 
 Steps = Annotated[Any, Kind(take=_steps_of, needed=_NEEDED, several="tf.Variables")]
@@ -212,8 +204,7 @@ def _parts(element: Any) -> tuple[Any, ...]:
 # What a script does with the dataset of a position before it counts the elements.
 
 
-# By what tf.data calls the dataset objects that its methods make, without "_" and "Dataset": after
-# these, the elements are not the next ones of the order, each once.
+# After these, the elements are not the next ones of the order, each once.
 _OTHERS = re.compile(
     "AutoShard|Cache|Concatenate|DirectedInterleave|Filter|FlatMap|GlobalShuffle|GroupByReducer|"
     "GroupByWindow|IgnoreErrors|Interleave|LegacyRebatch|LegacySnapshot|ParallelInterleave|Rebatch|"
@@ -237,7 +228,7 @@ def check_derived(position: object, elements: Any, *, batched: bool, counts_batc
             than they are counted; or these are elements of another position.
     """
     dataset = _dataset_read(elements)
-    found = _names_behind(dataset)
+    found = calls_behind(dataset)
     if not found:
         return
     names = next((names for of, names in found if of is position), None)
@@ -282,25 +273,24 @@ def check_length(elements: Any, left: int | None) -> None:
         )
 
 
-def leaves_order_open(dataset: Any) -> bool:
-    """Return whether a call or its options hand out elements as they are ready, in any order."""
-    by_call = getattr(dataset, "_deterministic", "") == "false"
-    return by_call or dataset.options().deterministic is False
+def calls_behind(dataset: Any) -> list[tuple[object, list[str]]]:
+    """Return the positions that a dataset begins with, each with the dataset objects behind it.
 
-
-def _names_behind(dataset: Any) -> list[tuple[object, list[str]]]:
-    """Return the positions that a dataset begins with, each with the dataset objects behind it."""
+    They are named as tf.data calls them, without "_" and "Dataset"; one that hands out elements as
+    they are ready, in any order, is followed by "Unordered".
+    """
     position = position_of(dataset)
     if position is not None:
         return [(position, [])]
     inputs = getattr(dataset, "_inputs", None)
-    below = [f for each in (inputs() if callable(inputs) else ()) for f in _names_behind(each)]
+    below = [f for each in (inputs() if callable(inputs) else ()) for f in calls_behind(each)]
     if not below:
         return []
-    name = type(dataset).__name__.strip("_").removesuffix("Dataset")
-    last = "Unordered" if leaves_order_open(dataset) else name
-    behind = [name] if last == name else [name, last]
-    return [(position, [*names, *behind]) for position, names in below]
+    names = [type(dataset).__name__.strip("_").removesuffix("Dataset")]
+    by_call = getattr(dataset, "_deterministic", "") == "false"
+    if by_call or dataset.options().deterministic is False:
+        names.append("Unordered")
+    return [(position, [*before, *names]) for position, before in below]
 
 
 def _dataset_read(elements: Any) -> Any:
@@ -334,10 +324,11 @@ def records_of(states: Sequence[bytes]) -> list[PositionRecord]:
     records = [
         position_of_text(state, source=f"states[{index}]") for index, state in enumerate(states)
     ]
-    for index, record in enumerate(records):
-        if others := _differing(records[0], record):
+    first = _of_run(records[0])
+    for index, own in enumerate(map(_of_run, records)):
+        if changed := [f"{k} is {v}, not {first[k]}" for k, v in own.items() if v != first[k]]:
             raise UsageError(
-                f"states[{index}] is not of the same run as states[0]: {choices(others)}"
+                f"states[{index}] is not of the same run as states[0]: {choices(changed)}"
             )
     hosts = [record.settings.host for record in records]
     if hosts == [None]:
@@ -371,18 +362,12 @@ def stretch_of(records: Sequence[PositionRecord]) -> RunSegment:
     )
 
 
-def _differing(first: PositionRecord, record: PositionRecord) -> list[str]:
-    """Return what is not as in the first of several states, besides host and dataset."""
-    found = [] if record.spec == first.spec else [f"spec is {record.spec}, not {first.spec}"]
-    for key, value in vars(first.settings).items():
-        if key != "host" and getattr(record.settings, key) != value:
-            found.append(f"{key} is {getattr(record.settings, key)}, not {value}")
-    counts = [1 if r.settings.host is None else r.settings.host.count for r in (first, record)]
-    if counts[0] != counts[1]:
-        found.append(f"it has {counts[1]} hosts, not {counts[0]}")
-    if record.stretches != first.stretches:
-        found.append("the run was shared anew at another place before")
-    return found
+def _of_run(record: PositionRecord) -> dict[str, Any]:
+    """Return what the states of all processes of a run have in common."""
+    host, others = record.settings.host, {**vars(record.settings)}
+    del others["host"]
+    hosts = 1 if host is None else host.count
+    return {"spec": record.spec, "hosts": hosts, **others, "shared before": record.stretches}
 
 
 # Is a position one in the order that is read now, and if not, what is another?
@@ -427,22 +412,16 @@ def check_same_order(
     if then.spec != spec:
         specs = f"spec was {printable(then.spec, 200)}, now {printable(spec, 200)}"
         changed = {"spec": specs, **changed}
-    if changed:
-        raise UsageError(
-            f"the position is one in another order: {', '.join(changed.values())}; "
-            f"{_way_out(then, settings, changed)}"
-        )
-
-
-def _way_out(then: PositionRecord, now: ReadSettings, changed: Collection[str]) -> str:
-    hosts, hosts_now = (
-        1 if settings.host is None else settings.host.count for settings in (then.settings, now)
+    if not changed:
+        return
+    way_out = f"where that is meant, begin with the count that it holds, consumed={then.consumed}"
+    if besides or "spec" in changed:  # where its count would say nothing
+        way_out = "give those that it had"
+    elif "host" in changed:
+        way_out = "set_states takes the states of all processes of the run, all else as it was"
+    raise UsageError(
+        f"the position is one in another order: {', '.join(changed.values())}; {way_out}"
     )
-    if hosts != hosts_now and SHAREABLE.issuperset(changed):
-        return f"set_states takes the states of all {hosts} processes to go on with {hosts_now}"
-    if "spec" in changed or hosts != hosts_now:  # where its count would say nothing
-        return f"give those that it had{', to set_states too' * (hosts != hosts_now)}"
-    return f"where that is meant, begin with the count that it holds, consumed={then.consumed}"
 
 
 def _said(name: str, in_force: SettingsDocument) -> str:

@@ -9,8 +9,7 @@ import pytest
 
 import shardctl
 from shardctl import Host, ReadSettings
-from tests.public_calls import CALLS
-from tests.public_world import World
+from tests.public_calls import CALLS, World
 
 LAYOUT = """\
 name: toy

@@ -18,7 +18,7 @@ import shardctl
 from shardctl import Dataset, Split
 from shardctl.base.columns import Tabular
 from shardctl.draw.picture import DRAWERS
-from tests.public_world import World
+from tests.public_calls import World
 
 ANSWERS: dict[str, Callable[[Any], Any]] = {
     "plan": lambda d: shardctl.plan(d, "train", "test", hosts=2),

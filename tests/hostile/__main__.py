@@ -7,14 +7,14 @@ import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
 from tests.hostile.kinds import KINDS, Sources
-from tests.hostile.originals import record_files, warm_up, write_originals
+from tests.hostile.originals import record_files, write_originals
 from tests.hostile.verdict import LONG, MEMORY, SECONDS, STOPPING
-from tests.hostile.worker import Failure, Worker
+from tests.hostile.worker import Failure, tried
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -27,7 +27,6 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--case", help="try one case of the --kind again, SEED:NUMBER")
     parser.add_argument("--most", type=int, default=20, help="failures to print of a kind")
     asked = parser.parse_args(words)
-    warm_up()
     with tempfile.TemporaryDirectory() as scratch:
         originals, folder = Path(scratch, "originals"), Path(scratch, "cases")
         originals.mkdir()
@@ -47,30 +46,18 @@ def main(words: Sequence[str] | None = None) -> int:
 def _report(kind: str, asked: argparse.Namespace, sources: Sources, folder: Path) -> int:
     """Print the line of a kind and its failures, and return how many cases failed."""
     began = time.monotonic()
-    tried = []
-    for found in _tried(kind, asked, sources, folder):
-        tried.append(found)
+    names = [f"{asked.seed}:{number}" for number in range(max(asked.budget, 1))]
+    found = []
+    for name in [asked.case] if asked.case else names:
+        found.append(tried(kind, name, sources, folder))
         if asked.seconds and time.monotonic() - began > asked.seconds:
             break
-    num_failed = sum(map(bool, tried))
+    num_failed = sum(map(bool, found))
     seconds = time.monotonic() - began
-    print(f"{kind:<14}{len(tried):>8,}{num_failed:>10,}{seconds:>9.0f}", flush=True)
-    for failure in list(chain.from_iterable(tried))[: asked.most]:
+    print(f"{kind:<14}{len(found):>8,}{num_failed:>10,}{seconds:>9.0f}", flush=True)
+    for failure in list(chain.from_iterable(found))[: asked.most]:
         print(_line(failure), flush=True)
     return num_failed
-
-
-def _tried(
-    kind: str, asked: argparse.Namespace, sources: Sources, folder: Path
-) -> Iterator[list[Failure]]:
-    """Yield the failures of each case."""
-    names = [f"{asked.seed}:{number}" for number in range(max(asked.budget, 1))]
-    worker = Worker(sources, folder)
-    try:
-        for name in [asked.case] if asked.case else names:
-            yield worker.tried(kind, name)
-    finally:
-        worker.close()
 
 
 def _line(failure: Failure) -> str:

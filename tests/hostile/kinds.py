@@ -21,8 +21,17 @@ from tests.hostile.mutations import (
 )
 from tests.hostile.originals import FEATURES, INFO, LAYOUT, PROJECT
 
-# A command that is a function of Python, which no command line reaches.
-READ_POSITION = "python:read_position"
+# What no command line reaches: a program of Python, whose arguments follow.
+_READ_POSITION = """
+import sys
+from shardctl.errors import ShardctlError
+from shardctl.saved.position_file import read_position
+try:
+    read_position(sys.argv[1])
+except ShardctlError as error:
+    print(f"error: {error}", file=sys.stderr)
+    raise SystemExit(2)
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +159,7 @@ def snapshots(rng: random.Random, sources: Sources) -> Case:
 def positions(rng: random.Random, sources: Sources) -> Case:
     """Position files, as `Position.restore` reads them."""
     name, data, edited = _sealed("position", rng, sources)
-    return Case(files={name: data}, commands=[[READ_POSITION, name]], edited=edited)
+    return Case(files={name: data}, commands=[["-c", _READ_POSITION, name]], edited=edited)
 
 
 def _sealed(kind: str, rng: random.Random, sources: Sources) -> tuple[str, bytes, bool]:

@@ -131,14 +131,3 @@ def record_files(folder: Path) -> dict[str, bytes]:
         if path.exists():
             found[name] = path.read_bytes()
     return found
-
-
-def warm_up() -> None:
-    """Import what commands import, so that a worker that is forked has it."""
-    import shardctl.cli.app
-    import shardctl.cli.main
-
-    shardctl.cli.app.application(*shardctl.cli.main.COMMANDS)
-    for name in ("numpy", "yaml", "rich.cells", "csv", "gzip"):
-        with contextlib.suppress(ImportError):
-            __import__(name)

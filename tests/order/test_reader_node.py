@@ -15,13 +15,11 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration.iteration import UNKNOWN
 from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.order import reader_node as module
-from shardctl.order.epoch_reading import EpochReading
 from shardctl.order.plan_order import plan_order
-from shardctl.order.reader_node import CodePages, ElementKeys, ReaderNode
+from shardctl.order.reader_node import ElementKeys, ReaderNode
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.subsplit import SplitRange
-from shardctl.tfdata.interleave import Interleave
 from shardctl.tfdata.shuffle_seeds import ScriptSeeds
 from tests.cases import check_cases
 from tests.tfdata.shuffle_oracles import iterator_seeds
@@ -47,31 +45,37 @@ def test_a_key_holds_the_reader_the_reading_and_the_position() -> None:
 
     sizes = st.tuples(st.integers(1, 1 << 40), st.integers(1, 9), st.integers(0, 9000))
     check_cases(st.tuples(sizes, st.integers(0)).map(lambda c: (*c[0], c[1])), check, 150)
-    keys = ElementKeys(size=1 << 50, reader=3, num_readers=4)
-    assert keys.first(2**11 - 1) > 0
-    with pytest.raises(UsageError, match="2,048 times and more"):
-        keys.first(2**11)
+    for size, most in ((1 << 50, 2**11), (9, 2**20)):
+        keys = ElementKeys(size=size, reader=3, num_readers=4)
+        assert keys.first(most - 1) > 0
+        with pytest.raises(UsageError, match=f"{most:,} times and more"):
+            keys.first(most)
 
 
-@pytest.mark.parametrize("most_pages", [512, 2])
-def test_pages_hold_what_the_reading_has(monkeypatch: pytest.MonkeyPatch, most_pages: int) -> None:
-    monkeypatch.setattr(module, "_MAX_PAGES", most_pages)
-    lengths = np.full(100, 10_000) - np.arange(100) % 3
-    interleave = Interleave(lengths, cycle_length=16, block_length=16)
-    firsts = np.cumsum(lengths) - lengths
-    reading = EpochReading(interleave=interleave, row_codes=firsts, stride=3, phase=1)
-    pages, rng, total = CodePages(reading), np.random.default_rng(0), reading.num_examples
-    for start in [*range(0, total, 37_000), 5, total - 900]:
-        near = rng.integers(start, min(start + 60_000, total), 5000)
-        asked = np.concatenate([near, rng.integers(0, total, 50), [total - 1, 0]])
-        assert np.array_equal(pages.codes_at(asked), reading.codes_at(asked))
-    assert pages.codes_at(np.empty(0, np.int64)).tolist() == []
-    assert np.array_equal(CodePages(reading).codes_at(np.arange(total)), reading.codes(0, total))
+@pytest.mark.parametrize("most_kept", [1 << 21, 1000])
+@pytest.mark.parametrize("seed", [None, 3])
+def test_codes_of_a_node_are_those_of_its_readings(
+    monkeypatch: pytest.MonkeyPatch, most_kept: int, seed: int | None
+) -> None:
+    monkeypatch.setattr(module, "_MOST_KEPT", most_kept)
+    monkeypatch.setattr(module, "_MOST_READINGS", 2)
+    lengths = np.full(30, 1000) - np.arange(30) % 3
+    node = _node(tuple(lengths.tolist()), host="1/3", host_by="examples", shuffle_seed=seed)
+    readings = [node.reading(node.iterate().number) for _ in range(4)]
+    total, rng = readings[0].num_examples, np.random.default_rng(0)
+    for start in [*range(0, total, 997), 5, total - 90]:
+        near = rng.integers(start, min(start + 600, total), 500)
+        for asked in (near, np.concatenate([near[:9], rng.integers(0, total, 5), [total - 1, 0]])):
+            number = int(rng.integers(4))
+            expected = readings[number].codes_at(asked)
+            assert np.array_equal(node.codes_at(number, asked), expected)
+    assert node.codes_at(0, np.empty(0, np.int64)).tolist() == []
+    assert np.array_equal(node.codes_at(0, np.arange(total)), readings[0].codes(0, total))
 
 
-def _node(**settings: Any) -> ReaderNode:
-    split = Split(name="train", shard_lengths=LENGTHS)
-    ranges = [SplitRange(split=split, start=0, stop=31)]
+def _node(lengths: tuple[int, ...] = LENGTHS, **settings: Any) -> ReaderNode:
+    split = Split(name="train", shard_lengths=lengths)
+    ranges = [SplitRange(split=split, start=0, stop=sum(lengths))]
     order = ReaderOrder(Dataset(name="d", splits=(split,)), ranges, ReadSettings(**settings))
     size = None if order.settings.repeat_files else order.epoch_size
     keys = ElementKeys(size=size, reader=0, num_readers=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,7 @@ from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.order.example_codes import ExampleCodes
-from shardctl.order.order import Order
-from shardctl.order.plan_order import plan_order
-from shardctl.order.sample import OrderSample, StorageOrder, sample_epoch, storage_order
+from shardctl.order.sample import OrderSample, StorageOrder, sample_epoch
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.reads import reads_of
@@ -127,37 +124,3 @@ def test_a_rank_is_the_place_among_the_examples_that_are_read() -> None:
             assert shards.tolist() == [read.index(shard_of[i]) for i in asked]
 
     check_cases(_ranges(), check, 60)
-
-
-def _order(dataset: Dataset, spec: str = "train", **settings: Any) -> Order:
-    return plan_order(dataset, spec, ReadSettings(**settings)).order
-
-
-def test_orders_that_read_the_same_have_their_storage_made_once() -> None:
-    splits = tuple(Split(name=name, shard_lengths=(4, 2, 5)) for name in ("train", "test"))
-    dataset = Dataset(name="d", splits=splits)
-    made, host = storage_order(_order(dataset)), Host(index=1, count=2)
-    same: list[dict[str, Any]] = [{"shuffle_seed": 3}, {"cycle": 2}]
-    same.append({"buffer": 3, "global_seed": 1})
-    for settings in (*same, {"host": host, "host_by": "examples"}):
-        assert storage_order(_order(dataset, **settings)) is made
-    others = [_order(dataset, spec) for spec in ("test", "train[1:]", "train[:10]", "train+test")]
-    others += [_order(dataset, "train+train"), _order(dataset, host=host, host_by="files")]
-    others.append(_order(Dataset(name="d", splits=splits)))
-    storages = [storage_order(other) for other in others]
-    assert len({*map(id, storages), id(made)}) == len(others) + 1
-
-
-def test_places_in_storage_are_those_of_the_order_whatever_is_in_use() -> None:
-    random, in_use = Random(6), list[Dataset]()
-    for case in range(60):
-        lengths = random.choice(((4, 2, 5), (4, 3, 4), (5, 2, 4), (11,)))
-        fresh = Dataset(name="d", splits=(Split(name="train", shard_lengths=lengths),))
-        in_use.append(random.choice(in_use) if in_use and case % 2 else fresh)
-        spec = random.choice(("train", "train[2:]", "train[:9]", "train[3:]+train[:4]"))
-        order = _order(in_use[-1], spec, reverse=random.random() < 0.3)
-        found, own = storage_order(order), StorageOrder([order.reads_of_epoch], order.codes)
-        codes = order.codes_at(np.arange(order.num_examples))
-        assert [x.tolist() for x in found.of(codes)] == [x.tolist() for x in own.of(codes)], case
-        assert found.shard_sizes.tolist() == own.shard_sizes.tolist(), case
-        assert (found.num_ranks, found.num_read) == (own.num_ranks, own.num_read), case

@@ -141,11 +141,3 @@ def test_without_its_library_a_shard_is_left_to_the_index(monkeypatch: pytest.Mo
     assert found.damage is not None
     assert (found.num_records, found.damage.kind) == (None, "compressed")
     assert "pip install 'shardctl[files]'; or index.json says how many samples" in found.damage.text
-
-
-def test_a_shard_is_known_by_its_first_bytes() -> None:
-    form = MDS()
-    assert form.is_of(shard(b"a", b"b")) is True
-    assert form.is_of(shard(*[b"x"] * 5000)[:4096]) is True
-    for other in (b"", shard(b"a", b"b")[:12], b"PAR1" + bytes(99), bytes(4096), b"hello" * 99):
-        assert form.is_of(other) is False

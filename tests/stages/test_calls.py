@@ -8,8 +8,8 @@ import pytest
 
 from shardctl.errors import UsageError
 from shardctl.stages import stages as ast
-from shardctl.stages.calls import CALLS, call_named, name_alone
-from shardctl.stages.part import OfTensorflow, Stage, said_of
+from shardctl.stages.calls import CALLS, call_named
+from shardctl.stages.part import OfTensorflow, Stage
 from tests.cases import counted
 
 # What is ours: a source of TFDS, a list of values, and what stands for a stage that is not known.
@@ -75,24 +75,6 @@ def test_options_and_what_is_no_method() -> None:
     assert ast.Filter().in_tf() is ast.WithOptions(fusion=True).in_tf() is None
 
 
-def test_arguments_by_name_and_by_place() -> None:
-    shuffle = CALLS["shuffle"]
-    assert shuffle.parameter("buffer_size") is shuffle.parameter("buffer") is shuffle.placed(0)
-    assert shuffle.main is shuffle.placed(0)
-    assert shuffle.needed == ["buffer"]
-    assert shuffle.parameter("name").name == ""
-    assert CALLS["zip"].rest is CALLS["zip"].placed(0)
-    assert CALLS["take"].rest is CALLS["unbatch"].main is None
-    assert shuffle.stages([("buffer", 3), ("", None)]) == (ast.Shuffle(buffer=3),)
-
-
-def test_what_is_said_is_no_default() -> None:
-    assert said_of(ast.Batch(size=3)) == {"size": 3}
-    assert said_of(ast.Batch(size=3, drop_remainder=True)) == {"size": 3, "drop_remainder": True}
-    assert said_of(ast.Take(count=-1)) == {"count": -1}
-    assert said_of(ast.Repeat()) == said_of(ast.Unbatch()) == {}
-
-
 def test_what_is_open_is_no_stage_that_is_offered() -> None:
     for name, reason in ast.WHY_OPEN.items():
         assert reason[0].islower()
@@ -102,11 +84,3 @@ def test_what_is_open_is_no_stage_that_is_offered() -> None:
     assert str(caught.value).startswith("no stage 'Shufle'; did you mean shuffle? stages: shuffle,")
     assert "; sources: read, range, values, zip, sample_from_datasets," in str(caught.value)
     assert "opaque" not in str(caught.value)
-
-
-def test_a_name_says_all_only_where_it_does() -> None:
-    known = ast.Opaque(call="scan", reason=ast.WHY_OPEN["scan"])
-    assert name_alone(known, is_source=False) == "scan"
-    assert name_alone(known, is_source=True) is None
-    assert name_alone(ast.Opaque(call="scan", reason="x"), is_source=False) is None
-    assert name_alone(ast.Cache(), is_source=False) is None

@@ -27,12 +27,7 @@ class ReversePairs(Stage):
     """Hands out every second element before its neighbour; a last one alone stays where it is."""
 
     name = "reverse_pairs"
-    weight = 2.2
-
-    @property
-    def effect(self) -> str:
-        """What it swaps."""
-        return "swaps neighbours"
+    effect = "swaps neighbours"
 
 
 class LastFirst(Source):

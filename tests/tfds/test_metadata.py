@@ -17,9 +17,7 @@ from shardctl import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
 from shardctl.metadata.tfds_metadata import read_tfds_folder
-from shardctl.stores.store import StoredFile
-from shardctl.stores.stores import store_of
-from shardctl.tfds import metadata as place
+from shardctl.tfds import metadata
 from shardctl.tfds.metadata import find_features, first_record, place_files, write_metadata
 from tests.cases import FUZZ, check_cases
 from tests.record_files import framed, header
@@ -164,17 +162,6 @@ def test_features_that_do_not_fit_are_told(tfds: Any, toy: Dataset, tmp_path: Pa
     assert sorted(os.listdir(folder)) == ["train-00000", "train-00001"]
 
 
-def test_features_that_fit_in_part_are_doubted(tfds: Any, toy: Dataset, tmp_path: Path) -> None:
-    import numpy as np
-
-    features = {"words": tfds.features.Sequence(tfds.features.Text())}
-    found = write_metadata(toy, str(tmp_path / "data"), features)
-    assert [line for line in found.warnings if "hold more than the features name" in line]
-    assert [line for line in found.warnings if "has no words" in line]
-    again = write_metadata(toy, str(tmp_path / "data"), {"id": np.int64}, force=True)
-    assert again.warnings == ()
-
-
 def test_an_empty_split_is_warned_of(tmp_path: Path) -> None:
     dataset = files_of_toy(tmp_path, "{split}-{i:05d}", {"train": [2], "test": [0, 0]})
     found = write_metadata(dataset, str(tmp_path / "data"), str(tmp_path / "features.json"))
@@ -260,16 +247,12 @@ def test_features_of_a_file_come_with_their_labels(script: str, tmp_path: Path) 
 
 
 @pytest.mark.tensorflow
-def test_features_of_a_script(script: str) -> None:
-    assert sorted(find_features(f"{script}:make").features) == ["label", "x"]
-    assert sorted(find_features(f"{script}:FEATURES").features) == ["x"]
+def test_features_of_a_script_and_of_a_dataset_of_tfds(script: str) -> None:
+    for named, features in (("make", ["label", "x"]), ("FEATURES", ["x"])):
+        assert sorted(find_features(f"{script}:{named}").features) == features
     found = find_features(f"{script}:Toys")
     assert sorted(found.features) == ["label", "x"]
     assert found.said["supervised_keys"] == ("x", "label")
-
-
-@pytest.mark.tensorflow
-def test_features_of_a_dataset_of_tfds() -> None:
     found = find_features("mnist")
     assert sorted(found.features) == ["image", "label"]
     assert "citation" in found.said
@@ -296,16 +279,10 @@ def test_what_names_no_features_is_refused(script: str, tmp_path: Path) -> None:
 # The first record of a file is that which TFDS reads first.
 
 
-def stored(path: Path) -> StoredFile:
-    file = store_of(str(path)).status(str(path))
-    assert file is not None
-    return file
-
-
 @pytest.mark.parametrize("file_format", WRITABLE_FORMATS)
 def test_the_first_record_is_that_of_tfds(tfds: Any, file_format: str, tmp_path: Path) -> None:
     folder = build_dataset(tmp_path, splits={"train": [3]}, file_format=file_format)
-    record = first_record(stored(next(folder.glob("toy-train*"))), file_format)
+    record = first_record(str(next(folder.glob("toy-train*"))), file_format)
     assert record is not None
     features = tfds.builder_from_directory(folder).info.features
     assert int(features.deserialize_example_np(record)["id"]) == 0
@@ -316,107 +293,71 @@ def test_what_has_no_record_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "file"
     for data in (b"", b"abc", header(2**40) + b"abc", framed(b"abc")[:-5]):
         path.write_bytes(data)
-        with pytest.raises(DatasetError, match=r"'.*file'"):
-            first_record(stored(path), "tfrecord")
-        with pytest.raises(DatasetError, match=r"'.*file'"):
-            first_record(stored(path), "parquet")
-
-
-@pytest.mark.tensorflow
-def test_columns_that_tfds_does_not_write_are_named(tmp_path: Path) -> None:
+        for file_format in ("tfrecord", "parquet", "array_record"):
+            with pytest.raises(DatasetError, match=r"cannot read a record of '.*file'"):
+                first_record(str(path), file_format)
+    with pytest.raises(DatasetError, match="none"):
+        first_record(str(tmp_path / "none"), "tfrecord")
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
-    path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"image": [b"1"], "label": [2]}), path)
-    with pytest.raises(DatasetError, match="there is none: the columns are image, label"):
-        first_record(stored(path), "parquet")
-
-
-def test_a_format_without_a_library_here_has_no_record(tmp_path: Path) -> None:
-    path = tmp_path / "x.riegeli"
-    path.write_bytes(b"x")
-    assert first_record(stored(path), "riegeli") is None
+    with pytest.raises(DatasetError, match="cannot read a record"):
+        first_record(str(path), "parquet")
 
 
 # Several files get to a folder all or none.
 
 
-@pytest.fixture
-def made(tmp_path: Path) -> Path:
-    folder = tmp_path / "made"
-    folder.mkdir()
-    for name in ("a.json", "b.txt", "info.json"):
-        (folder / name).write_text(f"new {name}")
-    return folder
+FILES = {"a.json": "new a", "b.txt": "new b", "info.json": "new info"}
+
+
+def placed(target: Path, last: str = "info.json", *, force: bool) -> list[str]:
+    with tempfile.TemporaryDirectory() as made:
+        for name, text in FILES.items():
+            (Path(made) / name).write_text(text)
+        return place_files(Path(made), str(target), last=last, force=force)
 
 
 def contents(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in folder.iterdir()}
 
 
-def test_the_last_file_comes_last(made: Path, tmp_path: Path) -> None:
-    target = tmp_path / "target"
-    target.mkdir()
-    assert place_files(made, str(target), last="a.json", force=False)[-1] == "a.json"
-    assert contents(target) == contents(made)
-
-
 @pytest.mark.tensorflow
-def test_a_remote_folder_is_one_of_epath(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(place, "is_remote", lambda _: True)
-    folder = place._Folder(str(tmp_path))  # epath reads and writes local folders as others
-    assert folder.read("a.json") is None
-    folder.write("a.json", b"one")
-    folder.write("a.json", b"two")
-    assert folder.read("a.json") == b"two"
-    folder.restore("a.json", b"one")
-    assert contents(tmp_path) == {"a.json": "one"}
-    folder.restore("a.json", None)
-    assert contents(tmp_path) == {}
-    (tmp_path / "a").write_text("")
-    with pytest.raises(UsageError, match=r"cannot write .*/a/b"):
-        folder.write("a/b", b"")
-
-
-def test_others_are_replaced_when_told(made: Path, tmp_path: Path) -> None:
-    target = tmp_path / "target"
-    target.mkdir()
-    (target / "b.txt").write_text("other")
-    (target / "a.json").write_text("new a.json")
-    with pytest.raises(UsageError, match=r"has b.txt already, of other contents; --force"):
-        place_files(made, str(target), last="info.json", force=False)
-    assert contents(target) == {"b.txt": "other", "a.json": "new a.json"}
-    place_files(made, str(target), last="info.json", force=True)
-    assert contents(target) == contents(made)
-
-
-@pytest.mark.parametrize("fails_at", ["a.json", "b.txt", "info.json"])
-def test_what_fails_on_the_way_leaves_all_as_it_was(
-    fails_at: str, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("by_epath", [False, True])  # which reaches local folders as others
+def test_files_are_placed_all_or_none(
+    by_epath: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    target = tmp_path / "target"
-    target.mkdir()
-    (target / "b.txt").write_text("other")
-    before = contents(target)
-    write = place._Folder.write
-    failed: list[str] = []
+    if by_epath:
+        monkeypatch.setattr(metadata, "is_remote", lambda _: True)
+    assert placed(tmp_path, last="a.json", force=False)[-1] == "a.json"
+    assert contents(tmp_path) == FILES
+    before = {"b.txt": "other", "a.json": "new a"}
+    (tmp_path / "b.txt").write_text("other")
+    (tmp_path / "info.json").unlink()
+    with pytest.raises(UsageError, match=r"has b.txt already, of other contents; --force"):
+        placed(tmp_path, force=False)
+    assert contents(tmp_path) == before
+    put = metadata._put
+    for fails_at in ("b.txt", "info.json"):
+        fails = iter([True])
 
-    def failing(self: place._Folder, name: str, data: bytes) -> None:
-        if name == fails_at and not failed:
-            failed.append(name)
-            raise UsageError("the disk is full")
-        write(self, name, data)
+        def failing(path: Any, data: bytes | None, at: str = fails_at, fails: Any = fails) -> None:
+            if path.name == at and next(fails, False):
+                raise UsageError("the disk is full")
+            put(path, data)
 
-    monkeypatch.setattr(place._Folder, "write", failing)
-    with pytest.raises(UsageError, match="disk is full"):
-        place_files(made, str(target), last="info.json", force=True)
-    assert contents(target) == before
-
-
-def test_a_folder_that_cannot_be_written_to_is_named(made: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no folder"):
-        place_files(made, str(tmp_path / "none"), last="info.json", force=False)
-    (tmp_path / "file").write_text("")
+        with monkeypatch.context() as patch:
+            patch.setattr(metadata, "_put", failing)
+            with pytest.raises(UsageError, match="disk is full"):
+                placed(tmp_path, force=True)
+        assert contents(tmp_path) == before
+    assert placed(tmp_path, force=True)[-1] == "info.json"
+    assert contents(tmp_path) == FILES
     with pytest.raises(UsageError, match="cannot write"):
-        place_files(made, str(tmp_path / "file"), last="info.json", force=False)
+        placed(tmp_path / "a.json", force=False)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no folder"):
+        placed(tmp_path / "none", force=False)

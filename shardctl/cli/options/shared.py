@@ -109,7 +109,7 @@ AllowVersionOption = Annotated[
         "lengths.",
     ),
 ]
-# Of every command, and before the command too.
+# Of every command.
 ColorOption = Annotated[
     str | None,
     typer.Option(

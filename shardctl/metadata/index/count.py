@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -80,7 +79,7 @@ def count_files(
     cache: counts that are known are taken from the user's cache folder, and new ones kept there.
 
     A file that changed just now may change again and keep its time of change, so that its version
-    would not tell (git calls it racily clean). It is counted last, when that time is over. Without
+    would not tell (git calls it racily clean). It is counted when that time is over. Without
     `listed` nothing is known of the files but their paths, at which anything may be.
     """
     from shardctl.metadata.index.workers import FileToCount, LocalRunner  # starts processes
@@ -129,8 +128,7 @@ class _Counting:
         self._report()
 
     def _to_count(self) -> Iterator[FileToCount]:
-        """Yield the files of which nothing is known, those that changed just now at the end."""
-        late: list[FileToCount] = []
+        """Yield the files of which nothing is known, each once its time of change tells of it."""
         for task in self._tasks:
             if task.index >= self._stop:
                 break
@@ -139,20 +137,13 @@ class _Counting:
                 self._found.num_known += 1
                 self.note_read(task.file.num_bytes)
                 self._note(task.index, contents)
-            elif _settles_at(task.file) > time.time_ns():
-                late.append(task)
-            else:
-                yield task
-        now = time.time_ns()
-        # A time that is further ahead is not that of a change just now.
-        soon = [at for task in late if now < (at := _settles_at(task.file)) <= now + _COARSE]
-        if soon:
-            time.sleep((max(soon) - now) / _SECOND)
-        for task in late:
-            if task.index < self._stop:
-                if _settles_at(task.file) > time.time_ns():
-                    self._found.unsettled.add(task.index)
-                yield task
+                continue
+            soon = _settles_at(task.file) - time.time_ns()
+            if 0 < soon <= _COARSE:  # what is further ahead is not the time of a change just now
+                time.sleep(soon / _SECOND)
+            if _settles_at(task.file) > time.time_ns():
+                self._found.unsettled.add(task.index)
+            yield task
 
     def _note(self, index: int, contents: FileContents) -> None:
         self._done += self._tasks[index].file.num_bytes
@@ -294,8 +285,4 @@ def cache_folder(env: Mapping[str, str]) -> Path | None:
         home = Path.home()
     except RuntimeError:
         return None
-    if sys.platform == "darwin":
-        return home / "Library" / "Caches" / "shardctl"
-    if sys.platform == "win32":
-        return Path(env.get("LOCALAPPDATA") or home / "AppData" / "Local", "shardctl")
     return home / ".cache" / "shardctl"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from typing import NamedTuple
 
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import FILE_FORMATS
@@ -17,7 +17,6 @@ from shardctl.stores.stores import is_remote
 
 NUMBER = "\0"  # stands for a number; refused in every path, as is the next
 RANDOM = "\1"  # stands for a word that is drawn at random
-SPLIT = "\2"  # stands where the split is named
 _WORDS = (
     "train|training|trn|validation|validate|valid|val|dev|develop|development|test|testing|tst|eval"
     "|evaluation|holdout|heldout|trainval|minival|minitrain|testdev|unlabell?ed|unsupervised"
@@ -36,15 +35,10 @@ _TFDS = re.compile(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class NamedSplit:
-    """What a name says: a split, and what stays of the name beside it.
-
-    rest: names that differ in it are of other things. dataset: as TFDS's template says it.
-    """
+class NamedSplit(NamedTuple):
+    """The split that a name says, and the dataset as TFDS's template says it."""
 
     split: str
-    rest: str
     dataset: str | None = None
 
 
@@ -55,34 +49,25 @@ def named_split(folder: str, text: str) -> NamedSplit | None:
     name, with marks for numbers.
 
     >>> named_split("", "mnist-train.tfrecord-\\0-of-\\0")
-    NamedSplit(split='train', rest='mnist-\\x02.tfrecord-\\x00-of-\\x00', dataset='mnist')
+    NamedSplit(split='train', dataset='mnist')
     >>> named_split("data/val/", "shard.\\0.mds").split
     'val'
     >>> named_split("train/", "test-\\0.tar"), named_split("", "a-\\0.tar")
     (None, None)
     """
-    parts, spoken = _folders(folder)
     tfds = _TFDS.fullmatch(text)
     if tfds is not None:
-        rest = f"{folder}{text[: tfds.start('split')]}{SPLIT}{text[tfds.end('split') :]}"
-        return NamedSplit(split=tfds["split"], rest=rest, dataset=tfds["dataset"])
+        return NamedSplit(tfds["split"], tfds["dataset"])
     if speaks_of_several(folder, text):
         return None
-    word = _WORD.search(text)
-    if not spoken:
-        if word is None:
-            return None
-        rest = f"{folder}{text[: word.start()]}{SPLIT}{text[word.end() :]}"
-        return NamedSplit(split=word[0], rest=rest)
-    at, name = spoken[-1]
-    rest = "/".join([*parts[:at], parts[at][: -len(name)] + SPLIT, *parts[at + 1 :], ""])
-    return NamedSplit(split=name, rest=rest)
+    spoken, word = _folder_words(folder), _WORD.search(text)
+    split = spoken[-1] if spoken else word and word[0]
+    return NamedSplit(split) if split else None
 
 
-def _folders(folder: str) -> tuple[list[str], list[tuple[int, str]]]:
-    """Return the parts of a folder's path, and which of them are called as a split."""
-    parts = folder.split("/")[:-1]
-    return parts, [(at, word) for at, part in enumerate(parts) if (word := split_word(part))]
+def _folder_words(folder: str) -> list[str]:
+    """Return the splits that parts of a folder's path are called by."""
+    return [word for part in folder.split("/")[:-1] if (word := split_word(part))]
 
 
 def speaks_of_several(folder: str, text: str) -> bool:
@@ -92,7 +77,7 @@ def speaks_of_several(folder: str, text: str) -> bool:
     (True, False)
     """
     words = {word.lower() for word in _WORD.findall(text)}
-    families = {_family(word) for word in words} | {_family(w) for _, w in _folders(folder)[1][-1:]}
+    families = set(map(_family, [*words, *_folder_words(folder)[-1:]]))
     return len(words) > 1 or (bool(words) and len(families) > 1)
 
 
@@ -110,20 +95,6 @@ def _family(word: str) -> str:
     """Return what names of the same split have in common: `val`, `valid`, `validation`."""
     begin = word[:2].lower()
     return {"ts": "te", "de": "va"}.get(begin, begin)
-
-
-def split_in_place(rest: str, folder: str, text: str) -> str | None:
-    """Return what a name has where others that are alike name their split.
-
-    >>> split_in_place("\\2/", "extra/", "a-\\0.tar")
-    'extra'
-    """
-    whole = folder if rest.endswith("/") else folder + text
-    before, _, after = rest.partition(SPLIT)
-    if not (whole.startswith(before) and whole.endswith(after)):
-        return None
-    found = whole[len(before) : len(whole) - len(after)]
-    return found if re.fullmatch(r"[A-Za-z]\w*", found) else None
 
 
 # What is a file, by its name: of records, about records, or something else?

@@ -101,8 +101,6 @@ def index(
         paths=wanted,
         globs=tuple((by_hand or {}).items()),
         problems=problems,
-        num_agreed=sidecars.num_agreed,
-        said_by=tuple(sorted(sidecars.said_by)),
         warnings=warnings,
     )
 
@@ -118,14 +116,12 @@ def _format_of(arranged: Arrangement, given: str | None) -> str:
     if arranged.file_format is not None:
         return arranged.file_format
     files = [file for split in arranged.splits for file in split.files]
-    if ".riegeli" in files[0].path:  # which begins as array_record does
-        raise DatasetError(f"{quoted(files[0].path, 200)}: {why_not_read('riegeli')}")
     # A compressed file that holds nothing does not tell.
     first = list(islice((file for file in files if file.num_bytes), _LOOKED_AT))
     found = next(filter(None, map(format_of, first)), None)
     if found is None:
         path = quoted((first or files)[0].path, 200)
-        unknown = "neither the name nor the first bytes tell its format"
+        unknown = "its name does not tell its format, and it begins as no TFRecord file"
         raise DatasetError(f"{path}: {unknown}; give {option('file_format')}")
     return found
 
@@ -169,8 +165,6 @@ class ArrangedFiles:
 
     def compare(self, counts: Counts, sidecars: Sidecars) -> tuple[NameProblem, ...]:
         """Return where whole files are not as files beside them say, and which are not there."""
-        if not sidecars:
-            return ()
         found = [
             (split, file.path, f": {text}")
             for split, file, contents in zip(self._split_of, self.all, counts.contents, strict=True)

@@ -25,13 +25,11 @@ from shardctl.metadata.index.file_names import (
     shard_matcher,
     sharded_regex,
     speaks_of_several,
-    split_in_place,
     split_word,
 )
 from shardctl.metadata.index.listing import Listing
 from shardctl.metadata.index.shard_sets import (
     COMPRESSED,
-    MOST_SHAPES,
     ShardSet,
     glob_of,
     path_key,
@@ -178,9 +176,6 @@ def _splits_by_names(listing: Listing) -> list[_SplitSets]:
             datasets, versions or formats.
     """
     sets = shard_sets(listing.root, listing.files)
-    if sets is None:
-        many = f"{_where(listing)} has more than {MOST_SHAPES:,} kinds of names"
-        raise DatasetError(f"{many}; say which split they are by --split")
     named = [named_split(found.folder, found.text) for found in sets]
     if not any(named):
         (found,) = _joined(listing, sets)
@@ -189,16 +184,12 @@ def _splits_by_names(listing: Listing) -> list[_SplitSets]:
             raise DatasetError(f"{_where(listing)}: {several}; {_way_out(sets)}")
         name = split_word(listing.root.rpartition("/")[2]) or DEFAULT_SPLIT
         return [_SplitSets(name=name, sets=(found,))]
-    rests = list(dict.fromkeys(one.rest for one in named if one is not None))
     splits: dict[str, list[tuple[ShardSet, NamedSplit]]] = {}
-    unknown = []
     for found, spoken in zip(sets, named, strict=True):
-        one = spoken or _alike(rests, found.folder, found.text)
-        if one is None:
-            unknown.append(found)
-        else:
-            splits.setdefault(one.split, []).append((found, one))
+        if spoken is not None:
+            splits.setdefault(spoken.split, []).append((found, spoken))
     in_order = sorted(splits, key=_use)
+    unknown = [found for found, spoken in zip(sets, named, strict=True) if spoken is None]
     if unknown:
         raise DatasetError(
             f"{_where(listing)}: beside {choices(in_order, 5)} there are files of no split that "
@@ -219,16 +210,6 @@ def _use(split: str) -> tuple[int, str]:
     """Return what splits are sorted by: train, validation, test, others."""
     begin = split[:2].lower()
     return _FIRST.index(begin) if begin in _FIRST else len(_FIRST), split
-
-
-def _alike(rests: Sequence[str], folder: str, text: str) -> NamedSplit | None:
-    """Return the split of a name that is like those that say theirs: `extra-0` beside `train-0`."""
-    found = [
-        NamedSplit(split=split, rest=rest)
-        for rest in rests
-        if (split := split_in_place(rest, folder, text)) is not None
-    ]
-    return found[0] if len(found) == 1 else None
 
 
 def _check_one_dataset(listing: Listing, members: Sequence[tuple[ShardSet, NamedSplit]]) -> None:
@@ -301,12 +282,6 @@ def _splits_by_hand(
             glob = f"{quoted(globs[name], 200)} of --split"
             raise DatasetError(f"no file of split {quoted(name)} matches {glob}; files are {some}")
         sets = shard_sets(listing.root, files)
-        if sets is None:  # nothing counts, whatever their names are
-            texts = {
-                RANDOM + re.sub(r"^[^.]*(?:\.(?!\w+$)[^.]*)*", "", file.path) for file in files
-            }
-            files.sort(key=path_key)
-            sets = [ShardSet(folder="", text=RANDOM, files=files, texts=texts)]
         splits.append(_SplitSets(name=name, sets=tuple(sets)))
     if not left:
         return splits, ()

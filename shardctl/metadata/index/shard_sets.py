@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from shardctl.base.text import quoted
+from shardctl.errors import DatasetError
 from shardctl.metadata.index.file_names import NUMBER, RANDOM
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import as_bytes, split_path
@@ -83,8 +85,12 @@ class ShardSet:
         return name.replace(NUMBER, "*")
 
 
-def shard_sets(root: str, files: Iterable[StoredFile]) -> list[ShardSet] | None:
-    """Return the sets that files make up, as they are met; None where they are too many."""
+def shard_sets(root: str, files: Iterable[StoredFile]) -> list[ShardSet]:
+    """Return the sets that files make up, as they are met.
+
+    Raises:
+        DatasetError: names of so many kinds follow no convention.
+    """
     shapes: dict[tuple[str, str], _Shape] = {}
     for file in files:
         folder, name = split_path(file.path)
@@ -93,7 +99,8 @@ def shard_sets(root: str, files: Iterable[StoredFile]) -> list[ShardSet] | None:
         key = folder, _NUMBER.sub(NUMBER, bare)
         if key not in shapes:
             if len(shapes) == MOST_SHAPES:
-                return None
+                many = f"{quoted(root or '/', 200)} has more than {MOST_SHAPES:,} kinds of names"
+                raise DatasetError(f"{many}; choose files by a glob that tells splits apart")
             below = folder.removeprefix(root.rstrip("/") + "/")
             shapes[key] = _Shape(folder=below, text=key[1])
         shapes[key].files.append(file)

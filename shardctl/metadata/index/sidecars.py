@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from shardctl.base.text import counted, quoted
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
@@ -19,37 +19,31 @@ from shardctl.metadata.tfds_metadata import dataset_from_info, is_hugging_face_i
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import store_of
 
-_MOST_BYTES = 1 << 30
-_MOST_NAMES, _MOST_PROBLEMS = 3, 20
+_MOST_BYTES, _MOST_PROBLEMS = 1 << 30, 20
 _VERSION = 2  # of an index of shards
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ExpectedCount:
-    """How many examples and bytes a file has, as `said_by`, a file beside it, states."""
+class Expected(NamedTuple):
+    """How many examples and bytes a file has, as a file beside it of a name states."""
 
     num_examples: int
+    num_bytes: int | None
     said_by: str
-    num_bytes: int | None = None
 
 
 # What is stated of a shard, by the names of the files that it may be in.
-_Shard = Mapping[str, ExpectedCount]
+_Shard = Mapping[str, Expected]
 
 
 class Sidecars:
     """What is stated of record files by other files beside them.
 
-    problems: sidecars that cannot be read, a line each; nothing is compared with them.
-    num_agreed: files that were compared and are as is stated; said_by: the names of the sidecars
-        that state it, a few of them where there are many.
+    problems: some of the sidecars that cannot be read, a line each; nothing is compared with them.
     """
 
     def __init__(self, sidecars: Iterable[StoredFile]) -> None:
         self.problems: list[str] = []
-        self.num_agreed = 0
-        self.said_by: set[str] = set()
-        self.expected: dict[str, list[ExpectedCount]] = {}
+        self.expected: dict[str, list[Expected]] = {}
         self._indices: list[list[list[str]]] = []  # of each the paths that each shard may have
         for file in sidecars:
             name = re.split(r"[/\\]", file.path)[-1]
@@ -63,10 +57,7 @@ class Sidecars:
                 document = parse_json(data, source=quoted(file.path, 200))
                 shards = list(_READERS[name](document, folder))
         except DatasetError as error:
-            if len(self.problems) < _MOST_PROBLEMS:
-                self.problems.append(str(error))
-            elif len(self.problems) == _MOST_PROBLEMS:
-                self.problems.append("more files beside the record files cannot be read")
+            self.problems += [str(error)][: _MOST_PROBLEMS - len(self.problems)]
             return
         for shard in shards:
             for basename, expected in shard.items():
@@ -74,23 +65,13 @@ class Sidecars:
         if name != DATASET_INFO_FILENAME:  # where gaps show in the names
             self._indices.append([[folder + basename for basename in shard] for shard in shards])
 
-    def __bool__(self) -> bool:
-        """Return whether there is anything to compare with."""
-        return bool(self.expected)
-
     def disagreement(self, file: StoredFile, num_examples: int) -> str | None:
         """Return in which way a file is not as its sidecars state, None where it is so."""
-        stated = self.expected.get(file.path, [])
-        for expected in stated:
-            by = expected.said_by
-            if len(self.said_by) < _MOST_NAMES:
-                self.said_by.add(by)
-            if num_examples != expected.num_examples:
-                held = counted(num_examples, "example")
-                return f"holds {held}, and {by} says {expected.num_examples}"
-            if expected.num_bytes not in (None, file.num_bytes):
-                return f"has {file.num_bytes} bytes, and {by} says {expected.num_bytes}"
-        self.num_agreed += bool(stated)
+        for expected, num_bytes, by in self.expected.get(file.path, []):
+            if num_examples != expected:
+                return f"holds {counted(num_examples, 'example')}, and {by} says {expected}"
+            if num_bytes not in (None, file.num_bytes):
+                return f"has {file.num_bytes} bytes, and {by} says {num_bytes}"
         return None
 
     def absent(self, listed: Iterable[str]) -> list[str]:
@@ -121,10 +102,10 @@ def _of_index(document: object, folder: str) -> Iterator[_Shard]:
         for key in ("zip_data", "raw_data"):
             if shard.get(key) is not None:
                 data = fields.mapping(shard[key], key)
-                found[fields.text(data.get("basename"), "basename")] = ExpectedCount(
-                    num_examples=fields.count(shard.get("samples"), "samples"),
-                    num_bytes=fields.count(data.get("bytes"), "bytes"),
-                    said_by="index.json",
+                found[fields.text(data.get("basename"), "basename")] = Expected(
+                    fields.count(shard.get("samples"), "samples"),
+                    fields.count(data.get("bytes"), "bytes"),
+                    "index.json",
                 )
         if not found:
             raise DatasetError("a shard has neither raw_data nor zip_data")
@@ -138,7 +119,7 @@ def _of_dataset_info(document: object, folder: str) -> Iterator[_Shard]:
     for split in dataset_from_info(document, data_dir=folder).splits:
         for shard, length in enumerate(split.shard_lengths):
             name = split.location(shard)[1]
-            yield {name: ExpectedCount(num_examples=length, said_by=DATASET_INFO_FILENAME)}
+            yield {name: Expected(length, None, DATASET_INFO_FILENAME)}
 
 
 _READERS: dict[str, Callable[[object, str], Iterator[_Shard]]] = {

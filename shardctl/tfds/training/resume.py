@@ -12,6 +12,8 @@ from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s
 from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
+from shardctl.order.plan_order import plan_order
+from shardctl.order.sources import reads_spec
 from shardctl.saved import resume_plan
 from shardctl.saved.resume_plan import PlanOrPath, ResumePlan, ShuffleState
 from shardctl.settings.read_settings import ReadSettings
@@ -37,6 +39,7 @@ from shardctl.tfds.training.read_config import (
 )
 from shardctl.tfds.training.records import RecordReader
 from shardctl.verbs.resume.answer import resume as plan_resume
+from shardctl.verbs.resume.hosts import as_host, num_after
 
 
 @checked
@@ -112,7 +115,42 @@ def dataset_to_resume(
         here.check_global_seed()
     with_ids = how.get("add_tfds_id", False)
     reader = here.reader(RecordReader, builder=builder, with_ids=with_ids)
+    if plan.hosts and plan.has_stages:
+        resumed = _Resumed(here=here, decoders=how["decoders"], reader=reader)
+        return _of_listed(builder, resumed, how)
     return dataset_of_plan(here, reader, how["transform"], how["decoders"])
+
+
+def _of_listed(builder: Any, resumed: _Resumed, how: dict[str, Any]) -> Any:
+    """Return what a new host of stages reads: its list, then epochs of stages that are its own.
+
+    Raises:
+        UsageError: several datasets, or batches of its stages that hold examples of two epochs.
+    """
+    here, plan = resumed.here, resumed.here.plan
+    if here.reads.dataset is not here.dataset:
+        raise UsageError(
+            "this plan lists the rest of several datasets, and one builder reads one of them; each "
+            "host reads the instructions of its part itself"
+        )
+    examples = resumed.transformed(resumed.rest(), here.num_examples, how["transform"])
+    for call in plan.after_read:
+        if isinstance(call, resume_plan.ShuffleCall):
+            size = call.buffer_size
+            size = max(1, here.num_examples) if size == WHOLE_DATASET else size
+            examples = examples.shuffle(size, seed=call.seed, reshuffle_each_iteration=False)
+        elif isinstance(call, resume_plan.BatchCall):
+            examples = examples.batch(call.batch_size, drop_remainder=call.drop_remainder)
+        elif isinstance(call, resume_plan.ConcatenateCall) and here.settings.host is not None:
+            host, old = here.settings.host, len(plan.from_consumed)
+            own = as_host(plan.settings, host.index, host.count, of=old)
+            spec = plan.spec if reads_spec(own) else None
+            order = plan_order(here.dataset, spec, own).order
+            first = order.num_examples - num_after(order, plan.epoch)
+            later = plan_resume(here.dataset, spec, own, consumed=first)
+            rest = dataset_to_resume(builder, later, own.host, checks_seed=False, **how)
+            examples = examples.concatenate(rest)
+    return examples.prefetch(tensorflow().data.AUTOTUNE)
 
 
 def dataset_of_plan(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from difflib import SequenceMatcher
 from itertools import zip_longest
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from shardctl.dataset.dataset import Split
 from shardctl.dataset.folders import layout_tells_order
@@ -19,9 +19,9 @@ from shardctl.settings.read_settings import settings_of_document
 from shardctl.settings.short_form import stages_of
 from shardctl.settings.table import SETTINGS
 from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES
-from shardctl.stages.part import Part, Source, Stage
+from shardctl.stages.part import Part
 from shardctl.stages.stages import Pipeline, Shared, Shuffle
-from shardctl.stages.text import place_of, text_of, text_of_part
+from shardctl.stages.text import place_of, text_of_part
 
 # fmt: off
 CauseKind = Literal[
@@ -32,8 +32,11 @@ CauseKind = Literal[
 IN_STAGES = (
     "stages", "buffer", "buffer_seed", "buffer_reshuffle", "epochs", "batch", "drop_remainder",
 )
+Change = Literal[
+    "appeared", "vanished", "length", "renamed", "hashed",  # of shards
+    "changed", "added", "left out",  # of stages
+]
 # fmt: on
-ShardChange = Literal["appeared", "vanished", "length", "renamed", "hashed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,19 +54,21 @@ class Cause:
 
     For shards `name` is the split, `change` what became of them, and `shards` which they are. For
     folders it is the split too, and `words` say how their order changed; where nothing tells if it
-    did, the cause is not `certain`. A stage has its place and its texts in `stage`. For the version
-    of a loader `words` say what changed in between, where that is known.
+    did, the cause is not `certain`. A stage has its place on each side that has it, "stage 2" or
+    "stage 1 of input 0". For the version of a loader `words` say what changed in between, where
+    that is known.
     """
 
     kind: CauseKind
     name: str
     expected: object = None
     actual: object = None
-    change: ShardChange | None = None
+    change: Change | None = None
     shards: tuple[ChangedShard, ...] = ()
     words: str = ""
     certain: bool = True
-    stage: ChangedStage | None = None
+    place: str | None = None
+    place_now: str | None = None
 
 
 def _changed(kind: CauseKind, name: str, expected: object, actual: object, **more: Any) -> Cause:
@@ -121,8 +126,8 @@ def pipeline_causes(
         yield from setting_causes(expected, actual)
         return
     yield from setting_causes(_of_reader(expected), _of_reader(actual))
-    for found in changed_stages(stages_of(old), stages_of(new)):
-        yield _changed("stage", found.name, found.expected, found.actual, stage=found)
+    # What is shared comes often.
+    yield from dict.fromkeys(stage_causes(stages_of(old), stages_of(new)))
 
 
 def _of_reader(pipeline: Mapping[str, object]) -> dict[str, object]:
@@ -260,241 +265,81 @@ def _first_name(split: Split) -> str:
     return split.filename(0) if split.files and split.num_shards else "no file"
 
 
-# Which stages of two pipelines differ: changed, moved, added or left out, each by its place.
-
-StageChange = Literal["changed", "moved", "moved and changed", "added", "left out", "source"]
+# Which stages of two pipelines differ, each by its place.
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChangedStage:
-    """A stage, or a source, that is not the same in two pipelines.
+def stage_causes(old: Pipeline, new: Pipeline, where: str = "", now: str = "") -> Iterator[Cause]:
+    """Yield what differs, in the order of the script, the source first; `where` is what is within.
 
-    name: of the call, `shuffle`.
-    expected, actual: as text; None on the side that does not have it.
-    place, place_now: where it was and where it is, "stage 2" or "stage 1 of input 0".
-    words: the rest of a sentence that begins with the place and the stage.
-    """
-
-    change: StageChange
-    name: str
-    expected: str | None
-    actual: str | None
-    place: str | None
-    place_now: str | None
-    words: str
-
-
-def changed_stages(expected: Pipeline, actual: Pipeline) -> tuple[ChangedStage, ...]:
-    """Return what differs, in the order of the script, the source first.
+    Stages are told apart by their calls, so one that moved was left out here and added there.
 
     >>> from shardctl.stages.text import parse_stages
     >>> before = parse_stages("cache | shuffle(10, seed=7) | batch(4)")
     >>> after = parse_stages("shuffle(10, seed=8) | batch(4) | cache")
-    >>> for found in changed_stages(before, after):
-    ...     print(found.place, found.name, found.words, sep=": ")
-    stage 1: cache: moved from before batch to behind it
-    stage 2: shuffle: seed 7 became 8
+    >>> for found in stage_causes(before, after):
+    ...     print(found.place, found.place_now, found.change, found.expected, found.actual)
+    stage 1 None left out cache None
+    stage 2 stage 1 changed shuffle(10, seed=7) shuffle(10, seed=8)
+    None stage 3 added None cache
     """
-    return tuple(dict.fromkeys(_pipelines(expected, actual, "", "")))  # what is shared comes often
-
-
-def _pipelines(old: Pipeline, new: Pipeline, where: str, now: str) -> Iterator[ChangedStage]:
-    yield from _sources(old.source, new.source, where, now)
-    yield from _stages(old.stages, new.stages, where, now)
-
-
-def _sources(old: Source, new: Source, where: str, now: str) -> Iterator[ChangedStage]:
-    if old == new:
-        return
-    if isinstance(old, Shared) and isinstance(new, Shared):
-        shared = f"shared {old.label}", f"shared {new.label}"
-        yield from _pipelines(old.pipeline, new.pipeline, *shared)
-        return
-    alike = type(old) is type(new)
-    words = _arguments(old, new) if alike else ""
-    if words or not (alike and old.fed_by):
-        actual = text_of_part(new, is_source=True)
-        yield ChangedStage(
-            change="source",
-            name=old.called,
-            expected=text_of_part(old, is_source=True),
-            actual=actual,
-            place=_in("source", where),
-            place_now=_in("source", now),
-            words=words or f"became {actual}",
-        )
-    if alike and old.fed_by:
-        yield from _inputs(old.fed_by, new.fed_by, where, now)
-        choices = (part.pipelines[len(part.fed_by) :] for part in (old, new))
-        for before, after in zip(*choices, strict=True):
-            yield from _pipelines(before, after, _in("choices", where), _in("choices", now))
-
-
-def _inputs(
-    old: Sequence[Pipeline], new: Sequence[Pipeline], where: str, now: str
-) -> Iterator[ChangedStage]:
-    """Compare the inputs of a mixture, those most alike with each other."""
-    sources = [text_of, lambda one: text_of_part(one.source, is_source=True), lambda one: ""]
-    for before, after in _pairs(old, new, sources):
-        at, at_now = _in(f"input {before}", where), _in(f"input {after}", now)
-        if before is None:
-            yield _one_sided("input", None, text_of(new[after or 0]), at_now)
-        elif after is None:
-            yield _one_sided("input", text_of(old[before]), None, at)
-        else:
-            yield from _pipelines(old[before], new[after], at, at_now)
-
-
-def _one_sided(
-    name: str, expected: str | None, actual: str | None, at: str, behind: str = ""
-) -> ChangedStage:
-    return ChangedStage(
-        change="left out" if actual is None else "added",
-        name=name,
-        expected=expected,
-        actual=actual,
-        place=at if actual is None else None,
-        place_now=None if actual is None else at,
-        words="was left out" if actual is None else f"was added{behind}",
-    )
-
-
-def _stages(
-    old: Sequence[Stage], new: Sequence[Stage], where: str, now: str
-) -> Iterator[ChangedStage]:
-    for before, after, is_moved in _with_moved(old, new):
-        if after is None:
-            one = old[before or 0]
-            yield _one_sided(one.called, text_of_part(one), None, place_of(before or 0, where))
+    yield from _part_causes(old.source, new.source, where, now)
+    was, is_now = ([stage.called for stage in side.stages] for side in (old, new))
+    for tag, i, i_stop, j, j_stop in SequenceMatcher(None, was, is_now, False).get_opcodes():
+        if tag == "equal":
+            for at, at_now in zip(range(i, i_stop), range(j, j_stop), strict=True):
+                stages = old.stages[at], new.stages[at_now]
+                yield from _part_causes(*stages, where, now, at=(at, at_now))
             continue
-        other, at_now = new[after], place_of(after, now)
-        if before is None:
-            behind = f" behind {text_of_part(new[after - 1])}" if after else ", the first stage"
-            yield _one_sided(other.called, None, text_of_part(other), at_now, behind)
-            continue
-        one, at = old[before], place_of(before, where)
-        moved = _moved(old, new, before, after) if is_moved else ""
-        if one.fed_by and type(one) is type(other) and not moved:
-            for pair in zip(one.fed_by, other.fed_by, strict=True):
-                yield from _pipelines(*pair, _in(one.name, at), _in(one.name, at_now))
-            continue
-        if words := list(filter(None, [moved, _arguments(one, other)])):
-            change: StageChange = "moved" if moved else "changed"
-            yield ChangedStage(
-                change="moved and changed" if len(words) > 1 else change,
-                name=one.called,
-                expected=text_of_part(one),
-                actual=text_of_part(other),
-                place=at,
-                place_now=at_now,
-                words=", ".join(words),
+        for at in range(i, i_stop):
+            text, place = text_of_part(old.stages[at]), place_of(at, where)
+            yield _changed(
+                "stage", old.stages[at].called, text, None, change="left out", place=place
+            )
+        for at in range(j, j_stop):
+            text, place = text_of_part(new.stages[at]), place_of(at, now)
+            yield _changed(
+                "stage", new.stages[at].called, None, text, change="added", place_now=place
             )
 
 
-def _arguments(old: Part, new: Part) -> str:
-    """Return which arguments differ, "" where none does; pipelines among them are left out.
+def _part_causes(
+    old: Part, new: Part, where: str, now: str, *, at: tuple[int, int] | None = None
+) -> Iterator[Cause]:
+    """Yield what differs in a stage, or in the source where it is `at` none of them.
 
-    >>> _arguments(Shuffle(buffer=10, seed=7), Shuffle(buffer=20, seed=7))
-    'buffer 10 became 20'
+    Where pipelines within it are all that differs, it is what differs in them.
     """
-    names = [field.name for field in fields(old)]
-    if isinstance(old, Source) and old.fed_by:
-        within = [one.name for one in old.parameters if one.takes in ("pipeline", "pipelines")]
-        names = [name for name in names if name not in within]
-    return ", ".join(
-        f"{name} {_value(getattr(old, name))} became {_value(getattr(new, name))}"
-        for name in names
-        if _in_force(old, name) != _in_force(new, name)
-    )
+    if _in_force(old) == _in_force(new):
+        return
+    alike = type(old) is type(new) and len(old.pipelines) == len(new.pipelines)
+    places, inner = [_in("source", where), _in("source", now)], [where, now]
+    if at is not None:
+        places = [place_of(i, of) for i, of in zip(at, (where, now), strict=True)]
+        inner = [f"{old.name} of {place}" for place in places]
+    if alike and _arguments(old) == _arguments(new):
+        for number, pair in enumerate(zip(old.pipelines, new.pipelines, strict=True)):
+            if isinstance(old, Shared):  # an object that is used more than once
+                inner = [f"shared {old.label}"] * 2
+            several = f"input {number}" if len(old.pipelines) > 1 else ""
+            yield from stage_causes(*pair, *(_in(several, of) for of in inner))
+        return
+    texts = (text_of_part(part, is_source=at is None) for part in (old, new))
+    more = {"place": places[0], "place_now": places[1]}
+    yield _changed("stage", old.called, *texts, change="changed", **more)
 
 
-def _in_force(part: Part, name: str) -> object:
-    """Return an argument; a shuffle reshuffles where it does not say."""
-    value = getattr(part, name)
-    return True if value is None and isinstance(part, Shuffle) and name == "reshuffle" else value
+def _arguments(part: Part) -> list[object]:
+    """Return the arguments but for the pipelines among them."""
+    within = [one.name for one in part.parameters if one.takes in ("pipeline", "pipelines")]
+    return [getattr(part, one.name) for one in fields(part) if one.name not in within]
 
 
-def _value(value: object) -> str:
-    if value is None or isinstance(value, bool):
-        return {None: "none", True: "yes", False: "no"}[value]
-    if isinstance(value, Pipeline):
-        return text_of(value)
-    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
-        return ", ".join(f"{name}={one}" for name, one in value)
-    return str(list(value)) if isinstance(value, tuple) else str(value)
-
-
-def _moved(old: Sequence[Stage], new: Sequence[Stage], before: int, after: int) -> str:
-    """Return where a stage went, by a neighbour on whose other side it is now."""
-    ahead, behind = ({one.called for one in part} for part in (new[:after], new[after + 1 :]))
-    if passed := [one.name for one in old[before + 1 :] if one.called in ahead]:
-        return f"moved from before {passed[-1]} to behind it"
-    if passed := [one.name for one in old[:before] if one.called in behind]:
-        return f"moved from behind {passed[0]} to before it"
-    return f"moved from place {before + 1} to {after + 1}"
+def _in_force(part: Part) -> Part:
+    """Return a part as it works: a shuffle reshuffles where it does not say."""
+    if isinstance(part, Shuffle) and part.reshuffle is None:
+        return replace(part, reshuffle=True)
+    return part
 
 
 def _in(part: str, where: str) -> str:
-    return f"{part} of {where}" if where else part
-
-
-_Item = TypeVar("_Item")
-_Pair = tuple[int | None, int | None]
-
-
-def _pairs(
-    old: Sequence[_Item], new: Sequence[_Item], keys: Sequence[Callable[[_Item], str]]
-) -> Iterator[_Pair]:
-    """Yield which item of one list is which of another, in order; None where it has no counterpart.
-
-    Items are paired by the first key, what lies between such pairs by the next.
-
-    >>> list(_pairs(["a1", "b1", "c1"], ["b2", "c1", "d1"], [str, lambda text: text[0]]))
-    [(0, None), (1, 0), (2, 1), (None, 2)]
-    """
-    if not keys:
-        yield from ((i, None) for i in range(len(old)))
-        yield from ((None, j) for j in range(len(new)))
-        return
-    was, now = (list(map(keys[0], side)) for side in (old, new))
-    for tag, i, i_stop, j, j_stop in SequenceMatcher(None, was, now, False).get_opcodes():
-        if tag == "equal":
-            yield from zip(range(i, i_stop), range(j, j_stop), strict=True)
-            continue
-        for one, other in _pairs(old[i:i_stop], new[j:j_stop], keys[1:]):
-            yield None if one is None else i + one, None if other is None else j + other
-
-
-def _with_moved(
-    old: Sequence[Stage], new: Sequence[Stage]
-) -> list[tuple[int | None, int | None, bool]]:
-    """Return the pairs of stages, and which of them moved: what says the least of two ways."""
-
-    def said(pairs: Sequence[tuple[int | None, int | None, bool]]) -> int:
-        return sum(
-            is_moved + (i is None or j is None or text_of_part(old[i]) != text_of_part(new[j]))
-            for i, j, is_moved in pairs
-        )
-
-    ways = [[text_of_part, lambda stage: stage.called], [lambda stage: stage.called]]
-    return min((list(_paired(old, new, keys)) for keys in ways), key=said)
-
-
-def _paired(
-    old: Sequence[Stage], new: Sequence[Stage], keys: Sequence[Callable[[Stage], str]]
-) -> Iterator[tuple[int | None, int | None, bool]]:
-    """Yield the pairs of stages, those of one kind that left here and came there as moved."""
-    pairs = list(_pairs(old, new, keys))
-    came = [after for before, after in pairs if before is None and after is not None]
-    moved: dict[int, int] = {}
-    for before, after in pairs:
-        if before is not None and after is None:
-            alike = [j for j in came if new[j].called == old[before].called]
-            if alike:
-                moved[before] = alike[0]
-                came.remove(alike[0])
-    for before, after in pairs:
-        if before is not None and before in moved:
-            yield before, moved[before], True
-        elif before is not None or after in came:
-            yield before, after, False
+    return " of ".join(filter(None, (part, where)))

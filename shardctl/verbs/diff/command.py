@@ -2,10 +2,10 @@
 """`shardctl diff`: where and why two orders, or two plans, differ."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -31,6 +31,7 @@ from shardctl.cli.output import (
     AllOption,
     Formats,
     OutputOptions,
+    Renderer,
     as_code,
     as_json,
     as_table,
@@ -42,7 +43,6 @@ from shardctl.cli.output import (
 )
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.settings.table import SETTING_BY_FIELD
-from shardctl.stores.stores import working_folder
 
 if TYPE_CHECKING:
     from shardctl.metadata.reference import ChosenDataset
@@ -52,20 +52,19 @@ if TYPE_CHECKING:
     from shardctl.verbs.diff.view import Hints
 
 
-def _formats(what: str) -> Formats:
-    return Formats(
-        renderers={
-            "table": as_table(f"verbs.diff.view:{what}_table"),
-            "json": as_json(f"verbs.diff.view:{what}_document"),
-            "yaml": as_yaml(f"verbs.diff.view:{what}_document"),
-            "github": as_code(f"verbs.diff.view:{what}_annotation"),
-        }
-    )
+def _written(what: str) -> dict[str, Renderer]:
+    return {
+        "table": as_table(f"verbs.diff.view:{what}_table"),
+        "json": as_json(f"verbs.diff.view:{what}_document"),
+        "yaml": as_yaml(f"verbs.diff.view:{what}_document"),
+    }
 
 
-FORMATS = _formats("diff")
-_PLANS = _formats("plans")
-_SEVERAL = _formats("several")
+FORMATS, _SEVERAL = (
+    Formats(renderers={**_written(what), "github": as_code(f"verbs.diff.view:{what}_annotation")})
+    for what in ("diff", "several")
+)
+_PLANS = Formats(renderers=_written("plans"))
 _OF_THIS_RUN = ("--format", "--output", "--update", "--each", "--all", "--color")
 
 
@@ -153,35 +152,8 @@ class Today:
                 PinnedOrder(snapshot=current.snapshot, label="today", live=current.live),
             ),
             hints=self.hints(path, stated),
-            warnings=(*current.warnings, *self._passed_by(pinned, path, fallback)),
+            warnings=current.warnings,
         )
-
-    def _passed_by(self, pinned: "Snapshot", path: str, kept: Mapping[str, Any]) -> Iterator[str]:
-        """Yield that a shardctl.yaml beside a file would decide otherwise, but is not read here.
-
-        Whoever runs `diff folder/order.yaml` may well take it to be in force. `kept` are the
-        settings of the file for what nobody names.
-        """
-        from shardctl.metadata.project_file import project_files, read_project
-        from shardctl.metadata.reference import refs_found_again
-
-        folder = working_folder() / os.path.dirname(path)
-        found = next(project_files(folder), None)
-        if path == "-" or found is None or found == self._project.path:
-            return
-        try:
-            other = read_project(found)
-            none, where = OrderOptions(), found.parent
-            same = none.settings(other, kept) == none.settings(self._project, kept)
-            refs = refs_found_again(other.dataset, cwd=where, folder=folder)
-        except ShardctlError:
-            return  # it is not read here
-        if not same or (refs and refs != pinned.refs):
-            yield (
-                f"{os.path.relpath(found)} is not read here, since settings come from the "
-                f"folder in which a command runs; run it in {os.path.relpath(where)} to compare "
-                "with what that file says"
-            )
 
     def hints(self, path: str, stated: Collection[str] = ()) -> "Hints":
         """Return what helps people with a file; `stated` are what shardctl.yaml decides."""
@@ -196,14 +168,14 @@ class Today:
 
     def _dataset(self, pinned: "Snapshot", path: str) -> "ChosenDataset":
         """Return the dataset of today: the one that is chosen for all, else that of the file."""
-        from shardctl.metadata.reference import Fallback
+        from shardctl.metadata.reference import NamedDataset
         from shardctl.saved.snapshot import ref_as_pinned
 
         refs, folder = pinned.refs or (ref_as_pinned(pinned),), os.path.dirname(path)
         for key in ("all", (refs, folder)):
             if key in self._datasets:
                 return self._datasets[key]
-        fallback = Fallback(refs=refs, folder=Path(folder), said_by=printable(_label_of(path)))
+        fallback = NamedDataset(refs=refs, folder=Path(folder), said_by=printable(_label_of(path)))
         chosen = dataset_and_refs(self._source, self._project, fallback=fallback)
         self._datasets[(refs, folder) if chosen.by == "fallback" else "all"] = chosen
         return chosen
@@ -289,12 +261,12 @@ def _with_file(paths: tuple[str, str], out: OutputOptions, *, every_row: bool) -
 
     first, second = map(_read, paths)
     labels = _label_of(paths[0]), _label_of(paths[1])
-    file = path_from_repository(Path(labels[0]))
     if isinstance(first, Snapshot) and isinstance(second, Snapshot):
         found = compare(
             PinnedOrder(snapshot=first, label=labels[0]),
             PinnedOrder(snapshot=second, label=labels[1]),
         )
+        file = path_from_repository(Path(labels[0]))
         FORMATS.write(out, found, hints=Hints(file=file, each_other=True))
         return found.equal
     if isinstance(first, Snapshot) or isinstance(second, Snapshot):
@@ -304,8 +276,7 @@ def _with_file(paths: tuple[str, str], out: OutputOptions, *, every_row: bool) -
             "one kind are compared"
         )
     plans = diff_plans(first, second, labels=labels)
-    for_github: dict[str, Any] = {"file": file} if out.format == "github" else {}
-    _PLANS.write(out, plans, every_row=every_row, **for_github)
+    _PLANS.write(out, plans, every_row=every_row)
     return plans.equal
 
 

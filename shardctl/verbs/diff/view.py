@@ -28,7 +28,7 @@ from shardctl.saved.plan_file import call_record
 from shardctl.saved.resume_plan import AfterRead
 from shardctl.spec.reads import Reads
 from shardctl.verbs.diff.answer import Diff, Moved
-from shardctl.verbs.diff.causes import IN_STAGES, Cause, ChangedShard, ChangedStage
+from shardctl.verbs.diff.causes import IN_STAGES, Cause, ChangedShard
 from shardctl.verbs.diff.plans import PlansDiff, Range
 
 # Where two plans differ: as text, as a document, as an annotation.
@@ -109,13 +109,6 @@ def plans_document(diff: PlansDiff) -> Document:
 def _record(read: Reads | None) -> Document | None:
     """Return the fields of the one instruction in `read`."""
     return None if read is None else read.records(["filename", "split", "skip", "take"])[0]
-
-
-def plans_annotation(diff: PlansDiff, *, file: str | None = None) -> Iterator[str]:
-    """Yield an annotation of the expected file where the plans differ, none where they do not."""
-    if not diff.equal:
-        text = "".join(plans_table(diff, Screen(abridged=True))).partition("\n")[2].strip("\n")
-        yield annotation("error", text, title=plans_headline(diff), file=file or diff.labels[0])
 
 
 # Several snapshots at once: a table, a document and annotations.
@@ -329,10 +322,13 @@ def cause_line(cause: Cause, *, whole: bool = False) -> str:
     >>> cause_line(Cause(kind="setting", name="cycle", expected=16, actual=8))
     'cycle: 16 became 8'
     """
-    expected, actual = _value(cause.expected, whole), _value(cause.actual, whole)
+    limit = sys.maxsize if whole else _VALUE * (3 if cause.kind == "stage" else 1)
+    expected, actual = _value(cause.expected, limit), _value(cause.actual, limit)
     became, name = f"{expected} became {actual}", printable(cause.name)
-    if cause.stage is not None:
-        return _stage_line(cause.stage, whole)
+    if cause.kind == "stage":
+        place, text = cause.place or cause.place_now, actual if cause.expected is None else expected
+        went = f"became {actual}" if cause.change == "changed" else f"was {cause.change}"
+        return f"{place}, {text}, {went}"
     if cause.kind == "split" and None in (cause.expected, cause.actual):
         is_new = cause.expected is None
         return f"split {name} is " + (
@@ -343,15 +339,6 @@ def cause_line(cause: Cause, *, whole: bool = False) -> str:
     if cause.kind in _LINES:
         return _LINES[cause.kind].format(name=name, became=became, words=cause.words)
     return f"{name}: {became}" + (f"; {cause.words}" if cause.words else "")
-
-
-def _stage_line(stage: ChangedStage, whole: bool) -> str:
-    limit = sys.maxsize if whole else _VALUE
-    text = printable(stage.expected or stage.actual or "", limit)
-    if stage.change == "source" and not stage.words.startswith("became"):
-        text = stage.name  # its inputs are compared one by one
-    parted = "," if stage.change in ("moved", "added", "left out") else ":"
-    return f"{stage.place or stage.place_now}, {text}{parted} {printable(stage.words, 3 * limit)}"
 
 
 def _shards(cause: Cause, became: str, whole: bool) -> str:
@@ -371,11 +358,11 @@ def _shard(shard: ChangedShard) -> str:
     return f"{shard.filename} ({lengths[0]:,} became {lengths[1]:,})"
 
 
-def _value(value: object, whole: bool) -> str:
+def _value(value: object, limit: int) -> str:
     if value is None or isinstance(value, bool):
         return {None: "none", True: "yes", False: "no"}[value]
     shown = list(map(str, value)) if _are_calls(value) else value
-    return printable(str(shown), sys.maxsize if whole else _VALUE)
+    return printable(str(shown), limit)
 
 
 def _recorded(value: object) -> object:
@@ -414,9 +401,8 @@ def cause_record(cause: Cause) -> Document:
     }
     if cause.change is not None:
         record["change"] = cause.change
-    if cause.stage is not None:
-        record["change"] = cause.stage.change
-        record["place"] = picked(cause.stage, "expected=place actual=place_now")
+    if cause.kind == "stage":
+        record["place"] = picked(cause, "expected=place actual=place_now")
     if cause.shards:
         record["num_shards"] = len(cause.shards)
         record["shards"] = list(map(asdict, cause.shards[:_MAX_SHARDS]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from math import isqrt
 from typing import Any, Literal, NamedTuple
 
 from shardctl.base.arguments import checked
@@ -94,19 +93,6 @@ class SplitLayout:
             mean=total / len(lengths),
             imbalance=max(lengths) * len(lengths) / total if total else None,
         )
-
-    @cached_property
-    def even_host_counts(self) -> tuple[int, ...]:
-        """Numbers of hosts among which the shards divide without a remainder, ascending.
-
-        >>> test = Split.even(name="test", num_examples=90, num_shards=12)
-        >>> SplitLayout(split=test).even_host_counts
-        (1, 2, 3, 4, 6, 12)
-        """
-        count = self.split.num_shards
-        small = [number for number in range(1, isqrt(count) + 1) if count % number == 0]
-        large = [count // number for number in reversed(small)]
-        return tuple(dict.fromkeys(small + large))
 
     @checked
     def shards(self, start: int = 0, stop: int | None = None) -> Iterator[Shard]:

@@ -9,7 +9,7 @@ from typing import Any
 from shardctl.base.columns import Records, RecordStream, picked
 from shardctl.base.text import counted
 from shardctl.dataset.dataset import Dataset
-from shardctl.draw.quantities import first_and_last, human_bytes
+from shardctl.draw.quantities import human_bytes
 from shardctl.draw.tables import (
     Cell,
     Column,
@@ -82,8 +82,6 @@ def _shard_table(split: SplitLayout, screen: Screen) -> Iterator[str]:
         return
     shown = [*_FACTS, *(_BYTES if split.split.shard_bytes is not None else ())]
     yield from table_pieces(shown, _rows(split, shown), screen, keep=_SHARDS)
-    hosts = first_and_last(split.even_host_counts, 8 if screen.abridged else None)
-    yield paragraph(f"divides evenly among this many hosts: {hosts}", screen)
 
 
 def _rows(split: SplitLayout, shown: Sequence[Column]) -> Records:

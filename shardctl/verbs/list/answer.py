@@ -8,8 +8,7 @@ from typing import Literal
 
 from shardctl.base.arguments import checked
 from shardctl.base.columns import Tabular
-from shardctl.base.text import dataset_title, in_short, nearest
-from shardctl.base.tfds_rules import RECORD_FORMATS
+from shardctl.base.text import dataset_title, in_short
 from shardctl.dataset.dataset import Dataset
 
 
@@ -72,29 +71,17 @@ class ListedDataset:
         return all(any(word.casefold() in text for text in texts) for word in words)
 
 
-def may_have(title: str, words: Sequence[str]) -> bool:
-    """Return whether a dataset can have all words, by its title alone, before it is read.
-
-    >>> may_have("mnist:3.0.1", ["mni", "record"]), may_have("mnist:3.0.1", ["cifar"])
-    (True, False)
-    """
-    texts = (title.casefold(), *RECORD_FORMATS)
-    return all(any(word.casefold() in text for text in texts) for word in words)
-
-
 @dataclass(frozen=True, kw_only=True)
 class DatasetList(Tabular):
     """The folders searched, in order, and the datasets found in them and in the catalog.
 
     words: what they were chosen by.
-    near: where none has them all, names near the words that none has.
     """
 
     data_dirs: tuple[str, ...]
     in_data_dirs: tuple[ListedDataset, ...]
     built_in: tuple[ListedDataset, ...]
     words: tuple[str, ...] = ()
-    near: tuple[str, ...] = ()
 
     @property
     def datasets(self) -> tuple[ListedDataset, ...]:
@@ -114,15 +101,9 @@ class DatasetList(Tabular):
     @checked
     def having(self, words: Sequence[str]) -> DatasetList:
         """Return the datasets that have all words, see `ListedDataset.has`."""
-        chosen = replace(
+        return replace(
             self,
             in_data_dirs=tuple(listed for listed in self.in_data_dirs if listed.has(words)),
             built_in=tuple(listed for listed in self.built_in if listed.has(words)),
             words=tuple(words),
         )
-        if chosen.datasets:
-            return chosen
-        nobodys = [word for word in words if not any(d.has([word]) for d in self.datasets)]
-        names = list(dict.fromkeys(d.name for d in self.datasets))
-        near = dict.fromkeys(name for word in nobodys for name in nearest(word, names))
-        return replace(chosen, near=tuple(near))

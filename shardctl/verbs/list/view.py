@@ -40,8 +40,7 @@ def list_table(listed: DatasetList, screen: Screen, *, every_layout: bool = Fals
 def _nothing(listed: DatasetList) -> str:
     words = " and ".join(f"'{word}'" for word in listed.words)
     where = ", ".join(listed.data_dirs)
-    said = f"no dataset in {where} or the built-in catalog has {words} in its name or format"
-    return f"{said}; near: {', '.join(listed.near)}" if listed.near else said
+    return f"no dataset in {where} or the built-in catalog has {words} in its name or format"
 
 
 def _row(listed: ListedDataset) -> list[str]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
+import numpy as np
+
 from shardctl.base.arguments import byte_count, checked
+from shardctl.base.arrays import Int64s
 from shardctl.base.columns import Tabular
 from shardctl.base.phrase import option, refused
 from shardctl.base.text import either, in_short
@@ -16,23 +20,18 @@ from shardctl.dataset.element_size import ElementSize, element_size
 from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, plan_order
-from shardctl.order.sample import OrderSample, Sampled, epoch_length, sample_epoch
+from shardctl.order.sample import Floats, OrderSample, Sampled, epoch_length, sample_epoch
 from shardctl.settings.read_settings import (
     ReadSettings,
     SettingsLike,
     as_settings,
     with_stand_in_seeds,
 )
-from shardctl.verbs.quality.across import AcrossEpochs, AcrossHosts, across_epochs, across_hosts
 from shardctl.verbs.quality.metrics import (
-    FAIR,
-    GOOD,
     Metric,
     Score,
     Verdict,
-    buffer_coverage,
     far_metrics,
-    lowest_uniform,
     near_metrics,
     score_of,
     shards_in_batch,
@@ -48,11 +47,9 @@ from shardctl.verbs.quality.what_if import (
     has_alternatives,
     memory_budget,
     refuse_fixed_buffer,
-    with_buffer,
 )
 
 DEFAULT_WINDOW = 256
-_LONGEST_BUFFER_WINDOW = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +58,6 @@ class Quality(Tabular):
 
     num_examples: of the epoch. window: examples in a batch, or what is taken for one.
     assumed: stand-ins for settings that the pipeline leaves open.
-    num_classes: how many the labels sorted in storage are taken to have, None where not asked.
     verdict: what the score is worth, in a word or a few.
     question: what was measured, for what it would be under other settings.
     element_size, buffer_bytes: what an example, and the whole buffer, take in memory; None where
@@ -74,14 +70,11 @@ class Quality(Tabular):
     num_examples: int
     window: int
     assumed: Mapping[str, Any]
-    num_classes: int | None
     score: Score
     verdict: Verdict
     metrics: tuple[Metric, ...]
     by_position: tuple[Part, ...]
-    tail: Part | None
     across_epochs: AcrossEpochs | None
-    across_hosts: AcrossHosts | None
     alternatives: tuple[Alternative, ...]
     buffer_for_target: BufferForTarget | None
     element_size: ElementSize | None
@@ -113,7 +106,6 @@ def quality(
     spec: str | None = None,
     settings: SettingsLike | None = None,
     *,
-    num_classes: int | None = None,
     target: float | None = None,
     what_if: bool = True,
     memory: int | str | None = None,
@@ -126,8 +118,6 @@ def quality(
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
         settings: how it is read. Seeds that are not given get stand-ins: the quality depends on
             them little.
-        num_classes: labels are sorted in storage, in so many classes of equal size; 0 is one a
-            shard.
         target: a score for which to find the smallest shuffle buffer.
         what_if: whether to measure alternatives, too.
         memory: bytes, or a text such as "8GiB", for which to say what buffer they hold and how well
@@ -139,7 +129,7 @@ def quality(
         A Quality; `score.value` is from 0 to 1, where 1 is a uniform permutation.
 
     Raises:
-        UsageError: fewer than 2 examples; a bad spec, target, size or number of classes; memory for
+        UsageError: fewer than 2 examples; a bad spec, target or size; memory for
             examples of which no size is known.
 
     >>> import shardctl
@@ -161,7 +151,6 @@ def quality(
     return quality_of(
         plan_order(dataset, spec, settings),
         assumed,
-        num_classes=num_classes,
         target=target,
         what_if=what_if,
         memory=memory,
@@ -173,7 +162,6 @@ def quality_of(
     planned: PlannedOrder,
     assumed: Mapping[str, Any] | None = None,
     *,
-    num_classes: int | None = None,
     target: float | None = None,
     what_if: bool = True,
     memory: int | str | None = None,
@@ -189,22 +177,22 @@ def quality_of(
     assumed = assumed or {}
     order = planned.order
     num_examples = epoch_length(order)
-    _check(planned.spec, num_examples, num_classes, target)
+    _check(planned.spec, num_examples, target)
     budget = _bytes("memory", memory)
     window = _window(order, num_examples)
     splits = tuple({piece.split.name: piece.split for piece in planned.ranges}.values())
     question = Question(
         settings=order.settings,
         window=window,
-        num_classes=num_classes,
         element_size=element_size(order.dataset, splits, _bytes("example_bytes", example_bytes)),
         resolved=planned.resolved,
         asked=order,
     )
     sample = sample_epoch(order, window=window)
-    metrics = _metrics(order, sample, window, num_classes)
-    parts, tail = by_position(sample, window, num_classes)
+    metrics = [*near_metrics(sample, window), *far_metrics(sample)]
     score = score_of(metrics)
+    if len(sample.shard_sizes) > 1 and window <= sample.length:
+        metrics.append(shards_in_batch(sample, window))
     held = None if order.one_buffer is None else min(order.one_buffer, order.stream_size)
     return Quality(
         spec=planned.spec,
@@ -212,14 +200,11 @@ def quality_of(
         num_examples=num_examples,
         window=window,
         assumed=assumed,
-        num_classes=num_classes or (None if num_classes is None else len(sample.shard_sizes)),
         score=score,
         verdict=verdict_of(score, order),
-        metrics=metrics,
-        by_position=parts,
-        tail=tail,
-        across_epochs=across_epochs(question, order, sample),
-        across_hosts=across_hosts(question),
+        metrics=tuple(metrics),
+        by_position=by_position(sample, window),
+        across_epochs=across_epochs(question, sample),
         alternatives=alternatives(question) if what_if else (),
         buffer_for_target=None if target is None else buffer_for_target(question, target),
         element_size=question.element_size,
@@ -264,17 +249,10 @@ def _notes(assumed: Mapping[str, Any], order: Order) -> list[str]:
     return notes
 
 
-def _check(spec: str, num_examples: int, num_classes: int | None, target: float | None) -> None:
+def _check(spec: str, num_examples: int, target: float | None) -> None:
     if num_examples < 2:
         raise UsageError(
             f"the quality of an order needs 2 examples at least, and {spec} has {num_examples} here"
-        )
-    if num_classes is not None and not 0 <= num_classes <= num_examples:
-        raise refused(
-            "{num_classes=}: {} has {} examples; give 1 to that many",
-            spec,
-            num_examples,
-            num_classes=num_classes,
         )
     if target is not None and not 0 < target <= 1:
         raise refused("{target=}: a score above 0, at most 1, is needed", target=target)
@@ -293,21 +271,6 @@ def _window(order: Order, num_examples: int) -> int:
     if batch is not None and batch > 1:
         return min(batch, num_examples)
     return max(2, min(DEFAULT_WINDOW, num_examples // 4))
-
-
-def _metrics(
-    order: Order, sample: OrderSample, window: int, num_classes: int | None
-) -> tuple[Metric, ...]:
-    found = [*near_metrics(sample, window, num_classes), *far_metrics(sample)]
-    if len(sample.shard_sizes) > 1 and window <= sample.length:
-        found.append(shards_in_batch(sample, window))
-    if order.one_buffer is not None:
-        buffer = min(order.one_buffer, _LONGEST_BUFFER_WINDOW, sample.num_positions)
-        if buffer > sample.length:
-            sample = sample_epoch(order, window=buffer)
-        if buffer > 1:
-            found.append(buffer_coverage(sample, buffer))
-    return tuple(found)
 
 
 # Is an order as good as the least that is asked for, and what is the cheapest cure?
@@ -359,48 +322,37 @@ def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
     """Return why an order is not as good as the least that is asked for, and the cheapest cure.
 
     None where it is good enough. A change that needs no memory is cheaper than a buffer, and a
-    small buffer than a large one. Writing the dataset anew is no cure.
+    small buffer than a large one.
     """
     if reaches(plan.score, plan.verdict, minimum):
         return None
-    said, uniform = f"score {plan.score.value:.4f} ({plan.verdict})", plan.score.expected
+    settings, uniform = plan.order.settings, plan.score.expected
+    said = f"score {plan.score.value:.4f} ({plan.verdict})"
     if isinstance(minimum, str):
-        least = lowest_uniform(plan.score)
-        few = f": a uniform permutation of so few examples may score {least:.4f}"
-        said += few if plan.verdict == "cannot tell" else f" is not {minimum}"
+        said += f" is not {minimum}"
     elif minimum > uniform:
         also = f"so is a uniform permutation, which scores {uniform:.4f}"
         return f"{said} is below {minimum:g}, and {also}"
     else:
         said += f" is below {minimum:g}"
-    settings = plan.order.settings
-    if not has_alternatives(settings):
-        return said
     cures: list[tuple[int, str]] = [
         (choice.buffer or 0, f"{choice.change} (score {choice.score.value:.4f})")
         for choice in plan.alternatives[1:]
-        if not choice.rewrites and reaches(choice.score, choice.verdict, minimum)
+        if reaches(choice.score, choice.verdict, minimum)
     ]
-    if not cures and not settings.takes("buffer"):
+    if cures:
+        return f"{said}; cheapest cure in the table: {min(cures)[1]}"
+    if not settings.takes("buffer"):
         return f"{said}; change the shuffles of --stages"
-    target = {"fair": FAIR, "good": GOOD}.get(str(minimum), minimum)
-    is_free = any(not size for size, _ in cures)
-    if not is_free and not isinstance(target, str) and plan.verdict != "cannot tell":
-        smallest = buffer_for_target(plan.question, target)
-        size, score = smallest.buffer, f"{smallest.score:.4f}"
-        # A score alone does not say of few examples that it is a cure.
-        measured = plan.question.measured(with_buffer(settings, size)) if size else None
-        if size and measured and reaches(measured.score, measured.verdict, minimum):
-            cures.append((size, f"--buffer {size} (score {score})"))
-    whole = f"--buffer {plan.num_examples}, the whole epoch, which is uniform"
-    _, cure = min([*cures, (plan.num_examples + 1, whole)], key=lambda one: one[0])
-    return f"{said}; cheapest cure: {cure}"
+    if not has_alternatives(settings):
+        return said
+    whole = f"--buffer {plan.num_examples}, the whole epoch, is uniform"
+    return f"{said}; {whole}, and --target SCORE finds the smallest that does"
 
 
 # How well is each part of an epoch mixed near by?
 
 _NUM_PARTS = 10
-_TAIL = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -413,41 +365,76 @@ class Part:
     start: int
     stop: int
     score: Score
-    metrics: tuple[Metric, ...]
     mean_storage: float
 
 
-def by_position(
-    sample: OrderSample, window: int, num_classes: int | None
-) -> tuple[tuple[Part, ...], Part | None]:
-    """Return the quality of equal parts of an epoch, ten at most, and of its last hundredth.
-
-    The end is None where it is about as long as a part, which then shows the same.
-    """
+def by_position(sample: OrderSample, window: int) -> tuple[Part, ...]:
+    """Return the quality of equal parts of an epoch, ten at most."""
     count = max(1, min(_NUM_PARTS, sample.num_positions // window, len(sample.ranks[0])))
     if not sample.complete:
         count = min(_NUM_PARTS, len(sample.starts) // 2)
-    parts = tuple(
-        _part(sample, i / count, (i + 1) / count, window, num_classes) for i in range(count)
-    )
-    share = max(_TAIL, window / sample.num_positions)
-    if not sample.complete:
-        share = max(share, 2 / len(sample.starts))
-    if share > 1 / (2 * count):
-        return parts, None
-    return parts, _part(sample, 1 - share, 1.0, window, num_classes)
+    return tuple(_part(sample, i / count, (i + 1) / count, window) for i in range(count))
 
 
-def _part(
-    sample: OrderSample, first: float, last: float, window: int, num_classes: int | None
-) -> Part:
+def _part(sample: OrderSample, first: float, last: float, window: int) -> Part:
     piece = sample.part(first, last, window)
     start = int(piece.starts[0]) if piece.complete else round(first * sample.num_positions)
-    metrics = near_metrics(piece, window, num_classes)
     return Part(
         start=start,
         stop=start + piece.length if piece.complete else round(last * sample.num_positions),
-        score=score_of(metrics),
-        metrics=tuple(metrics),
+        score=score_of(near_metrics(piece, window)),
         mean_storage=(float(piece.ranks.mean()) + 0.5) / sample.num_ranks,
     )
+
+
+# How alike are the orders of two epochs?
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcrossEpochs:
+    """How an epoch compares with the next.
+
+    unit: "epoch" or "pass". same_order: whether both hand out the examples in one order.
+    correlation: of what the same positions hold, 1 where both go through storage alike; 0, with
+        this spread, under two uniform permutations.
+    """
+
+    unit: str
+    same_order: bool
+    correlation: float
+    spread: float
+
+
+def across_epochs(question: Question, sample: OrderSample) -> AcrossEpochs | None:
+    """Return how an epoch compares with the next: of the pass, or else the first of the next pass.
+
+    None where the next pass depends on timing.
+    """
+    settings, epoch, unit, second = question.settings, 1, "epoch", question.asked
+    try:
+        if not second.has_second_epoch:
+            following: dict[str, Any] = {"epochs": 2}  # a second one is all there is
+            if settings.takes("pass_index"):
+                following, epoch, unit = {"pass_index": settings.pass_index + 1}, 0, "pass"
+            second = question.order(replace(settings, **following))
+        again = sample_epoch(second, epoch=epoch, window=question.window)
+    except UnpredictableOrderError:
+        return None
+    # The last epoch of a pass may be cut short by a batch that is dropped.
+    length = min(sample.length, again.length)
+    first, other = (_centred(one.ranks[:, :length], one.num_ranks) for one in (sample, again))
+    # Of stretches the mean and the spread are those of the whole, so their product may pass 1.
+    correlation = float((first * other).mean())
+    return AcrossEpochs(
+        unit=unit,
+        # Equal numbers are drawn of equal seeds alone.
+        same_order=np.array_equal(sample.codes, again.codes),
+        correlation=max(-1.0, min(1.0, correlation)),
+        spread=1 / math.sqrt(max(1, first.size - 1)),
+    )
+
+
+def _centred(ranks: Int64s, n: int) -> Floats:
+    # Less the mean of all n ranks, over their standard deviation: the mean of products of such
+    # numbers is a correlation coefficient. Of one rank alone, which does not vary, it is 0.
+    return np.asarray((ranks - (n - 1) / 2) / math.sqrt(max(1, n * n - 1) / 12), np.float64)

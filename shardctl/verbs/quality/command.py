@@ -33,8 +33,6 @@ def quality(
             parse=real_number(lambda score: 0 < score <= 1, "a score above 0, at most 1, is needed")
         ),
     ] = None,
-    sorted_by_shard: Flag = False,
-    num_classes: Annotated[Any, number("--classes")] = None,
     min_score: Annotated[str | None, option(offered=_known_minimums)] = None,
     memory: Text = None,
     example_bytes: Text = None,
@@ -48,8 +46,8 @@ def quality(
     good as uniform; or that it cannot be told, of very few examples.
 
     Each metric is beside what a uniform permutation shows, with its spread; then come the parts
-    of the epoch, the next epoch, the hosts, and what other settings would do. Without --batch,
-    batches of 256 are meant. Seeds that are not given get stand-ins.
+    of the epoch, the next epoch, and what other settings would do. Without --batch, batches of 256
+    are meant. Seeds that are not given get stand-ins.
 
     A terminal also shows where in storage the examples of the epoch lie (a diagonal is the order
     of storage, an even shade a uniform permutation) and the score over the epoch; -o quality.svg
@@ -57,14 +55,12 @@ def quality(
 
     Options:
       --target SCORE: Find the smallest shuffle buffer that reaches this score, and its memory.
-      --sorted-by-shard: Labels are sorted in storage: measure the classes in a batch, too.
-      --classes N: How many classes --sorted-by-shard has, of equal size [default: one a shard].
       --min-score SCORE: Exit with 1 if the score is lower: a number, or weak, fair, good or
         uniform.
       --memory SIZE: Say what buffer fits into so much memory, as 8GiB, and what it scores.
       --example-bytes SIZE: What a decoded example takes [default: from features.json, or as
         stored].
-      --hosts N: Compare N hosts and measure the first of them, as --host 0/N does.
+      --hosts N: Measure the first of N hosts, as --host 0/N does.
       --loaders: Compare all loaders on this dataset: how each mixes, ends and goes on.
 
     Examples:
@@ -86,9 +82,8 @@ def quality(
     if loaders:
         from shardctl.verbs.quality.loaders import compare_loaders
 
-        asked = {"--target": target, "--memory": memory, "--classes": num_classes}
+        asked = {"--target": target, "--memory": memory}
         asked |= {"--min-score": min_score, "--example-bytes": example_bytes}
-        asked |= {"--sorted-by-shard": sorted_by_shard or None}
         for name, value in asked.items():
             if value is not None:
                 raise UsageError(f"{name} is about one order; leave out --loaders, or {name}")
@@ -102,13 +97,10 @@ def quality(
     from shardctl.verbs.quality.answer import quality as measured_quality
 
     minimum = None if min_score is None else minimum_score(min_score)
-    if num_classes is None and sorted_by_shard:
-        num_classes = 0
     plan = measured_quality(
         chosen_dataset(source, project, settings=settings),
         spec,
         settings,
-        num_classes=num_classes,
         target=target,
         memory=memory,
         example_bytes=example_bytes,

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import numpy as np
-
 from shardctl.base.arguments import checked
 from shardctl.base.columns import Tabular
 from shardctl.base.phrase import refused
@@ -240,18 +238,16 @@ class Mixing:
     num_examples: of its epoch; num_measured of them are, none where the permutation is known to be
         uniform and too long to make: then all is as expected of one.
     shards: from how many shards a batch comes, on average; at_end: of the last 2%, a batch at
-        least; shards_error: one standard error of `shards`, None where all is measured.
+        least.
     uniform_shards: expected of a uniform permutation of what the process reads.
     """
 
     num_examples: int
     num_measured: int = 0
     shards: float
-    shards_error: float | None = None
     at_end: float
     uniform_shards: float
     score: float
-    score_error: float | None = None
     verdict: Verdict
 
 
@@ -260,12 +256,10 @@ class WayToRead(Way):
     """A way to read: how it mixes, how it ends, and whether it can be continued.
 
     settings: in force, of the host that is measured; of another loader with its version.
-    num_files: files that are read at once; of a loader that reads by index those it jumps among.
     num_lost: examples that the library's own state loses at most, 0 where it loses none.
     refused: why this dataset is not read so; what is not known then is None.
     """
 
-    num_files: int | None
     mixing: Mixing | None
     ending: Ending | None
     num_lost: int
@@ -281,7 +275,7 @@ def way_to_read(resolved: Resolved, way: Way, num_hosts: int) -> WayToRead:
     """Return what comes of a way to read a spec, or why it is refused."""
     refused: str | None = None
     planned: PlannedOrder | None = None
-    mixing = ending = num_files = None
+    mixing = ending = None
     held = 0 if way.held is None or way.continued != "loses examples" else way.held
     try:
         if num_hosts > 1 and not way.shares:
@@ -296,14 +290,13 @@ def way_to_read(resolved: Resolved, way: Way, num_hosts: int) -> WayToRead:
             lambda other: order_of(resolved, other).order, order.settings, resolved.num_examples
         )
         mixing = _mixing(order, way.settings.batch or 1)
-        num_files, held = _num_files(order), min(held, mixing.num_examples)
+        held = min(held, mixing.num_examples)
     except ShardctlError as error:
         refused = error.args[0] if error.args else str(error)
         mixing = ending = None
     told = () if planned is None else (*planned.warnings, *as_warnings(planned.assumptions))
     return WayToRead(
         **vars(way) | {"settings": way.settings if planned is None else planned.order.settings},
-        num_files=num_files,
         mixing=mixing,
         ending=ending,
         num_lost=held,
@@ -338,31 +331,11 @@ def _mixing(order: Order, batch: int) -> Mixing:
         num_examples=num_examples,
         num_measured=sample.num_measured if not sample.complete else num_examples,
         shards=shards_in.value,
-        shards_error=shards_in.sampling_error,
         at_end=shards_in_batch(end, window).value,
         uniform_shards=shards_in.expected,
         score=score.value,
-        score_error=score.sampling_error,
         verdict=verdict_of(score, order),
     )
-
-
-def _num_files(order: Order) -> int:
-    """Return how many files a process reads at once, or jumps among where it reads by index."""
-    num_files, window = len(storage_order(order).shard_sizes), order.settings.buffer
-    if order.num_in_turn is not None:
-        return min(num_files, order.num_in_turn)
-    # A window: neighbours in storage.
-    return num_files if window is None else _most_in_window(order, window)
-
-
-def _most_in_window(order: Order, size: int) -> int:
-    """Return from how many files at most come `size` examples that lie together, in such pieces."""
-    stops = np.cumsum(order.reads.take)
-    begins = np.arange(0, int(stops[-1]), max(1, size))[:_MEASURED]
-    first = np.searchsorted(stops, begins, side="right")
-    last = np.searchsorted(stops, np.minimum(begins + size, stops[-1]) - 1, side="right")
-    return int((last - first).max()) + 1
 
 
 # How an epoch ends on all hosts: equal steps or a hang, what is repeated, what nobody reads.

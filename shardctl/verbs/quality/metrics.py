@@ -16,12 +16,11 @@ from shardctl.order.order import Order
 from shardctl.order.sample import Floats, OrderSample
 
 
-def near_metrics(sample: OrderSample, window: int, num_classes: int | None = None) -> list[Metric]:
+def near_metrics(sample: OrderSample, window: int) -> list[Metric]:
     """Return the metrics of mixing near by: neighbours, and windows of a batch.
 
-    `num_classes` is that of labels sorted in storage, 0 for one a shard, None where they are not. A
-    metric that every order has alike is left out: shards of one example, or a single shard, beside
-    which others may be too small to count in a float.
+    A metric that every order has alike is left out: shards of one example, or a single shard,
+    beside which others may be too small to count in a float.
     """
     found = []
     if len(sample.shard_sizes) > 1 and int(sample.shard_sizes.max()) > 1:
@@ -30,10 +29,6 @@ def near_metrics(sample: OrderSample, window: int, num_classes: int | None = Non
     found.append(neighbour_distance(sample))
     if window <= sample.length:
         found.append(batch_coverage(sample, window))
-        if num_classes is not None:
-            classes, sizes = _sorted_classes(sample, num_classes)
-            if len(sizes) > 1 and int(sizes.max()) > 1:
-                found.append(class_purity(sample, window, classes, sizes))
     return found
 
 
@@ -77,16 +72,12 @@ def batch_coverage(sample: OrderSample, window: int) -> Metric:
     the batch touches, over their number. Uniform: hypergeometric occupancy, about 1 - 1/e. More is
     no fault.
     """
-    return _coverage("batch_coverage", sample, window, "near")
-
-
-def buffer_coverage(sample: OrderSample, window: int) -> Metric:
-    """Return the part of the dataset that as many examples as a buffer holds are drawn from.
-
-    As for a batch; the window is that of the buffer. It does not count in the score, so that orders
-    with and without a buffer compare.
-    """
-    return _coverage("buffer_coverage", sample, window, "shown")
+    cells, sizes = _equal_parts(sample, window)
+    touched = _touched(cells, window)
+    uniform = occupancy_moments(sizes, window, touched.size)
+    part = UniformMoments(expected=uniform.expected / window, spread=uniform.spread / window)
+    values = touched.mean(axis=1) / window
+    return _metric("batch_coverage", sample, values, part, "below", part.expected)
 
 
 def shards_in_batch(sample: OrderSample, window: int) -> Metric:
@@ -99,30 +90,6 @@ def shards_in_batch(sample: OrderSample, window: int) -> Metric:
     return _metric(
         "shards_in_batch", sample, counts.mean(axis=1), uniform, "below", uniform.expected, "shown"
     )
-
-
-def class_purity(sample: OrderSample, window: int, classes: Int64s, class_sizes: Int64s) -> Metric:
-    """Return the chance that two examples of a batch are of one class.
-
-    Simpson's index of concentration ("Measurement of diversity", 1949), without replacement; its
-    inverse is the number of classes that are as good as present (Hill, "Diversity and evenness",
-    1973), by which it is scored. Uniform: the sum over classes of n_c (n_c - 1) / (n (n - 1)). Less
-    is not a fault.
-    """
-    rows = _windows(classes, window)
-    ordered = np.sort(rows, axis=-1)
-    # Of each run of one class, an example has as many partners before it as its place in the run.
-    begins = np.ones(ordered.shape, bool)
-    begins[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
-    place = np.arange(window)
-    run_start = np.maximum.accumulate(np.where(begins, place, 0), axis=-1)
-    num_pairs = window * (window - 1) // 2
-    purity = (place - run_start).sum(axis=-1) / num_pairs
-    num_windows = purity.size
-    uniform = PairKernel.of_groups(class_sizes).moments(
-        num_windows * num_pairs, num_windows * num_pairs * (window - 2)
-    )
-    return _metric("class_purity", sample, purity.mean(axis=1), uniform, "times", uniform.expected)
 
 
 def displacement(sample: OrderSample) -> Metric:
@@ -181,20 +148,6 @@ def _metric(
         scale=scale,
         sampling_error=error_of(values, sample),
     )
-
-
-def _coverage(name: str, sample: OrderSample, window: int, scale: Scale) -> Metric:
-    cells, sizes = _equal_parts(sample, window)
-    touched = _touched(cells, window)
-    uniform = occupancy_moments(sizes, window, touched.size)
-    part = UniformMoments(expected=uniform.expected / window, spread=uniform.spread / window)
-    return _metric(name, sample, touched.mean(axis=1) / window, part, "below", part.expected, scale)
-
-
-def _sorted_classes(sample: OrderSample, num_classes: int) -> tuple[Int64s, Int64s]:
-    if num_classes == 0:
-        return sample.shards, sample.shard_sizes
-    return _equal_parts(sample, num_classes)
 
 
 def _equal_parts(sample: OrderSample, count: int) -> tuple[Int64s, Int64s]:
@@ -400,7 +353,7 @@ def _few(
 
 # The score of an order: metrics beside what a uniform permutation shows, made one number.
 
-Fault = Literal["above", "below", "both", "times"]
+Fault = Literal["above", "below", "both"]
 Scale = Literal["near", "far", "shown"]
 
 # Mean and variance of max(0, z) and of |z| for a standard normal z.
@@ -415,8 +368,7 @@ class Metric:
     value: as measured. expected, spread: under a uniform permutation measured the same way.
     sampling_error: one standard error of the value for that of the whole order, None where all
         of it is measured.
-    fault: on which side of `expected` an order is worse; "times" is above, by the ratio of the two.
-    reach: how far from `expected` the score is 0, or a half where it goes by the ratio.
+    fault: on which side of `expected` an order is worse. reach: how far off the score is 0.
     scale: whether it counts as mixing near by, far apart, or is only shown.
 
     >>> Metric(name="x", value=0.2, expected=0.1, spread=0.01, fault="above", reach=0.4).score
@@ -437,8 +389,7 @@ class Metric:
         """From 0, the order of storage, to 1, what a uniform permutation is expected to show."""
         off = self.value - self.expected
         off = abs(off) if self.fault == "both" else -off if self.fault == "below" else off
-        parts = max(0.0, off) / self.reach
-        return 1 / (1 + parts) if self.fault == "times" else 1 - min(1.0, parts)
+        return 1 - min(1.0, max(0.0, off) / self.reach)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -80,21 +80,17 @@ def places(order: Order, sample: OrderSample | None = None) -> tuple[Int64s, int
 
 def score_picture(quality: Quality) -> Picture:
     """Return the score over the epoch, near by, beside that of a uniform permutation."""
-    parts, tail = quality.by_position, quality.tail
-    shown = parts if tail is None else (*parts, tail)
+    parts = quality.by_position
     values = [part.score.value for part in parts]
     low, high = f"{min(values):.4f}", f"{max(values):.4f}"
     text = (
         "the score near by over the epoch, which is best as high as that of a uniform "
         f"permutation. It is {low if low == high else f'{low} to {high}'}"
     )
-    if tail is not None:
-        text += f", and {tail.score.value:.4f} of the last "
-        text += counted(tail.stop - tail.start, "example")
     rise = Rise(
         names=("this order", "uniform"),
-        values=tuple(part.score.value for part in shown),
-        expected=tuple(part.score.expected for part in shown),
+        values=tuple(values),
+        expected=tuple(part.score.expected for part in parts),
     )
     return Picture(
         name="score",

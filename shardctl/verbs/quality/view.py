@@ -16,10 +16,10 @@ from shardctl.draw.tables import Column, Screen, cells_of, columns, paragraph, p
 from shardctl.files.documents import Document
 from shardctl.saved.head import head
 from shardctl.settings.read_settings import settings_in_force
-from shardctl.verbs.quality.answer import Part, Quality
+from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.loaders import Ending, LoaderComparison, WayToRead
-from shardctl.verbs.quality.metrics import meaning
-from shardctl.verbs.quality.what_if import Measured, MemoryBudget
+from shardctl.verbs.quality.metrics import Metric, meaning
+from shardctl.verbs.quality.what_if import MemoryBudget
 
 
 def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
@@ -30,7 +30,7 @@ def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
     verdict = f"verdict: {plan.verdict} ({meaning(plan.verdict, plan.order)})"
     yield from paragraphs(screen, verdict, f"score {score.value:.4f} of 1{error}", style="bold")
     uniform = f"a uniform permutation scores {score.expected:.4f}, spread {score.spread:.4f}"
-    weakest = f"weakest: {LABELS[plan.weakest.name]}"
+    weakest = f"weakest: {label_of(plan.weakest)}"
     yield from paragraphs(screen, uniform, weakest, measured_line(plan))
     yield "\n"
     if screen.pictures:
@@ -42,7 +42,7 @@ def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
     yield "\n"
     yield from part_table(plan, screen)
     yield "\n"
-    yield from paragraphs(screen, epochs_line(plan), hosts_line(plan))
+    yield paragraph(epochs_line(plan), screen)
     if plan.alternatives:
         yield "\n"
         yield from what_if_table(plan, screen)
@@ -73,14 +73,12 @@ def quality_document(plan: Quality) -> Document:
         "spec": plan.spec,
         "pipeline": pipeline_record(plan.order),
         "assumed": dict(plan.assumed),
-        **picked(plan, "num_examples window num_classes verdict"),
+        **picked(plan, "num_examples window verdict"),
         **picked(plan.score, "score=value near far expected spread sampling_error"),
         "weakest": plan.weakest.name,
         "metrics": records_of(METRIC, plan.metrics),
-        "by_position": [part_record(part) for part in plan.by_position],
-        "tail": None if plan.tail is None else part_record(plan.tail),
-        "across_epochs": record_of(plan.across_epochs, _EPOCHS),
-        "across_hosts": record_of(plan.across_hosts, _HOSTS),
+        "by_position": records_of(_PART, plan.by_position),
+        "across_epochs": record_of(plan.across_epochs, "unit same_order correlation spread"),
         "what_if": records_of(_CHANGE, plan.alternatives),
         "buffer_for_target": None if target is None else asdict(target),
         **memory_record(plan),
@@ -107,41 +105,10 @@ def epochs_line(plan: Quality) -> str:
     title = f"from {across.unit} {first} to {across.unit} {first + 1}"
     if across.same_order:
         return f"{title}: the same order"
-    text = (
+    return (
         f"{title}: another order, correlation {across.correlation:.4f} "
         f"(uniform 0, spread {across.spread:.4f})"
     )
-    if across.neighbours_kept is None:
-        return text
-    return (
-        f"{text}; neighbours that follow each other again: {across.neighbours_kept:.2%} "
-        f"(uniform {across.expected_kept:.4%})"
-    )
-
-
-def hosts_line(plan: Quality) -> str:
-    """Return how the orders of the hosts differ, nothing where they are not compared."""
-    across = plan.across_hosts
-    if across is None:
-        return ""
-    compared = f"{across.num_hosts:,} hosts"
-    if len(across.hosts) < across.num_hosts:
-        compared += f", {len(across.hosts)} of them compared"
-    coverage = across.coverage
-    return (
-        f"across {compared}: correlation of their places {across.correlation:.4f} "
-        f"(each its own permutation: 0, spread {across.spread:.4f}); their batches together cover "
-        f"{coverage.value:.4f} of storage (uniform {coverage.expected:.4f}, "
-        f"spread {coverage.spread:.5f}); "
-        f"examples read by more than one: {across.shared:.2%}"
-    )
-
-
-_EPOCHS = "unit same_order correlation expected spread neighbours_kept expected_kept"
-_HOSTS = (
-    "num_hosts hosts correlation expected spread coverage=coverage.value "
-    "expected_coverage=coverage.expected coverage_spread=coverage.spread shared"
-)
 
 
 def what_if_table(plan: Quality, screen: Screen) -> Iterator[str]:
@@ -190,19 +157,13 @@ _CHANGE = (
     "change score=score.value verdict sampling_error=score.sampling_error buffer_bytes=num_bytes"
 )
 METRIC = "name value score expected spread sampling_error counts=scale"
+_PART = "start stop score=score.value expected=score.expected spread=score.spread mean_storage"
 
-_NAMES = (
-    "same_shard_neighbours neighbour_distance batch_coverage class_purity displacement "
-    "rank_correlation shards_in_batch buffer_coverage"
-)
-LABELS = {name: name.replace("_", " ") for name in _NAMES.split()}
-LABELS |= {"same_shard_neighbours": "same-shard neighbours", "shards_in_batch": "shards in a batch"}
-_SHORT = {
-    "same_shard_neighbours": "one shard",
-    "neighbour_distance": "distance",
-    "batch_coverage": "covered",
-    "class_purity": "one class",
-}
+
+def label_of(metric: Metric) -> str:
+    """Return how people call a metric."""
+    words = metric.name.replace("_", " ")
+    return words.replace("same shard", "same-shard").replace("in batch", "in a batch")
 
 
 def metric_table(plan: Quality, screen: Screen) -> Iterator[str]:
@@ -217,7 +178,7 @@ def metric_cells(plan: Quality) -> tuple[list[Column], list[list[str]]]:
     sampled = plan.sampled is not None
     rows = [
         [
-            f"{LABELS[metric.name]}{'*' * (metric.scale == 'shown')}",
+            f"{label_of(metric)}{'*' * (metric.scale == 'shown')}",
             _number(metric.value),
             _number(metric.expected),
             f"{metric.spread:.5f}",
@@ -235,42 +196,24 @@ def _number(value: float) -> str:
 
 def part_table(plan: Quality, screen: Screen) -> Iterator[str]:
     """Yield the parts of the epoch, and what the columns are."""
-    parts = plan.by_position if plan.tail is None else (*plan.by_position, plan.tail)
-    first = parts[0]
-    names = [metric.name for metric in first.metrics]
-    short = (Column(heading=_SHORT[name]) for name in names)
-    rows = []
-    for part in parts:
-        values = {metric.name: metric.value for metric in part.metrics}
-        cells = [part.score.value, *map(values.get, names), part.mean_storage]
-        rows.append([f"{part.start:,}", *(number(value, 4) for value in cells)])
-    uniform = [first.score.expected, *(metric.expected for metric in first.metrics), 0.5]
-    rows.append(["uniform", *(number(value, 4) for value in uniform)])
-    yield table([*columns("from near_by"), *short, *columns("place")], rows, screen)
-    note = (
+    shown = columns("start=from 4score.value=near_by 4mean_storage=place")
+    uniform = ["uniform", number(plan.by_position[0].score.expected, 4), number(0.5, 4)]
+    yield table(shown, [*cells_of(shown, plan.by_position), uniform], screen)
+    yield paragraph(
         "from: position in the epoch; near by: the score without displacement and correlation; "
-        "place: where in storage the examples lie on average, from 0 to 1"
+        "place: where in storage the examples lie on average, from 0 to 1",
+        screen,
     )
-    if plan.tail is not None:
-        tail = counted(plan.tail.stop - plan.tail.start, "example")
-        note += f"; before uniform: the last {tail} again"
-    yield paragraph(note, screen)
-
-
-def part_record(part: Part) -> dict[str, Any]:
-    """Return a part of the epoch with its metrics."""
-    return {
-        **picked(part, "start stop"),
-        **picked(part.score, "score=value expected spread"),
-        **{metric.name: metric.value for metric in part.metrics},
-        "mean_storage": part.mean_storage,
-    }
 
 
 # What buffers take in memory, and what an amount of memory buys: text and record.
 
 _MOST_NAMES = 4
-_MEASURED = "score=score.value verdict"
+_BASES = {
+    "given": "as given",
+    "features": "from features.json",
+    "stored": "as stored on average (decoded images take more)",
+}
 
 
 def counted_how(size: ElementSize | None) -> str:
@@ -293,79 +236,48 @@ def memory_lines(plan: Quality) -> Iterator[str]:
         taken = f"{human_bytes(plan.buffer_bytes)} {counted_how(size)}"
         yield f"the buffer of {counted(held, 'example')}: {taken}"
     if plan.memory is not None:
-        yield from _budget(plan, plan.memory, size)
+        yield _budget(plan.memory, size)
 
 
 def _example(size: ElementSize) -> str:
-    each = human_bytes(math.ceil(size.num_bytes))
-    if size.basis == "given":
+    each = f"{human_bytes(math.ceil(size.num_bytes))} {_BASES[size.basis]}"
+    if size.certain:
         return f"{each}, {size.overhead:,} of them TensorFlow's own"
-    if size.basis == "features" and not size.unknown:
-        return (
-            f"{each}, from the shapes and dtypes in features.json; {size.overhead:,} of them "
-            "TensorFlow's own"
-        )
+    if size.basis == "features":
+        each = f"at least {each}"
+    why = "no readable features.json is here"
     if size.unknown:
         names = choices(size.unknown, _MOST_NAMES)
         why = f"features.json gives no fixed size for: {names}"
-        if size.basis == "features":
-            return f"at least {each}, since {why}; --example-bytes N says what it is"
-    else:
-        why = "no readable features.json is here"
-    return (
-        f"{each} as stored on average, since {why}; decoded, images take several times as much: "
-        "--example-bytes N says what it is"
-    )
+    return f"{each}, since {why}; --example-bytes N says what it is"
 
 
-def _budget(plan: Quality, memory: MemoryBudget, size: ElementSize) -> Iterator[str]:
+def _budget(memory: MemoryBudget, size: ElementSize) -> str:
     amount = human_bytes(memory.num_bytes)
-    if plan.order.settings.host is not None:
-        amount += " on each host"
     if memory.buffer is None:
-        yield f"{amount} buys no shuffle: it holds {counted(memory.fits, 'example')}"
-        return
-    most = "at most " if size.basis == "features" and size.unknown else ""
-    held = f"{most}{memory.buffer:,} examples"
-    if memory.whole_epoch:
-        held = f"all {memory.buffer:,} examples of the epoch"
-    if not size.certain:
-        held += " of that size"
-    yield (
-        f"{amount} holds {held}: --buffer {memory.buffer} scores {_scored(memory)}; without a "
-        f"buffer {_scored(memory.without)}"
-    )
-    if memory.both is not None:
-        yield f"with --shuffle-files besides: {_scored(memory.both)}"
-
-
-def _scored(measured: Measured) -> str:
-    return f"{measured.score.value:.4f} ({measured.verdict})"
+        return f"{amount} buys no shuffle: it holds {counted(memory.fits, 'example')}"
+    held = f"{'all ' * memory.whole_epoch}{memory.buffer:,} examples"
+    held += " of that size" * (not size.certain)
+    scored = f"{memory.score.value:.4f} ({memory.verdict})"
+    return f"{amount} holds {held}: --buffer {memory.buffer} scores {scored}"
 
 
 def memory_record(plan: Quality) -> dict[str, Any]:
     """Return what buffers take and what the memory buys, with the names of the document."""
     size, memory = plan.element_size, plan.memory
-    bought = record_of(memory, f"num_bytes fits buffer whole_epoch {_MEASURED}")
-    if memory and bought:
-        bought["without_buffer"] = record_of(memory.without, _MEASURED)
-        bought["files_shuffled_too"] = record_of(memory.both, _MEASURED)
     each = size and {"num_bytes": math.ceil(size.num_bytes)}
     return {
         "example_bytes": each and {**each, **picked(size, "basis unknown overhead")},
         "buffer_bytes": plan.buffer_bytes,
-        "memory": bought,
+        "memory": record_of(memory, "num_bytes fits buffer whole_epoch score=score.value verdict"),
     }
 
 
 # All ways to read a dataset side by side: tables for people, a document, rows.
 
-_MIXING = (
-    "shards_in_batch=shards shards_at_end=at_end uniform_shards "
-    "sampling_error_of_shards=shards_error score sampling_error=score_error verdict"
-)
+_MIXING = "num_measured shards_in_batch=shards shards_at_end=at_end uniform_shards score verdict"
 _ENDING = "fewest_steps most_steps repeated=num_repeated left_out=num_left_out dropped=num_dropped"
-_GOING_ON = "continued continued_by=by num_lost access num_files refused"
+_GOING_ON = "continued continued_by=by num_lost access refused"
 _LOADER = "reader loader=settings.loader"
 
 
@@ -419,12 +331,8 @@ def mixing_cells(plan: LoaderComparison) -> tuple[list[Column], list[list[str]]]
 
 def going_on_cells(plan: LoaderComparison) -> tuple[list[Column], list[list[str]]]:
     """Return how each way goes on after a stop, and what it reads, as columns and rows."""
-
-    def reads(way: WayToRead) -> str:
-        return f"{way.access}, {counted(way.num_files or 0, 'file')}"
-
-    shown = columns("<reader <goes_on <reads")
-    return shown, [[way.reader, goes_on(way), reads(way)] for way in _read(plan)]
+    rows = [[way.reader, goes_on(way), way.access] for way in _read(plan)]
+    return columns("<reader <goes_on <reads"), rows
 
 
 def mixing_legend(plan: LoaderComparison) -> str:
@@ -439,9 +347,9 @@ def mixing_legend(plan: LoaderComparison) -> str:
             f" of what host {read[0].settings.host} reads, which is measured; steps: the most of "
             "a host"
         )
-    errors = [way.mixing.shards_error or 0.0 for way in read if way.mixing is not None]
-    if any(errors):
-        text += f"; measured in samples, sampling error of shards at most {max(errors):.2f}"
+    mixings = [way.mixing for way in read if way.mixing is not None]
+    if any(0 < mixing.num_measured < mixing.num_examples for mixing in mixings):
+        text += "; measured in samples"
     return f"{text}; last: examples in the last batch"
 
 
@@ -479,7 +387,7 @@ def _record(plan: LoaderComparison, way: WayToRead) -> Document:
     return {
         **picked(way, _LOADER),
         "pipeline": settings_in_force(way.settings, ordered=plan.dataset.ordered),
-        **picked(way.mixing, f"num_measured {_MIXING}"),
+        **picked(way.mixing, _MIXING),
         "ending": record_of(way.ending, f"hangs {_ENDING} last_batch"),
         **picked(way, _GOING_ON),
     }
@@ -489,10 +397,9 @@ def loaders_rows(plan: LoaderComparison) -> RecordStream:
     """Return a row for each way to read."""
     rows = []
     for way in plan.ways:
-        mixing = picked(way.mixing, _MIXING)
         record = {
             **picked(way, f"{_LOADER} version=settings.loader_version"),
-            **{name: value for name, value in mixing.items() if not name.startswith("sampling")},
+            **picked(way.mixing, _MIXING),
             "ends": None if way.ending is None else ends(way.ending),
             **picked(way.ending, _ENDING),
             **picked(way, _GOING_ON),

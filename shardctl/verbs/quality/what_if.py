@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from shardctl.base.phrase import option, refused
 from shardctl.base.tfds_rules import WHOLE_DATASET
-from shardctl.dataset.dataset import Split
 from shardctl.dataset.element_size import ElementSize
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.order.order import Order
@@ -28,9 +29,8 @@ from shardctl.verbs.quality.metrics import (
 )
 
 _LIMIT = 1 << 18  # examples up to which an alternative is measured whole
-_MORE_FILES = 4
-_MAX_SHARDS = 1 << 19
-_SEEDS = {"shuffle_seed": 1, "buffer_seed": 2}
+_SHUFFLED: dict[str, Any] = {"shuffle_files": True, "shuffle_seed": 1}
+_BUFFER_SEED = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,24 +45,19 @@ class Measured:
 class Question:
     """The pipeline whose quality is asked for.
 
-    `window` is the examples in a batch, `num_classes` that of labels sorted in storage: 0 for one a
-    shard, None where they are not. `element_size` is what an example takes in a buffer, if known.
-    `resolved` is what the spec selects, or the readers of stages; `asked` the order under
-    `settings` if it is made.
+    `window` is the examples in a batch, `element_size` what an example takes in a buffer, if known,
+    `resolved` what the spec selects, or the readers of stages, `asked` the order under `settings`.
     """
 
     resolved: Resolved
     settings: ReadSettings
     window: int
-    num_classes: int | None = None
     element_size: ElementSize | None = None
-    asked: Order | None = None
+    asked: Order
 
     def order(self, settings: ReadSettings) -> Order:
         """Return the order under other settings."""
-        if self.asked is not None and settings == self.settings:
-            return self.asked
-        return order_of(self.resolved, settings).order
+        return self.asked if settings == self.settings else order_of(self.resolved, settings).order
 
     def measured(self, settings: ReadSettings) -> Measured:
         """Return the score under other settings, from a sample where there are many examples."""
@@ -71,16 +66,8 @@ class Question:
             raise UsageError("under these settings no example is handed out")
         window = min(self.window, epoch_length(order))
         sample = sample_epoch(order, window=window, limit=_LIMIT)
-        near = near_metrics(sample, window, self.num_classes)
-        score = score_of([*near, *far_metrics(sample)])
+        score = score_of([*near_metrics(sample, window), *far_metrics(sample)])
         return Measured(score=score, verdict=verdict_of(score, order))
-
-    def measured_if_allowed(self, settings: ReadSettings) -> Measured | None:
-        """Return the score under settings that TFDS may refuse for this dataset, then None."""
-        try:
-            return self.measured(settings)
-        except ShardctlError:
-            return None
 
     def buffer_bytes(self, buffer: int) -> int | None:
         """Return the size in bytes of a buffer of so many examples, None if unknown."""
@@ -92,13 +79,11 @@ class Alternative(Measured):
     """A change of the settings and the score it leads to.
 
     `buffer` is the size of a buffer that is new, `num_bytes` what it takes, if that is known.
-    `rewrites` is whether the dataset has to be written anew for it.
     """
 
     change: str
     buffer: int | None = None
     num_bytes: int | None = None
-    rewrites: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,17 +108,12 @@ def alternatives(question: Question) -> tuple[Alternative, ...]:
     if not has_alternatives(question.settings):
         return ()
     found: list[Alternative] = []
-    for change, about, settings, buffer in _changes(question):
-        measured = about.measured_if_allowed(settings)
-        if measured is not None:
+    for change, settings, buffer in [("as it is", question.settings, None), *_other(question)]:
+        with suppress(ShardctlError):
+            measured = question.measured(settings)
+            size = None if buffer is None else question.buffer_bytes(buffer)
             found.append(
-                Alternative(
-                    **vars(measured),
-                    change=change,
-                    buffer=buffer,
-                    num_bytes=None if buffer is None else question.buffer_bytes(buffer),
-                    rewrites=about is not question,
-                )
+                Alternative(**vars(measured), change=change, buffer=buffer, num_bytes=size)
             )
     return tuple(found)
 
@@ -143,33 +123,16 @@ def has_alternatives(settings: ReadSettings) -> bool:
     return settings.reader.has_blocks
 
 
-def with_shuffled_files(settings: ReadSettings) -> ReadSettings:
-    """Return the settings with a file shuffle."""
-    return replace(settings, shuffle_seed=_SEEDS["shuffle_seed"], shuffle_files=True)
-
-
 def with_buffer(settings: ReadSettings, size: int) -> ReadSettings:
     """Return the settings with a shuffle buffer of a size, in place of any there is."""
     seed = settings.buffer_seed
     if seed is None and settings.global_seed is None:
-        seed = _SEEDS["buffer_seed"]
+        seed = _BUFFER_SEED
     return replace(settings, buffer=size, buffer_seed=seed)
-
-
-_Change = tuple[str, Question, ReadSettings, int | None]
 
 
 def _without_buffer(settings: ReadSettings) -> ReadSettings:
     return replace(settings, buffer=None, buffer_seed=None, buffer_reshuffle=None)
-
-
-def _changes(question: Question) -> Iterator[_Change]:
-    """Yield (what changes, what is asked then, settings, size of a buffer that is new)."""
-    for change, settings, buffer in [("as it is", question.settings, None), *_other(question)]:
-        yield change, question, settings, buffer
-    more = _with_more_files(question)
-    if more is not None:
-        yield f"{_MORE_FILES} times as many files", more, more.settings, None
 
 
 def _other(question: Question) -> Iterator[tuple[str, ReadSettings, int | None]]:
@@ -179,7 +142,7 @@ def _other(question: Question) -> Iterator[tuple[str, ReadSettings, int | None]]
     if settings.shuffles_files:
         yield "files not shuffled", replace(settings, shuffle_files=False, shuffle_seed=None), None
     else:
-        yield "files shuffled", with_shuffled_files(settings), None
+        yield "files shuffled", replace(settings, **_SHUFFLED), None
     cycle = settings.cycle_length(ordered=question.resolved.dataset.ordered)
     for factor in (4, 16):
         yield f"cycle {cycle * factor:,}", replace(settings, cycle=cycle * factor, cpus=None), None
@@ -194,34 +157,7 @@ def _other(question: Question) -> Iterator[tuple[str, ReadSettings, int | None]]
             buffered = with_buffer(settings, size)
             yield f"buffer {size:,}", buffered, size
             if not settings.shuffles_files:
-                yield f"files shuffled, buffer {size:,}", with_shuffled_files(buffered), size
-
-
-def _with_more_files(question: Question) -> Question | None:
-    """Return the same examples with each shard in four, None where a list names the files."""
-    resolved, settings = question.resolved, question.settings
-    splits = {piece.split.name: piece.split for piece in resolved.ranges}
-    lengths = [split.lengths64() for split in splits.values()]
-    if not settings.takes("buffer") or settings.file_order is not None:
-        return None  # stages may read several datasets
-    if max(int(of_split.max(initial=0)) for of_split in lengths) < _MORE_FILES:
-        return None
-    if sum(map(len, lengths)) * _MORE_FILES > _MAX_SHARDS:
-        return None
-    finer = {name: _finer(split) for name, split in splits.items()}
-    every = tuple(finer.get(split.name, split) for split in resolved.dataset.splits)
-    ranges = tuple(replace(piece, split=finer[piece.split.name]) for piece in resolved.ranges)
-    dataset = replace(resolved.dataset, splits=every)
-    return replace(question, resolved=replace(resolved, dataset=dataset, ranges=ranges), asked=None)
-
-
-def _finer(split: Split) -> Split:
-    lengths = tuple(
-        length * (part + 1) // _MORE_FILES - length * part // _MORE_FILES
-        for length in split.shard_lengths
-        for part in range(_MORE_FILES)
-    )
-    return Split(name=split.name, shard_lengths=lengths, num_bytes=split.num_bytes)
+                yield f"files shuffled, buffer {size:,}", replace(buffered, **_SHUFFLED), size
 
 
 def refuse_fixed_buffer(settings: ReadSettings, asked: str) -> None:
@@ -297,16 +233,12 @@ class MemoryBudget(Measured):
 
     num_bytes: the memory. fits: examples that fit into it. buffer: the buffer to use, which is not
         larger than the epoch; None where not even two examples fit.
-    without: the present settings without a buffer. both: where files are not shuffled yet, with
-        shuffled files besides the buffer; None where TFDS refuses that.
     """
 
     num_bytes: int
     fits: int
     buffer: int | None
     whole_epoch: bool
-    without: Measured
-    both: Measured | None
 
 
 def memory_budget(question: Question, num_bytes: int) -> MemoryBudget:
@@ -315,28 +247,20 @@ def memory_budget(question: Question, num_bytes: int) -> MemoryBudget:
     Raises:
         UsageError: nothing is known of the size of an example.
     """
-    size, settings = question.element_size, question.settings
+    size = question.element_size
     if size is None:
         raise refused(
             "how many bytes has a decoded example? this metadata says neither shapes nor "
             "sizes; give {example_bytes=N}"
         )
-    bare = _without_buffer(settings)
-    without = question.measured(bare)
+    bare = _without_buffer(question.settings)
     num_examples, fits = epoch_length(question.order(bare)), size.fits(num_bytes)
     buffer = min(fits, num_examples)
-    bought, both = without, None
-    if buffer > 1:
-        buffered = with_buffer(settings, buffer)
-        bought = question.measured(buffered)
-        if not settings.shuffles_files:
-            both = question.measured_if_allowed(with_shuffled_files(buffered))
+    bought = question.measured(with_buffer(question.settings, buffer) if buffer > 1 else bare)
     return MemoryBudget(
         **vars(bought),
         num_bytes=num_bytes,
         fits=fits,
         buffer=buffer if buffer > 1 else None,
         whole_epoch=fits >= num_examples,
-        without=without,
-        both=both,
     )

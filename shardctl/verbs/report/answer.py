@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from shardctl.base.arguments import checked
 from shardctl.base.hooks import provided
@@ -17,8 +17,8 @@ from shardctl.order.shard_map import Strips, strips
 from shardctl.order.sources import refuse_unread_spec, resolved_reading
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.spec.subsplit import Resolved
-from shardctl.verbs.config.answer import SettingInForce
-from shardctl.verbs.eval.answer import EVAL_SPLITS, Evaluation, Remainder, evaluate, of_training
+from shardctl.verbs.config.answer import Origin, SettingInForce, read_in_force
+from shardctl.verbs.eval.answer import EVAL_SPLITS, Evaluation, evaluate, of_training
 from shardctl.verbs.hosts.answer import HostsPlan
 from shardctl.verbs.hosts.answer import hosts as hosts_side_by_side
 from shardctl.verbs.layout.answer import Layout
@@ -33,7 +33,6 @@ from shardctl.verbs.report.question import (
     NotShown,
     ReportQuestion,
     Shown,
-    question_in_python,
     shown,
     shown_of,
 )
@@ -48,9 +47,8 @@ class Report:
     is_open: why nobody can know the order, where TensorFlow leaves it open; None where it is known.
     order: what the pictures are of. Where seeds are missing it is an order with stand-ins, as
         `assumed` says: what depends on the seed alone is one case of many.
-    before_buffer, opened: the order in which files are read into a shuffle buffer, and its first
-        visits; None where there is no buffer, or another loader or stages read.
-    hosts, num_hosts: the three ways to share, among the hosts that read, or a stand-in.
+    strips: the first visits of the files, of what is read into a buffer where there is one.
+    hosts, num_hosts: the three ways to share, among the hosts that read.
     loaders: None where nobody asked for them.
     notes: what stands in for something that nobody said. warnings: those of the parts.
     """
@@ -66,8 +64,6 @@ class Report:
     order: Shown[Order]
     layout: Shown[Layout]
     strips: Shown[Strips]
-    before_buffer: Order | None
-    opened: Strips | None
     quality: Shown[Quality]
     hosts: Shown[HostsPlan]
     evaluation: Shown[Evaluation]
@@ -119,8 +115,8 @@ def report(
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
         settings: how it is read: a ReadSettings, or a dict of its values. Seeds that are not given
             get stand-ins, and the report says so.
-        hosts: how many hosts read, of which the first is measured; where neither this, nor
-            `usage.hosts`, nor `settings.host` says it, 8 are set side by side.
+        hosts: how many hosts read, of which the first is measured; None is what `usage.hosts` or
+            `settings.host` says, else one.
         devices: how many each host has, which share its batch in an evaluation.
         evaluated: what is evaluated on, one text or several; of these the first is counted. None is
             `test`, else `validation`.
@@ -139,17 +135,22 @@ def report(
     >>> made
     <Report mnist:3.0.1 train: 3 findings>
     """
-    question = question_in_python(
-        as_dataset(dataset),
-        spec,
-        as_settings(settings),
-        hosts=hosts,
-        devices=devices,
-        evaluated=(evaluated,) if isinstance(evaluated, str) else tuple(evaluated),
-        usage=Usage() if usage is None else usage,
-        loaders=loaders,
+    dataset, settings, usage = as_dataset(dataset), as_settings(settings), usage or Usage()
+    given = (one.name for one in fields(settings))
+    given = (n for n in given if getattr(settings, n) != getattr(ReadSettings(), n))
+    origins = {name: Origin(source="argument", by=name) for name in given}
+    return report_of(
+        ReportQuestion(
+            dataset=dataset,
+            spec=spec,
+            settings=settings,
+            evaluated=(evaluated,) if isinstance(evaluated, str) else tuple(evaluated),
+            usage=usage if hosts is None else replace(usage, hosts=hosts),
+            in_force=tuple(read_in_force(settings, origins, ordered=dataset.ordered)),
+            devices=devices,
+            loaders=loaders,
+        )
     )
-    return report_of(question)
 
 
 def report_of(question: ReportQuestion) -> Report:
@@ -172,7 +173,6 @@ def report_of(question: ReportQuestion) -> Report:
     quality = shown_of(reading, lambda reading: measured_quality(dataset, spec, reading))
     order, is_open = _order(question, quality)
     known = order if isinstance(order, Order) else None
-    before_buffer = None if known is None else known.before_buffer
     sized = dataset if question.sized is None else question.sized
     hosts = shown(lambda: hosts_side_by_side(sized, spec, settings, hosts=question.num_hosts))
     evaluation = shown(lambda: _evaluation(question, known))
@@ -184,23 +184,21 @@ def report_of(question: ReportQuestion) -> Report:
     if question.loaders:
         loaders = shown_of(reading, lambda reading: compare_loaders(dataset, spec, reading))
     answers: list[object] = [resolved, quality, loaders]
-    if question.hosts_said is not None:  # what stand-ins come to is no surprise
+    if question.num_hosts > 1:
         answers += [hosts, evaluation]
     warnings = (text for answer in answers for text in getattr(answer, "warnings", ()))
     return Report(
         dataset=resolved.dataset,
         spec=resolved.spec,
         settings=settings,
-        in_force=question.in_force_here,
+        in_force=question.in_force,
         num_examples=resolved.num_selected,
         num_hosts=question.num_hosts,
         num_devices=question.devices,
         is_open=is_open,
         order=order,
         layout=shown(lambda: _layout(resolved, question)),
-        strips=shown_of(order, first_visits),
-        before_buffer=before_buffer,
-        opened=first_visits(before_buffer) if before_buffer and len(before_buffer.reads) else None,
+        strips=shown_of(order, lambda order: first_visits(order.before_buffer or order)),
         quality=quality,
         hosts=hosts,
         evaluation=evaluation,
@@ -244,23 +242,16 @@ def _evaluation(question: ReportQuestion, order: Order | None) -> Evaluation:
             f"{question.dataset.title} has no split {' or '.join(EVAL_SPLITS)}; say what is "
             "evaluated on with --eval SPEC"
         )
-    return evaluation_beside(
+    own, said = of_training(question.settings)
+    found = evaluate(
         question.dataset,
         spec,
-        question.settings,
+        own,
         batch=question.device_batch(order),
+        remainder="drop" if question.settings.drop_remainder else "ragged",
         hosts=question.num_hosts,
         devices=question.devices,
     )
-
-
-def evaluation_beside(
-    dataset: Dataset, spec: str | None, settings: ReadSettings, *, batch: int, **machines: int
-) -> Evaluation:
-    """Return an evaluation beside a training with settings, in batches of a device."""
-    own, said = of_training(settings)
-    remainder: Remainder = "drop" if settings.drop_remainder else "ragged"
-    found = evaluate(dataset, spec, own, batch=batch, remainder=remainder, **machines)
     return replace(found, warnings=(*found.warnings, *said))
 
 
@@ -271,8 +262,8 @@ def _lint(question: ReportQuestion) -> Lint:
         question.settings,
         evaluated=question.evaluated,
         usage=question.usage,
-        select=question.lint.get("select", ()),
-        ignore=question.lint.get("ignore", ()),
+        select=question.select,
+        ignore=question.ignore,
     )
 
 

@@ -1,7 +1,7 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl report`: pictures and figures of one pipeline, in one file that needs nothing else."""
 
-import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +24,7 @@ from shardctl.verbs.lint.command import UsageOptions, usage_of
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
     from shardctl.metadata.project_file import Project
-    from shardctl.metadata.reference import Fallback
+    from shardctl.metadata.reference import NamedDataset
 
 
 def _formats(page: str, document: str) -> Formats:
@@ -45,7 +45,7 @@ class ReportUsage(UsageOptions):
     Options:
       --eval SPEC: What is evaluated on; the first is counted in batches [default: test, else
         validation]; repeatable.
-      --hosts N: How many hosts read; the first is measured [default: one reads, 8 are compared].
+      --hosts N: How many hosts read; the first is measured [default: 1].
     """
 
     evaluated: Annotated[list[str] | None, option("--eval", offered=completion.splits)] = None
@@ -66,8 +66,7 @@ def report(
 
     The page is one file without scripts that needs no network: how the order is shuffled and which
     shards feed it, the first blocks, what each host reads, the steps of the evaluation, lint's
-    findings, every setting and who says so, and the command that makes it again. What cannot be
-    shown says why.
+    findings, every setting and who says so. What cannot be shown says why.
 
     Options:
       --devices N: Devices of a host, which share a batch [default: 1].
@@ -88,14 +87,12 @@ def report(
     from shardctl.verbs.report.question import ReportQuestion
 
     if compare is not None:
-        if loaders:
-            raise UsageError("--loaders is about one pipeline; leave it out, or --compare")
-        _compare(compare, source, reading, using, out, spec=spec, devices=num_devices or 1)
+        alone = {**vars(using), "devices": num_devices, "loaders": loaders}
+        _compare(compare, source, reading, out, spec=spec, alone=alone)
         return
     project = project_here()
     resolved = reading.resolved(project)
     arguments = using.arguments(project)
-    usage = usage_of(arguments)
     dataset = chosen_dataset(source, project, settings=resolved.settings)
     files = check_files(dataset)
     made = report_of(
@@ -103,10 +100,10 @@ def report(
             dataset=dataset,
             spec=spec,
             settings=resolved.settings,
-            lint=arguments,
-            usage=usage,
+            usage=usage_of(arguments),
+            **{name: tuple(arguments.get(name, ())) for name in ("select", "ignore")},
+            evaluated=tuple(arguments.get("eval", ())),
             in_force=all_in_force(project, source, reading, resolved, using, dataset),
-            file_order_list=_file_order_list(project, reading),
             sized=with_disk_bytes(dataset, files),
             devices=num_devices or 1,
             loaders=bool(loaders),
@@ -121,21 +118,19 @@ def _compare(
     files: tuple[str, str],
     source: DatasetOptions,
     reading: OrderOptions,
-    using: ReportUsage,
     out: OutputOptions,
     *,
     spec: str | None,
-    devices: int,
+    alone: Mapping[str, object],
 ) -> None:
     """Write two pipelines side by side; options of datasets and settings go over settings files."""
     from shardctl.api.diff import opened_report, refuse_one_file, sides_of
     from shardctl.verbs.report.compare import compare_sides
 
-    for name, value in vars(using).items():
-        if value not in (None, []) and name not in ("evaluated", "num_hosts"):
+    for name, value in alone.items():
+        if value not in (None, []):
             raise UsageError(
-                f"{option_name(name)} is about the findings of one pipeline; leave it out, or "
-                "--compare"
+                f"{option_name(name)} is about one pipeline; leave it out, or --compare"
             )
     refuse_one_file(*files)
     given = [opened_report(path, path) for path in files]
@@ -146,27 +141,11 @@ def _compare(
             "were pinned; leave out SPEC and the options of datasets and settings"
         )
 
-    def dataset_of(project: "Project", fallback: "Fallback | None") -> "Dataset":
+    def dataset_of(project: "Project", fallback: "NamedDataset | None") -> "Dataset":
         return dataset_and_refs(source, project, fallback=fallback).dataset
 
     made = compare_sides(
-        *sides_of(given, spec=spec, dataset_of=dataset_of, settings_of=reading.settings),
-        hosts=using.num_hosts,
-        devices=devices,
-        evaluated=using.evaluated[0] if using.evaluated else None,
+        *sides_of(given, spec=spec, dataset_of=dataset_of, settings_of=reading.settings)
     )
     warn(made.warnings)
     _COMPARED.write(out, made)
-
-
-def _file_order_list(project: "Project", reading: OrderOptions) -> str | None:
-    """Return the whole path of the list that the file order was read from, if it was a file."""
-    from shardctl.settings.names import main_names
-
-    given = reading.given().get("file_order")
-    if given is not None:
-        return None if given == "-" else os.path.abspath(given)
-    stated = main_names(project.read).get("file_order")
-    if project.path is None or not isinstance(stated, str):
-        return None
-    return os.path.abspath(project.path.parent / stated)

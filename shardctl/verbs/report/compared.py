@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
-from operator import attrgetter
 from typing import Any
 
 from shardctl.base.columns import picked
@@ -18,8 +17,6 @@ from shardctl.stages.text import pipeline_of, text_of
 from shardctl.verbs.config.view import value_text
 from shardctl.verbs.diff import view as diff_view
 from shardctl.verbs.diff.answer import Diff
-from shardctl.verbs.eval.view import eval_document
-from shardctl.verbs.hosts.view import hosts_document
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.view import quality_document
 from shardctl.verbs.report import elements as html
@@ -28,9 +25,6 @@ from shardctl.verbs.report.document import part_document
 from shardctl.verbs.report.page import (
     Told,
     cards,
-    evaluation_body,
-    hosts_body,
-    of_unstated_hosts,
     quality_body,
     stated,
 )
@@ -57,31 +51,25 @@ def comparison_body(comparison: ReportComparison) -> str:
 
 def comparison_sections(comparison: ReportComparison) -> list[html.Section]:
     """Return the sections in the order of a newcomer's questions."""
-    unstated = of_unstated_hosts(comparison.num_hosts, said=comparison.hosts_said)
     told = cards(
         ("The same order?", "parting", _same_order(comparison)),
         ("Shuffled better?", "shuffle", _better(comparison)),
     )
-
-    def both(answer: str, body: Callable[[Any], Iterable[str]]) -> Iterator[str]:
-        """Yield what a report has of both, side by side."""
-        yield '<div class="sides">\n'
-        for letter, side in zip("AB", comparison.sides, strict=True):
-            found = "".join(html.part(attrgetter(answer)(side), body))
-            yield f"<div><h3>{letter}: {html.name(side.label)}</h3>\n{found}</div>\n"
-        yield "</div>\n"
-
     return [
         html.Section("summary", "In short", (told,)),
         html.Section("parting", "Where do they part?", _parting(comparison)),
         html.Section("settings", "Which settings differ?", _settings(comparison)),
-        html.Section("shuffle", "How does each shuffle?", both("quality", quality_body)),
-        html.Section("hosts", f"What does each host read?{unstated}", both("hosts", hosts_body)),
-        html.Section(
-            "evaluation", f"Does the evaluation end?{unstated}", both("evaluation", evaluation_body)
-        ),
+        html.Section("shuffle", "How does each shuffle?", _shuffles(comparison)),
         html.Section("about", "About this page", _about(comparison)),
     ]
+
+
+def _shuffles(comparison: ReportComparison) -> Iterator[str]:
+    yield '<div class="sides">\n'
+    for letter, side in zip("AB", comparison.sides, strict=True):
+        found = "".join(html.part(side.quality, quality_body))
+        yield f"<div><h3>{letter}: {html.name(side.label)}</h3>\n{found}</div>\n"
+    yield "</div>\n"
 
 
 def _datasets(comparison: ReportComparison) -> str:
@@ -178,7 +166,6 @@ def _about(comparison: ReportComparison) -> Iterator[str]:
     )
     columns = [Column(heading=text, align="left") for text in ("what", "A", "B")]
     yield html.table("What A and B are", columns, rows, kind="said")
-    yield from stated("What was assumed", comparison.notes)
     yield from stated("Worth knowing", comparison.warnings)
     yield html.paragraph(f"Written by shardctl {html.plain(own_version())}.", "quiet")
 
@@ -194,14 +181,13 @@ def comparison_document(comparison: ReportComparison) -> Document:
     return {
         **kind_head("report"),
         "compared": {
-            **picked(comparison, "equal num_hosts num_devices"),
+            "equal": comparison.equal,
             "diff": part_document(comparison.diff, diff_view.diff_document),
             "dataset_changes": list(map(diff_view.cause_record, comparison.dataset_changes)),
             "settings": [picked(one, "name a b differs") for one in comparison.settings],
             "a": _side(comparison.a),
             "b": _side(comparison.b),
         },
-        "notes": list(comparison.notes),
         "warnings": list(comparison.warnings),
     }
 
@@ -217,6 +203,4 @@ def _side(side: ComparedSide) -> Document:
         if isinstance(side.order, NotShown)
         else side.order.snapshot.num_examples,
         "quality": part_document(side.quality, quality_document),
-        "hosts": part_document(side.hosts, hosts_document),
-        "eval": part_document(side.evaluation, eval_document),
     }

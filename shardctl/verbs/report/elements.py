@@ -18,7 +18,7 @@ from shardctl.verbs.report.question import NotShown
 
 _LONGEST = 2000  # characters of a text of others
 _SHORT = 28  # letters of code that fit into a line of a telephone
-OPTION = re.compile(r"(?<!\S)(--[a-z][a-z-]+(?: (?:-?\d+|[A-Z]+(?:/[A-Z]+)?\b|auto\b))?)")
+_OPTION = re.compile(r"(?<!\S)(--[a-z][a-z-]+(?: (?:-?\d+|[A-Z]+(?:/[A-Z]+)?\b|auto\b))?)")
 
 
 class Section(NamedTuple):
@@ -71,15 +71,6 @@ def wrapping(text: object) -> str:
     return html if own else f"<bdi>{html}</bdi>"
 
 
-def command(text: str) -> str:
-    """Return a command line as a block, whose words stay whole where they are short."""
-    words = (
-        f'<span class="short">{plain(word)}</span>' if len(word) <= _SHORT else plain(word)
-        for word in text.split(" ")
-    )
-    return f"<pre><code>{' '.join(words)}</code></pre>\n"
-
-
 def code(text: object) -> str:
     """Return text to be typed, or that a file says; a short one is not broken."""
     shown = plain(text)
@@ -93,7 +84,7 @@ def sentence(text: object) -> str:
     >>> sentence("give --buffer-seed 1, not <none>")
     'give <code class="short">--buffer-seed 1</code>, not &lt;none&gt;'
     """
-    parts = OPTION.split(str(text))
+    parts = _OPTION.split(str(text))
     return "".join(code(part) if at % 2 else plain(part) for at, part in enumerate(parts))
 
 

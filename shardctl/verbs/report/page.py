@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from shardctl.base.text import counted, first_upper
@@ -36,9 +35,8 @@ from shardctl.verbs.quality.metrics import Verdict, meaning
 from shardctl.verbs.quality.picture import order_picture
 from shardctl.verbs.report import elements as html
 from shardctl.verbs.report.answer import Report
-from shardctl.verbs.report.document import again
 from shardctl.verbs.report.elements import name, part
-from shardctl.verbs.report.question import NotShown, Shown
+from shardctl.verbs.report.question import NotShown
 from shardctl.verbs.simulate.picture import strips_picture
 
 _SETTINGS = tuple(Column(heading=text, align="left") for text in ("setting", "value", "origin"))
@@ -97,8 +95,6 @@ def _pipeline(report: Report) -> str:
 def _about(report: Report) -> Iterator[str]:
     yield from stated("What was assumed", report.notes)
     yield from stated("Worth knowing", report.warnings)
-    yield "<h3>Make it again</h3>\n"
-    yield html.command(again(report.question))
     pairs = (
         ("fingerprint of the dataset", html.code(report.dataset.fingerprint)),
         ("shardctl", html.plain(own_version())),
@@ -172,8 +168,9 @@ def hosts_body(plan: HostsPlan) -> Iterator[str]:
     several = len(comparison.strategies) > 1
     serves = f"<strong>Serves best: {named}.</strong> " if several else ""
     yield html.paragraph(f"{serves}{first_upper(html.sentence(reason(comparison)))}.", "lead")
-    yield html.figures(pictures_of(plan))
-    yield html.table("The ways to share, side by side", *measure_cells(plan))
+    if comparison.num_hosts > 1:
+        yield html.figures(pictures_of(plan))
+        yield html.table("The ways to share, side by side", *measure_cells(plan))
     yield html.items(map(html.sentence, advice(comparison, plan.settings)))
 
 
@@ -243,7 +240,7 @@ def quality_body(quality: Quality) -> Iterator[str]:
         f"{html.plain(meaning(quality.verdict, quality.order))}. "
         f"The score is {score.value:.4f} of 1{measured}; a uniform permutation of these examples "
         f"scores {score.expected:.4f}, give or take {score.spread:.4f}. The lowest metric is "
-        f"{quality_view.LABELS[quality.weakest.name]}.",
+        f"{quality_view.label_of(quality.weakest)}.",
         "lead",
     )
     yield html.figures(pictures_of(quality))
@@ -252,49 +249,30 @@ def quality_body(quality: Quality) -> Iterator[str]:
     )
     if any(metric.scale == "shown" for metric in quality.metrics):
         yield html.paragraph("* shown, not in the score", "quiet")
-    lines = (
-        quality_view.measured_line(quality),
-        quality_view.epochs_line(quality),
-        quality_view.hosts_line(quality),
-    )
-    yield html.items(html.plain(first_upper(line)) for line in lines if line)
-    yield html.items(map(_memory, quality_view.memory_lines(quality)))
-
-
-def _memory(line: str) -> str:
-    """Return what is said of the buffer's memory, and where the option in it belongs."""
-    said = first_upper(html.sentence(line))
-    asked = html.OPTION.search(line)
-    return f"{said} (an option of {html.code('shardctl quality')})" if asked else said
+    lines = quality_view.measured_line(quality), quality_view.epochs_line(quality)
+    yield html.items(html.plain(first_upper(line)) for line in lines)
+    yield html.items(first_upper(html.sentence(x)) for x in quality_view.memory_lines(quality))
 
 
 def _open(report: Report) -> Iterator[str]:
-    """Yield which files are open when, and behind a buffer what it hands out besides."""
-    reading = report.before_buffer or report.order
+    """Yield which files are open when, before a buffer where there is one."""
+    order = report.order
+    reading = order if isinstance(order, NotShown) else order.before_buffer or order
     if isinstance(reading, Order) and reading.has_blocks:
         settings = reading.settings
         files = min(settings.cycle_length(ordered=reading.dataset.ordered), len(reading.reads))
         how = "It is read to its end, before another is opened."
         if files > 1:
             how = f"They take turns, {counted(settings.block, 'example')} each."
-        yield html.paragraph(
-            f"Examples come from {counted(files, 'file')} at a time. {how}", "lead"
-        )
-    yield from part(report.strips, lambda strips: _strips(report, strips))
+        into = "" if reading is order else " A shuffle buffer mixes what is read so."
+        lead = f"Examples come from {counted(files, 'file')} at a time. {how}{into}"
+        yield html.paragraph(lead, "lead")
 
+    def figure(strips: Strips) -> Iterator[str]:
+        assert isinstance(reading, Order)
+        yield html.figures([strips_picture(strips, reading, SHEET)])
 
-def _strips(report: Report, strips: Strips) -> Iterable[str]:
-    order: Shown[Order] = report.order
-    assert isinstance(order, Order)
-    handed_out = strips_picture(strips, order, SHEET)
-    if report.before_buffer is None or report.opened is None:
-        return (html.figures([handed_out]),)
-    opened = strips_picture(report.opened, report.before_buffer, SHEET)
-    shown = (
-        replace(opened, title="What is read of the files, into the buffer"),
-        replace(handed_out, title="What the shuffle buffer hands out"),
-    )
-    return (html.figures(shown),)
+    yield from part(report.strips, figure)
 
 
 # What a report comes to, in a few answers with links to what they are made of.
@@ -323,11 +301,10 @@ class Told(NamedTuple):
 
 def summary_section(report: Report) -> html.Section:
     """Return the answers; a question whose answer is not known says why."""
-    unstated = of_unstated_hosts(report.num_hosts, said=bool(report.question.hosts_said))
     body = cards(
         ("Is it shuffled?", "shuffle", _told(report.quality, _shuffled)),
-        (f"Do the hosts keep step?{unstated}", "hosts", _told(report.hosts, _in_step)),
-        (f"Does the evaluation end?{unstated}", "evaluation", _told(report.evaluation, _ends)),
+        ("Do the hosts keep step?", "hosts", _told(report.hosts, _in_step)),
+        ("Does the evaluation end?", "evaluation", _told(report.evaluation, _ends)),
         ("What goes wrong?", "findings", _faults(report)),
     )
     if report.notes:
@@ -335,11 +312,6 @@ def summary_section(report: Report) -> html.Section:
         assumed = html.link("about", "assumed")
         body += html.paragraph(f"{number} thing{rest} {assumed} that nobody said.", "quiet")
     return html.Section("summary", "In short", (body,))
-
-
-def of_unstated_hosts(num_hosts: int, *, said: bool) -> str:
-    """Return what stands behind a question about hosts where nobody said how many there are."""
-    return "" if said else f" (if {num_hosts} hosts shared it)"
 
 
 def cards(*answers: tuple[str, str, Told]) -> str:
@@ -382,8 +354,9 @@ def _in_step(plan: HostsPlan) -> Told:
         return Told("Refused", "bad", _said(own.refusal, *other))
     most = own.num_batches or own.num_examples
     unit = "examples" if own.num_batches is None else "batches"
-    told = [f"{counted(comparison.num_hosts, 'host')}, {spread(most)} {unit} each"]
-    told += [*problems(comparison, own.name)] or [reason(comparison)]
+    told = [*problems(comparison, own.name)] or [reason(comparison)]
+    if comparison.num_hosts > 1:
+        told.insert(0, f"{comparison.num_hosts:,} hosts, {spread(most)} {unit} each")
     if own.is_uneven or own.idle_hosts:
         told += other
         return Told("No", "bad" if own.idle_hosts else "warn", _said(*told))

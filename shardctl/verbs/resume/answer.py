@@ -54,6 +54,7 @@ from shardctl.verbs.resume.rest_of_epoch import (
     plan_of,
     reader_state,
     reads_at,
+    reads_of_codes,
     rest_of_reading,
     resume_point,
     shuffle_state,
@@ -242,21 +243,38 @@ def _of_stages(order: Order, consumed: int) -> dict[str, Any]:
 
 # Other loaders than TFDS's reader.
 
+MOST_INSTRUCTIONS = 100_000  # that a plan lists
+_MOST_EXAMPLES = 1 << 24  # left in an epoch, of which instructions are made
+
 
 def _of_loader(order: Order, consumed: int) -> dict[str, Any]:
     """Return the fields of the plan with which the library of another loader goes on."""
     assert isinstance(order, LoaderOrder)
-    stop, settings, library = _stop(order, consumed), order.settings, library_of(order.loader)
-    left = _left(order, consumed, stop.epoch)
-    names = f"simulate with --skip {consumed} names the examples that are left"
+    stop = _stop(order, consumed)
+    num_left, left = _left(order, consumed, stop.epoch)
+    found = None if left is None else reads_of_codes(order, order.codes_at(left))
+    settings, library = order.settings, library_of(order.loader)
+    advice = [*library.advice(order.config, stop)]
+    if left is None or found is None or len(found) > MOST_INSTRUCTIONS:
+        found = order.reads.select(slice(0, 0))
+        advice.append(
+            f"more than {MOST_INSTRUCTIONS:,} runs of neighbours are left, which no plan "
+            f"lists; simulate with --skip {consumed} and --take {num_left} names the examples"
+        )
+    if left is not None and len(left) and int(left[-1] - left[0]) + 1 > len(left):
+        advice.append(
+            f"worker processes end epoch {stop.epoch} in turn, so that examples of the next one "
+            "come between those that are listed; simulate names all of them in their order"
+        )
     return {
         "epoch": stop.epoch,
-        "remaining": left,
+        "remaining": num_left,
         "remaining_total": order.num_examples - consumed,
-        "num_further_epochs": settings.epochs - 1 - stop.epoch if left else 0,
+        "instructions": found,
+        "num_further_epochs": settings.epochs - 1 - stop.epoch if num_left else 0,
         "after_read": library.calls(order.config, stop),
         "stop": stop,
-        "advice": (*library.advice(order.config, stop), *([names] if left else [])),
+        "advice": tuple(advice),
     }
 
 
@@ -286,15 +304,23 @@ def _stop(order: LoaderOrder, consumed: int) -> Stop:
     )
 
 
-def _left(order: LoaderOrder, consumed: int, epoch: int) -> int:
-    """Return how much of an epoch is left, which batches of several workers may end in turn."""
-    left = 0
+def _left(order: LoaderOrder, consumed: int, epoch: int) -> tuple[int, Int64s | None]:
+    """Return how much of an epoch is left, and its positions, None where these are very many.
+
+    Batches of several worker processes may end an epoch in turn, so that it ends by and by.
+    """
+    pieces = [NONE]
+    num_left = 0
     for start in range(consumed, order.num_examples, CHUNK_SIZE):
-        epochs = order.epoch_of(np.arange(start, min(start + CHUNK_SIZE, order.num_examples)))
-        left += int(np.count_nonzero(epochs == epoch))
+        positions = np.arange(start, min(start + CHUNK_SIZE, order.num_examples))
+        epochs = order.epoch_of(positions)
+        here = positions[epochs == epoch]
+        num_left += len(here)
+        if num_left <= _MOST_EXAMPLES:
+            pieces.append(here)
         if int(epochs.min()) > epoch:
             break
-    return left
+    return num_left, np.concatenate(pieces) if num_left <= _MOST_EXAMPLES else None
 
 
 # Plans of what a log of the examples seen leaves over.

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import dropwhile
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from shardctl.base.arguments import checked
-from shardctl.base.arrays import Int64s
+from shardctl.base.arrays import Int64s, distinct
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
 from shardctl.base.text import counted
@@ -22,12 +23,25 @@ from shardctl.order.order import CHUNK_SIZE, Order
 from shardctl.order.plan_order import PlannedOrder, order_of
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.sources import resolved_reading, without_stages
-from shardctl.saved.resume_plan import MAX_HOSTS, ResumePlan
+from shardctl.saved.resume_plan import (
+    MAX_HOSTS,
+    AfterRead,
+    BatchCall,
+    ConcatenateCall,
+    HostShare,
+    ResumePlan,
+    ShuffleCall,
+)
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.settings.short_form import stages_of
 from shardctl.settings.table import ENDLESS
 from shardctl.spec.host import Host
 from shardctl.spec.host_reads import SharedReads
 from shardctl.spec.reads import Reads, joined, reads_of
+from shardctl.stages import stages as tf_stages
+from shardctl.stages.part import Part
+from shardctl.stages.pipelines import parts_of, with_changed
+from shardctl.stages.stages import Batch, Shuffle, Unbatch
 from shardctl.verbs.resume.rest_of_epoch import (
     calls_after_read,
     consumed_examples,
@@ -54,15 +68,17 @@ def old_orders(
     """Return the order of each of the hosts that stopped; without a seed, see `order_to_resume`."""
     if not 1 <= hosts <= MAX_HOSTS:
         raise refused("{hosts=}: a number from 1 to {} is needed", MAX_HOSTS, hosts=hosts)
+    check_shared(settings, hosts)
     resolved = resolved_reading(dataset, spec, settings)
-    of_first = replace(settings, host=Host(index=0, count=hosts))
+    of_first = as_host(settings, 0, hosts, of=hosts)
     first = order_to_resume(partial(order_of, resolved), of_first, mode, risk)
-    others = (Host(index=index, count=hosts) for index in range(1, hosts))
-    return [first, *(first.with_settings(replace(first.order.settings, host=h)) for h in others)]
+    known = replace(first.order.settings, host=settings.host, stages=settings.stages)
+    others = (as_host(known, index, hosts, of=hosts) for index in range(1, hosts))
+    return [first, *map(first.with_settings, others)]
 
 
-# What is left where an epoch is no reading of files that could be continued: of the loaders of
-# other libraries. What each host hands out is looked at one by one.
+# What is left where an epoch is no reading of files that could be continued: stages and mixtures,
+# and the loaders of other libraries. What each host hands out is looked at one by one.
 
 _MOST_CODES = 1 << 28  # examples times epochs, each with a count
 _PER_SECOND = 3_000_000  # examples that are looked up
@@ -73,12 +89,18 @@ def left_by_example(
 ) -> LeftOver:
     """Return what is left of the epochs that hosts are in, an example as often as it is read.
 
-    `whole` are the orders with what a last batch is short of, which is left as well.
+    `whole` are the orders with what a last batch is short of, which is left as well. Where epochs
+    cannot be begun by themselves, all that is left of the pass counts as of them.
 
     Raises:
-        UsageError: too many examples to look at one by one.
+        UsageError: an order without end, or too many examples to look at one by one.
     """
     first = orders[0]
+    if first.num_epochs is None:
+        raise refused(
+            "{to_hosts} with {stages} without end: nothing is left over to share; end them, as "
+            "in 'repeat(3)', or continue on as many hosts, each by its own plan"
+        )
     _check_countable(first, 1)
     progress = Progress(
         None,
@@ -92,6 +114,8 @@ def left_by_example(
     ]
     begun = [stop for stop in stops if stop is not None] or [range(1)]
     epochs = range(min(stop.start for stop in begun), max(stop.stop for stop in begun))
+    if not first.has_epochs:
+        epochs = range(epochs.start, first.num_epochs)
     _check_countable(first, len(epochs))
     done = np.zeros((len(epochs), first.codes.num_codes), np.int32)
     left = np.zeros_like(done)
@@ -113,12 +137,12 @@ def left_by_example(
     return LeftOver(
         reads=joined([_reads_of_counts(first, of_epoch) for of_epoch in once]),
         epochs=epochs,
-        num_further_epochs=first.settings.epochs - epochs.stop if unfinished else 0,
+        num_further_epochs=first.num_epochs - epochs.stop if unfinished else 0,
         num_again=int((left - once).sum()),
     )
 
 
-def _num_after(order: Order, epoch: int) -> int:
+def num_after(order: Order, epoch: int) -> int:
     """Return how many examples of later epochs than one an order hands out."""
     return sum(int((epochs > epoch).sum()) for _, epochs in _in_pieces(order, order.num_examples))
 
@@ -143,7 +167,7 @@ def _epochs_at(order: Order, count: int, progress: Progress) -> range | None:
     """Return the epochs that a host is in after so many examples; None if it has none at all."""
     if not order.num_examples:
         return None
-    last, first = 0, order.settings.epochs
+    last, first = 0, order.num_epochs or 1
     for start, epochs in _in_pieces(order, order.num_examples):
         progress.advance(len(epochs))
         before, behind = epochs[: max(count - start, 0)], epochs[max(count - start, 0) :]
@@ -175,6 +199,96 @@ def _reads_of_counts(order: Order, counts: Int32s) -> Reads:
     return joined([order.reads.select(slice(0, 0)), *found]).runs()
 
 
+# Which of the hosts a process is: a shard of the stages, or the host of a reader of their own,
+# where they have such; else the host of the settings.
+
+
+def as_host(settings: ReadSettings, index: int, count: int, *, of: int) -> ReadSettings:
+    """Return settings of one of `of` hosts as host `index` of `count` has them.
+
+    >>> from shardctl.stages.text import text_of
+    >>> shared = ReadSettings(stages="shard(2, 0) | repeat(3) | shuffle(9, seed=1)")
+    >>> text_of(as_host(shared, 4, 6, of=2).stages)
+    'shard(6, index=4) | repeat(3) | shuffle(9, seed=1)'
+    """
+    host = Host(index=index, count=count)
+
+    def part(given: Part) -> Part:
+        if _hosts_of(given) != of:
+            return given
+        if isinstance(given, tf_stages.Read):
+            own = {**dict(given.settings), "host": str(host)}
+            return replace(given, settings=tuple(own.items()))
+        return tf_stages.Shard(num_shards=count, index=index)
+
+    pipeline = stages_of(settings)
+    if not any(_hosts_of(part) == of for part in parts_of(pipeline)):
+        return replace(settings, host=host)
+    return replace(settings, stages=with_changed(pipeline, part=part))
+
+
+def check_shared(settings: ReadSettings, hosts: int) -> None:
+    """Refuse stages of which it is not stated how so many hosts share all that they read.
+
+    What one reader reads is shared as the settings say, where its stages say nothing.
+
+    Raises:
+        UsageError: see above; the text names a part of the stages, and the way out.
+    """
+    pipeline = stages_of(settings)
+    counts = {_hosts_of(part) for part in parts_of(pipeline)} - {None}
+    unshared = _unshared(pipeline, hosts)
+    if not counts and unshared == [pipeline.source]:
+        return
+    if (hosts not in counts and counts) or (hosts > 1 and unshared):
+        raise refused(
+            "{stages}: nothing says how {hosts=} share all that is read, as read(train, host=0/{}) "
+            "or shard({}, 0) behind it does",
+            hosts,
+            hosts,
+            hosts=hosts,
+        )
+
+
+def _hosts_of(part: Part) -> int | None:
+    """Return of how many hosts a part of stages takes a share, None where it takes none."""
+    if isinstance(part, tf_stages.Read):
+        host = dict(part.settings).get("host")
+        return None if host is None else int(str(host).partition("/")[2])
+    return part.num_shards if isinstance(part, tf_stages.Shard) and part.num_shards > 1 else None
+
+
+def _unshared(pipeline: tf_stages.Pipeline, hosts: int) -> list[tf_stages.Read]:
+    """Return the readers of which each host gets everything."""
+    found: list[tf_stages.Read] = []
+    for part in (pipeline.source, *pipeline.stages):
+        found += [read for one in part.fed_by for read in _unshared(one, hosts)]
+        if _hosts_of(part) == hosts:
+            found = []
+        elif isinstance(part, tf_stages.Read):
+            found.append(part)
+    return found
+
+
+def undropped(settings: ReadSettings) -> ReadSettings:
+    """Return settings that hand out the last batch though it is short.
+
+    Batches that are dropped before other stages stay so: what these count is the batches.
+    """
+    if settings.drop_remainder:
+        return replace(settings, drop_remainder=False)
+    pipeline = stages_of(settings)
+    stages = list(pipeline.stages)
+    kept = dropwhile(lambda at: isinstance(stages[at], _HANDS_ON), reversed(range(len(stages))))
+    last = next(kept, None)
+    stage = None if last is None else stages[last]
+    if last is None or not isinstance(stage, Batch) or not stage.drop_remainder:
+        return settings
+    stages[last] = replace(stage, drop_remainder=False)
+    return replace(settings, stages=replace(pipeline, stages=tuple(stages)))
+
+
+_HANDS_ON = (tf_stages.Map, tf_stages.Prefetch, tf_stages.WithOptions)
 HostsMode = Literal["exactly-once", "at-most-once", "at-least-once"]
 
 
@@ -196,8 +310,8 @@ def resume_on_hosts(
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: those of the job, without a host; a shard of stages that options say may be that
-            of any of the hosts.
+        settings: those of the job, without a host; of stages a shard, or the host of a reader, may
+            be that of any of the hosts.
         hosts: how many hosts it had.
         to_hosts: how many it goes on with.
         consumed: how many examples each had handed out; one count for all, or a list of one for
@@ -211,12 +325,13 @@ def resume_on_hosts(
     Returns:
         A ResumePlan, whose `hosts` say what each new host reads. What no host has handed out is
         split evenly, in the order of the files. Where hosts are in different epochs it goes on
-        in that of the foremost, and what others have left of earlier ones is shared as well.
+        in that of the foremost, and what others have left of earlier ones is shared as well. Of
+        epochs that are mixed, as by a shuffle behind a repeat or in a mixture, all are shared.
         Padding, which another loader hands out again, is no part of it.
 
     Raises:
         UsageError: a count past a host's end, as many counts as no host count, a host in the
-            settings, stages that no options say, or of another number of hosts, files that repeat
+            settings, stages that share nothing or among another number, files or stages that repeat
             without end, no such mode, a mode or risk as for `resume`, or more new hosts than files
             that they share, with epochs to follow.
         UnpredictableOrderError: TensorFlow leaves the order open.
@@ -227,22 +342,11 @@ def resume_on_hosts(
     (1277167, <HostShare host 0 of 6: 212,862 examples, 171 file instructions>)
     """
     dataset, given = as_dataset(dataset), as_settings(settings)
+    check_shared(given, hosts)
     dataset, spec, settings = without_stages(dataset, spec, given)
-    if not settings.takes("epochs"):
-        raise refused(
-            "{stages} with {to_hosts}: what is left over is known of stages that options say, as "
-            "shuffle, repeat and batch in that order; go on with as many hosts, each by its own "
-            "plan, or plan from a log with {seen=FILE}"
-        )
     if settings.host is not None:
         if given.host is not None:
             raise refused("{host} with {to_hosts}: all hosts are planned at once; leave {host} out")
-        if settings.host.count != hosts:
-            raise refused(
-                "{stages}: a shard is of {} hosts, and {hosts=} stopped; the two must be the same",
-                settings.host.count,
-                hosts=hosts,
-            )
         settings = replace(settings, host=None)  # a shard of the stages was that of one host
     if settings.reader.on_tf_data:
         refuse_unreadable(dataset)
@@ -258,26 +362,30 @@ def resume_on_hosts(
     if first.has_readings:
         found = left_of_readings([p.of_reader for p in planned], counts, mode=mode, risk=risk)
     else:
-        whole = replace(first.settings, drop_remainder=False)
-        full = [p.with_settings(replace(whole, host=p.order.settings.host)).order for p in planned]
+        full = [one.with_settings(undropped(one.order.settings)).order for one in planned]
         found = left_by_example([one.order for one in planned], full, counts)
-        settings = replace(first.settings, host=None)
+        settings = replace(first.settings, host=None, stages=settings.stages)
     last, follow = found.epochs[-1], found.num_further_epochs
-    shares = even_shares(found.reads, to_hosts)
     if first.has_readings:
+        shares = even_shares(found.reads, to_hosts)
         fields, sizes = _of_reader(planned[0], settings, found, to_hosts, mode)
+        calls = fields["after_read"]
     else:
         # What the hosts have left is a list without an order of its own; epochs that nobody has
-        # begun are read as the loader of a new host has them.
-        fields, sizes = _of_library(settings, last, follow, to_hosts), np.zeros(to_hosts, np.int64)
+        # begun are read as the pipeline of a new host has them.
+        shares = _shares_of_sources(found.reads, to_hosts)
+        calls, sizes = _calls_behind(settings), np.zeros(to_hosts, np.int64)
+        follows = [ConcatenateCall(first_epoch=last + 1, last_epoch=last + follow)] * bool(follow)
+        fields = {"mode": "exactly-once", "after_read": (*calls, *follows)}
         for index in range(to_hosts if follow else 0):
-            new = replace(settings, host=Host(index=index, count=to_hosts))
-            sizes[index] = _num_after(planned[0].with_settings(new).order, last)
+            one = planned[0].with_settings(as_host(settings, index, to_hosts, of=hosts))
+            sizes[index] = num_after(one.order, last)
     own = np.array([share.num_examples for share in shares])
     # Epochs of the reader come before the batches, which may run from one into the next.
-    dropped = np.zeros_like(own)
-    if settings.batch is not None and settings.drop_remainder:
-        dropped = (own + sizes if first.has_readings else own) % settings.batch
+    dropped = _dropped(own + sizes if first.has_readings else own, calls)
+    if not settings.reader.on_tf_data:
+        advice = _of_library(settings, last, follow, to_hosts)
+        fields |= {"after_read": (), "continued_by": "loader", "advice": advice}
     return plan_of(
         planned[0],
         settings,
@@ -289,7 +397,7 @@ def resume_on_hosts(
         num_further_epochs=follow,
         from_consumed=tuple(counts),
         hosts=shares,
-        warnings=(*planned[0].warnings, *_warnings(found, int(dropped.sum()))),
+        warnings=(*planned[0].warnings, *_warnings(settings, first, found, int(dropped.sum()))),
     )
 
 
@@ -315,7 +423,7 @@ def _of_reader(
     return fields, sizes
 
 
-def _of_library(settings: ReadSettings, last: int, follow: int, to_hosts: int) -> dict[str, Any]:
+def _of_library(settings: ReadSettings, last: int, follow: int, to_hosts: int) -> tuple[str, ...]:
     """Return how a library that reads by index goes on with lists of examples."""
     rest = (
         "each new host reads the examples of its instructions and no others, as a subset by their "
@@ -327,13 +435,20 @@ def _of_library(settings: ReadSettings, last: int, follow: int, to_hosts: int) -
         f"then epochs {first} to {end}, whole: the loader as it was, on {to_hosts} hosts; where "
         f"its epoch counts in the order (set_epoch, num_epochs) it begins with {first}"
     )
-    advice = (rest, then) if follow else (rest,)
-    return {"mode": "exactly-once", "continued_by": "loader", "advice": advice}
+    return (rest, then) if follow else (rest,)
 
 
-def _warnings(found: LeftOver, num_dropped: int) -> Iterator[str]:
+def _warnings(
+    settings: ReadSettings, order: Order, found: LeftOver, num_dropped: int
+) -> Iterator[str]:
     """Yield what is assumed of the hosts, and what becomes of what they have left."""
-    epochs = found.epochs
+    host, epochs = order.settings.host, found.epochs
+    if settings.stages and host is not None and host.count > 1:
+        yield (
+            f"assumed: each host reads its own part, as --host-by {settings.host_by} has it, for "
+            f"no stage says how they share; state it, as in read(train, host=0/{host.count}) or "
+            f"shard({host.count}, 0)"
+        )
     if len(epochs) > 1:
         yield (
             f"the hosts are in epochs {epochs[0]} to {epochs[-1]}: what is left of each is shared "
@@ -344,9 +459,54 @@ def _warnings(found: LeftOver, num_dropped: int) -> Iterator[str]:
             f"{counted(found.num_again, 'example')} that hosts were to read again, to be as many "
             "as others (padding), or that others had read, are not left"
         )
+    if not order.has_epochs:
+        yield (
+            "what is left of all epochs is listed, since they are mixed: by a shuffle behind the "
+            "repeat, or among several readers, whose weights the rest does not keep"
+        )
     if num_dropped:
         lost = counted(num_dropped, "example")
         yield f"--drop-remainder: each new host drops a last batch, {lost} in all"
+
+
+def _calls_behind(settings: ReadSettings) -> tuple[AfterRead, ...]:
+    """Return the shuffles and batches of a pipeline, whose other stages chose what is listed."""
+    calls: list[AfterRead] = []
+    for stage in stages_of(settings).stages:
+        if isinstance(stage, Shuffle):
+            seed = stage.seed if isinstance(stage.seed, int) else None
+            calls.append(ShuffleCall(buffer_size=stage.buffer, seed=seed))
+        elif isinstance(stage, Batch):
+            calls.append(BatchCall(batch_size=stage.size, drop_remainder=stage.drop_remainder))
+        elif isinstance(stage, Unbatch):
+            calls = [call for call in calls if not isinstance(call, BatchCall)]
+    return tuple(calls)
+
+
+def _shares_of_sources(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
+    """Return even shares in which each split has its part, spread over all of the share."""
+    of_splits = [
+        even_shares(reads.select(np.flatnonzero(reads.split == split)), num_hosts)
+        for split in distinct(reads.split).tolist()
+    ]
+    if len(of_splits) < 2:
+        return even_shares(reads, num_hosts)
+    # The first hosts take what does not divide, so that every other source begins with the last.
+    shares = [each if place % 2 == 0 else each[::-1] for place, each in enumerate(of_splits)]
+    return tuple(
+        HostShare(
+            index=index, count=num_hosts, instructions=_spread([one.instructions for one in each])
+        )
+        for index, each in enumerate(zip(*shares, strict=True))
+    )
+
+
+def _spread(several: Sequence[Reads]) -> Reads:
+    """Return the rows of several reads in turn, each as far in it as the others."""
+    middles = [
+        (np.cumsum(reads.take) - reads.take / 2) / max(reads.num_examples, 1) for reads in several
+    ]
+    return joined(several).select(np.argsort(np.concatenate(middles), kind="stable"))
 
 
 def _refuse_epochs(order: ReaderOrder, follow: int, to_hosts: int) -> None:
@@ -362,6 +522,13 @@ def _refuse_epochs(order: ReaderOrder, follow: int, to_hosts: int) -> None:
         to_hosts=to_hosts,
         epochs=order.settings.epochs - follow,
     )
+
+
+def _dropped(each: Int64s, calls: Sequence[AfterRead]) -> Int64s:
+    """Return how many of its examples (int64[hosts]) each host drops, in no whole batch."""
+    batch = next((one for one in reversed(calls) if isinstance(one, BatchCall)), None)
+    drops = batch is not None and batch.drop_remainder
+    return each % batch.batch_size if batch is not None and drops else np.zeros_like(each)
 
 
 def _counts(

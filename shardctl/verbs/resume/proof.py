@@ -36,7 +36,7 @@ from shardctl.spec.subsplit import Resolved
 from shardctl.tfdata.interleave import Interleave
 from shardctl.verbs.resume.answer import resume_order, resume_unseen_of
 from shardctl.verbs.resume.apply_plan import applied
-from shardctl.verbs.resume.hosts import left_by_example, old_orders, resume_on_hosts
+from shardctl.verbs.resume.hosts import left_by_example, old_orders, resume_on_hosts, undropped
 from shardctl.verbs.resume.rest_of_epoch import order_to_resume, without_dropping
 from shardctl.verbs.resume.stopped_hosts import OldHost, num_read_of, stopped_hosts
 
@@ -198,10 +198,31 @@ def _counted(plan: ResumePlan, order: Order, expected: Codes, read: Codes) -> Pr
 
 
 def _prove_loader(resolved: Resolved, plan: ResumePlan) -> Proof:
-    """Make the calls of a plan in a loader that begins anew, and compare what comes to the end."""
+    """Make the calls of a plan in a loader that begins anew, and compare what comes to the end.
+
+    What it lists of the epoch is compared with that as well.
+    """
     order, count = order_of(resolved, plan.settings).order, plan.remaining_total
-    expected = _looked_over(order, plan.consumed, plan.consumed + count)
-    return _in_same_order(order, expected, lambda: _as_called(resolved, plan), count)
+    start, stop = plan.consumed, plan.consumed + count
+    expected = _looked_over(order, start, stop)
+    found = [_in_same_order(order, expected, lambda: _as_called(resolved, plan), count)]
+    if plan.lists_rest:
+        found.append(
+            _in_same_order(
+                order,
+                lambda: _of_epoch(order, start, plan.epoch),
+                lambda: _read(plan.instructions, order),
+                count,
+            )
+        )
+    return max(found, key=lambda proof: (proof.lost + proof.repeated, proof.moved))
+
+
+def _of_epoch(order: Order, start: int, epoch: int) -> Iterator[Int64s]:
+    """Yield the codes of an epoch from a position on, whatever comes between them."""
+    for begin in range(start, order.num_examples, _PIECE):
+        positions = np.arange(begin, min(begin + _PIECE, order.num_examples))
+        yield order.codes_at(positions[order.epoch_of(positions) == epoch])
 
 
 def _as_called(resolved: Resolved, plan: ResumePlan) -> Iterator[Int64s]:
@@ -231,7 +252,7 @@ def _prove_other_hosts(dataset: Dataset, plan: ResumePlan) -> Proof:
         hosts, _ = stopped_hosts(readers, consumed, mode=mode, risk=risk)
         expected = chain.from_iterable(_to_read(host, plan.epoch) for host in hosts)
     else:
-        whole = [one.order for one in old(settings=replace(plan.settings, drop_remainder=False))]
+        whole = [one.order for one in old(settings=undropped(plan.settings))]
         first = whole[0]
         if first.has_readings:
             # Of a host that was done only what a dropped batch would have held was left.
@@ -463,9 +484,10 @@ def broken_promises(plan: ResumePlan, anew: ResumePlan) -> tuple[BrokenPromise, 
             _NAMES.get(one.name, one.name), getattr(plan, one.name), getattr(anew, one.name)
         )
     ]
-    # Hosts have their own, and the library of another loader needs none.
-    if (anew.hosts or anew.stop is not None) and len(plan.instructions):
+    if anew.hosts and len(plan.instructions):  # nobody's own
         broken.append(_broken("file_instructions", len(plan.instructions), 0))
+    if plan.lists_rest < anew.lists_rest and anew.read_config is None:
+        broken.append(_broken("file_instructions", "too many", len(anew.instructions)))
     return tuple(broken)
 
 

@@ -27,6 +27,7 @@ from shardctl.saved.unseeded_buffer import UnseededBuffer
 from shardctl.verbs.resume.proof import BrokenPromise, Proof
 
 _ROWS = 20  # file instructions, hosts or broken promises shown on a terminal
+_MOST_RUNS = 1000  # of what another loader has left, in any order, that a table lists
 
 _COLUMNS = columns("*filename=file skip take examples_in_shard=of")
 _HOST_COLUMNS = columns("host examples instructions *first_file *last_file")
@@ -44,6 +45,9 @@ def resume_table(
     elif len(plan.sources) > 1:
         of_sources = [(str(source), f"{source.consumed:,}") for source in plan.sources]
         yield from table_pieces(_SOURCE_COLUMNS, of_sources, screen, keep=_ROWS)
+    elif plan.stop is not None and plan.num_instructions > _MOST_RUNS:
+        runs = f"they are {plan.num_instructions:,} runs of neighbours"
+        yield paragraph(f"{runs}; --format json lists them", screen)
     elif len(plan.instructions):
         rows = plan.instructions.records([column.field for column in _COLUMNS])
         yield from table_pieces(_COLUMNS, rows, screen, keep=_ROWS)

@@ -23,6 +23,7 @@ def code_of(*words: object) -> int | str | None:
     return ended.value.code
 
 
+@pytest.mark.slow
 def test_index_and_verify_say_the_same_with_beam(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -44,7 +45,7 @@ def test_index_and_verify_say_the_same_with_beam(
     whole = broken.read_bytes()
     broken.write_bytes(whole[:-3])
     assert code_of(*verify, "train", "--runner", "beam", "--", "--direct_num_workers=2") == 1
-    assert "cut off in record 4" in capsys.readouterr().out
+    assert "record 4 at byte 124: cut off" in capsys.readouterr().out
     broken.write_bytes(whole)
 
 

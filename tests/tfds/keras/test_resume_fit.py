@@ -14,7 +14,12 @@ import shardctl
 import shardctl.tfds
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.tfds.keras_fit import PlaceInWeights, drop_torn_metadata, save_weights_whole
+from shardctl.tfds.keras_fit import (
+    _ATTRIBUTE,
+    _place_in_weights,
+    drop_torn_metadata,
+    save_weights_whole,
+)
 from tests import killed_runs
 from tests.cases import FUZZ
 from tests.fit_runs import (
@@ -174,14 +179,13 @@ def test_a_place_and_random_numbers_are_in_the_file_of_the_weights(tmp_path: Pat
     import keras
 
     model, other = model_with_dropout(), model_with_dropout()
-    place = PlaceInWeights(lambda: b"here")
-    place.put_into(model)
+    setattr(model, _ATTRIBUTE, _place_in_weights()(lambda: b"here", model))
     model(np.ones((1, 3)), training=True)
     model.save_weights(tmp_path / "a.weights.h5")
     model.save(tmp_path / "model.keras")
     drawn = [model(np.ones((4, 3)), training=True) for _ in range(3)]
-    loaded = PlaceInWeights(lambda: None)
-    loaded.put_into(other)
+    loaded = _place_in_weights()(lambda: None, other)
+    setattr(other, _ATTRIBUTE, loaded)
     other.load_weights(tmp_path / "a.weights.h5")
     assert (loaded.found, loaded.loaded) == (True, b"here")
     for expected in drawn:
@@ -189,7 +193,7 @@ def test_a_place_and_random_numbers_are_in_the_file_of_the_weights(tmp_path: Pat
     # Whoever does not know of it finds nothing that is in the way.
     model_with_dropout().load_weights(tmp_path / "a.weights.h5")
     assert len(keras.models.load_model(tmp_path / "model.keras").layers) == 2
-    place.take_out_of(model)
+    delattr(model, _ATTRIBUTE)
     model.save_weights(tmp_path / "b.weights.h5")
     loaded.found, loaded.loaded = False, None
     other.load_weights(tmp_path / "b.weights.h5")

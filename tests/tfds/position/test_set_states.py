@@ -284,17 +284,17 @@ def test_what_cannot_be_shared_is_refused_and_changes_nothing(
 
 
 def test_a_state_of_another_number_of_hosts_says_who_takes_it(builder: Any) -> None:
-    with pytest.raises(UsageError, match=r"host was 0/3, now 0/2; set_states takes .* all 3"):
+    with pytest.raises(
+        UsageError, match=r"host was 0/3, now 0/2; set_states takes .* all processes"
+    ):
         position(builder, 0, 2).set_state(states_of(builder, 3)[0])
 
 
 def test_states_in_another_order_are_not_sent_back_to_set_states(builder: Any) -> None:
     states = states_of(builder, 3, changed(SETTINGS, buffer_seed=8))
     place = position(builder, 0, 2)
-    with pytest.raises(UsageError, match=r"now \d+; give those that it had, to set_states too$"):
+    with pytest.raises(UsageError, match=r"now \d+; give those that it had$"):
         place.set_states(states)
-    with pytest.raises(UsageError, match=r"host was 0/3, .* give those .*, to set_states too$"):
-        place.set_state(states[0])
 
 
 def test_states_of_another_dataset_are_refused(tfds: Any, builder: Any, tmp_path: Path) -> None:
@@ -375,7 +375,7 @@ ALONE = replace(record(0, 1), settings=ReadSettings(batch=2))
         ((record(0, 2), record(1, 2), record(0, 2)), r"states\[0\] and states\[2\] are both of"),
         ((ALONE, ALONE), r"states\[0\] is of a process alone, and 2 are given"),
         ((record(0, 1), ALONE), r"states\[1\] is of a process alone, and 2 are given"),
-        ((record(0, 2), record(1, 3)), r"states\[1\] is .* states\[0\]: it has 3 hosts, not 2"),
+        ((record(0, 2), record(1, 3)), r"states\[1\] is .* states\[0\]: hosts is 3, not 2"),
         (
             (record(0, 2), replace(record(1, 2), spec="train[:5]")),
             r"spec is train\[:5\], not train",
@@ -389,7 +389,7 @@ ALONE = replace(record(0, 1), settings=ReadSettings(batch=2))
         ),
         (
             (record(0, 2), replace(record(1, 2), stretches=(RunSegment(consumed=(1,)),))),
-            "shared anew at another place",
+            "shared before is ",
         ),
     ],
 )

@@ -22,6 +22,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.reads import Reads, reads_of
 from shardctl.spec.subsplit import SplitRange
+from shardctl.stages.text import parse_stages
 from shardctl.tfdata.shuffle_buffer import ShuffleReplay
 from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
 from shardctl.tfds.builder_layout import dataset_of
@@ -162,6 +163,41 @@ def test_other_hosts_read_what_is_left_and_then_whole_epochs(
         read += lines
     assert len(read) == 3 * 75
     assert set(Counter(read).values()) == {3}
+
+
+@pytest.mark.parametrize(
+    ("stages", "spec", "whole"),
+    [
+        pytest.param(
+            *("shard({1}, {0}) | cache | shuffle(9, seed=1) | batch(2) | repeat(3)", "train", 3),
+            marks=pytest.mark.slow,
+        ),
+        ("read(train, host='{0}/{1}', shuffle_seed=3) | repeat(2) | shuffle(8, seed=2)", None, 2),
+        (
+            "sample_from_datasets([read(train[:40], host='{0}/{1}'), read(train[40:]) | "
+            "shard({1}, {0})], weights=[0.4, 0.6], seed=5) | batch(2)",
+            None,
+            1,
+        ),
+    ],
+)
+def test_other_hosts_of_stages_read_what_tensorflow_had_left(
+    toys: Toys, stages: str, spec: str | None, whole: int
+) -> None:
+    toy, consumed = toys["plain"], [24, 10, 16]
+    read: list[int] = []
+    for index, count in enumerate(consumed):
+        settings = ReadSettings(cycle=3, block=2, stages=parse_stages(stages.format(index, 3)))
+        real = shardctl.tfds.pipeline(toy.builder, spec, settings)
+        examples = real.unbatch() if "batch" in stages else real
+        read += elements(examples.take(count), lambda example: int(example["id"]))
+    given = ReadSettings(cycle=3, block=2, stages=parse_stages(stages.format(1, 3)))
+    plan = resume_on_hosts(toy.dataset, spec, given, hosts=3, to_hosts=2, consumed=consumed)
+    for host in range(2):
+        rest = shardctl.tfds.resume(toy.builder, plan, host=host)
+        examples = rest.unbatch() if "batch" in stages else rest
+        read += elements(examples, lambda example: int(example["id"]))
+    assert Counter(read) == Counter(dict.fromkeys(range(75), whole))
 
 
 def test_a_log_of_what_was_seen_leaves_every_other_example_once(toys: Toys) -> None:
@@ -368,27 +404,6 @@ def test_chosen_records_come_with_the_ranks_of_their_codes(
         ]
 
 
-def test_elements_that_are_no_tensors_are_shuffled_as_they_are(tf: Any) -> None:
-    def element(number: Any) -> Any:
-        ragged = tf.RaggedTensor.from_row_lengths(tf.fill([number], number), [number, 0])
-        return {
-            "ragged": ragged,
-            "sparse": tf.sparse.from_dense([number, 0]),
-            "dataset": tf.data.Dataset.range(number),
-            "none": None,
-        }
-
-    elements = tf.data.Dataset.range(12).map(element)
-    seeds = shuffle_kernel_seeds(7, None)
-    shuffled = kernel_shuffle(elements, 5, tf.constant([seeds.seed, seeds.seed2], tf.int64))
-    assert shuffled.element_spec == elements.element_spec
-    for number, found in zip(tf_order(12, 5, 7), shuffled, strict=True):
-        assert found["ragged"].to_list() == [[number] * number, []]
-        assert tf.sparse.to_dense(found["sparse"]).numpy().tolist() == [number, 0]
-        assert list(found["dataset"].as_numpy_iterator()) == list(range(number))
-        assert found["none"] is None
-
-
 # A shuffle that continues from where its buffer stood is the rest of TensorFlow's own.
 
 
@@ -474,27 +489,6 @@ PLACES = st.integers(1, 700).flatmap(
 @pytest.mark.fuzz
 def test_random_places_of_a_shuffle_fuzzed(tf: Any) -> None:
     check_cases(PLACES, lambda place: check_rest(tf, *place), FUZZ // 40, fuzz=True)
-
-
-@pytest.mark.slow
-def test_iterators_that_are_left_and_begun_again_share_nothing(tf: Any) -> None:
-    found, expected = continued(tf, 900, 300, 450)
-    first, second = found.as_numpy_iterator(), found.as_numpy_iterator()
-    assert [next(first) for _ in range(40)] == expected[:40]
-    assert [next(second) for _ in range(90)] == expected[:90]
-    del first
-    assert list(found.as_numpy_iterator()) == expected
-    assert list(second) == expected[90:]
-
-
-def test_outputs_are_handed_out_up_to_the_stop(tf: Any) -> None:
-    state, inside = stopped_at(40, 7, 20)
-    held = held_records(tf, inside)
-    found = replayed(
-        records(tf, range(state.num_read, 40)), held, np.array(inside), state, 25, as_it_is
-    )
-    expected = [f"record {i}".encode() for i in tf_order(40, 7, SEED)[20:25]]
-    assert list(found.as_numpy_iterator()) == expected
 
 
 def test_an_example_that_the_buffer_held_twice_comes_twice(tf: Any) -> None:

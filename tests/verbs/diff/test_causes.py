@@ -15,7 +15,7 @@ from shardctl.dataset.shard_files import ShardFiles
 from shardctl.saved import snapshot as pinned_layout
 from shardctl.saved.snapshot import Snapshot
 from shardctl.stages.text import parse_stages
-from shardctl.verbs.diff.causes import Cause, causes, changed_stages
+from shardctl.verbs.diff.causes import Cause, causes, stage_causes
 from shardctl.verbs.diff.view import cause_line
 from shardctl.verbs.snapshot.answer import snapshot
 from tests.cases import check_cases
@@ -170,10 +170,8 @@ def test_what_changed_is_named_by_its_place() -> None:
     pairs = [tuple(line.split(" -> ")) for line in PAIRS.strip().splitlines()]
     for before, after in (*pairs, *LONG_PAIRS):
         lines += [before, after]
-        for one in changed_stages(parse_stages(before), parse_stages(after)):
-            place = f"{one.place}/{one.place_now}"
-            lines.append(f"  {place} {one.change} {one.name}: {one.words}")
-            lines.append(f"    {one.expected} -> {one.actual}")
+        for one in dict.fromkeys(stage_causes(parse_stages(before), parse_stages(after))):
+            lines.append(f"  {one.place}/{one.place_now} {one.name}: {cause_line(one)}")
     golden = Path(__file__).parent / "golden" / "changed_stages.txt"
     assert_golden(golden, "\n".join(lines) + "\n")
 
@@ -186,9 +184,9 @@ def test_lists_are_the_same_where_nothing_is_found_and_else_something_is() -> No
     for _ in range(300):
         one = " | ".join(drawn.choices(STAGES, k=drawn.randint(1, 6)))
         other = " | ".join(drawn.choices(STAGES, k=drawn.randint(1, 6)))
-        found = changed_stages(parse_stages(one), parse_stages(other))
+        found = list(stage_causes(parse_stages(one), parse_stages(other)))
         assert bool(found) == (one != other), (one, other)
-        # What was added and left out, and what moved, adds up to the two lists.
+        # What was added and left out adds up to the two lists.
         added = sum(change.change == "added" for change in found)
         left = sum(change.change == "left out" for change in found)
         assert added - left == other.count("|") - one.count("|")
@@ -201,7 +199,7 @@ def test_one_stage_taken_out_or_changed_is_the_one_that_is_named() -> None:
         index = drawn.randrange(len(stages))
         before = parse_stages(" | ".join(stages))
         without = stages[:index] + stages[index + 1 :]
-        (found,) = changed_stages(before, parse_stages(" | ".join(without)))
+        (found,) = stage_causes(before, parse_stages(" | ".join(without)))
         assert (found.change, found.place) == ("left out", f"stage {index + 1}")
-        (found,) = changed_stages(parse_stages(" | ".join(without)), before)
+        (found,) = stage_causes(parse_stages(" | ".join(without)), before)
         assert (found.change, found.place_now) == ("added", f"stage {index + 1}")

@@ -112,7 +112,7 @@ def test_two_plans_are_compared(shardctl: Shardctl) -> None:
     for name, spec in (("a.json", "train"), ("b.json", "train[5:]")):
         Path(name).write_text(shardctl("plan", spec, "-f", "json").stdout)
     assert shardctl("diff", "a.json", "a.json").exit_code == 0
-    for form, words in (("table", "0 to 29"), ("json", "plan"), ("yaml", "plan"), ("github", "::")):
+    for form, words in (("table", "0 to 29"), ("json", "plan"), ("yaml", "plan")):
         found = shardctl("diff", "a.json", "b.json", "-f", form)
         assert (found.exit_code, words in found.stdout) == (1, True)
 
@@ -233,7 +233,7 @@ def test_folders_in_the_other_order_are_another_order(
     shardctl("snapshot", "-d", a, "-d", b, "-o", "ab.yaml")
     shardctl("snapshot", "-d", b, "-d", a, "-f", "json", "-o", "ba.json")
     assert str(tmp_path) not in Path("ab.yaml").read_text()
-    words = "train: folders first/toy/1.0.0 and second/toy/1.0.0 are read in the other order"
+    words = "train: its folders were first/toy/1.0.0, second/toy/1.0.0, now second/toy/1.0.0, "
     for arguments in (("ab.yaml", "ba.json"), ("ab.yaml", "-d", b, "-d", a)):
         ran = shardctl("diff", *arguments)
         assert (ran.exit_code, ran.stderr) == (1, "")
@@ -282,7 +282,7 @@ def test_plans_of_folders_in_the_other_order_do_not_read_the_same(
         shardctl(*command, "-d", b, "-d", a, "-f", "json", "-o", "ba.json")
         ran = shardctl("diff", "ab.json", "ba.json")
         assert ran.exit_code == 1
-        assert "are read in the other order" in " ".join(ran.stdout.split())
+        assert "are read in another order" in " ".join(ran.stdout.split())
         assert shardctl("diff", "ab.json", "ab.json").exit_code == 0
 
 
@@ -317,34 +317,3 @@ def test_each_finds_its_dataset_which_is_read_once(
     assert (ran.exit_code, seen) == (1, ["one.yaml"])
     assert "dataset name: two became one (shardctl.yaml:2)" in ran.stdout
     assert "block: 16 became 2\n" in ran.stdout  # an option has no line
-
-
-@pytest.mark.parametrize(
-    ("beside", "warned"),
-    [
-        ("read: {cycle: 2}\n", True),
-        ("read: {cycle: 16}\n", False),  # as the file has it
-        ("dataset: ../two.yaml\n", True),
-        ("dataset: ../one.yaml\n", False),
-        ("read: {cycle: nonsense}\n", False),
-    ],
-)
-def test_a_shardctl_yaml_beside_the_file_that_is_not_read_is_said(
-    beside: str, warned: bool, shardctl: Shardctl
-) -> None:
-    Path("shardctl.yaml").unlink()
-    layout("one", [3, 4])
-    layout("two", [5, 6])
-    Path("job").mkdir()
-    shardctl("snapshot", "-d", "one.yaml", "-o", "job/a.yaml")
-    assert shardctl("diff", "job/a.yaml").stderr == ""
-    Path("job/shardctl.yaml").write_text(beside)
-    ran = shardctl("diff", "job/a.yaml")
-    assert (ran.exit_code, ran.stderr) == (
-        0,
-        warned
-        * (
-            "warning: job/shardctl.yaml is not read here, since settings come from the folder in "
-            "which a command runs; run it in job to compare with what that file says\n"
-        ),
-    )

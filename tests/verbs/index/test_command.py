@@ -65,7 +65,7 @@ def test_a_broken_file_is_named_and_nothing_is_written(shardctl: Shardctl, data:
         assert (ran.exit_code, ran.stdout) == (1, "")
         line, way_out = ran.stderr.splitlines()
         assert "--keep-going" in way_out
-        assert line.startswith("error: 'toy-train.tfrecord-00001-of-00003': cut off in record 3")
+        assert line.startswith("error: 'toy-train.tfrecord-00001-of-00003': record 3 at byte ")
     assert layout.read_text() == "before"
 
 

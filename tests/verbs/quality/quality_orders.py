@@ -15,7 +15,7 @@ from shardctl.order.sample import OrderSample, sample_of
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.subsplit import SplitRange, resolve_subsplit
 from shardctl.verbs.quality.answer import Quality, quality
-from shardctl.verbs.quality.metrics import Metric, Score, far_metrics, near_metrics, score_of
+from shardctl.verbs.quality.metrics import Score, far_metrics, near_metrics, score_of
 
 
 def even_dataset(num_examples: int, num_shards: int) -> Dataset:
@@ -37,10 +37,6 @@ def in_equal_shards(ranks: Int64s, num_shards: int) -> OrderSample:
 
 def score(sample: OrderSample, window: int) -> Score:
     return score_of([*near_metrics(sample, window), *far_metrics(sample)])
-
-
-def metric(metrics: Sequence[Metric], name: str) -> Metric:
-    return next(metric for metric in metrics if metric.name == name)
 
 
 def buffered(inputs: Int64s, size: int, generator: np.random.Generator) -> Int64s:
@@ -65,11 +61,6 @@ def counted(ranks: Sequence[int], shards: Sequence[int], window: int) -> dict[st
     def cell(rank: int) -> int:
         return next(c for c in range(window) if rank * window < (c + 1) * n)
 
-    alike = [
-        sum(batch[i] == batch[j] for i in range(window) for j in range(i))
-        / (window * (window - 1) / 2)
-        for batch in of_shards
-    ]
     squares = sum((position - rank) ** 2 for position, rank in enumerate(ranks))
     return {
         "same_shard_neighbours": sum(a == b for a, b in pairwise(shards)) / (n - 1),
@@ -77,7 +68,6 @@ def counted(ranks: Sequence[int], shards: Sequence[int], window: int) -> dict[st
         "batch_coverage": sum(len({cell(r) for r in batch}) for batch in batches)
         / len(batches)
         / window,
-        "class_purity": sum(alike) / len(alike),
         "displacement": sum(abs(p - rank) for p, rank in enumerate(ranks)) / n / n,
         "rank_correlation": 1 - 6 * squares / (n * (n * n - 1)),
         "shards_in_batch": sum(len(set(batch)) for batch in of_shards) / len(of_shards),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,14 +13,13 @@ import pytest
 import yaml
 
 from shardctl.dataset.dataset import Dataset, ExampleSize
-from shardctl.dataset.element_size import ElementSize
 from shardctl.draw.tables import PLAIN, Screen
 from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.verbs.quality import view
-from shardctl.verbs.quality.answer import Part, Quality, quality
+from shardctl.verbs.quality.answer import Quality, quality
 from shardctl.verbs.quality.loaders import Ending, LoaderComparison, compare_loaders
 from shardctl.verbs.quality.metrics import Metric, score_of
-from shardctl.verbs.quality.what_if import Alternative, BufferForTarget
+from shardctl.verbs.quality.what_if import Alternative
 from tests.golden import assert_golden
 from tests.verbs.quality.quality_orders import even_dataset
 
@@ -44,11 +42,13 @@ def of(dataset: Dataset, settings: dict[str, Any], **asked: Any) -> Callable[[],
 BUFFER = {"buffer": 100, "buffer_seed": 1}
 PLANS: dict[str, Callable[[], Quality | LoaderComparison]] = {
     "plain": of(even_dataset(400, 4), {}, what_if=False),
-    "full": of(even_dataset(4000, 20), FULL, num_classes=10, target=0.5),
+    "full": of(even_dataset(4000, 20), FULL, target=0.5),
     "timed": of(even_dataset(400, 4), {"shuffle_files": True, "repeat_files": True}),
     "sampled": of(even_dataset(3_000_000, 300), {"shuffle_seed": 1, "pass_index": 3}),
     "memory": of(sized(_SIZE), {**BUFFER, "host": "0/2"}, **MEMORY),
     "partly": of(sized(_PARTLY), {"shuffle_seed": 1, **BUFFER}, **MEMORY),
+    "unreached": of(even_dataset(400, 4), {**BUFFER, "buffer": 900}, target=1.0, what_if=False),
+    "reached": of(even_dataset(400, 4), {"shuffle_seed": 1}, target=0.001, what_if=False),
     "loaders": lambda: compare_loaders(
         even_dataset(1_000, 10), "train[:95%]", {"batch": 32, "host": "0/3"}
     ),
@@ -81,37 +81,34 @@ def test_answers_are_those_on_file(name: str) -> None:
         (
             sized(_SIZE),
             {"memory": "1MB"},
-            "an example in a buffer: 1000 B, from the shapes and dtypes in features.json; 400 of "
-            "them TensorFlow's own\n"
-            "976.6 KiB holds 1,000 examples: --buffer 1000 scores 0.3170 (weak); without a buffer "
-            "0.0244 (no shuffle)\nwith --shuffle-files besides: 0.6613 (fair)",
+            "an example in a buffer: 1000 B from features.json, 400 of them TensorFlow's own\n"
+            "976.6 KiB holds 1,000 examples: --buffer 1000 scores 0.3170 (weak)",
         ),
-        (
-            sized(_SIZE),
-            {"example_bytes": 100},
-            "an example in a buffer: 500 B, 400 of them TensorFlow's own",
-        ),
+        (sized(_SIZE), {"example_bytes": 100}, ": 500 B as given, 400 of them TensorFlow's own"),
         (
             sized(None, 2_000_000),
             {},
-            "an example in a buffer: 100 B as stored on average, since no readable features.json "
-            "is here; decoded, images take several times as much: --example-bytes N says what it "
-            "is",
-        ),
-        (
-            sized(_PARTLY, 200_000_000),
-            {},
-            "an example in a buffer: 9.8 KiB as stored on average, since features.json gives no "
-            "fixed size for: image, name; decoded, images take several times as much: "
-            "--example-bytes N says what it is",
+            ": 100 B as stored on average (decoded images take more), since no readable "
+            "features.json is here; --example-bytes N says what it is",
         ),
         (
             sized(_PARTLY),
             {},
-            "an example in a buffer: at least 1000 B, since features.json gives no fixed size for: "
+            ": at least 1000 B from features.json, since features.json gives no fixed size for: "
             "image, name; --example-bytes N says what it is",
         ),
         (sized(_SIZE), {"memory": "1KB"}, "1000 B buys no shuffle: it holds 1 example"),
+        (
+            sized(_SIZE),
+            {"memory": "1GB"},
+            "953.7 MiB holds all 20,000 examples: --buffer 20000 scores 0.9972 (as good as "
+            "uniform)",
+        ),
+        (
+            sized(_PARTLY),
+            {"memory": "1MB"},
+            "976.6 KiB holds 1,000 examples of that size: --buffer 1000 scores 0.3170 (weak)",
+        ),
         (sized(None), {}, ""),
     ],
 )
@@ -120,19 +117,6 @@ def test_what_examples_take_and_memory_buys(
 ) -> None:
     lines = list(view.memory_lines(quality(dataset, "train", what_if=False, **asked)))
     assert "\n".join(lines).endswith(last)
-
-
-@pytest.mark.parametrize(
-    ("dataset", "memory", "start"),
-    [
-        (sized(_SIZE), "1GB", "953.7 MiB holds all 20,000 examples of the epoch: --buffer 20000 "),
-        (sized(_PARTLY), "1MB", "976.6 KiB holds at most 1,000 examples of that size: --buffer "),
-        (sized(None, 2_000_000), "100KB", "97.7 KiB holds 1,000 examples of that size: --buffer "),
-    ],
-)
-def test_how_many_examples_fit(dataset: Dataset, memory: str, start: str) -> None:
-    plan = quality(dataset, "train", what_if=False, memory=memory)
-    assert list(view.memory_lines(plan))[1].startswith(start)
 
 
 def choice(change: str, value: float, num_bytes: int | None = None) -> Alternative:
@@ -160,62 +144,6 @@ WORSE, BETTER = choice("block 1", 0.125), choice("block 1", 0.5)
 def test_the_change_that_does_most_is_named(choices: tuple[Alternative, ...], line: str) -> None:
     plan: Any = SimpleNamespace(alternatives=choices)
     assert view.best_line(plan) == line
-
-
-def target(goal: float, buffer: int | None, score: float, size: int | None) -> BufferForTarget:
-    return BufferForTarget(target=goal, buffer=buffer, score=score, num_bytes=size)
-
-
-@pytest.mark.parametrize(
-    ("found", "line"),
-    [
-        (None, ""),
-        (
-            target(0.5, 1000, 0.51, None),
-            "buffer for a score of 0.5: 1,000 examples, of unknown size; it scores 0.5100",
-        ),
-        (
-            target(0.5, 1000, 0.51, 3 * 2**20),
-            "buffer for a score of 0.5: 1,000 examples, 3.0 MiB as stored (decoded images take "
-            "more); it scores 0.5100",
-        ),
-        (
-            target(1.0, None, 0.999, None),
-            "buffer for a score of 1: none, one of the whole epoch scores 0.9990",
-        ),
-        (
-            target(0.25, 0, 0.3, 0),
-            "buffer for a score of 0.25: none is needed, without one it is 0.3000",
-        ),
-    ],
-)
-def test_a_target_is_a_line(found: BufferForTarget | None, line: str) -> None:
-    stored = ElementSize(num_bytes=Fraction(3146), basis="stored")
-    plan: Any = SimpleNamespace(buffer_for_target=found, element_size=stored)
-    assert view.target_line(plan) == line
-
-
-def test_a_part_that_lacks_a_metric_shows_a_dash() -> None:
-    covered = Metric(
-        name="batch_coverage", value=0.5, expected=0.63, spread=0.01, fault="below", reach=0.26
-    )
-    # The last part may be too short for a batch.
-    parts = [
-        Part(start=start, stop=stop, score=score_of(near), metrics=near, mean_storage=place)
-        for start, stop, near, place in (
-            (0, 1000, (covered,), 0.25),
-            (1000, 1200, (replace(covered, name="neighbour_distance"),), 0.75),
-        )
-    ]
-    plan: Any = SimpleNamespace(by_position=parts[:1], tail=parts[1])
-    lines = "".join(view.part_table(plan, PLAIN)).splitlines()
-    assert lines[:4] == [
-        "   from  near by  covered   place",
-        "      0   0.5000   0.5000  0.2500",
-        "  1,000   0.5000        -  0.7500",
-        "uniform   0.9847   0.6300  0.5000",
-    ]
-    assert lines[4].endswith("before uniform: the last 200 examples again")
 
 
 def ending(fewest: int = 5, **counts: Any) -> Ending:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,10 @@ from shardctl.files.documents import to_json
 from shardctl.metadata.layouts import dataset_from_layout
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.stages import Range, Read
-from shardctl.stages.text import pipeline_of
 from shardctl.verbs.report.answer import Report, report
 from shardctl.verbs.report.document import report_document
 from shardctl.verbs.report.question import NotShown
-from tests.cases import FUZZ, check_cases
+from tests.cases import check_cases
 from tests.pipelines.random_pipelines import Habits, RandomPipeline, Sized, pipelines
 from tests.strategies import error_line
 
@@ -49,12 +47,13 @@ def device_batch(made: Report) -> int:
 
 
 def test_the_strips_are_the_order_that_is_measured() -> None:
-    made = report(TOY, "train", SETTINGS)
+    made = report(TOY, "train", SETTINGS)  # of what is read into the buffer
     found = report_document(report(TOY, None, {"cycle": 2, "block": 3}))["strips"]
     assert not isinstance(made.strips, NotShown)
-    order = shardctl.plan_order(TOY, "train", SETTINGS).order
+    order = shardctl.plan_order(TOY, "train", {"shuffle_seed": 5}).order
     assert made.strips.visits[0].first_id == order.read(0, 1).tolist()[0]
     assert sum(visit.count for visit in made.strips.visits) == made.strips.stop
+    assert made.strips.has_slots
     told = [
         number
         for visit in found["visits"]
@@ -62,39 +61,6 @@ def test_the_strips_are_the_order_that_is_measured() -> None:
     ]
     order = shardctl.plan_order(TOY, None, {"cycle": 2, "block": 3}).order
     assert np.array_equal(told, order.read(0, found["stop"]))
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"shuffle_seed": 5, "buffer": 16, "buffer_seed": 2, "batch": 8},
-        {"shuffle_files": True, "global_seed": 3, "buffer": 20},
-        {"buffer": 9, "buffer_seed": 1, "epochs": 3, "drop_remainder": True, "batch": 7},
-        {"cycle": 2, "block": 3, "buffer": 7, "buffer_seed": 1, "host": "1/2", "batch": 5},
-        {"shuffle_seed": 4, "buffer": 9, "buffer_seed": 1, "host": "0/2", "host_by": "examples"},
-    ],
-)
-def test_what_is_read_into_a_buffer_is_what_it_hands_out(settings: dict[str, Any]) -> None:
-    made = report(TOY, "train", settings)
-    before, order = made.before_buffer, made.order
-    assert before is not None
-    assert isinstance(order, shardctl.Order)
-    assert made.opened is not None
-    read, size = before.read(0, before.epoch_size).tolist(), settings["buffer"]
-    place = {code: at for at, code in enumerate(read)}
-    handed_out = order.read(0, min(order.epoch_size, order.num_examples)).tolist()
-    # A buffer hands out what is in it: of what was read until then, and as much as it holds more.
-    assert all(place[code] < at + size for at, code in enumerate(handed_out))
-    assert handed_out != read[: len(handed_out)]
-    assert [visit.first_id for visit in made.opened.visits][:1] == read[:1]
-    assert made.opened.has_slots
-
-
-def test_without_a_buffer_there_is_nothing_before_it() -> None:
-    buffered = {"loader": "hf", "streaming": True, "shuffle_seed": 1, "buffer": 5}
-    for settings in ({"shuffle_seed": 1}, buffered):
-        made = report(TOY, "train", settings)
-        assert (made.before_buffer, made.opened) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -115,10 +81,8 @@ def test_of_several_hosts_one_is_measured(
     assert made.num_hosts == 3
     assert made.quality == shardctl.quality(TOY, None, first)
     assert made.hosts == shardctl.hosts(TOY, None, {**SETTINGS, **settings}, hosts=3)
-    host = next(item for item in made.in_force if item.name == "read.host")
-    assert host.value == "0/3"
-    assert host.origin.source == ("argument" if settings else "implied")
-    assert not [note for note in made.notes if "nobody said how many hosts" in note]
+    origins = {item.name: item.origin.source for item in made.in_force}
+    assert origins["read.host"] == ("argument" if settings else "default")
 
 
 def test_stages_that_pick_a_host_are_not_shared_once_more() -> None:
@@ -131,14 +95,11 @@ def test_stages_that_pick_a_host_are_not_shared_once_more() -> None:
 
 def test_what_nobody_said_is_noted() -> None:
     made = report(TOY)
-    assert [note.split(":")[0] for note in made.notes] == [
-        "nobody said how many hosts read",
-        "nobody said how large a batch is",
-    ]
-    assert (made.num_hosts, device_batch(made)) == (8, 256)
+    assert [note.split(":")[0] for note in made.notes] == ["nobody said how large a batch is"]
+    assert (made.num_hosts, device_batch(made)) == (1, 256)
     staged = report(TOY, None, {"stages": "shuffle(9, seed=3) | batch(24)"}, devices=4)
     assert device_batch(staged) == 6
-    assert [note.split(":")[0] for note in staged.notes] == ["nobody said how many hosts read"]
+    assert staged.notes == ()
     uneven = report(TOY, None, {"batch": 10, "drop_remainder": True}, hosts=1, devices=4)
     assert device_batch(uneven) == 3  # 10 examples on 4 devices: 3, 3, 2 and 2
     assert getattr(uneven.evaluation, "remainder", None) == "drop"
@@ -171,11 +132,6 @@ NOT_SHOWN: list[tuple[str | None, dict[str, Any], dict[str, str]]] = [
         },
     ),
     (None, {"stages": "zip(read(train), read(test)) | shard(3, 1)"}, {"hosts": "picks one host"}),
-    (
-        None,
-        {"loader": "torch", "global_seed": 3, "shuffle": True},
-        {"hosts": "--global-seed means nothing", "evaluation": "--global-seed means nothing"},
-    ),
     (
         None,
         {"host": "1/9", "host_by": "files"},
@@ -260,8 +216,6 @@ def a_report_comes_or_one_line(drawn: RandomPipeline) -> None:
     for name in ("layout", "strips", "quality", "hosts", "eval", "lint"):
         part = made.parts["evaluation" if name == "eval" else name]
         assert ("not_shown" in document[name]) == isinstance(part, NotShown)
-    words = shlex.split(document["again"])
-    assert pipeline_of(words[words.index("--stages") + 1]) == drawn.pipeline
     assert made.to_html().rstrip().endswith("</html>")
 
 
@@ -270,33 +224,6 @@ def test_a_report_comes_for_any_stages_or_one_line_says_why_not() -> None:
     check_cases(
         pipelines(a_source, Habits(mixtures=0.3, seedless=0.2)), a_report_comes_or_one_line, 25
     )
-
-
-@pytest.mark.fuzz
-def test_a_report_comes_for_any_stages_or_one_line_says_why_not_fuzz() -> None:
-    habits = Habits(mixtures=0.3, seedless=0.2, scrambled=0.1)
-    check_cases(
-        pipelines(a_source, habits), a_report_comes_or_one_line, max(FUZZ // 20, 1), fuzz=True
-    )
-
-
-def test_a_report_is_short_where_it_is_printed() -> None:
-    assert repr(report(TOY, "train[:1]")) == (
-        "<Report toy train[:1]: 0 findings, not shown: quality>"
-    )
-
-
-def test_hosts_that_nobody_asked_for_warn_of_nothing(tmp_path: Path) -> None:
-    """TFDS refuses 8 hosts of 5 examples, which are only shown where nobody said how many."""
-    path = tmp_path / "toy.yaml"
-    path.write_text(
-        "name: toy\nsplits: {train: {shard_lengths: [3, 4]}, test: {shard_lengths: [5]}}\n"
-    )
-    assert shardctl.report(str(path)).warnings == ()
-    asked = shardctl.report(str(path), hosts=8)
-    assert [warning.partition(",")[0] for warning in asked.warnings] == [
-        "TFDS refuses to read a split without examples"
-    ]
 
 
 def test_a_spec_without_examples_is_refused() -> None:

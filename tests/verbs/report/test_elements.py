@@ -24,11 +24,11 @@ PICTURE = Picture(
     [
         *(html.plain(_BAD), html.name(_BAD), html.code(_BAD), html.sentence(_BAD)),
         *(html.sentence(phrase("{}", _BAD)), html.sentence(phrase("{name!}", name=_BAD))),
-        *(html.wrapping(_BAD), html.command(_BAD), html.not_shown(NotShown(reason=_BAD))),
+        *(html.wrapping(_BAD), html.not_shown(NotShown(reason=_BAD))),
         *(html.table(_BAD, COLUMNS, [[_BAD, "1"]]), html.facts([(_BAD, "")])),
         html.figures([PICTURE]),
     ],
-    ids=range(12),
+    ids=range(11),
 )
 def test_text_of_others_is_text_everywhere(piece: str) -> None:
     assert "<script" not in piece
@@ -38,7 +38,7 @@ def test_text_of_others_is_text_everywhere(piece: str) -> None:
 
 @pytest.mark.parametrize("text", ["##[error]x", "a ##vso[task]", "::error file=a::b", "a\n::x"])
 def test_no_text_is_a_command_of_a_runner_of_ci(text: str) -> None:
-    for element in (html.plain, html.name, html.code, html.wrapping, html.command):
+    for element in (html.plain, html.name, html.code, html.wrapping):
         piece = element(text)
         assert "##" not in piece
         assert "::" not in piece
@@ -53,29 +53,8 @@ def test_arguments_of_a_sentence_are_code_as_options() -> None:
     )
 
 
-def test_a_table_has_headings_in_both_directions_and_a_box_with_its_name() -> None:
-    columns = [Column(heading="host", align="left"), Column(heading="examples")]
-    assert html.table("What hosts read", columns, [["a", "1"], ["b", "2"]], kind="said") == (
-        "<details><summary>What hosts read</summary>\n"
-        '<div class="scroll said" role="group" tabindex="0" aria-label="What hosts read">\n'
-        '<table><thead><tr><th scope="col">host</th><th scope="col" class="number">examples</th>'
-        "</tr></thead>\n<tbody>\n"
-        '<tr><th scope="row">a</th><td class="number">1</td></tr>\n'
-        '<tr><th scope="row">b</th><td class="number">2</td></tr>\n'
-        "</tbody></table></div></details>\n"
-    )
-
-
-def test_nothing_is_nothing() -> None:
-    assert html.paragraph("") == html.items([]) == html.figures([]) == ""
-
-
 def test_words_break_where_they_may_and_say_the_same() -> None:
     assert html.wrapping("read.shuffle_seed of a/b, 0.5 and 1_000").count("<wbr>") == 3
     assert html.wrapping("סט") == "<bdi>סט</bdi>"
     assert html.wrapping("w" * 28) == "w" * 28
     assert html.wrapping("w" * 29) == f"<bdi>{'w' * 29}</bdi>"
-    line = "shardctl report --host-by files -d 'a  b'"
-    assert "".join(html.command(line).split('<span class="short">')).replace("</span>", "") == (
-        "<pre><code>shardctl report --host-by files -d &#x27;a  b&#x27;</code></pre>\n"
-    )

@@ -111,6 +111,14 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"host_by": "files", "cycle": 1},
         {"hosts": 2, "to_hosts": 3, "consumed": [4, 2]},
     ),
+    "hosts of stages assumed": (
+        {"stages": "cache | take(5)"},
+        {"hosts": 2, "to_hosts": 1, "consumed": 1},
+    ),
+    "hosts by turns": (
+        {"cycle": 1, "stages": "shard(2, 1) | cache | shuffle(1, seed=1) | repeat(2)"},
+        {"hosts": 2, "to_hosts": 2, "consumed": [4, 2]},
+    ),
     "hosts": ({"epochs": 2}, {"hosts": 2, "to_hosts": 3, "consumed": [1, 2]}),
     "hosts alike": ({}, {"hosts": 2, "to_hosts": 3, "consumed": 2}),
     "hosts, unseeded": ({"buffer": 3}, {"hosts": 2, "to_hosts": 3, "consumed": [1, 2], **AT_MOST}),
@@ -135,6 +143,10 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "stages without end": ({"stages": "map | repeat | skip(1)"}, {"consumed": 15}),
     "sources": ({"stages": "zip(train, test) | take(3)"}, {"consumed": 4}),
     "stages by instructions": ({"stages": "skip(2) | batch(3)"}, {"consumed": 3}),
+    "stages of hosts": (
+        {"stages": "shard(2, 0) | shuffle(4, seed=1) | batch(2)"},
+        {"hosts": 2, "to_hosts": 1, "consumed": 2},
+    ),
     "torch": (
         {"loader": "torch", "loader_version": "2.13.0", "shuffle_seed": 5, "batch": 2, "epochs": 2},
         {"consumed": 3},

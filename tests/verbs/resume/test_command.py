@@ -152,7 +152,7 @@ def test_folders_in_the_other_order_are_named(shardctl: Shardctl, tmp_path: Path
     for options in ((), ("--prove",), ("--allow-version",)):
         ran = shardctl("resume", "--plan", "plan.json", "-d", b, "-d", a, *options)
         assert (ran.exit_code, ran.stdout) == (2, "")
-        assert "folders a/toy/1.0.0 and b/toy/1.0.0 are read in the other order" in ran.stderr
+        assert "now b/toy/1.0.0, a/toy/1.0.0; they are read in another order" in ran.stderr
 
 
 def test_a_broken_promise_exits_with_one(shardctl: Shardctl, toy: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from shardctl.loaders.loader import LOADERS, LoaderCall
 from shardctl.order.plan_order import plan_order
 from shardctl.saved.plan_file import parse_plan, plan_json, plan_yaml
 from shardctl.saved.resume_plan import ResumePlan
-from shardctl.verbs.resume.answer import resume, resume_loader
+from shardctl.verbs.resume.answer import MOST_INSTRUCTIONS, resume, resume_loader
 from shardctl.verbs.resume.apply_plan import applied
 from shardctl.verbs.resume.proof import prove
 
@@ -63,6 +64,19 @@ def test_a_file_holds_all_of_it(way: str, write: Callable[[ResumePlan], Any]) ->
         assert prove(TOY, found).holds
 
 
+def test_a_list_that_is_too_long_is_none_in_the_file_too(tmp_path: Path) -> None:
+    settings = {"loader": "torch", "shuffle_seed": 1}
+    plan = resume("imagenet2012", "train[:200_000]", settings, consumed=9)
+    assert plan.advice[-1] == (
+        f"more than {MOST_INSTRUCTIONS:,} runs of neighbours are left, which no plan lists; "
+        "simulate with --skip 9 and --take 199991 names the examples"
+    )
+    read = parse_plan("".join(plan_json(plan)).encode(), source="plan")
+    assert (read.lists_rest, read.num_instructions) == (False, 0)
+    proof = prove("imagenet2012", read)
+    assert (proof.holds, proof.compared, proof.moved) == (True, 199_991, 0)
+
+
 def test_which_examples_are_a_process_own_no_log_says() -> None:
     with pytest.raises(UsageError, match=r"^--seen with --host: which examples .* --to-hosts N$"):
         shardctl.resume_unseen(TOY, "train", {"loader": "torch", "host": "0/2"}, seen=[1])
@@ -79,7 +93,7 @@ MORE_WAYS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("settings", MORE_WAYS, ids=str)
-def test_what_is_left_of_an_epoch_is_counted(settings: dict[str, Any]) -> None:
+def test_the_instructions_are_what_is_left_of_the_epoch(settings: dict[str, Any]) -> None:
     order = plan_order(TOY, "train", settings).order
     everything = order.read(0, order.num_examples).tolist()
     epochs = order.epoch_of(np.arange(order.num_examples)).tolist()
@@ -91,7 +105,9 @@ def test_what_is_left_of_an_epoch_is_counted(settings: dict[str, Any]) -> None:
         ]
         assert (plan.consumed, plan.epoch, plan.remaining) == (consumed, epoch, len(left))
         assert plan.remaining_total == order.num_examples - consumed
-        assert not plan.num_instructions  # its own library goes on
+        pairs = zip(plan.instructions.first, plan.instructions.take, strict=True)
+        read = [int(first) + i for first, take in pairs for i in range(take)]
+        assert read == left
         proof = prove(TOY, plan)
         assert (proof.holds, proof.moved, proof.compared) == (True, 0, plan.remaining_total)
 
@@ -109,3 +125,15 @@ def test_steps_are_batches_of_whatever_size(settings: dict[str, Any]) -> None:
         UsageError, match=f"^--steps '{len(starts) + 1}': the order has {len(starts)} "
     ):
         resume_loader(TOY, "train", settings, steps=len(starts) + 1)
+
+
+def test_epochs_that_mix_are_said() -> None:
+    """Grain deals 10 records of an epoch to 3 workers, one of which ends it before the others."""
+    settings = {"loader": "grain", "epochs": 2, "batch": 2, "workers": 3}
+    plan = resume_loader("mnist", "train[:10]", settings, consumed=4)
+    order = plan_order("mnist", "train[:10]", settings).order
+    epochs = order.epoch_of(range(4, 20)).tolist()
+    assert epochs != sorted(epochs)
+    assert "come between those that are listed" in plan.advice[-1]
+    alone = resume_loader("mnist", "train[:10]", settings | {"epochs": 1}, consumed=4)
+    assert not [line for line in alone.advice if "come between" in line]

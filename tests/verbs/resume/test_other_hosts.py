@@ -1,4 +1,4 @@
-"""8 hosts of another loader stop, 6 go on: together they read the epoch exactly once."""
+"""8 hosts of any pipeline stop, 6 go on: together they read the epoch exactly once."""
 
 from __future__ import annotations
 
@@ -9,19 +9,29 @@ from typing import Any
 
 import pytest
 
-from shardctl.errors import UsageError
+from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.order.order import Order
 from shardctl.order.plan_order import plan_order
 from shardctl.saved.plan_file import parse_plan, plan_json, plan_yaml
-from shardctl.saved.resume_plan import ResumePlan
+from shardctl.saved.resume_plan import BatchCall, ResumePlan
+from shardctl.settings.read_settings import as_settings
 from shardctl.verbs.resume.apply_plan import applied
-from shardctl.verbs.resume.hosts import resume_on_hosts
+from shardctl.verbs.resume.hosts import resume_on_hosts, undropped
 from shardctl.verbs.resume.proof import prove
 from tests.verbs.resume.resume_cases import TOY, dataset
 
 FILES = dataset(train=(13, 9, 0, 21, 17, 16, 5, 18), test=(7, 4, 8, 9))  # 99 and 28 examples
 
 # What is read, and the settings of host i of 8; the epochs of each source.
+STAGES = {
+    "stages": "shard(8, {}) | cache | shuffle(9, seed=3) | batch(4) | repeat(3)",
+    "reader's host": "read(train, host='{}/8', shuffle_seed=5) | map | repeat(3) | skip(2)",
+    "mixed epochs": "shard(8, {}) | repeat(2) | shuffle(20, seed=4) | batch(3, True)",
+    "sample": "sample_from_datasets([read(train, host='{0}/8') | repeat(2), "
+    "read(test, host='{0}/8') | repeat(3)], weights=[0.7, 0.3], seed=6) | batch(2)",
+    "zip": "zip(read(train) | shard(8, {0}), read(test) | shard(8, {0}) | repeat(9))",
+    "concatenate": "read(train, host='{0}/8') | concatenate(read(test, host='{0}/8')) | batch(2)",
+}
 LOADERS = {
     "grain": {"loader": "grain", "shuffle_seed": 5, "batch": 4},
     "grain, workers": {"loader": "grain", "shuffle_seed": 5, "batch": 4, "workers": 2},
@@ -30,6 +40,17 @@ LOADERS = {
     "accelerate": {"loader": "accelerate", "shuffle_seed": 5, "batch": 4},
     "hf by index": {"loader": "hf", "shuffle_seed": 5, "batch": 4, "drop_remainder": True},
     "hf stream": {"loader": "hf", "shuffle_seed": 5, "streaming": True, "buffer": 6},
+}
+KINDS: dict[str, list[dict[str, Any]]] = {
+    **{name: [{"stages": text.format(i)} for i in range(8)] for name, text in STAGES.items()},
+    **{
+        name: [{**said, "epochs": 3, "host": f"{i}/8"} for i in range(8)]
+        for name, said in LOADERS.items()
+    },
+}
+ALONE = {
+    name: said[0] if name in STAGES else {**LOADERS[name], "epochs": 3}
+    for name, said in KINDS.items()
 }
 
 
@@ -48,22 +69,29 @@ def read_by(plan: ResumePlan) -> Counter[str]:
     )
 
 
-@pytest.mark.parametrize("name", LOADERS)
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))]
+)
 def test_old_and_new_hosts_read_every_example_once(name: str, seed: int) -> None:
-    settings = {**LOADERS[name], "epochs": 3}
-    each = [{**settings, "host": f"{i}/8"} for i in range(8)]
-    orders = [plan_order(FILES, "train", said).order for said in each]
-    rng, counts = random.Random(seed), [0, 1, 2, 3, 4, 5, 6, 3]
+    spec = None if name in STAGES and "read(" in STAGES[name] else "train"
+    orders = [plan_order(FILES, spec, said).order for said in KINDS[name]]
+    rng = random.Random(seed)
     if seed:
-        counts = [rng.randrange(min(2 * o.num_examples // 3, o.num_examples)) for o in orders]
-    plan = resume_on_hosts(FILES, "train", settings, hosts=8, to_hosts=6, consumed=counts)
+        epoch = [max(order.num_examples // (order.num_epochs or 1), 1) for order in orders]
+        counts = [
+            rng.randrange(min(2 * size, order.num_examples))
+            for size, order in zip(epoch, orders, strict=True)
+        ]
+    else:
+        counts = [0, 1, 2, 3, 4, 5, 6, 3]
+    plan = resume_on_hosts(FILES, spec, ALONE[name], hosts=8, to_hosts=6, consumed=counts)
     before: Counter[tuple[int, str]] = Counter()
     whole: Counter[tuple[int, str]] = Counter()
     started = set()
-    for order, count, said in zip(orders, counts, each, strict=True):
+    for order, count, said in zip(orders, counts, KINDS[name], strict=True):
         before += handed_out(order, count)
-        full = plan_order(FILES, "train", {**said, "drop_remainder": False}).order
+        full = plan_order(FILES, spec, undropped(as_settings(said))).order
         epochs = order.epoch_of(range(order.num_examples)).tolist()
         first = min(epochs[count:])
         started |= {first, *epochs[:count]}
@@ -71,15 +99,17 @@ def test_old_and_new_hosts_read_every_example_once(name: str, seed: int) -> None
         whole += Counter({one: n for one, n in everything.items() if one[0] >= first})
         before_first = {one: n for one, n in handed_out(order, count).items() if one[0] < first}
         whole += Counter(before_first)
-    assert plan.epoch == max(started)
+    last = max(epochs if not orders[0].has_epochs else started)
+    assert plan.epoch == last
     expected: Counter[str] = Counter()
-    for number, example in whole:
-        if number <= plan.epoch:
-            expected[example] += max(1 - before[number, example], 0)
+    for (number, example), times in whole.items():
+        if number <= last:
+            once = times if name in STAGES else 1
+            expected[example] += max(once - before[number, example], 0)
     assert read_by(plan) == +expected
     assert plan.remaining == expected.total()
     sizes = [share.num_examples for share in plan.hosts]
-    assert max(sizes) - min(sizes) <= 1
+    assert max(sizes) - min(sizes) <= (1 if len(orders[0].sources) < 2 else 2)
     read = parse_plan("".join((plan_json, plan_yaml)[seed % 2](plan)).encode(), source="plan")
     assert read == plan
     assert applied(read, FILES).hosts == plan.hosts
@@ -107,26 +137,70 @@ def test_padding_is_not_left() -> None:
     assert plan.remaining == 11
 
 
-def test_new_hosts_drop_of_the_rest_and_of_each_epoch() -> None:
-    settings = {"loader": "torch", "shuffle_seed": 1, "batch": 2, "drop_remainder": True}
-    plan = resume_on_hosts(TOY, "train", settings, hosts=2, to_hosts=3, consumed=1)
-    assert plan.remaining_total == 6
+@pytest.mark.parametrize(
+    ("settings", "consumed", "total"),
+    [
+        # 9 are left, 3 a host: a batch of 2 and one dropped. Then 11 in 4, 4 and 3: of these one.
+        ({"stages": "shard(2, 0) | cache | batch(2, drop_remainder=True) | repeat(2)"}, 1, 6 + 10),
+        ({"stages": "shard(2, 0) | cache | batch(2, drop_remainder=True)"}, 1, 6),
+        ({"loader": "torch", "shuffle_seed": 1, "batch": 2, "drop_remainder": True}, 1, 6),
+    ],
+)
+def test_new_hosts_drop_of_the_rest_and_of_each_epoch(
+    settings: dict[str, Any], consumed: int, total: int
+) -> None:
+    plan = resume_on_hosts(TOY, "train", settings, hosts=2, to_hosts=3, consumed=consumed)
+    assert plan.remaining_total == total
     assert any("each new host drops a last batch" in text for text in plan.warnings)
 
 
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"stages": "shard(4, 1) | batch(2)"}, "a shard is of 4 hosts, and --hosts 2 stopped"),
-        ({"stages": "cache | take(5)"}, "go on with as many hosts, .* from a log with --seen FILE"),
-        ({"stages": "zip(read(train), read(test))"}, "of stages that options say"),
+        ({"stages": "shard(4, 0) | repeat(2) | cache"}, "nothing says how --hosts 2"),
+        ({"stages": "read(train, host='0/4') | cache"}, "nothing says how --hosts 2"),
+        ({"stages": "shard(4, 1) | batch(2)"}, "nothing says how --hosts 2"),
+        (
+            {"stages": "zip(read(train), read(test))"},
+            "nothing says how --hosts 2",
+        ),
+        ({"stages": "concatenate(read(test))"}, "nothing says how --hosts 2"),
+        ({"stages": "zip(read(train) | shard(2, 0), read(test))"}, "nothing says how --hosts 2"),
+        ({"stages": "shard(2, 0) | repeat | shuffle(3, seed=1)"}, "without end: nothing is left"),
+        ({"stages": "cache | take(5)", "host": "0/2"}, "leave --host out"),
         ({"loader": "torch", "host": "0/2"}, "leave --host out"),
-        ({"loader": "torch", "to_hosts": 0}, "--to-hosts 0: a number from 1"),
-        ({"spec": "train[3:3]"}, "host 0 of 2: --consumed '1': the order has 0 examples"),
+        ({"stages": "cache | take(5)"}, "--to-hosts 0: a number from 1"),
+        ({"stages": "cache | take(0)"}, "host 0 of 2: --consumed '1': the order has 0 examples"),
+        ({"stages": "shard(2, 0) | shuffle(3) | take(4)"}, "has no seed"),
+        (
+            {"stages": "shard(2, 0) | take(5) | shuffle(3, seed=1)", "mode": "at-most-once"},
+            "how far several stages have read is not known",
+        ),
     ],
 )
 def test_what_cannot_be_shared_is_refused(settings: dict[str, Any], text: str) -> None:
-    settings = {"spec": None if "read(" in str(settings) else "train", "to_hosts": 3, **settings}
-    spec, to_hosts = settings.pop("spec"), settings.pop("to_hosts")
-    with pytest.raises(UsageError, match=text):
-        resume_on_hosts(TOY, spec, settings, hosts=2, to_hosts=to_hosts, consumed=1)
+    to_hosts = 0 if "to-hosts" in text else 3
+    spec = None if "read(" in str(settings) else "train"
+    settings = dict(settings)
+    mode: Any = settings.pop("mode", "exactly-once")
+    with pytest.raises((UsageError, UnpredictableOrderError), match=text):
+        resume_on_hosts(TOY, spec, settings, hosts=2, to_hosts=to_hosts, consumed=1, mode=mode)
+
+
+def test_a_source_is_shared_with_every_new_host() -> None:
+    # Each reads of both splits, the smaller spread over the larger.
+    settings = {"stages": "sample_from_datasets([read(train), read(test)], seed=1)"}
+    plan = resume_on_hosts(FILES, None, settings, hosts=1, to_hosts=4, consumed=0)
+    for host in plan.hosts:
+        names = [i.split for i in host.instructions for _ in range(i.take)]
+        assert Counter(names) in (Counter(train=25, test=7), Counter(train=24, test=7))
+    assert "whose weights the rest does not keep" in plan.warnings[-1]
+    calls = resume_on_hosts(
+        FILES,
+        None,
+        {"stages": "zip(read(train), read(test)) | batch(2)"},
+        hosts=1,
+        to_hosts=2,
+        consumed=0,
+    ).after_read
+    assert calls == (BatchCall(batch_size=2, drop_remainder=False),)
