@@ -77,32 +77,6 @@ def test_an_option_that_stages_of_the_file_say_is_refused(tmp_path: Path, place:
     )
 
 
-def test_paths_in_stages_of_a_project_lie_beside_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "toy.yaml").touch()
-    text = "zip(read(data=toy.yaml), read(data=mnist), read(data='/a')) | filter(kept='seen.txt')"
-    stated = project(tmp_path, f'{{stages: "{text}"}}')
-    monkeypatch.chdir(tmp_path)
-    assert OrderOptions().settings(stated).stages == parse_stages(text)
-    (tmp_path / "sub").mkdir()
-    monkeypatch.chdir(tmp_path / "sub")
-    expected = text.replace("toy.yaml", "'../toy.yaml'").replace("seen.txt", "../seen.txt")
-    assert OrderOptions().settings(stated).stages == parse_stages(expected)
-
-
-def test_a_list_of_files_in_a_project_lies_beside_it(tmp_path: Path) -> None:
-    (tmp_path / "order.txt").write_text("b\na\n")
-    stated = project(tmp_path, "{file_order: order.txt}")
-    assert OrderOptions().settings(stated).file_order == ("b", "a")
-
-
-def test_an_empty_list_of_files_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "order.txt").write_text("# nothing\n")
-    with pytest.raises(UsageError, match="names no files"):
-        OrderOptions(file_order=str(tmp_path / "order.txt")).settings(Project())
-
-
 def test_options_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(UsageError, match="--no-shuffle-files and --shuffle-seed contradict"):
         OrderOptions(shuffle_files=False, shuffle_seed=1).settings(Project())
