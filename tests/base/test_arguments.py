@@ -60,7 +60,6 @@ def test_a_whole_number_of_any_library_is_kept_as_an_int(number: int, long: int)
 
 @pytest.mark.long
 def test_a_step_of_jax_or_flax_is_a_whole_number() -> None:
-    import jax
     import jax.numpy as jnp
     from flax import nnx
 
@@ -71,14 +70,6 @@ def test_a_step_of_jax_or_flax_is_a_whole_number() -> None:
     for value in (*wrong, *map(nnx.Variable, wrong)):
         with pytest.raises(UsageError, match=r"^a whole number is needed$"):
             whole_number(value)
-
-    @jax.jit
-    def step(number: Any) -> Any:
-        with pytest.raises(UsageError, match=r"as int\(step\) gives one outside of jax\.jit$"):
-            whole_number(number)
-        return number
-
-    step(3)
 
 
 @pytest.mark.parametrize(

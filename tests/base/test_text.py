@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import time
 from pathlib import Path
@@ -109,6 +108,7 @@ TRAINS = tuple(f"train{number}" for number in range(6))
         ("", SPLITS, []),
         ("--", ("--hosts",), []),
         ("train", TRAINS, [*TRAINS[:3]]),
+        ("abcde", ("abcxy", "abxyz", "xbcde"), ["xbcde", "abcxy"]),  # .6 is enough, and .4 not
     ],
 )
 def test_what_is_near(name: str, names: tuple[str, ...], near: list[str]) -> None:
@@ -117,20 +117,7 @@ def test_what_is_near(name: str, names: tuple[str, ...], near: list[str]) -> Non
     assert did_you_mean(name, names) == (f"did you mean {near[0]}? " if near else "")
 
 
-def test_lower_case_names_are_as_near_as_difflib_finds_them() -> None:
-    words = st.text("abcde", min_size=1, max_size=8)
-
-    def check(case: tuple[str, list[str]]) -> None:
-        name, names = case
-        ratios = {other: difflib.SequenceMatcher(None, other, name).ratio() for other in names}
-        near = nearest(name, names, len(names))
-        for other, ratio in ratios.items():
-            assert (other in near) == (ratio >= 0.6 or other.startswith(name))
-        close = [ratios[other] for other in near if ratios[other] >= 0.6]
-        assert close == sorted(close, reverse=True)
-        assert all(ratios[other] >= 0.6 for other in near[: len(close)])
-
-    check_cases(st.tuples(words, st.lists(words, unique=True, max_size=8)), check, 150)
+def test_long_names_are_compared_in_a_moment() -> None:
     start = time.perf_counter()
     nearest("ab" * 500_000, ["ba" * 500_000, "train"] * 20)
     assert time.perf_counter() - start < 5

@@ -37,7 +37,7 @@ from shardctl.verbs.hosts.view import sweep_table
 from shardctl.verbs.lint.answer import lint
 from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.resume.proof import prove
-from tests.cases import FUZZ, add_cases, check_cases, counted, random_of_a_fuzz_run
+from tests.cases import FUZZ, add_cases, check_cases, counted
 from tests.spec.host_cases import HostCase, host_cases
 from tests.spec.tfds_splits import (
     random_layout,
@@ -207,22 +207,6 @@ def test_figures_of_all_sums_of_two_slices_of_three_files() -> None:
         _check_by_hand(HostCase(dataset=dataset, slices=slices_, num_hosts=num, strategy=strategy))
 
 
-def test_one_table_serves_many_numbers_of_hosts() -> None:
-    rng = np.random.default_rng(3)
-    lengths = tuple(rng.integers(0, 9, 3000).tolist())
-    ranges = resolve_subsplit("train[:60%]+train[40%:]", toy_dataset({"train": lengths})).ranges
-    rows = reads_of(Dataset(name="toy", splits=(ranges[0].split,)), ranges)
-    shared = SharedReads(rows, ranges)
-    for num_hosts in counted((1, 2, 3, 64, 1000, 1025, 2999, 5000)):
-        by_files = shared.by_files(num_hosts)
-        sums = [int(rows.take[host::num_hosts].sum()) for host in range(num_hosts)]
-        assert by_files.num_examples.tolist() == sums
-        assert by_files == shared.by_rows(np.arange(len(rows)) % num_hosts, num_hosts)
-        for mode in HOST_MODES.values():
-            alone = mode.host_reads(SharedReads(rows, ranges), num_hosts)
-            assert mode.host_reads(shared, num_hosts) == alone
-
-
 @pytest.mark.parametrize(
     ("split", "strategy", "num_examples", "num_read", "num_bytes"),
     [
@@ -249,42 +233,6 @@ def test_figures_of_named_cases(
 
 
 # TensorFlow and TFDS.
-
-
-@pytest.mark.fuzz
-def test_many_more_shares_are_those_of_tfds() -> None:
-    _check_shares(FUZZ, random_of_a_fuzz_run())
-
-
-def test_even_and_file_shares_are_those_of_tfds() -> None:
-    _check_shares(100, random.Random(5))
-
-
-def _check_shares(most: int, rng: random.Random) -> None:
-    import tensorflow_datasets as tfds
-
-    num_cases = 0
-    while num_cases < most:
-        layout = random_layout(rng)
-        dataset, splits = toy_dataset(layout), tfds_splits(layout)
-        spec, num_hosts = random_spec(rng, layout), rng.choice([1, 2, 3, 5, 8, 13])
-        if error_line(functools.partial(resolve_subsplit, spec, dataset)) is not None:
-            continue
-        whole = tfds_reads(splits, spec)
-        if not whole:
-            continue
-        num_cases += 1
-        even = [tfds_reads(splits, part) or [] for part in tfds.even_splits(spec, num_hosts)]
-        files = [whole[index::num_hosts] for index in range(num_hosts)]
-        for strategy, by_host in (("even", even), ("files", files)):
-            found = _reads_of(dataset, spec, strategy, num_hosts)
-            for column, expected in (
-                (found.num_examples, [sum(r[2] for r in each) for each in by_host]),
-                (found.num_read, [sum(r[1] + r[2] for r in each) for each in by_host]),
-                (found.num_files, [len({r[0] for r in each}) for each in by_host]),
-            ):
-                assert column.tolist() == expected, (layout, spec, num_hosts, strategy)
-    add_cases(num_cases)
 
 
 @pytest.fixture(scope="module")
@@ -333,7 +281,6 @@ def test_a_mode_is_what_tfds_and_tf_data_do(tf: Any, toy: Path, word: str) -> No
             with pytest.raises(ValueError, match=r"Cannot shard|corresponds to no data"):
                 _read_by(toy, word, count, count - 1)
         assert mode.refuses_files(5, count) == (mode.whole_files and refused is not None)
-        assert mode.refuses_idle or not num_idle or refused is None
 
 
 def test_tf_data_reads_what_it_skips_and_what_other_hosts_get() -> None:

@@ -124,15 +124,11 @@ def test_a_surprising_reading_is_said(
     assert tfds_reads(tfds_splits(SEVEN), spec) == reads(file_instructions(resolved.ranges))
 
 
-def test_a_sum_reads_its_parts_in_the_order_named() -> None:
+def test_a_sum_reads_its_parts_in_the_order_named_and_all_that_of_the_metadata() -> None:
     resolved = resolve_subsplit("test[1:3] + train[:2]+test[:1]", toy_dataset(TOY))
     read = [(piece.split.name, piece.start, piece.stop) for piece in resolved.ranges]
     assert read == [("test", 1, 3), ("train", 0, 2), ("test", 0, 1)]
-    assert resolved.num_examples == 5
-    assert resolved.warnings == ()
-
-
-def test_all_is_every_split_in_the_order_of_the_metadata() -> None:
+    assert (resolved.num_examples, resolved.warnings) == (5, ())
     ranges = resolve_subsplit("all", toy_dataset(TOY)).ranges
     sizes = [(piece.split.name, piece.num_examples) for piece in ranges]
     assert sizes == [("train", 63), ("test", 5)]
@@ -330,25 +326,11 @@ slices = st.one_of(
 )
 
 
-def test_a_slice_reads_back_from_its_text() -> None:
-    def check(part: Slice) -> None:
-        assert parse_subsplit(str(part)) == (part,)
+def test_a_slice_and_a_sum_read_back_from_their_text() -> None:
+    def check(parts: list[Slice]) -> None:
+        assert parse_subsplit("+".join(map(str, parts))) == tuple(parts)
 
-    check_cases(slices, check, 150)
-
-
-def test_a_written_spec_reads_back_from_the_text_of_its_parts() -> None:
-    rng = random.Random(2)
-    num_cases = 0
-    for _ in range(2000):
-        try:
-            parts = parse_subsplit(random_spec(rng, random_layout(rng)))
-        except UsageError:
-            continue
-        num_cases += 1
-        assert parse_subsplit("+".join(map(str, parts))) == parts
-    assert num_cases > 1000
-    add_cases(num_cases)
+    check_cases(st.lists(slices, min_size=1, max_size=3), check, 150)
 
 
 def test_the_reads_of_a_slice_are_that_slice_of_the_ids() -> None:
@@ -444,17 +426,3 @@ def test_a_split_without_files_cannot_be_read() -> None:
     for start, stop in ((-1, 2), (2, 1), (0, 4)):
         with pytest.raises(ValueError, match="is not a range of train"):
             SplitRange(split=split, start=start, stop=stop)
-
-
-def test_the_shards_of_a_range_are_those_its_ids_lie_in() -> None:
-    def check(case: tuple[tuple[int, ...], int, int]) -> None:
-        lengths, first, second = case
-        start, stop = sorted(min(bound, sum(lengths)) for bound in (first, second))
-        split = Split(name="train", shard_lengths=lengths)
-        owners = [shard for shard, length in enumerate(lengths) for _ in range(length)]
-        touched = owners[start:stop]
-        shards = SplitRange(split=split, start=start, stop=stop).shards()
-        assert list(shards) == (list(range(touched[0], touched[-1] + 1)) if touched else [])
-
-    cases = st.tuples(shard_lengths(), st.integers(0, 40), st.integers(0, 40))
-    check_cases(cases, check, 100)
