@@ -20,7 +20,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.verbs.lint import rules
 from shardctl.verbs.lint import view as rendering
-from shardctl.verbs.lint.answer import Lint, chosen_rules, explained, lint
+from shardctl.verbs.lint.answer import Lint, chosen_rules, lint, lint_arguments
 from shardctl.verbs.lint.context import Usage
 from shardctl.verbs.lint.rules import LINT_RULES
 from tests.cases import FUZZ, check_cases
@@ -153,25 +153,28 @@ def test_the_longer_beginning_decides(
 
 
 @pytest.mark.parametrize(
-    ("prefix", "first"),
-    [("", "SC001"), ("E501", "SC001"), ("SC0411", "SC041"), ("041", "SC041"), ("leek", "SC041")],
+    ("document", "expected"),
+    [
+        ({}, {}),
+        ({"eval": None, "hosts": None}, {}),
+        ({"eval": "test"}, {"eval": ("test",)}),
+        ({"specs": ["train[:9]", "test"]}, {"specs": ("train[:9]", "test")}),
+        ({"select": "SC01, SC02"}, {"select": ("SC01", "SC02")}),
+        ({"ignore": ["SC01,SC02", "SC03"]}, {"ignore": ("SC01", "SC02", "SC03")}),
+        ({"seeds": [1, -2]}, {"seeds": (1, -2)}),
+        ({"seeds": 7}, {"seeds": (7,)}),
+        ({"seeds": "1,2"}, {"seeds": (1, 2)}),
+        (
+            {"as-data-source": True, "autocache": False},
+            {"as_data_source": True, "autocache": False},
+        ),
+        ({"open_files": 1024, "take": 5}, {"open_files": 1024, "take": 5}),
+    ],
 )
-def test_a_beginning_that_no_code_has_is_refused_with_all_codes_the_nearest_first(
-    prefix: str, first: str
+def test_a_list_may_be_one_value_and_names_have_either_dash(
+    document: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    for name, arguments in (("select", ([prefix], [])), ("ignore", ([], [prefix]))):
-        with pytest.raises(UsageError) as refused:
-            chosen_rules(*arguments)
-        message = str(refused.value)
-        said = f"--{name} '{prefix}': no finding has this code; there are: {first}"
-        assert message.startswith(said)
-        assert all(code in message for code in CODES)
-
-
-def test_a_rule_is_explained_by_code_or_name() -> None:
-    assert explained("sc012") is explained("SC012") is explained("equal-seeds")
-    with pytest.raises(UsageError, match=r"--explain 'SC999': no finding has this code; there are"):
-        explained("SC999")
+    assert lint_arguments(document) == expected
 
 
 numbers = st.sampled_from([1, 2, 3, 7, 16, 40, 1000, 2**62])
