@@ -63,6 +63,7 @@ def read_by_tfds(folder: Path, settings: ReadSettings) -> Any:
         {**FILES, "buffer": 4, "buffer_seed": 1, "buffer_reshuffle": False},
         # A pass of 32 examples leaves a partial batch of 2, one of 16 leaves one of 1.
         {**FILES, "epochs": 2},
+        {**FILES, "epochs": 3, "buffer": 5, "buffer_seed": 1},
         {**FILES, "host": Host(index=1, count=2), "host_by": "files"},
         {**FILES, "host": Host(index=0, count=1), "host_by": "files"},
         {**FILES, "host": Host(index=1, count=2), "host_by": "examples"},
