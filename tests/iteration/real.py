@@ -15,7 +15,8 @@ from shardctl.stages.stages import Pipeline, Range, Shared, Values
 from shardctl.stages.text import parse_stages
 from tests.cases import add_cases
 from tests.iteration.elements import check_lookups, node_of, pass_of
-from tests.pipelines.random_pipelines import Habits, RandomPipeline, Sized, random_pipeline
+from tests.pipelines.random_pipelines import Element, Habits, RandomPipeline, Sized, random_pipeline
+from tests.pipelines.real_pipelines import examples_of
 from tests.pipelines.real_pipelines import real_dataset as made_of
 
 Pass = list[list[int]]  # the examples of each element
@@ -57,10 +58,12 @@ def set_seed(seed: int | None) -> None:
         context.context()._seed = None
 
 
-def real_passes(dataset: Any, num_passes: int, loop: Loop = "python") -> list[Pass]:
+def real_passes(
+    dataset: Any, num_passes: int, loop: Loop = "python", kind: Element | None = None
+) -> list[Pass]:
     """Return what each pass hands out, in a Python loop or in the loop of Keras' `fit`."""
     if loop == "python":
-        return [[_examples(element) for element in dataset] for _ in range(num_passes)]
+        return [[_examples(element, kind) for element in dataset] for _ in range(num_passes)]
     import tensorflow as tf
     from keras.src.backend.tensorflow.trainer import TFEpochIterator
 
@@ -72,18 +75,24 @@ def real_passes(dataset: Any, num_passes: int, loop: Loop = "python") -> list[Pa
         found.append([])
         with epochs.catch_stop_iteration():
             for _, _, iterator in epochs:
-                found[-1].append(_examples(next(iterator)))
+                found[-1].append(_examples(next(iterator), kind))
     return found
 
 
-def _examples(element: Any) -> list[int]:
+def _examples(element: Any, kind: Element | None = None) -> list[int]:
+    if kind is not None:
+        return list(examples_of(element, kind))
     if isinstance(element, tuple):
         return [number for part in element for number in _examples(part)]
     return list(map(int, np.ravel(element).tolist()))
 
 
 def check_against_tensorflow(
-    pipeline: Pipeline | str, num_passes: int = 3, loop: Loop = "python", seed: int | None = None
+    pipeline: Pipeline | str,
+    num_passes: int = 3,
+    loop: Loop = "python",
+    seed: int | None = None,
+    kind: Element | None = None,
 ) -> int:
     """Compare passes with TensorFlow's; return how many were, none where a refusal stands."""
     case = f"{num_passes} passes of {loop}, global seed {seed}: {pipeline}"
@@ -107,7 +116,7 @@ def check_against_tensorflow(
         if "timing" not in str(refusal):
             raise AssertionError(case) from refusal
     try:
-        real = real_passes(dataset, len(predicted), loop)
+        real = real_passes(dataset, len(predicted), loop, kind)
     except Exception as refusal:
         if "shape" in str(refusal).lower():
             return 0  # batches of batches of different sizes
@@ -123,8 +132,12 @@ def check_random(num_cases: int, rng: random.Random, **habits: Any) -> None:
     """Compare random pipelines; most have more than one pass with one order."""
     num_passes = 0
     for _ in range(num_cases):
-        made = random_of_numbers(rng, Habits(most_examples=400, **habits))
-        loop: Loop = "python" if habits["mixtures"] else rng.choice(["python", "keras-fit"])
-        num_passes += check_against_tensorflow(made.pipeline, rng.randint(1, 4), loop)
+        seed = rng.choice([None, None, rng.randrange(1000)])
+        seedless = 0.0 if seed is None else 0.3
+        made = random_of_numbers(rng, Habits(most_examples=400, seedless=seedless, **habits))
+        loop: Loop = rng.choice(["python", "python", "keras-fit"])
+        num_passes += check_against_tensorflow(
+            made.pipeline, rng.randint(1, 4), loop, seed, made.element
+        )
         add_cases()
     assert num_passes > num_cases
