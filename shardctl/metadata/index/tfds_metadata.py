@@ -144,19 +144,15 @@ def _prefix(part: ShardFiles, split: Split, folder: str) -> str:
     if there is None:
         raise DatasetError(f"nobody knows where the files of split {quoted(split.name)} are")
     if is_remote(there) or is_remote(folder):
-        base = folder.rstrip("/") + "/"
-        below = (there.rstrip("/") + "/").removeprefix(base)
-        if is_remote(below) or not is_remote(there):
-            raise _elsewhere(there, split, folder)
+        below = (there.rstrip("/") + "/").removeprefix(folder.rstrip("/") + "/")
+        is_below = is_remote(there) and not is_remote(below)
+    else:
+        path = os.path.relpath(os.path.realpath(there), os.path.realpath(folder))
+        is_below = path.split(os.sep)[0] != os.pardir
+        below = "" if path == os.curdir else path.replace(os.sep, "/") + "/"
+    if is_below:
         return below
-    path = os.path.relpath(os.path.realpath(there), os.path.realpath(folder))
-    if path == os.pardir or path.startswith(os.pardir + os.sep):
-        raise _elsewhere(there, split, folder)
-    return "" if path == os.curdir else path.replace(os.sep, "/") + "/"
-
-
-def _elsewhere(there: str, split: Split, folder: str) -> UsageError:
-    return UsageError(
+    raise UsageError(
         f"the files of split {quoted(split.name)} are in {quoted(there, 200)}, which is not below "
         f"{quoted(folder, 200)}: TFDS looks for them beside its metadata; name their folder, or "
         "one above it, or link them there"
