@@ -128,30 +128,6 @@ def test_a_digest_is_that_of_the_name_and_the_ids() -> None:
     assert digests([0, 1], two) != digests([0, 1])
 
 
-def test_datasets_whose_splits_are_in_another_order_name_examples_alike() -> None:
-    names = ("a", "b", "c")
-    sizes = st.permutations(names).flatmap(
-        lambda order: st.tuples(*[st.tuples(st.just(name), st.integers(3, 6)) for name in order])
-    )
-    examples = st.lists(
-        st.tuples(st.sampled_from(names), st.integers(0, 2)), min_size=1, max_size=4
-    )
-
-    def named(layout: tuple[tuple[str, int], ...], order: list[tuple[str, int]]) -> list[bytes]:
-        dataset = dataset_of(**{name: [size] for name, size in layout})
-        splits = SplitIds.of(dataset, names)
-        begin = dict(zip(splits.names, splits.starts.tolist(), strict=True))
-        return digests([begin[name] + index for name, index in order], splits)
-
-    def check(case: tuple[tuple[tuple[str, int], ...], ...]) -> None:
-        one, other, left, right = case
-        same = named(one, list(left)) == named(other, list(right))
-        assert same == (left == right)
-        assert named(one, list(left)) == named(other, list(left))
-
-    check_cases(st.tuples(sizes, sizes, examples, examples), check, 80)
-
-
 def digest_by_the_rule(examples: list[tuple[str, int]]) -> bytes:
     """Return the digest of a cell, from the split and the id at each of its positions."""
     name = examples[0][0]

@@ -19,7 +19,6 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.files.documents import to_csv
-from shardctl.saved.head import head
 from shardctl.saved.plan_file import (
     call_record,
     digest_of,
@@ -47,7 +46,6 @@ from tests.verbs.resume.resume_cases import TOY
 
 BUFFERED = ReadSettings(buffer=3, buffer_seed=1, epochs=2, shuffle_seed=4, batch=2)
 UNSEEDED = ReadSettings(buffer=3, epochs=2, shuffle_seed=4)
-IN_ORDER = ReadSettings(cycle=1)
 WRITERS: list[Callable[[ResumePlan], Any]] = [plan_json, plan_yaml]
 PLANS = {
     "exact": resume(TOY, "train", ReadSettings(shuffle_seed=4, epochs=3), consumed=5),
@@ -96,32 +94,6 @@ def test_a_plan_comes_back_as_it_was(plan: ResumePlan, tmp_path: Path) -> None:
     assert json.loads(text_of(plan)) == yaml.safe_load(text_of(plan, plan_yaml))
 
 
-ALWAYS = [
-    *("format_version", "kind", "dataset", "ordered", "splits", "spec", "pipeline", "consumed"),
-    *("epoch", "remaining", "remaining_total", "file_instructions", "num_pending_instructions"),
-    *("read_config", "after_read", "mode", "exact", "num_further_epochs", "further_epochs"),
-    "digest",
-]
-
-
-@pytest.mark.parametrize(
-    ("name", "more"),
-    [
-        ("exact", {"reader"}),
-        ("exact order", {"pending", "shuffle", "reader"}),
-        ("at most once", {"unseeded", "reader"}),
-        ("idle hosts", {"hosts", "from_consumed"}),
-        ("unseen", {"from_seen"}),
-        ("stages", {"continued_by", "sources"}),
-    ],
-)
-def test_fields_that_say_nothing_of_a_plan_are_left_out(name: str, more: set[str]) -> None:
-    document = resume_document(PLANS[name])
-    assert [key for key in document if key not in more] == ALWAYS
-    assert document.keys() - set(ALWAYS) == more
-    assert {key: document[key] for key in ALWAYS[:3]} == head("resume", TOY.identity)
-
-
 def test_the_digest_is_that_of_every_field() -> None:
     fields = {"consumed": 3, "spec": "é"}
     text = b'shardctl resume 1\n{"consumed":3,"spec":"\\u00e9"}\n'
@@ -168,15 +140,11 @@ def test_a_call_is_a_mapping_that_is_read_back(record: dict[str, Any], text: str
     ("value", "said"),
     [
         (3, "a call of after_read must be a mapping, not 3"),
-        ("take(1)", "a call of after_read must be a mapping, not 'take(1)'"),
         ({}, "nothing; there are shard, shuffle, take, concatenate, batch"),
         ({"call": "map"}, "'map'; there are shard"),
-        ({"call": ["take"]}, "a list; there are shard"),
         ({"call": "take"}, "after_read.take has no count"),
         ({"call": "take", "count": 1, "counts": 1}, "unknown key 'counts'"),
         ({"call": "take", "count": True}, "after_read.take.count must be a whole number, not true"),
-        ({"call": "take", "count": "1"}, "after_read.take.count must be a whole number, not '1'"),
-        ({"call": "take", "count": None}, "after_read.take.count must be a whole number"),
         ({"call": "batch", "batch_size": 1, "drop_remainder": 1}, "must be true or false, not 1"),
     ],
 )
@@ -200,12 +168,9 @@ RECORD = {"filename": "a", "split": "train", "skip": 1, "take": 2, "examples_in_
         ([RECORD, {**RECORD, "shard_index": 0}], "x, entry 1: "),
         ([{**RECORD, "filename": 7}], "x, entry 0: filename, split"),
         ([{**RECORD, "split": "trian"}], "of a split; the splits are train, test"),
-        ([{**RECORD, "split": None}], "of a split; the splits are train, test"),
-        ([{**RECORD, "split": {}}], "of a split; the splits are train, test"),
         ([{**RECORD, "split": ["train"]}], "of a split; the splits are train, test"),
         ([{**RECORD, "skip": -1}], "x, entry 0: skip -1 is negative"),
         ([{**RECORD, "take": True}], "x, entry 0: take must be a whole number, not true"),
-        ([{**RECORD, "take": 1.0}], "x, entry 0: take must be a whole number, not 1.0"),
         ([{**RECORD, "take": 2**63}], "x, entry 0: take 9223372036854775808 is more than"),
         ([RECORD, {**RECORD, "take": 3}], "x, entry 1: skip 1 and take 3 do not fit a file of 3"),
         ([RECORD, *[{**RECORD, "take": n} for n in (4, 3)]], "entry 1: skip 1 and take 4 do not"),
@@ -355,8 +320,9 @@ def test_a_wrong_value_under_a_right_digest_is_refused(
 
 
 @pytest.mark.long
-@each_plan
-def test_a_value_of_another_kind_is_refused_anywhere(plan: ResumePlan) -> None:
+@pytest.mark.parametrize("name", ["exact order", "at least once", "hosts", "unseen", "mixture"])
+def test_a_value_of_another_kind_is_refused_anywhere(name: str) -> None:
+    plan = PLANS[name]
     for place in counted(list(places_of(json.loads(text_of(plan))))):
         for value in NOWHERE:
             assert place == ("digest",) or refused(sealed(plan, place, value)), place
@@ -374,4 +340,4 @@ def test_damaged_plans_are_the_same_plans_or_one_line() -> None:
     cases = st.sampled_from(texts).flatmap(
         lambda drawn: st.tuples(st.just(drawn[0]), damaged(drawn[1]))
     )
-    check_cases(cases, check, 200)
+    check_cases(cases, check, 100)
