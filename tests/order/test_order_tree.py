@@ -119,6 +119,10 @@ def by_ids(examples: list[tuple[str, int]]) -> bytes:
 def test_a_digest_is_that_of_the_name_and_the_ids() -> None:
     for ids in ([3, 1, 2, 70_000], [3, 2**40], [2**32 - 1], [2**32]):
         assert digests(ids) == [by_ids([("train", number) for number in ids])]
+    # Of two runs in six places the runs are told, of two in five the ids.
+    for ids in ([0, 1, 2, 3, 10, 11], [0, 1, 2, 10, 11]):
+        assert digests(ids) == [digest_by_the_rule([("train", number) for number in ids])]
+    assert digests([0, 1, 2, 10, 11]) == [by_ids([("train", n) for n in (0, 1, 2, 10, 11)])]
     # Large ids in one cell leave the others as they are.
     ids = list(range(0, 4 * CELL_SIZE, 2))
     assert digests([*ids[:-1], 2**40])[0] == digests(ids)[0]

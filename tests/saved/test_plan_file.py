@@ -51,6 +51,7 @@ PLANS = {
     "exact": resume(TOY, "train", ReadSettings(shuffle_seed=4, epochs=3), consumed=5),
     "exactly once": resume(TOY, "train+test", BUFFERED, consumed=6),
     "exact order": resume(TOY, "train", BUFFERED, consumed=6, mode="exact-order"),
+    "nothing pending": resume(TOY, "train", BUFFERED, consumed=0, mode="exact-order"),
     "at most once": resume(TOY, "train", UNSEEDED, consumed=6, mode="at-most-once"),
     "at least once": resume(TOY, "train", UNSEEDED, consumed=6, mode="at-least-once", risk=1e-3),
     "the end": resume(TOY, "train", consumed=11),
