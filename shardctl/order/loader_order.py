@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -83,6 +84,12 @@ class LoaderOrder(Order):
         self.is_uniform = self.sequence.is_uniform
         self.is_made_whole = self.sequence.is_made_whole
         self.num_in_turn = self.sequence.num_in_turn
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "sequence": None}  # rules have functions of their own in them
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, sequence=state["loader"].sequence(state["config"]))
 
     @property
     def assumptions(self) -> tuple[str, ...]:

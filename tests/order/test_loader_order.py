@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -60,7 +61,7 @@ def test_a_stream_of_files_that_nothing_reads_needs_the_word_of_the_user() -> No
         made("train", **STREAMED)
     known: tuple[dict[str, Any], ...] = (
         *({"arrow": True}, {"arrow": False}, {"streaming": None}, {"shuffle_seed": None}),
-        *({"buffer": 19}, {"loader_version": "5.0.0"}, {"before_shuffle": "map"}),
+        *({"buffer": 19}, {"loader_version": "5.0.0"}),
     )
     for said in known:
         assert made("train", **{**STREAMED, **said}).assumptions == ()
@@ -77,20 +78,14 @@ def test_what_stands_before_a_shuffle_of_tables_is_assumed_and_can_be_stated() -
 
     (said,) = order().assumptions
     assert said.startswith("no map, filter, remove_columns, rename_column, rename_columns or ")
-    for stated in ({"arrow": True}, {"before_shuffle": "select_columns"}, {"buffer": 19}):
+    for stated in ({"arrow": True}, {"buffer": 19}):
         assert order(**stated).assumptions == ()
-    (said,) = order(before_shuffle="filter").assumptions
-    assert said.startswith("filter keeps every example")
     (*_, said) = order(host="0/2").assumptions
     assert "split_dataset_by_node; a Trainer or Accelerator" in said
-    with pytest.raises(UsageError, match=r"^before_shuffle=\"take\": choose from "):
-        order(before_shuffle="take")
     with pytest.raises(UsageError, match="is read with --shuffle-seed N only"):
-        order(before_shuffle="map", shuffle_seed=None)
+        order(input_shards=3, shuffle_seed=None)
     with pytest.raises(UsageError, match="needs --streaming"):
-        order(before_shuffle="map", streaming=False)
-    with pytest.raises(UsageError, match=r"4\.8\.2 shares what is read of tables in a way of its"):
-        order(before_shuffle="map", loader_version="4.8.2")
+        order(input_shards=3, streaming=False)
 
 
 @pytest.mark.parametrize(
@@ -276,3 +271,19 @@ def test_a_package_beside_the_library_counts_where_both_are_installed(world: Wor
     assert loader_version(settings("2.15.0")).version == "2.15.0"  # the proven pair, as named
     world.verified = {"2.15.0": verified("2.15.0")}
     assert loader_version(settings()).warnings
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"loader": "torch", "shuffle_seed": 1},
+        {"loader": "accelerate", "shuffle_seed": 1, "batch": 4},
+        {"loader": "hf", "shuffle_seed": 1, "buffer": 5, "arrow": True},
+    ],
+    ids=str,
+)
+def test_an_order_outlives_a_process(settings: dict[str, Any]) -> None:
+    order = made("train", **settings)
+    copied = pickle.loads(pickle.dumps(order))
+    places = np.arange(order.num_examples)
+    assert copied.codes_at(places).tolist() == order.codes_at(places).tolist()

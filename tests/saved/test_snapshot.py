@@ -202,7 +202,8 @@ def test_stages_are_pinned_as_written_and_compared_as_what_they_say(tmp_path: Pa
     assert "stages" not in "".join(snapshot_yaml(short))
     found = diff(through_file(one, tmp_path)[0], PinnedOrder(snapshot=short, label="now"))
     assert found.equal
-    assert [(c.kind, c.name, c.change) for c in found.changes] == [("stage", "map", "left out")]
+    changes = [(c.kind, c.name, c.place, c.place_now) for c in found.changes]
+    assert changes == [("stage", "map", "stage 1", None)]
 
 
 def any_source(rng: random.Random) -> Sized:
