@@ -19,7 +19,6 @@ from shardctl.base.text import counted
 from shardctl.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
 from shardctl.errors import MissingDependencyError, UnpredictableOrderError, UsageError
 from shardctl.live.process import GaveUpError, LoaderProcess, Pieces
-from shardctl.loaders.hugging_face_eras import BEFORE_SHUFFLE
 from shardctl.loaders.loader import Loader, VerifiedVersion, same_version
 from shardctl.loaders.loader_sequence import Batches
 from shardctl.metadata.loader_versions import (
@@ -386,7 +385,6 @@ def _values(loader: Loader, random: Random, *, workers: bool) -> dict[str, Any]:
         "batch": (1, 2, 3, 4, 7, 8, 16, 33),
         "buffer": (1, 2, 3, 5, 16, 64, 100, 5000),
         **dict.fromkeys(("streaming", "arrow"), (True, False)),
-        "before_shuffle": BEFORE_SHUFFLE,
         "input_shards": (1, 2, 10),
     }
     values: dict[str, Any] = {

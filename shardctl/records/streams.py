@@ -5,15 +5,14 @@ from __future__ import annotations
 import bz2
 import contextlib
 import lzma
-import shutil
 import tempfile
 import threading
 import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from shardctl.base.text import printable, quoted
-from shardctl.errors import DatasetError, MissingDependencyError
+from shardctl.base.text import printable
+from shardctl.errors import MissingDependencyError
 from shardctl.records.contents import DamagedError, Report, no_report
 from shardctl.stores.store import ByteSource
 
@@ -105,7 +104,6 @@ class Window:
 # A local file with what is needed of a remote one, for libraries that open files themselves.
 
 _PIECE = 1 << 23
-_LEFT = 1 << 28  # bytes of the disk that are left to others
 _LARGE = 1 << 24
 _at_once = threading.BoundedSemaphore(2)  # large copies, however many files are counted at once
 
@@ -118,19 +116,10 @@ def partial_copy(
 
     The rest is a hole, which takes no room and reads as zeros; whoever opens it has to notice zeros
     by checksums. Two large copies are made at a time, no more.
-
-    Raises:
-        DatasetError: the disk of temporary files has too little room.
     """
     with contextlib.ExitStack() as stack:
         if stop - start > _LARGE:
             stack.enter_context(_at_once)
-        folder = tempfile.gettempdir()
-        if shutil.disk_usage(folder).free < stop - start + _LEFT:
-            raise DatasetError(
-                f"its library reads local files alone, and {quoted(folder, 200)} has no room for "
-                f"{stop - start} bytes of it; TMPDIR may name another folder"
-            )
         copy = stack.enter_context(tempfile.NamedTemporaryFile(prefix="shardctl-"))
         copy.truncate(source.num_bytes)
         copy.seek(start)

@@ -187,12 +187,8 @@ class Archive:
         if not header and not position:
             self.damage = Damage(kind="broken", text="the file is empty", byte=0)
         elif not header:
-            self._damage(
-                "cut",
-                position,
-                "the blocks of zeros that end an archive are not there; one that is whole "
-                "nevertheless gets them by `truncate -s +1024`",
-            )
+            text = "the blocks of zeros that end an archive are not there"
+            self._damage("cut", position, f"{text}; `truncate -s +1024` adds them")
         elif len(header) < BLOCK:
             kind: FindingKind = "cut" if position else "broken"
             self._damage(kind, position, f"{len(header)} of the {BLOCK} bytes of a header are left")
@@ -205,10 +201,7 @@ class Archive:
             text = f"no tar archive, or its first header is damaged: {said}"
             self.damage = Damage(kind="broken", text=text, byte=0)
         else:
-            # tarfile.py, TarFile.next: other errors are raised.
-            is_silent = type(error).__name__ == "InvalidHeaderError"
-            ends = "; WebDataset takes that for the end" if is_silent else ""
-            self._damage("header", position, f"no header of a member ({said}){ends}")
+            self._damage("header", position, f"no header of a member ({said})")
 
     def _damage(self, kind: FindingKind, position: int, text: str) -> None:
         self.end = position

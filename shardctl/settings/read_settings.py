@@ -53,7 +53,6 @@ class ReadSettings:
     drop_shard_remainder: `ShardOptions(drop_remainder)`, `DistributedSampler(drop_last)`.
     streaming: `load_dataset(streaming)` of Hugging Face.
     arrow: whether that reads tables, not rows of a generator.
-    before_shuffle: a call on the stream before `shuffle`, which may read rows of tables.
     input_shards: `IterableDataset.shuffle(max_buffer_input_shards)`.
 
     >>> ReadSettings(shuffle_seed=32).shuffles_files
@@ -95,7 +94,6 @@ class ReadSettings:
     drop_shard_remainder: bool = False
     streaming: bool | None = None
     arrow: bool | None = None
-    before_shuffle: str | None = None
     input_shards: int | None = None
 
     def __repr__(self) -> str:

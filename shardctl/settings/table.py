@@ -16,7 +16,6 @@ from shardctl.base import tfds_rules as rules
 from shardctl.base.arguments import kind_of, truth_value, whole_number
 from shardctl.base.text import choices, counted, nearest_first, printable
 from shardctl.errors import UsageError
-from shardctl.loaders.hugging_face_eras import BEFORE_SHUFFLE
 from shardctl.loaders.loader import LOADERS, READERS, TFDS_CALLS
 from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES, Host, as_host
 
@@ -36,13 +35,12 @@ class SettingKind(ABC):
     # All kinds share these: a dataclass more is half a millisecond more at each start.
     least: int | None = None
     words: Collection[str] = ()
-    of: str = ""
     letters: ClassVar[tuple[str, ...]] = ()
 
     @property
     def metavar(self) -> str:
         """What stands for a value on a help page, "" for a switch."""
-        return self.of or "|".join((*self.letters, *self.words))
+        return "|".join((*self.letters, *self.words))
 
     @abstractmethod
     def take(self, value: Any) -> Any:
@@ -427,10 +425,6 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("arrow", Switch(), "Stream tables, not rows of a generator.",
         stands_for="to_iterable_dataset, not from_generator",
         words=("as tables", "as rows of a generator"), place=1, about="loader"),
-    Setting("before_shuffle", Word(words=BEFORE_SHUFFLE, of="CALL"),
-        "Call before the shuffle, as map or cast_column.",
-        stands_for="load_dataset(streaming).map(..).shuffle(..)", words="{} before the shuffle",
-        place=1, about="loader"),
     Setting("input_shards", WholeNumber(least=1), "Shards that fill the buffer in turn.",
         stands_for="IterableDataset.shuffle(max_buffer_input_shards)",
         words=lambda s: f"from {counted(s['input_shards'], 'shard')} in turn"

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Annotated, Any
 
 from shardctl.base.arguments import checked
-from shardctl.base.text import choices
+from shardctl.base.text import choices, printable
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.live.key_order import (
@@ -422,13 +422,11 @@ def data_loader(
     sampler = Sampler.__new__(Sampler)
     sampler._begin_at(order)
     _be_torchs(sampler)
-    return kind(
-        source,
-        batch_size=order.settings.batch,
-        sampler=sampler,
-        num_workers=workers,
-        **given,
-    )
+    given |= {"batch_size": order.settings.batch, "sampler": sampler, "num_workers": workers}
+    try:
+        return kind(source, **given)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"options: {printable(str(error))}") from error
 
 
 class _Counts:

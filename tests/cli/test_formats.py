@@ -199,7 +199,7 @@ def test_a_terminal_says_how_to_see_every_row_and_a_pipe_has_them(
         assert len(whole.splitlines()) >= len(rows) > len(kept)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_pipe_loads_nothing_that_draws() -> None:
     """Here `simulate` alone takes something of the pictures: where the visits of its rows end."""
     program = """

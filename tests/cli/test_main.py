@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from shardctl.cli.main import COMMANDS, main
+from shardctl.errors import MissingDependencyError
 from shardctl.verbs.plan import command as plan_command
 from tests.children import run_command, run_on_a_terminal, start
 from tests.cli.conftest import Shardctl
@@ -70,6 +71,8 @@ def test_the_help_of_a_command_is_plain_text_with_an_example(
         (RecursionError("deep"), "the input is nested too deeply", 2),
         (MemoryError(), "out of memory; ", 2),
         (PermissionError(13, "Permission denied", "/x\x1b"), "'/x\\x1b': Permission denied", 2),
+        (OSError(28, "No space left on device"), "No space left on device", 2),
+        (MissingDependencyError("two\nlines"), "two lines", 2),
         (KeyboardInterrupt(), None, 130),
         (BrokenPipeError(32, "Broken pipe"), None, 0),
     ],

@@ -75,12 +75,6 @@ def test_what_is_not_a_name_is_none(text: str) -> None:
     assert parse_dataset_name(text) is None
 
 
-def test_a_version_is_three_numbers() -> None:
-    assert (version_key("0.0.0"), version_key("10.0.2")) == ((0, 0, 0), (10, 0, 2))
-    others = ("1.0", "1.0.0.0", "01.0.0", "1.*.0", "1.0.0rc1", "", "9" * 19 + ".0.0")
-    assert set(map(version_key, others)) == {None}
-
-
 @pytest.mark.parametrize(
     ("wanted", "newest"),
     [
@@ -136,7 +130,7 @@ def test_a_folder_before_a_remote_one_may_hold_the_dataset(tmp_path: Path) -> No
     folder = build_dataset(tmp_path, with_files=False)
     dirs = data_dirs(tmp_path, {"HOME": "/home/me", "TFDS_DATA_DIR": "no://bucket"}, Project())
     assert find_dataset(dirs, DatasetName(name="toy")) == folder
-    with pytest.raises(DatasetError, match="TFDS_DATA_DIR"):
+    with pytest.raises(DatasetError, match="nobody knows the scheme"):
         find_dataset(dirs, DatasetName(name="mnist"))
 
 
@@ -249,19 +243,6 @@ def test_well_known_splits_are_as_published(title: str, split: str, facts: objec
     dataset = some(catalog_dataset(wanted.name, wanted.config, wanted.version))
     found = dataset.split(split)
     assert (found.num_examples, found.num_shards, found.num_bytes) == facts
-
-
-def test_shards_and_splits_are_those_of_the_determinism_guide() -> None:
-    dataset = some(catalog_dataset("imagenet2012"))
-    assert [split.name for split in dataset.splits] == ["train", "validation", "test"]
-    train = dataset.split("train")
-    assert train.offsets[450:452] == (563013, 564264)
-    assert train.filename(450) == "imagenet2012-train.tfrecord-00450-of-01024"
-    mnist = some(catalog_dataset("mnist", None, "3.*.*"))
-    assert [(s.name, s.shard_lengths) for s in mnist.splits] == [
-        ("train", (60000,)),
-        ("test", (10000,)),
-    ]
 
 
 def test_no_config_means_the_default_config_of_tfds() -> None:

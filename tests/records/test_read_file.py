@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from shardctl.base.tfds_rules import FILE_FORMATS
-from shardctl.errors import DatasetError, MissingDependencyError
+from shardctl.errors import MissingDependencyError
 from shardctl.records.contents import Compression, FileContents, refused
 from shardctl.records.read_file import (
     FORMATS,
@@ -193,20 +193,6 @@ def test_formats_that_are_not_read_say_why(tmp_path: Path) -> None:
     assert "no format of TFDS" in str(why_not_read("bagz"))
     with pytest.raises(ValueError, match="bagz"):
         read_record_file(str(tmp_path), "bagz")
-
-
-def test_the_way_out_of_a_failure_is_said_to_its_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said = f"cannot read '{'a' * 120}' in parts: {'the server ignores ranges; ' * 4}copy the file"
-
-    def refused(*_: object, **__: object) -> FileContents:
-        raise DatasetError(said)
-
-    monkeypatch.setattr(FORMATS["tfrecord"], "count", refused)
-    (tmp_path / "a").write_bytes(b"a")
-    damage = some(read_record_file(str(tmp_path / "a"), "tfrecord").damage)
-    assert damage.text == said
 
 
 @pytest.mark.parametrize("name", sorted(FORMATS))

@@ -70,7 +70,6 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "shuffle": (True, False),
     "streaming": (False, True),
     "arrow": (False, True),
-    "before_shuffle": ("map", "select_columns"),
 }
 DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(ReadSettings)}
 # What is in force with a setting besides itself.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shardctl.base.text import quoted
@@ -150,15 +151,14 @@ def _common_folder(names: Sequence[str]) -> str:
     Raises:
         DatasetError: they lie in several places.
     """
-    first = path_of(names[0])
-    if not isinstance(first, RemotePath) and not any(map(is_remote, names)):
-        return os.path.commonpath([os.path.dirname(name) for name in names])
-    folder = first.parent
-    while not all(name.startswith(f"{folder}/") for name in names):
-        if folder == folder.parent:
-            raise DatasetError(f"{quoted(names[0])} and {quoted(names[-1])} lie in two places")
-        folder = folder.parent
-    return str(folder)
+    inside = [name.rpartition("/")[0].split("/") for name in names]
+    alike = [
+        parts[0]
+        for parts in takewhile(lambda parts: len({*parts}) == 1, zip(*inside, strict=False))
+    ]
+    if any(map(is_remote, names)) and len(alike) < 3:  # scheme, nothing, bucket
+        raise DatasetError(f"{quoted(names[0])} and {quoted(names[-1])} lie in two places")
+    return "/".join(alike) or "/"
 
 
 def _places(dataset: Dataset) -> Mapping[str, tuple[int, int]]:

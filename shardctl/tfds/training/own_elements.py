@@ -373,18 +373,16 @@ class Rest:
 
         A batch that is not full ends its window, since batches are formed anew in each.
         """
-        full = self.edited.full_widths
-        size = max(1, self.window // int(full.max(initial=1)))
+        full = self.edited.full_width
+        size = max(1, self.window // full)
         at = self.start
         while True:
             with self._lock:
                 stop = self.elements.steps_up_to(at + size)
                 if stop <= at:
                     return
-                leaves, _, widths = self.elements.examples_in_steps(at, stop)
-            firsts = np.cumsum(widths) - widths
-            here = full[leaves[firsts]] if len(leaves) else widths
-            cuts = np.flatnonzero(widths != here) + 1
+                widths = self.elements.examples_in_steps(at, stop)[2]
+            cuts = np.flatnonzero(widths != full) + 1
             for begin, end in zip((0, *cuts.tolist()), (*cuts.tolist(), stop - at), strict=True):
                 if begin < end:
                     yield np.array([at + begin, at + end], np.int64)

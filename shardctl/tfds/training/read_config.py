@@ -158,7 +158,6 @@ def read_config(
     builder: Builder | None = None,
     *,
     host: int | HostLike | None = None,
-    epoch: int | None = None,
     allow_version: bool = False,
     **options: Any,
 ) -> Any:
@@ -166,10 +165,10 @@ def read_config(
 
     `plan` is a `ResumePlan` or the path of a plan file; give the `ReadConfig` to `tfds.load` or
     `builder.as_dataset` with `split=plan.spec` and without `shuffle_files`. What is read is the
-    rest of the epoch in which the plan begins, or `epoch`, one of those that follow, in its own
-    file order. `host`, an index or a `Host`, chooses among the hosts of a plan for several; a plan
-    for one of them is refused where this process is another, as `resume` does. What the plan has in
-    `after_read` is left to the caller.
+    rest of the epoch in which the plan begins; `resume_epochs` reads those that follow. `host`, an
+    index or a `Host`, chooses among the hosts of a plan for several; a plan for one of them is
+    refused where this process is another, as `resume` does. What the plan has in `after_read` is
+    left to the caller.
 
     With `builder` the plan is checked against all of its dataset at once, without it when a builder
     reads with this `ReadConfig`: name, config, version, layout, order of the folders.
@@ -179,7 +178,7 @@ def read_config(
 
     Raises:
         DatasetError: the dataset is another one or has changed; the text says how.
-        UsageError: an option that the plan fixes, no such host or epoch, a plan for another host,
+        UsageError: an option that the plan fixes, no such host, a plan for another host,
             `shuffle_files=True`; a global seed in force as for `resume`, now or when a builder
             reads with this; a plan in exact order through a buffer, or for a host of
             `ds.shard` whose buffer held examples, both of which `shardctl.tfds.resume` reads.
@@ -197,11 +196,7 @@ def read_config(
             "shardctl.tfds.resume does"
         )
     reads_of_host(plan, host)  # which is refused now
-    later = None if epoch == plan.epoch else epoch
-    if later is None:
-        _refuse_buffered_examples(plan)
-    else:
-        _check_epoch(plan, later)
+    _refuse_buffered_examples(plan)
     here = None if builder is None else fitted(builder, plan, host, allow_version=allow_version)
     if here is None:
         check_global_seed_of_plan(plan)
@@ -217,8 +212,7 @@ def read_config(
         if own is None:
             own = fitted(_builder_that_reads(caller), plan, host, allow_version=allow_version)
         own.check_global_seed()  # the dataset is made here, which may be long after
-        reads = own.reads if later is None else reads_of_epoch(own.order, later)
-        return _planned(plan, files, reads)
+        return _planned(plan, files, own.reads)
 
     return tensorflow_datasets().ReadConfig(
         **{"try_autocache": False, **options},
@@ -238,13 +232,6 @@ def _check_options(options: dict[str, Any]) -> None:
             "options.deterministic=False hands out examples as their decoding ends, which is not "
             "the planned order; leave it out"
         )
-
-
-def _check_epoch(plan: ResumePlan, epoch: int) -> None:
-    following = epochs_that_follow(plan)
-    if epoch not in following:
-        what = f"{plan.epoch} to {following[-1]}" if following else f"{plan.epoch} alone"
-        raise UsageError(f"epoch={epoch}: the plan continues with {what}")
 
 
 def _refuse_buffered_examples(plan: ResumePlan) -> None:
@@ -411,11 +398,6 @@ def _chosen(plan: ResumePlan, host: int | HostLike | None) -> Host:
 def epochs_that_follow(plan: ResumePlan) -> range:
     """Return the epochs after the one that a plan begins in."""
     return range(plan.epoch + 1, plan.epoch + 1 + plan.num_further_epochs)
-
-
-def reads_of_epoch(order: ReaderOrder, epoch: int) -> Reads:
-    """Return the rows of an order as one epoch opens them."""
-    return order.reads.select(order.reading(epoch).opened)
 
 
 # A `tf.random.set_seed` that is in force while a dataset is made, and the orders it changes.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
@@ -171,9 +171,7 @@ class _Comparison:
             codes = [] if predicted is None else self._codes(step)
             one, two = parts_of(real, self._kept), parts_of(predicted, self._kept)
             if real is None or predicted is None or key(one) != key(two):
-                self._differs(rows_of(one, len(codes)), rows_of(two, len(codes)), codes, expected)
-                if self.difference and self.difference.found is None and reason:
-                    self.difference = replace(self.difference, reason=reason[0])
+                self._differs(rows_of(one, len(codes)), rows_of(two, len(codes)), codes, reason)
                 break
             distinct.update(map(hash, rows_of(two, len(codes))))
             self.num_done += len(codes)
@@ -208,34 +206,24 @@ class _Comparison:
                 "compared"
             )
 
-    def _differs(self, ones: list[Key], twos: list[Key], codes: list[int], expected: Any) -> None:
+    def _differs(
+        self, ones: list[Key], twos: list[Key], codes: list[int], reason: list[str]
+    ) -> None:
         """Note where an element leaves the predicted one; None stands for the end of either."""
         pairs = enumerate(zip_longest(ones, twos))
         row = next((row for row, (one, two) in pairs if one != two), 0)
-        predicted = self._named(codes[row] if row < min(len(twos), len(codes)) else None)
-        seen: tuple[int | str | None, str | None] = (None, None)
-        if row < len(ones):
-            alike = {
-                code
-                for step, element in enumerate(expected)
-                for code in _alike(ones[row], parts_of(element, self._kept), self._codes(step))
-            }
-            other = "an example that is not predicted"
-            other = f"one of {len(alike)} examples that are alike" if alike else other
-            seen = self._named(alike.pop()) if len(alike) == 1 else (other, other)
+        names, expected = self.order.codes, (None, None)
+        if row < min(len(twos), len(codes)):
+            expected = names.ids(np.array(codes[row : row + 1]))[0], names.tfds_ids([codes[row]])[0]
+        found = "another example" if row < len(ones) else None
         self.difference = FirstDifference(
             position=self.num_done + row,
-            expected=predicted[0],
-            found=seen[0],
-            expected_tfds_id=predicted[1],
-            found_tfds_id=seen[1],
+            expected=expected[0],
+            found=found,
+            expected_tfds_id=expected[1],
+            found_tfds_id=found,
+            reason=reason[0] if reason and found is None else None,
         )
-
-    def _named(self, code: int | None) -> tuple[int | str | None, str | None]:
-        names = self.order.codes
-        if code is None:
-            return None, None
-        return names.ids(np.array([code]))[0], names.tfds_ids([code])[0]
 
 
 def _found(
@@ -287,12 +275,6 @@ def rows_of(parts: list[Any], width: int) -> list[Key]:
     if len(lengths) == 1 and (lengths == {width} or (width > 1 and min(lengths) > 0)):
         return [key(part[row] for part in parts) for row in range(lengths.pop())]
     return [key(parts)] if parts else []
-
-
-def _alike(row: Key, parts: list[Any], codes: list[int]) -> Iterator[int]:
-    """Yield the codes of the rows of an element that are like a row."""
-    pairs = zip(rows_of(parts, len(codes)), codes, strict=False)
-    return (code for found, code in pairs if found == row)
 
 
 def steady_components(elements: Any, most: int) -> tuple[frozenset[int], int]:

@@ -53,7 +53,6 @@ class InspectedStage:
 
     call: as stages are written, `shuffle(1000, seed=7)`.
     operation: the operation of TensorFlow that it is, the last one of a reader.
-    arguments: the arguments of that operation, as TensorFlow has them.
     effect: what it does to the order, a sentence without its full stop.
     level: how deep it is among the inputs of `zip` and of mixtures, from 0.
     reason: why it leaves the order open, None if it does not.
@@ -62,7 +61,6 @@ class InspectedStage:
 
     call: str
     operation: str
-    arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
     effect: str = ""
     level: int = 0
     reason: str | None = None

@@ -95,14 +95,13 @@ def stopped_hosts(
         check_risk(risk, smallest)
         # A host that had handed out nothing loses nothing.
         of_each = risk / max(sum(bool(point.emitted) for point in points), 1)
-    stopped = list(zip(orders, points, strict=True))
-    sure = [without_seed(order, point, mode, of_each) for order, point in stopped]
-    buffers = [None if one is None else one.buffer for one in sure]
-    found = [
-        OldHost(order=order, point=point, buffer=buffer)
-        for (order, point), buffer in zip(stopped, buffers, strict=True)
-    ]
-    known = [buffer for buffer in buffers if buffer is not None]
+    found = []
+    for order, point in zip(orders, points, strict=True):
+        sure = without_seed(order, point, mode, of_each)
+        found.append(
+            OldHost(order=order, point=point, buffer=None if sure is None else sure.buffer)
+        )
+    known = [host.buffer for host in found if host.buffer is not None]
     return found, of_all_hosts(known, risk) if known else None
 
 

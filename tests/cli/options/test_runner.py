@@ -23,6 +23,7 @@ def code_of(*words: object) -> int | str | None:
     return ended.value.code
 
 
+@pytest.mark.slow
 def test_index_and_verify_say_the_same_with_beam(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

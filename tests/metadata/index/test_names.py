@@ -12,7 +12,7 @@ import pytest
 
 from shardctl.errors import DatasetError
 from shardctl.metadata.index.names import Arrangement, arrange
-from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
+from tests.cases import FUZZ, add_cases, few_or_fuzz, random_of_a_fuzz_run
 from tests.named_files import ROOT, listing_of, tfds_names
 
 Namer = Callable[[str, int, int, random.Random], str]
@@ -126,17 +126,10 @@ def _check_one(rng: random.Random) -> None:
     add_cases()
 
 
-@pytest.mark.long
-def test_names_by_many_conventions() -> None:
-    rng = random.Random(1)
-    for _ in range(400):
-        _check_one(rng)
-
-
-@pytest.mark.fuzz
-def test_names_by_many_conventions_fuzz() -> None:
+@few_or_fuzz(400, FUZZ * 5)
+def test_names_by_many_conventions(num_cases: int) -> None:
     rng = random_of_a_fuzz_run()
-    for _ in range(FUZZ * 5):
+    for _ in range(num_cases):
         _check_one(rng)
 
 

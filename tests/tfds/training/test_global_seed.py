@@ -144,7 +144,7 @@ def test_the_seed_of_a_plan_is_not_another_one(builder: Any, tf: Any) -> None:
         tf.random.set_seed(5)
         if name == "pipeline":
             assert call(builder, settings) == run[CONSUMED:]
-            assert seed_in_force() == 8
+            assert seed_in_force() == 5
             continue
         with pytest.raises(UsageError, match=r"has? .*global_seed=8.*set_seed\(8\)|global_seed=8"):
             call(builder, settings)

@@ -72,21 +72,22 @@ def everywhere(toys: Toys) -> tuple[Dataset, Dataset]:
 
 
 @pytest.mark.slow
-def test_the_epochs_that_follow_are_read_too(toys: Toys) -> None:
+def test_of_an_order_that_goes_on_all_is_read_of_another_the_epoch(toys: Toys) -> None:
     settings = ReadSettings(shuffle_seed=7, cycle=2, epochs=3, buffer=9, buffer_seed=1)
     modes: tuple[BufferMode, ...] = ("exactly-once", "exact-order")
     for dataset, mode in zip(everywhere(toys), modes, strict=True):
         plan = resume(dataset, "train", settings, consumed=40, mode=mode)
         found = verify_plan(dataset, plan)
-        assert (found.equal, found.num_checked) == (True, 3 * 75 - 40)
+        assert (found.equal, found.num_checked) == (True, 3 * 75 - 40 if plan.exact else 35)
+        assert any("of 185 examples" in note for note in found.notes) is not plan.exact
         hosts = resume_on_hosts(dataset, "train", settings, hosts=2, to_hosts=3, consumed=[9, 20])
         found = verify_plan(dataset, hosts)
-        assert (found.equal, found.num_checked) == (True, 3 * 75 - 29)
-        assert [w.stop - w.start for w in found.windows] == [16 + 50, 15 + 50, 15 + 50]
+        assert found.equal
+        assert [w.stop - w.start for w in found.windows] == [16, 15, 15]
 
 
 @pytest.mark.slow
-def test_of_buffers_without_a_seed_the_examples_of_each_epoch_are_compared(toys: Toys) -> None:
+def test_of_buffers_without_a_seed_the_examples_of_the_epoch_are_compared(toys: Toys) -> None:
     modes: tuple[BufferMode, ...] = ("at-most-once", "at-least-once")
     datasets = cycle(everywhere(toys))  # so that each change is made on both
     for mode in modes:
@@ -96,7 +97,7 @@ def test_of_buffers_without_a_seed_the_examples_of_each_epoch_are_compared(toys:
             risk = 1.0 if mode == "at-least-once" else None
             plan = resume(dataset, "train", settings, consumed=40, mode=mode, risk=risk)
             found = verify_plan(dataset, plan)
-            assert (found.equal, found.num_checked) == (True, plan.remaining_total)
+            assert (found.equal, found.num_checked) == (True, plan.remaining)
         part = verify_plan(dataset, plan, take=plan.remaining - 3)
         assert (part.equal, part.num_checked) == (True, plan.remaining - 3)
         others = resume(dataset, "train", settings, consumed=10, mode=mode, risk=risk)
@@ -115,7 +116,7 @@ def test_other_hosts_without_the_seeds_are_read_example_by_example(toys: Toys) -
         )
         assert plan.remaining == left
         found = verify_plan(dataset, plan)
-        assert (found.equal, found.num_checked) == (True, left + 75)
+        assert (found.equal, found.num_checked) == (True, left)
         wrong = replace(plan, hosts=(plan.hosts[1], *plan.hosts[1:]))
         assert not verify_plan(dataset, wrong).equal
 

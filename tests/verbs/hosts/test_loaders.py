@@ -101,28 +101,22 @@ def test_streams_are_uneven_or_read_everything() -> None:
 
 
 @pytest.mark.parametrize(
-    ("num_examples", "num_files", "num_hosts"),
+    ("num_examples", "num_files", "num_hosts", "is_refused"),
     # A byte an example, and 8 numbers of 8 bytes a file of each host: 2 GiB at most of either.
-    [(1 << 31, 1, 1), (1 << 20, 1 << 15, 1 << 10)],
+    [(1 << 31, 1, 1, False), ((1 << 31) + 1, 1, 1, True), (1 << 20, 1 << 15, (1 << 10) + 1, True)],
 )
 def test_what_would_take_too_much_memory_is_refused(
-    num_examples: int, num_files: int, num_hosts: int, monkeypatch: pytest.MonkeyPatch
+    num_examples: int,
+    num_files: int,
+    num_hosts: int,
+    is_refused: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class BegunError(Exception):
-        pass
-
     def begin(*_: object, **__: object) -> None:
-        raise BegunError
+        raise InterruptedError
 
     monkeypatch.setattr(sharing, "Progress", begin)
-
-    def looked_at(num_examples: int, num_hosts: int) -> None:
-        split = Split.even(name="train", num_examples=num_examples, num_shards=num_files)
+    split = Split.even(name="train", num_examples=num_examples, num_shards=num_files)
+    said = f"^--hosts {num_hosts} of {num_examples:,} examples in {num_files:,} files each are too"
+    with pytest.raises(UsageError if is_refused else InterruptedError, match=said * is_refused):
         hosts(Dataset(name="d", splits=(split,)), "train", {"loader": "torch"}, hosts=num_hosts)
-
-    with pytest.raises(BegunError):
-        looked_at(num_examples, num_hosts)
-    more = (num_examples, num_hosts + 1) if num_files > 1 else (num_examples + 1, num_hosts)
-    said = f"^--hosts {more[1]} of {more[0]:,} examples in {num_files:,} files each are too many"
-    with pytest.raises(UsageError, match=said):
-        looked_at(*more)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +16,6 @@ from shardctl.errors import UsageError
 from shardctl.metadata.files_on_disk import with_disk_bytes
 from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.verbs.layout.answer import SplitLayout, layout
-from tests.children import run_on_a_terminal
 from tests.cli.conftest import Shardctl
 from tests.strategies import datasets
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset, write_dataset
@@ -226,17 +224,6 @@ def test_a_pipe_gets_bars_where_they_are_asked_for(shardctl: Shardctl, toy: Path
     # Shards of 3, 4 and 5 examples: the third is a quarter over the mean.
     assert "shard 2 has the most: 5 examples (+25.0% over the mean)" in picture
     assert 70 < max(map(len, picture)) <= 80
-
-
-@pytest.mark.parametrize("columns", [40, 80, 120])
-def test_a_terminal_gets_bars_that_fit(toy: Path, columns: int) -> None:
-    (toy / "toy-train.tfrecord-00001-of-00003").unlink()
-    shown, _ = run_on_a_terminal("layout", "-d", str(toy), columns=columns)
-    _, to_see, picture = shown.partition("To see: ")
-    assert to_see
-    assert "shard 1 is missing" in picture
-    plain = re.sub(r"\x1b\[[\d;]*m", "", picture)
-    assert max(map(len, plain.splitlines())) <= min(columns, 80)
 
 
 def test_pictures_alone_are_one_svg(shardctl: Shardctl, toy: Path) -> None:

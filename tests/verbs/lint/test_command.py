@@ -170,25 +170,6 @@ def test_bad_usage_is_one_line(shardctl: Shardctl, arguments: list[str], message
 
 
 @pytest.mark.parametrize(
-    ("section", "message"),
-    [
-        (
-            "{ignroe: SC001}",
-            "ignroe: no such setting; did you mean ignore? there are: specs, eval, hosts, ",
-        ),
-        ("{hosts: many}", "--hosts 'many': a whole number, at least 1, is needed"),
-        ("{ignore: SC9}", "--ignore 'SC9': no finding has this code"),
-    ],
-)
-def test_a_typo_in_shardctl_yaml_is_noticed(shardctl: Shardctl, section: str, message: str) -> None:
-    Path("shardctl.yaml").write_text(f"dataset: mnist\nlint: {section}\n")
-    ran = shardctl("lint")
-    assert ran.exit_code == 2
-    assert f"shardctl.yaml:2: {message}" in ran.stderr
-    assert ran.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize(
     ("fail_on", "severity", "exit_code"),
     [
         ((), "notice", 1),
@@ -222,13 +203,3 @@ def test_shardctl_yaml_says_what_fails_and_an_option_overrides_it(shardctl: Shar
     assert (ran.exit_code, ran.stdout) == (2, "")
     assert "fatal" in ran.stderr
     assert "choose from error, warning, notice" in ran.stderr
-
-
-def test_an_annotation_is_at_the_line_of_a_setting_under_another_name(shardctl: Shardctl) -> None:
-    read = "dataset: imagenet2012\nread:\n  shuffle_seed: 1\n  {}: 10\n"
-    annotations = []
-    for key in ("buffer", "shuffle_buffer"):
-        Path("shardctl.yaml").write_text(read.format(key))
-        annotations.append(shardctl("lint", "-f", "github").stdout)
-    assert annotations[0] == annotations[1]
-    assert ",line=4," in annotations[0]

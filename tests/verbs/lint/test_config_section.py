@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.metadata.project_file import Project
 from shardctl.verbs.lint.answer import lint_arguments
-from shardctl.verbs.lint.command import LintOptions, usage_of
 
 KEYS = (
     "specs, eval, hosts, take, as_data_source, assert_cardinality, autocache, seeds, open_files, "
@@ -68,41 +65,3 @@ def test_anything_else_is_refused_with_file_name_and_rule(
     with pytest.raises(UsageError) as refused:
         lint_arguments(document)
     assert str(refused.value).startswith(message)
-
-
-PROJECT = Project(
-    path=Path("/p/shardctl.yaml"),
-    lint={"hosts": 8, "eval": "test", "ignore": "SC001,SC002", "take": 5},
-)
-
-
-def test_an_option_replaces_what_the_project_says_under_its_name() -> None:
-    assert LintOptions().arguments(PROJECT) == {
-        "hosts": 8,
-        "eval": ("test",),
-        "ignore": ("SC001", "SC002"),
-        "take": 5,
-    }
-    given = LintOptions(num_hosts=2, evaluated=["a", "b"], ignore=["SC003, SC004", "SC005"])
-    assert given.arguments(PROJECT) == {
-        "hosts": 2,
-        "eval": ["a", "b"],
-        "ignore": ["SC003", "SC004", "SC005"],
-        "take": 5,
-    }
-    assert LintOptions().arguments(Project()) == {}
-
-
-def test_what_is_given_keeps_false() -> None:
-    assert LintOptions(autocache=False, seeds=(1, 2)).given() == {
-        "autocache": False,
-        "seeds": (1, 2),
-    }
-
-
-def test_usage_has_the_defaults_of_tfds() -> None:
-    usage = usage_of({"open_files": 7})
-    assert (usage.hosts, usage.take, usage.seeds) == (None, None, ())
-    assert (usage.assert_cardinality, usage.try_autocache) == (True, True)
-    assert usage.max_open_files == 7
-    assert usage_of({"autocache": False, "hosts": 3}).try_autocache is False

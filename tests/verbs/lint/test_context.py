@@ -31,21 +31,6 @@ def test_specs_without_examples_are_neither_trained_nor_evaluated_on() -> None:
     assert [read.spec for read in found.evaluated] == ["test"]
 
 
-@pytest.mark.parametrize(
-    ("spec", "num_files"),
-    [
-        ("train", 3),
-        ("train[:3]", 1),
-        ("train[2:4]", 2),
-        ("train[:0]", 0),
-        ("train[:1]+train[11:]", 2),
-        ("train[:1]+train[1:3]", 2),
-    ],
-)
-def test_files_are_counted_once_a_range_and_without_empty_shards(spec: str, num_files: int) -> None:
-    assert context(spec, **MIXED).reads[0].num_files == num_files
-
-
 def test_a_range_is_as_many_files_as_have_an_example_in_it() -> None:
     split = Split(name="train", shard_lengths=(7, 0, 13, 10))
     bounds = ((0, 7), (7, 7), (7, 20), (20, 30))

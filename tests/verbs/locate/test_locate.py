@@ -122,22 +122,6 @@ def test_a_far_position_behind_a_buffer_is_found_both_ways() -> None:
         assert [match.position for match in found] == positions
 
 
-MIXED = "sample_from_datasets([train | shuffle(3, seed=1) | repeat, test | repeat], seed=5)"
-
-
-def test_how_much_of_each_source_is_handed_out_by_the_last_position() -> None:
-    order = plan_order(TOY, None, {"stages": f"{MIXED} | batch(4)"}).order
-    names = order.codes.names(order.read(0, 40))
-    located = asked(order, ("position", 7), ("step", 9), ("position", 3))
-    assert [(one.spec, one.consumed) for one in located.sources] == [
-        (spec, sum(name.startswith(spec) for name in names)) for spec in ("train", "test")
-    ]
-    assert [match.step for match in located.matches] == [1, 9, 9, 9, 9, 0]
-    assert asked(order_of(), ("position", 7)).sources == ()
-    whole = plan_order(TOY, None, {"stages": f"{MIXED} | take(40)"}).order
-    assert asked(whole, ("id", "test:1")).sources == ()
-
-
 def test_a_step_of_stages_without_batches_is_refused() -> None:
     order = plan_order(TOY, None, {"stages": "map | repeat(2) | shuffle(2, seed=1)"}).order
     with pytest.raises(UsageError, match=r"--step: the --stages make no batches"):

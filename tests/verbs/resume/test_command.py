@@ -342,25 +342,6 @@ def test_a_plan_that_would_not_be_read_back_is_not_written(
     assert shardctl("resume", "--consumed", 10, "-d", layout, "-o", "plan.csv").exit_code == 0
 
 
-@pytest.mark.parametrize("by", ["shardctl.yaml", "SHARDCTL_DATASET", "folder"])
-def test_a_plan_keeps_how_a_dataset_was_named_whoever_named_it(
-    by: str, shardctl: Shardctl, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cwd = Path.cwd()
-    if by == "shardctl.yaml":
-        Path(by).write_text("dataset: [big.yaml, more.yaml]\n")
-        monkeypatch.chdir("plans")
-    elif by == "folder":
-        monkeypatch.chdir("one/toy/1.0.0")
-    else:
-        monkeypatch.setenv(by, "big.yaml")
-    assert not shardctl("resume", "--consumed", 2, "-o", cwd / "plans/p.yaml").exit_code
-    monkeypatch.delenv("SHARDCTL_DATASET", raising=False)
-    monkeypatch.chdir(elsewhere)
-    ran = shardctl("resume", "--plan", cwd / "plans/p.yaml")
-    assert (ran.exit_code, ran.stderr) == (0, "")
-
-
 def test_a_plan_that_was_moved_finds_the_folder_where_it_lay(
     shardctl: Shardctl, elsewhere: Path
 ) -> None:
