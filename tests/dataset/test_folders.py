@@ -7,6 +7,7 @@ import random
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -129,10 +130,15 @@ def test_a_dataset_is_known_by_its_layout_and_where_it_lies() -> None:
 
 
 def test_every_field_that_differs_is_named() -> None:
-    others = {"name": "other", "config": None, "version": "2.0.0", "file_format": "riegeli"}
+    others: dict[str, Any] = {
+        "name": "other",
+        "config": None,
+        "version": "2.0.0",
+        "file_format": "riegeli",
+    }
     others |= {"data_dir": None, "fingerprint": "sha256:2", "ordered": True}
     for field, value in others.items():
-        [found] = differences(TOY, replace(TOY, **{field: value}))  # type: ignore[arg-type]
+        [found] = differences(TOY, replace(TOY, **{field: value}))
         assert (found.field, found.then, found.now) == (field, getattr(TOY, field), value)
     assert not list(differences(TOY, TOY))
 

@@ -196,8 +196,9 @@ def _of_reader(question: str) -> str:
     settings = as_settings(ast.literal_eval(question))
     assert settings.stages is not None
     text, source = text_of(settings.stages), settings.stages.source
-    is_read = isinstance(source, tf.Read)
-    return f"{text}\n{settings_of_read(settings, source)}" if is_read else text
+    if not isinstance(source, tf.Read):
+        return text
+    return f"{text}\n{settings_of_read(settings, source)}"
 
 
 def test_settings_of_a_reader_are_over_those_of_the_command() -> None:
