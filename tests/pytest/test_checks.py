@@ -189,22 +189,6 @@ def test_of_several_passes_all_are_pinned_or_none(project: pytest.Pytester) -> N
     assert (outcomes(result), count) in (({"passed": 1}, 2), ({"failed": 1}, 0))
 
 
-def test_a_mixture_of_two_datasets_is_pinned(project: pytest.Pytester) -> None:
-    mixture = """\
-def test_order(order_snapshot):
-    parts = [dataset(7), dataset(8, "test").repeat()]
-    import tensorflow as tf
-    mixed = tf.data.Dataset.sample_from_datasets(parts, seed=3, stop_on_empty_dataset=True)
-    order_snapshot.check(mixed.batch(4))
-"""
-    write(project, mixture)
-    assert outcomes(run(project, "--update-orders")) == {"passed": 1}
-    write(project, mixture.replace("seed=3", "seed=4"))
-    assert f"{SNAPSHOT} and today first differ at position " in said(run(project))
-    write(project, mixture)
-    assert outcomes(run(project)) == {"passed": 1}
-
-
 def test_a_torn_snapshot_is_refused_and_written_anew(project: pytest.Pytester) -> None:
     write(project, ONE_TEST)
     run(project, "--update-orders")
@@ -262,11 +246,6 @@ def test_processes_of_xdist_write_and_report_together(project: pytest.Pytester) 
     assert "3 order snapshots written" in said(result)
 
 
-def test_the_fixture_and_the_option_explain_themselves(project: pytest.Pytester) -> None:
-    assert "order_snapshot" in said(run(project, "--fixtures"))
-    assert "--update-orders" in said(run(project, "--help"))
-
-
 def test_a_run_without_the_fixture_loads_nothing(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -302,19 +281,3 @@ def test_two_parameters_have_two_files_on_any_file_system(first: str, second: st
     names = [file_name(stem_of(f"test_order[{text}]"), None, 0) for text in (first, second)]
     assert (names[0].lower() == names[1].lower()) == (first == second)
     assert all(re.fullmatch(r"[\w=+,-]{1,130}\.yaml", name, re.ASCII) for name in names)
-
-
-@given(words, words)
-def test_two_checks_have_two_files(first: str, second: str) -> None:
-    names = [file_name("test_order", text, 0) for text in (first, second)]
-    assert (names[0].lower() == names[1].lower()) == (first == second)
-
-
-def test_a_test_of_a_class_and_its_passes() -> None:
-    stem = stem_of("TestTrain::test_order")
-    names = [file_name(stem, None, index) for index in range(3)]
-    assert names == [
-        "TestTrain.test_order.yaml",
-        "TestTrain.test_order.pass.1.yaml",
-        "TestTrain.test_order.pass.2.yaml",
-    ]
