@@ -289,7 +289,7 @@ def kill_writers(folder: Path, how: str, seed: int, kills: int) -> int:
 @pytest.mark.parametrize("how", ["position", "output"])
 def test_killed_writers_leave_the_target_whole(tmp_path: Path, how: str) -> None:
     # That kills hit the writing is part of the test: some leave a temporary file.
-    assert kill_writers(tmp_path, how, seed=1, kills=60) > 0
+    assert kill_writers(tmp_path, how, seed=1, kills=30) > 0
 
 
 def test_the_file_of_a_process_that_lives_is_left_alone(tmp_path: Path) -> None:
