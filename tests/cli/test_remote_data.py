@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Shardctl
-from tests.forked_scripts import forking_commands
 from tests.remote_copies import in_memory
 from tests.tfds_datasets import write_dataset
 
@@ -310,21 +309,3 @@ def test_what_cannot_be_read_is_one_line(
         assert ran.stderr.count("\n") == 1
         if words[0:2] == ("-d", ref):
             assert said in ran.stderr
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("package", "ref", "extra"),
-    [("s3fs", "s3://bucket/toy", "s3"), ("gcsfs", "gs://bucket/toy", "gcs")],
-)
-def test_a_package_that_is_not_installed_is_named(
-    package: str, ref: str, extra: str, tmp_path: Path
-) -> None:
-    script = f"import sys; sys.modules[{package!r}] = None; from shardctl.cli.main import main"
-    program = f"{script}; main({['plan', 'train', '-d', ref]!r})"
-    (ran,) = forking_commands().run([["-c", program]], tmp_path, NO_GCE_CHECK="true")
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.errors == (
-        f"error: reading {extra.replace('gcs', 'gs')}:// needs a package: "
-        f"pip install 'shardctl[{extra}]'\n"
-    )
