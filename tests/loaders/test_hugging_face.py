@@ -148,7 +148,7 @@ def test_which_files_are_streamed_as_tables() -> None:
 
 
 def test_rows_are_shuffled_otherwise_than_tables() -> None:
-    files = {"lengths": LENGTHS, "file_format": "parquet", "seed": 3, "buffer": 100}
+    files: dict[str, Any] = {"lengths": LENGTHS, "file_format": "parquet", "seed": 3, "buffer": 100}
     assert order_of(asked(**files, arrow=False)) != order_of(asked(**files))
     assert order_of(asked(**files, arrow=True)) == order_of(asked(**files))
 

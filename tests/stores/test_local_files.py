@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.errors import DatasetError
+from shardctl.errors import DatasetError, NotThereError
 from shardctl.stores.stores import LocalStore, absolute, read_file, subfolders, working_folder
 from tests.strategies import error_line
 
@@ -29,6 +29,9 @@ def test_a_file_is_read_up_to_the_bound(tmp_path: Path) -> None:
 def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     assert error_line(lambda: read_file(gone)) == f"cannot read '{gone}': no such file"
+    for ask in (read_file, subfolders):
+        with pytest.raises(NotThereError):
+            ask(gone)
     assert "is a folder; a file is needed" in str(error_line(lambda: read_file(tmp_path)))
     assert "no path holds a NUL character" in str(error_line(lambda: read_file(Path("a\0b"))))
     assert "name too long" in str(error_line(lambda: read_file(tmp_path / ("x" * 999))))

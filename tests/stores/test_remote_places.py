@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.errors import DatasetError
+from shardctl.errors import DatasetError, NotThereError
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import store_of
 from tests.stores.fault_server import Faults
@@ -130,9 +130,9 @@ def test_another_file_of_the_same_size_is_refused(place: RemotePlace) -> None:
 
 def test_what_is_not_there_is_one_line(place: RemotePlace) -> None:
     store = store_of(place.url("x"))
-    with pytest.raises(DatasetError, match=r"cannot read '.*/missing/a': no such file"):
+    with pytest.raises(NotThereError, match=r"cannot read '.*/missing/a': no such file"):
         store.read(place.url("missing/a"), max_num_bytes=5)
-    with pytest.raises(DatasetError, match=r"cannot read '.*/missing': no such folder"):
+    with pytest.raises(NotThereError, match=r"cannot read '.*/missing': no such folder"):
         list(store.scan(place.url("missing")))
 
 
