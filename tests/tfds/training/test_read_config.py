@@ -131,9 +131,9 @@ def test_shuffled_files_another_split_and_another_dataset_are_refused(
             builder.as_dataset(split="test", read_config=config)
     folder = build_dataset(tmp_path, splits={**SPLITS, "train": [3, 0, 5, 17, 16, 1, 34]})
     other = tfds.builder_from_directory(folder)
-    with pytest.raises(DatasetError, match="now 76 in 7"):
+    with pytest.raises(DatasetError, match="now 76 examples in 7"):
         shardctl.tfds.read_config(plan, other)
-    with pytest.raises(DatasetError, match="now 76 in 7"):
+    with pytest.raises(DatasetError, match="now 76 examples in 7"):
         other.as_dataset(split="train", read_config=shardctl.tfds.read_config(plan))
 
 
