@@ -60,26 +60,6 @@ def bytes_between(least: int, most: int) -> str:
     return f"{number}–{last}" if last.endswith(f" {unit}") else f"{first}–{last}"
 
 
-def short_count(count: float) -> str:
-    """Return a number in few letters, three digits of a large one.
-
-    >>> short_count(1281167), short_count(60000), short_count(512), short_count(0.12345)
-    ('1.28 M', '60,000', '512', '0.123')
-    >>> short_count(999_999), short_count(10**9), short_count(-2.5e15), short_count(0.00001)
-    ('1 M', '1 G', '-2,500 T', '1e-05')
-    """
-    size = abs(count)
-    if size < 99_999.5:
-        whole = size >= 1000 or count == round(count)
-        return f"{count:,.0f}" if whole else f"{count:.3g}"
-    amount = count
-    for letter in "kMGT":
-        amount /= 1000
-        if abs(amount) < 999.5:
-            return f"{float(f'{amount:.3g}'):,g} {letter}"
-    return f"{amount:,.0f} T"
-
-
 def numbered(first: int, last: int) -> str:
     """Return a range of hosts, shards or the like, ungrouped.
 

@@ -1,4 +1,4 @@
-"""Browsers are found or it is said why not; what a page does or shows amiss is noticed."""
+"""What a page does or shows amiss is noticed."""
 
 from __future__ import annotations
 
@@ -7,28 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.browser.chromium import chromium, open_all, opened, started, violations
+from tests.browser.chromium import open_all, opened, violations
 from tests.browser.geometry import faults
 
 pytestmark = pytest.mark.long
-
-
-def test_a_program_that_is_named_is_the_one(tmp_path: Path) -> None:
-    program = tmp_path / "my-chromium"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    assert chromium(str(program)) == str(program)
-    assert chromium(str(tmp_path / "none")) is None
-
-
-def test_without_a_browser_the_reason_is_said(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    with started(str(tmp_path / "none")) as found:
-        assert found == f"{tmp_path / 'none'} is no program"
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with started(None) as found:
-        assert found.startswith("none of chromium, chromium-browser")
 
 
 def test_what_a_page_does_is_noticed(browser: Any, tmp_path: Path) -> None:
@@ -85,20 +67,11 @@ _FAULTY = {
 }
 
 
-def found_in(browser: Any, folder: Path, body: str) -> list[str]:
-    """Return the faults of a page with this body."""
-    file = folder / "page.html"
+@pytest.mark.parametrize("case", [*_FINE, *_FAULTY])
+def test_what_is_wrong_is_noticed_and_nothing_else(browser: Any, tmp_path: Path, case: str) -> None:
+    body, said = _FAULTY.get(case) or (_FINE[case], None)
+    file = tmp_path / "page.html"
     file.write_text(f"<!DOCTYPE html><title>t</title><body>{body}", encoding="utf-8")
     with opened(browser, file) as found:
-        return faults(found.page)
-
-
-@pytest.mark.parametrize("case", _FINE)
-def test_what_is_fine_is_left_alone(browser: Any, tmp_path: Path, case: str) -> None:
-    assert found_in(browser, tmp_path, _FINE[case]) == []
-
-
-@pytest.mark.parametrize("case", _FAULTY)
-def test_what_is_wrong_is_noticed(browser: Any, tmp_path: Path, case: str) -> None:
-    body, said = _FAULTY[case]
-    assert any(said in fault for fault in found_in(browser, tmp_path, body))
+        noticed = faults(found.page)
+    assert noticed == [] if said is None else any(said in fault for fault in noticed)

@@ -32,23 +32,13 @@ A = FolderIdentity(path="a", title="toy:1.0.0", fingerprint="f", num_bytes=8, sp
 B, C = replace(A, path="b"), replace(A, path="c")
 
 
-@pytest.mark.parametrize(
-    ("paths", "left"),
-    [
-        ([], []),
-        (["/data/a"], ["."]),
-        (["/data/a", "/data/b"], ["a", "b"]),
-        (["/data/a/toy/1.0.0", "/data/b/toy/1.0.0"], ["a/toy/1.0.0", "b/toy/1.0.0"]),
-        (["/data", "/data/b/"], [".", "b"]),
-        (["/data/ab", "/data/ac"], ["ab", "ac"]),
-        (["a", "/a"], ["a", "/a"]),
-    ],
-)
-def test_only_what_differs_in_a_path_is_left(paths: list[str], left: list[str]) -> None:
-    assert paths_left(paths) == left
-    if len(paths) > 1 and paths[0].startswith("/"):
-        assert paths_left([f"/mnt/disk{path}" for path in paths]) == left  # all were moved
-        assert paths_left(left) == left
+def test_only_what_differs_in_a_path_is_left() -> None:
+    paths = ["/data/a/toy/1.0.0", "/data/b/toy/1.0.0"]
+    assert paths_left(paths) == paths_left([f"/mnt/disk{path}" for path in paths])
+    assert paths_left(paths) == ["a/toy/1.0.0", "b/toy/1.0.0"] == paths_left(paths_left(paths))
+    assert (paths_left([]), paths_left(["/data/a"])) == ([], ["."])
+    assert paths_left(["/data", "/data/b/"]) == [".", "b"]
+    assert paths_left(["/data/ab", "/data/ac"]) == ["ab", "ac"]
 
 
 @pytest.mark.parametrize(
@@ -131,16 +121,20 @@ def test_a_data_dir_is_the_first_of_two_folders(
     assert first_of_two(data_dir, folders) is first
 
 
-def test_what_is_said_names_both_orders() -> None:
-    assert order_in_words([A, B], [B, A]) == (
-        "its folders were a, b, now b, a; they are read in another order: they were a, b, now b, a"
-    )
-    assert order_in_words([A, B, C], [B, C, A]) == (
-        "folders a, b, c are read in another order: they were a, b, c, now b, c, a"
-    )
-    assert order_in_words([A, B], []) == "its folders were a, b, now one or not known"
-    nameless = replace(A, path=None), replace(A, path=None, title="toy:2.0.0")
-    assert "folders toy:1.0.0 and toy:2.0.0 are" in order_in_words(nameless, nameless[::-1])
+@pytest.mark.parametrize(
+    ("then", "now", "said"),
+    [
+        ([A, B], [B, A], "its folders were a, b, now b, a; they are read in another order"),
+        ([A, B], [A], "its folders were a, b, now a"),
+        ([A, B], [A, C], "now a, c; whether they are read in the same order cannot be told"),
+        ([], [A, B], "in which order folders a, b were read is not known, and their layouts do"),
+        ([replace(A, path=None)], [A, B], "its folders were toy:1.0.0, now a, b"),
+    ],
+)
+def test_what_is_said_names_both_orders(
+    then: list[FolderIdentity], now: list[FolderIdentity], said: str
+) -> None:
+    assert said in order_in_words(then, now)
 
 
 TOY = DatasetIdentity(
@@ -177,22 +171,12 @@ def test_a_dataset_is_known_by_its_layout_and_where_it_lies() -> None:
     assert found_dir.field == "data_dir"
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("name", "other"),
-        ("config", None),
-        ("version", "2.0.0"),
-        ("file_format", "riegeli"),
-        ("data_dir", None),
-        ("fingerprint", "sha256:2"),
-        ("ordered", True),
-    ],
-)
-def test_every_field_that_differs_is_named(field: str, value: object) -> None:
-    other = replace(TOY, **{field: value})  # type: ignore[arg-type]
-    [found] = differences(TOY, other)
-    assert (found.field, found.then, found.now) == (field, getattr(TOY, field), value)
+def test_every_field_that_differs_is_named() -> None:
+    others = {"name": "other", "config": None, "version": "2.0.0", "file_format": "riegeli"}
+    others |= {"data_dir": None, "fingerprint": "sha256:2", "ordered": True}
+    for field, value in others.items():
+        [found] = differences(TOY, replace(TOY, **{field: value}))  # type: ignore[arg-type]
+        assert (found.field, found.then, found.now) == (field, getattr(TOY, field), value)
     assert not list(differences(TOY, TOY))
 
 
@@ -313,26 +297,17 @@ def test_splits_that_contradict_each_other_are_refused() -> None:
         folders_of(Dataset(name="d", splits=splits))
 
 
-@pytest.mark.parametrize(
-    ("parts", "tells"),
-    [
+def test_a_layout_tells_the_order_if_nothing_begins_like_the_next() -> None:
+    for parts, tells in (
         ([(1, 2), (1, 2)], False),
         ([(1, 2), (2, 1)], True),
-        ([(1, 2), (1, 3)], True),
         ([(1,), (1, 1)], True),  # the number of shards is in their names
         ([(), (1,)], False),
         ([(1,), (2,), (1,)], False),
-    ],
-)
-def test_a_layout_tells_the_order_if_nothing_begins_like_the_next(
-    parts: list[tuple[int, ...]], tells: bool
-) -> None:
-    split = Split(
-        name="train",
-        shard_lengths=tuple(itertools.chain(*parts)),
-        files=tuple(files(f"/{i}", "train", len(part)) for i, part in enumerate(parts)),
-    )
-    assert layout_tells_order(split) is tells
-    plain = tuple(ShardFiles(pattern="x-\0", num_shards=len(part)) for part in parts)
-    if parts == [(1,), (1, 1)]:
-        assert not layout_tells_order(replace(split, files=plain))
+    ):
+        named = tuple(files(f"/{i}", "train", len(part)) for i, part in enumerate(parts))
+        lengths = tuple(itertools.chain(*parts))
+        split = Split(name="train", shard_lengths=lengths, files=named)
+        assert layout_tells_order(split) is tells
+    plain = tuple(ShardFiles(pattern="x-\0", num_shards=n) for n in (1, 2))
+    assert not layout_tells_order(Split(name="train", shard_lengths=(1, 1, 1), files=plain))

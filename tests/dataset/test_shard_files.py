@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -229,14 +228,8 @@ def test_a_name_that_no_file_system_takes_is_refused(template: str, said: str) -
         assert said in str(error_line(lambda n=num_shards: resolved(template, n)))  # type: ignore[misc]
 
 
-def test_what_is_refused_is_what_the_file_system_refuses(tmp_path: Path) -> None:
-    (tmp_path / ("x" * 255)).touch()
-    with pytest.raises(OSError, match="too long"):
-        (tmp_path / ("x" * 256)).touch()
-    assert error_line(lambda: resolved("x" * 250 + "{SHARD_INDEX}")) is None
-
-
 def test_listed_names_and_the_folder_count_too() -> None:
+    assert error_line(lambda: resolved("x" * 250 + "{SHARD_INDEX}")) is None
     said = str(error_line(lambda: ShardFiles(names=("a", "é" * 128), num_shards=2)))
     assert said == f"file name '{'é' * 59}…' has 256 bytes; a file system takes at most 255"
     said = str(error_line(lambda: ShardFiles(data_dir="/x" * 2046, pattern="d-\0", num_shards=9)))
@@ -289,8 +282,8 @@ def test_names_of_shards_are_those_of_each() -> None:
         split = rng.integers(0, len(splits), seed % 20)
         shard = rng.integers(0, [splits[index].num_shards for index in split])
         if seed % 3 == 0:  # in the order of storage
-            split, shard = np.zeros(splits[0].num_shards, np.int64), splits[0].shards64[:50]
-            split = split[: len(shard)]
+            shard = np.arange(min(splits[0].num_shards, 50))
+            split = np.zeros_like(shard)
         expected = [
             splits[s].filename(i) for s, i in zip(split.tolist(), shard.tolist(), strict=True)
         ]

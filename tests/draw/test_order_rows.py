@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.draw.drawn import simulated, text, without_codes
 from tests.golden import assert_golden
 
@@ -85,11 +83,3 @@ def test_every_id_is_in_its_row() -> None:
             assert ids == expected
             starts = [int(line[:lead].split()[0]) for line in columns if line[:lead].strip()]
             assert starts == sorted(set(starts))
-
-
-@pytest.mark.parametrize("width", [40, 60, 80])
-@pytest.mark.parametrize("settings", [{}, {"buffer": 5, "buffer_seed": 1}, {"batch": 3}])
-def test_no_line_is_wider_than_the_screen(width: int, settings: dict[str, Any]) -> None:
-    for spec in ("train", "all") if width >= 60 else ("train",):
-        lines = text(simulated(spec, epochs=2, **settings), width).splitlines()
-        assert max(map(len, lines)) <= width

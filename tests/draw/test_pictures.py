@@ -30,7 +30,6 @@ from shardctl.draw.picture import (
     drawn_bar,
     lines_of,
     pictures_of,
-    tick_line,
     words,
 )
 from shardctl.draw.svg import STYLE, svg_element, svg_file
@@ -45,7 +44,7 @@ from shardctl.verbs.quality.view import loaders_table, quality_table
 from shardctl.verbs.simulate.answer import Simulation, simulate
 from shardctl.verbs.simulate.picture import epoch_starts, step_starts
 from shardctl.verbs.simulate.view import simulate_table
-from tests.cases import FUZZ, check_cases, few_or_many
+from tests.cases import check_cases, few_or_many
 from tests.draw.drawn import (
     HOSTILE_TEXTS,
     dataset,
@@ -191,10 +190,6 @@ def test_a_table_has_them_where_the_screen_shows_pictures(verb: str, name: str, 
     assert not re.search("[█─]", "".join(table(answer, PLAIN)))
 
 
-def test_an_answer_without_a_drawer_has_no_pictures() -> None:
-    assert pictures_of(shardctl.plan("mnist")) == ()
-
-
 def test_bars_of_loaders_are_as_long_as_their_numbers() -> None:
     plan = compare_loaders(even_dataset(20_000, 100), "train")
     lines = drawn(plan)
@@ -236,22 +231,6 @@ def check_fits(case: tuple[object, int]) -> None:
 @few_or_many(20, 200)
 def test_no_line_leaves_its_paper(num_cases: int) -> None:
     check_cases(st.tuples(ANY, st.integers(45, 120)), check_fits, num_cases)
-
-
-@pytest.mark.fuzz
-def test_no_line_leaves_its_paper_fuzz() -> None:
-    check_cases(st.tuples(ANY, st.integers(45, 120)), check_fits, FUZZ // 4, fuzz=True)
-
-
-@few_or_many(10, 30)
-def test_rows_of_an_evaluation_end_with_their_steps(num_cases: int) -> None:
-    def check(evaluation: Evaluation) -> None:
-        hang = evaluation.hang(evaluation.remainder)
-        found = drawn(evaluation, 57)
-        assert any("hangs at step" in line for line in found) == (hang is not None)
-        assert any(" waits" in line for line in found) == (hang is not None)
-
-    check_cases(evaluations(), check, num_cases)
 
 
 @few_or_many(30, 120)
@@ -325,16 +304,6 @@ def test_a_bar_is_full_to_the_least_and_shaded_to_the_most(
     assert drawn_bar(0, 0, 0, 10) == ""
 
 
-def test_values_line_up_and_words_follow_them() -> None:
-    found = [Bar(10, 10, "10", "most"), Bar(5, 5, "5"), Bar(0, 0, "0", "idle")]
-    assert bars(["0", "1", "2"], [Series("examples", found)], 40) == [
-        "host  examples",
-        "0     ██████████████████████████ 10 most",
-        "1     █████████████               5",
-        "2                                 0 idle",
-    ]
-
-
 def test_series_that_have_no_room_are_left_out_and_follow_below_on_a_sheet() -> None:
     series = [Series(name, [Bar(10**6, 10**6, "1,000,000")]) for name in ("a", "b", "c")]
     headings = [bars(["0"], series, width)[0].split() for width in (80, 60, 40, 20)]
@@ -404,13 +373,6 @@ def test_numbers_side_by_side_are_as_high_as_they_are() -> None:
     rise = Rise(names=("a", "by"), values=(0.0, 0.13, 1.0), expected=(1.0, 1.0, 1.0))
     lines = ["".join(span.text for span in line) for line in lines_of(rise, 20)]
     assert lines == ["a  ▁▁▁▁▁▂▂▂▂▂█████", "by ███████████████"]
-
-
-def test_a_number_stands_at_its_column_unless_it_would_touch_another() -> None:
-    assert tick_line([(0, "0"), (3, "10"), (5, "20"), (6, "30")], 10) == "0  10 30"
-    assert tick_line([(4, "7")], 10) == "    7"
-    assert tick_line([(0, "0"), (9, "1,000")], 10) == "0    1,000"
-    assert tick_line([], 10) == ""
 
 
 # SVG: well-formed whatever names are, says what the marks say, and is small.
@@ -502,9 +464,3 @@ def test_a_heat_map_is_its_levels(num_cases: int) -> None:
         )
     )
     check_cases(rows, check, num_cases)
-
-
-def test_a_heat_map_of_noise_is_less_than_60_kib() -> None:
-    counts = np.random.default_rng(0).integers(0, 300, (48, 96)) ** 2
-    heat = Heat(counts=counts, sides=("first", "last"), below="position 1,000")
-    assert len("".join(svg_file([picture(heat)]))) < 60 * 1024

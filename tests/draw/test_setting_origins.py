@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,41 +22,31 @@ def config(tmp_path: Path) -> Project:
 
 
 @pytest.mark.parametrize(
-    ("error", "line"),
+    ("error", "given", "line"),
     [
-        (UsageError("--cycle auto needs --cpus N"), 3),
-        (UnpredictableOrderError("--shuffle-seed and --pass 3"), 2),
+        (UsageError("--cycle auto needs --cpus N"), (), 3),
+        (UnpredictableOrderError("--shuffle-seed and --pass 3"), (), 2),
         # A setting that nobody set is no subject, however early it is named.
-        (UsageError("without --batch and --pass"), 4),
-        (UsageError("--cycle or --to-hosts M"), 3),
-        (UsageError("cycle=0: a number from 1 is needed"), 3),
-        (UsageError("shuffle-seed: no such setting"), 2),
+        (UsageError("without --batch and --pass"), (), 4),
+        (UsageError("--cycle or --to-hosts M"), (), 3),
+        (UsageError("cycle=0: a number from 1 is needed"), (), 3),
+        (UsageError("shuffle-seed: no such setting"), (), 2),
+        (UsageError("--cycle auto needs --cpus N"), {"cpus"}, 3),
+        # An option takes the place of the file, and what names no setting of it is left as it is.
+        (UsageError("--cycle auto needs --cpus N"), {"cycle"}, None),
+        (UsageError("--block and --cycle auto"), {"block"}, None),
+        (UsageError("--consumed 3 of --cycle auto"), (), None),
+        (UsageError("plain cycle"), (), None),
+        (DatasetError("plain"), (), None),
+        (UsageError("--batch alone"), (), None),
     ],
 )
-def test_what_the_file_states_is_pointed_at(config: Project, error: UsageError, line: int) -> None:
-    found = located(error, config, "read")
+def test_what_the_file_states_is_pointed_at(
+    config: Project, error: UsageError, given: Collection[str], line: int | None
+) -> None:
+    found = located(error, config, "read", given)
     assert type(found) is type(error)
-    assert str(found) == f"{config.path}:{line}: {error}"
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        UsageError("plain cycle"),
-        DatasetError("plain"),
-        UsageError("--batch alone"),
-        UsageError("--consumed 3 of --cycle auto"),  # an option comes first
-        UsageError("--block and --cycle auto"),  # here, too: it was given
-    ],
-)
-def test_other_errors_are_left_as_they_are(config: Project, error: UsageError) -> None:
-    assert located(error, config, "read", {"block"}) is error
-
-
-def test_an_option_takes_the_place_of_the_file(config: Project) -> None:
-    error = UsageError("--cycle auto needs --cpus N")
-    assert located(error, config, "read", {"cycle"}) is error
-    assert str(located(error, config, "read", {"cpus"})) == f"{config.path}:3: {error}"
+    assert str(found) == (f"{config.path}:{line}: {error}" if line else str(error))
 
 
 def test_a_line_that_nobody_knows_is_left_out(config: Project) -> None:

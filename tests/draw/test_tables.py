@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Any
 
 import pytest
 from hypothesis import strategies as st
@@ -36,19 +35,6 @@ def test_wide_characters_take_two_columns() -> None:
 def test_the_left_column_folds_and_numbers_do_not() -> None:
     assert table(FILE_AND_TAKE, [["abcdefghijklmnopqrst", "1234"]], Screen(width=20)) == (
         "file            take\nabcdefghijklmn  1234\nopqrst\n"
-    )
-
-
-def test_the_widest_of_several_left_columns_folds_first() -> None:
-    columns = [Column(heading="a", align="left"), Column(heading="b", align="left")]
-    assert table(columns, [["x" * 12, "y" * 20]], Screen(width=28)) == (
-        f"a             b\n{'x' * 12}  {'y' * 14}\n{'':14}{'y' * 6}\n"
-    )
-
-
-def test_a_wide_character_that_would_cross_the_edge_starts_the_next_line() -> None:
-    assert table(FILE_AND_TAKE, [["a" + "名" * 8, "1"]], Screen(width=20)) == (
-        f"file            take\na{'名' * 6}      1\n名名\n"
     )
 
 
@@ -89,14 +75,6 @@ def test_colour_is_bold_headings_and_nothing_where_there_is_none() -> None:
     assert coloured == "\x1b[1mfile  take\x1b[0m\na        1\n"
     assert paragraph("x", Screen(color=True), style="bold") == "\x1b[1mx\x1b[0m\n"
     assert paragraph("x", PLAIN, style="bold") == "x\n"
-
-
-@pytest.mark.parametrize("variable", ["COLUMNS", "FORCE_COLOR", "TERM", "TTY_COMPATIBLE"])
-def test_the_environment_has_no_say(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [["x" * 100, "1"]]
-    before = table(FILE_AND_TAKE, rows, PLAIN)
-    monkeypatch.setenv(variable, "1")
-    assert table(FILE_AND_TAKE, rows, PLAIN) == before
 
 
 # No blanks, no colons and no signs of the headings, so that every character can be counted.
@@ -311,19 +289,6 @@ def test_github_reads_back_any_text() -> None:
         lambda text: not re.search("%(0|2|3)", text)
     )
     check_cases(st.tuples(texts, texts, texts, st.integers(1, 99)), check, 200)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        ({"title": "SC003"}, "::warning title=SC003::said\n"),
-        ({"title": "t", "file": "a.yaml"}, "::warning file=a.yaml,title=t::said\n"),
-        ({"title": "t", "file": "a", "line": 3}, "::warning file=a,line=3,title=t::said\n"),
-        ({"title": "", "file": ""}, "::warning file=,title=::said\n"),
-    ],
-)
-def test_what_is_not_known_is_left_out(arguments: dict[str, Any], line: str) -> None:
-    assert annotation("warning", "said", **arguments) == line
 
 
 def test_nothing_but_the_annotation_is_read_of_its_line() -> None:

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import pytest
-
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.verbs.resume.answer import resume, resume_unseen
+from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.resume.hosts import resume_on_hosts
 from shardctl.verbs.resume.view import plan_written
 from shardctl.verbs.snapshot.answer import snapshot
@@ -35,19 +33,6 @@ def test_of_a_plan_it_is_said_how_much_is_left_and_what_reads_it() -> None:
     assert list(plan_written(one, "p.json", "json", options))[-1].endswith(
         "; shardctl resume --plan p.json -d 'a b' --data-dir c --prove checks it"
     )
-
-
-@pytest.mark.parametrize(
-    ("form", "last"),
-    [
-        ("python", "next: paste it where the pipeline was made; it goes on where that one"),
-        ("yaml", "next: shardctl.tfds.resume(builder, 'f') in Python; shardctl resume --plan f ch"),
-        ("csv", "wrote f: mode exactly-once, left: 9 examples in 3 file instructions"),
-    ],
-)
-def test_what_comes_next_depends_on_what_was_written(form: str, last: str) -> None:
-    plan = resume_unseen(TOY, "train", seen=[0, 1])
-    assert list(plan_written(plan, "f", form))[-1].startswith(last)
 
 
 def test_of_a_snapshot_it_is_said_what_compares_with_it() -> None:

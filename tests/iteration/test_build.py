@@ -24,7 +24,7 @@ from shardctl.stages.pipelines import open_stages, options_of
 from shardctl.stages.stages import Pipeline, WithOptions
 from shardctl.stages.text import parse_stages, text_of
 from shardctl.tfdata.shuffle_seeds import KernelSeeds, SeedGenerator
-from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
+from tests.cases import FUZZ, add_cases, fuzzed, random_of_a_fuzz_run
 from tests.iteration.elements import elements_of, node_of, pass_of
 from tests.iteration.real import (
     Drawing,
@@ -43,15 +43,11 @@ KINDS: dict[str, dict[str, bool]] = {
 }
 
 
+@fuzzed(6)
 @pytest.mark.parametrize("kind", KINDS)
-def test_random_pipelines_hand_out_what_tensorflow_does(kind: str) -> None:
-    check_random(6, random.Random(kind), **KINDS[kind])
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize("kind", KINDS)
-def test_many_pipelines_hand_out_what_tensorflow_does(kind: str) -> None:
-    check_random(max(FUZZ // 2, 20), random_of_a_fuzz_run(), **KINDS[kind])
+def test_random_pipelines_hand_out_what_tensorflow_does(kind: str, num_cases: int) -> None:
+    rng = random_of_a_fuzz_run() if num_cases == FUZZ else random.Random(kind)
+    check_random(num_cases, rng, **KINDS[kind])
 
 
 def numbers(first: int, count: int) -> str:
@@ -133,7 +129,7 @@ def test_global_seeds_are_drawn_in_the_order_of_the_script() -> None:
 @pytest.mark.long
 def test_pulling_at_once_does_what_pulling_one_by_one_does() -> None:
     rng = random.Random(5)
-    for number in range(150):
+    for number in range(60):
         drawing = Drawing(rng, mixed=number % 3 == 0, sharing=True, filters=number % 5 == 0)
         text = drawing.pipeline()
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ from shardctl.tfdata.shuffle_buffer import shuffle_permutation
 from shardctl.tfdata.shuffle_seeds import (
     KernelSeeds,
     SeedGenerator,
-    iterators_per_pass,
     shuffle_kernel_seeds,
 )
 from tests.iteration.elements import Watched, check_lookups, elements_of, node_of, pass_of
@@ -194,22 +192,6 @@ def test_how_far_the_input_is_read(text: str, length: int, read: list[int]) -> N
 def test_the_second_pass_goes_on_with_the_pairs(text: str, loop: Any, pairs: list[int]) -> None:
     found = elements_of(pass_of(f"range(9) | shuffle(9, seed=7) | {text}", 1, loop=loop))
     assert [code for element in found for code in element] == shuffled(9, 9, *pairs)
-
-
-@pytest.mark.parametrize("loop", ["python", "keras-fit"])
-@pytest.mark.parametrize(("epochs", "batch"), product((1, 2, 3), (3, 4)))
-def test_passes_take_as_many_pairs_as_the_settings_say(loop: Any, epochs: int, batch: int) -> None:
-    for between in ("", "map | "):
-        text = f"range(9) | shuffle(9, seed=7) | {between}repeat({epochs}) | batch({batch})"
-        how = {"fused": not between, "partial_last_batch": bool(9 * epochs % batch)}
-        try:
-            earlier = 2 * iterators_per_pass(epochs, loop=loop, **how)
-        except UnpredictableOrderError:
-            with pytest.raises(UnpredictableOrderError, match="timing"):
-                pass_of(text, 2, loop=loop)
-            continue
-        found = [code for element in elements_of(pass_of(text, 2, loop=loop)) for code in element]
-        assert found == shuffled(9, 9, *range(earlier, earlier + epochs))
 
 
 def test_iterators_take_their_pair_when_they_are_made() -> None:

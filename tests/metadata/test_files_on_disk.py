@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -125,37 +124,6 @@ def test_shards_in_subfolders_are_found(tmp_path: Path) -> None:
         ("missing", "train", "00000-of-00003.tfrecord"),
         ("wrong-count", "train", "00000-of-00004.tfrecord"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("template", "lengths", "names", "expected"),
-    [
-        (
-            "{SHARD_INDEX}" * 12,
-            ["1", "1"],
-            ["00000" * 12, "00001" * 12, "00002" * 12, "9" * 200 + "x"],
-            [("extra", "train", "00002" * 12)],
-        ),
-        (
-            "{SHARD_X_OF_Y}.{SHARD_X_OF_Y}",
-            ["1"],
-            [
-                "00000-of-00001.00000-of-00001",
-                "00003-of-00007.00003-of-00007",
-            ],
-            [("wrong-count", "train", "00003-of-00007.00003-of-00007")],
-        ),
-    ],
-)
-def test_what_a_name_says_several_times_is_the_same_each_time(
-    tmp_path: Path, template: str, lengths: list[str], names: list[str], expected: list[Problem]
-) -> None:
-    split = {"name": "train", "shardLengths": lengths, "filepathTemplate": template}
-    info = {"name": "toy", "version": "1.0.0", "splits": [split]}
-    (tmp_path / "dataset_info.json").write_text(json.dumps(info))
-    for name in names:
-        (tmp_path / name).write_text("x")
-    assert problems(tmp_path) == expected
 
 
 def test_files_of_another_size_than_the_metadata_says(toy: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from shardctl.order.order import Order
 from shardctl.settings.read_settings import ReadSettings
-from tests.cases import FUZZ, check_cases
+from tests.cases import FUZZ, check_cases, fuzzed
 from tests.order.order_cases import changed, elements
 from tests.order.toy_pipelines import (
     Case,
@@ -48,11 +48,12 @@ def lines(order: Order) -> list[str]:
     return [f"{tfds_id} {name.rpartition(':')[2]}" for tfds_id, name in names]
 
 
-def test_every_pass_is_what_tfds_reads(toys: Toys) -> None:
+@fuzzed(4, FUZZ // 2)
+def test_every_pass_is_what_tfds_reads(toys: Toys, num_cases: int) -> None:
     def check(case: Case) -> None:
         agrees_with_tfds(toys, case)
 
-    check_cases(cases(), check, 4)
+    check_cases(cases(), check, num_cases, fuzz=num_cases == FUZZ // 2)
 
 
 @pytest.mark.parametrize(
@@ -78,11 +79,3 @@ def test_what_tfds_caches_has_the_order_it_would_have_without(
     # What is cached repeats its first pass; it is cached where all passes are alike anyway.
     assert cached == is_cached
     agrees_with_tfds(toys, Case(toy="plain", spec=spec, settings=settings))
-
-
-@pytest.mark.fuzz
-def test_every_pass_is_what_tfds_reads_fuzzed(toys: Toys) -> None:
-    def check(case: Case) -> None:
-        agrees_with_tfds(toys, case)
-
-    check_cases(cases(), check, FUZZ // 2, fuzz=True)

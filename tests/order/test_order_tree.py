@@ -24,7 +24,7 @@ from shardctl.order.order_tree import (
     tree_of,
 )
 from shardctl.order.plan_order import PlannedOrder, plan_order
-from tests.cases import FUZZ, add_cases, check_cases, seed_of_test
+from tests.cases import FUZZ, add_cases, check_cases, fuzzed, seed_of_test
 
 FAR = 2**51
 
@@ -215,14 +215,10 @@ def is_by_the_rule(seed: int) -> None:
 
 
 @pytest.mark.long
-def test_digests_are_those_of_the_rule_however_an_order_comes() -> None:
-    for seed in range(60):
-        is_by_the_rule(seed)
-
-
-@pytest.mark.fuzz
-def test_digests_are_those_of_the_rule_however_an_order_comes_fuzzed() -> None:
-    for seed in range(seed_of_test(), seed_of_test() + FUZZ):
+@fuzzed(60)
+def test_digests_are_those_of_the_rule_however_an_order_comes(num_cases: int) -> None:
+    first = seed_of_test() if num_cases == FUZZ else 0
+    for seed in range(first, first + num_cases):
         is_by_the_rule(seed)
 
 
@@ -266,14 +262,10 @@ def tree_is_that_of_the_codes(seed: int) -> None:
 
 
 @pytest.mark.long
-def test_a_tree_is_that_of_the_codes() -> None:
-    for seed in range(60):
-        tree_is_that_of_the_codes(seed)
-
-
-@pytest.mark.fuzz
-def test_a_tree_is_that_of_the_codes_fuzzed() -> None:
-    for seed in range(seed_of_test(), seed_of_test() + FUZZ // 4):
+@fuzzed(60, FUZZ // 4)
+def test_a_tree_is_that_of_the_codes(num_cases: int) -> None:
+    first = seed_of_test() if num_cases == FUZZ // 4 else 0
+    for seed in range(first, first + num_cases):
         tree_is_that_of_the_codes(seed)
 
 

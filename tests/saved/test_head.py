@@ -8,31 +8,15 @@ from typing import Any
 
 import pytest
 
-import shardctl
 from shardctl.dataset.dataset import Dataset
 from shardctl.dataset.identity import DatasetHead
 from shardctl.metadata.reference import merge_datasets
-from shardctl.saved.head import head, identity_head, own_version, read_head, read_identity
+from shardctl.saved.head import head, identity_head, read_head, read_identity
 from tests.spec.tfds_splits import toy_dataset
 from tests.strategies import error_line
 
 TOY = toy_dataset({"train": (3, 4), "test": (2,)})
 NAMED = replace(TOY, config="v", version="1.0.0", ordered=True)
-
-
-def test_a_document_begins_with_its_version_its_kind_and_its_dataset() -> None:
-    found = head("plan", replace(NAMED, data_dir="/data", origin="x").identity)
-    assert list(found) == ["format_version", "kind", "dataset"]
-    assert (found["format_version"], found["kind"]) == (1, "plan")
-    assert list(found["dataset"].items()) == [
-        ("name", "toy"),
-        ("config", "v"),
-        ("version", "1.0.0"),
-        ("file_format", "tfrecord"),
-        ("data_dir", "/data"),
-        ("fingerprint", TOY.fingerprint),
-    ]
-    assert own_version() == shardctl.__version__
 
 
 @pytest.mark.parametrize("dataset", [TOY, NAMED, replace(NAMED, data_dir="/d/\udcff")])
@@ -67,18 +51,11 @@ FOLDER |= {"num_bytes": None, "splits": []}
     ("key", "value", "words"),
     [
         ("name", None, "dataset.name must be text, not nothing"),
-        ("name", "a\nb", "printed"),
         ("config", 3, "config must be text"),
-        ("version", 1.0, "version must be text"),
         ("file_format", "", "file_format is empty"),
-        ("data_dir", ["/d"], "data_dir must be text"),
-        ("fingerprint", {}, "fingerprint must be text"),
         ("folders", {}, "folders must be a list"),
-        ("folders", [3], "dataset.folders[0] must be a mapping"),
         ("folders", [{"fingerprint": "f"}], "dataset.folders[0] has no path"),
         ("folders", [FOLDER | {"splits": [1]}], "dataset.folders[0].splits[0] must be text"),
-        ("folders", [FOLDER | {"fingerprint": None}], "folders[0].fingerprint must be text"),
-        ("folders", [FOLDER | {"path": 3}], "dataset.folders[0].path must be text"),
         ("folders", [FOLDER | {"num_bytes": -1}], "is negative"),
         ("folders", [FOLDER | {"title": ["t"]}], "dataset.folders[0].title must be text"),
     ],
@@ -96,11 +73,7 @@ SPLITS = identity_head("resume", TOY.identity, format_version=1)["splits"]
     ("changed", "words"),
     [
         ({"dataset": None}, "dataset must be a mapping"),
-        ({"dataset": "toy"}, "dataset must be a mapping"),
-        ({"dataset": [{}]}, "dataset must be a mapping"),
         ({"ordered": 1}, "ordered must be true or false"),
-        ({"splits": None}, "splits must be a list"),
-        ({"splits": [3]}, "splits[0] must be a mapping"),
         ({"splits": [{"name": 3}]}, "splits[0].name must be text"),
         ({"splits": [{"name": "a", "num_examples": -1, "num_shards": 1}]}, "negative"),
         ({"splits": [{"name": "a", "num_examples": 1}]}, "splits[0] has no num_shards"),

@@ -7,10 +7,8 @@ import inspect
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from shardctl.saved import resume_plan as plans
-from shardctl.saved.resume_plan import RunSegment, settings_as_planned
+from shardctl.saved.resume_plan import settings_as_planned
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.resume.hosts import resume_on_hosts
@@ -18,20 +16,6 @@ from tests.verbs.resume.resume_cases import TOY
 
 ALONE = resume(TOY, "train", ReadSettings(cycle=1), consumed=4)
 AMONG = resume_on_hosts(TOY, "train", hosts=1, to_hosts=2, consumed=[0])
-
-
-def test_what_follows_from_the_fields_of_a_plan() -> None:
-    # File 0 is read; of file 1 one of 5 examples is, and file 2 was not opened.
-    assert [(i.skip, i.take) for i in ALONE.file_instructions] == [(1, 4), (0, 3)]
-    assert ALONE.num_instructions == 2
-    assert [host.num_examples for host in AMONG.hosts] == [6, 5]
-    # Ids 0 to 5 lie in files 0 and 1, ids 6 to 10 in files 1 and 2.
-    assert (AMONG.file_instructions, AMONG.num_instructions) == ((), 4)
-    modes: Any = {"exact": True, "exact-order": True, "exactly-once": False}
-    assert {mode: replace(ALONE, mode=mode).exact for mode in modes} == modes
-    assert RunSegment(consumed=(4, 0, 4)).num_hosts == 3
-    pipeline = resume(TOY, "train", ReadSettings(cycle=2, shuffle_seed=5), consumed=3).pipeline
-    assert (pipeline["cycle"], pipeline["shuffle_seed"], pipeline["buffer"]) == (2, 5, None)
 
 
 def test_a_repr_says_what_goes_on_with_the_plan() -> None:
@@ -46,18 +30,6 @@ def test_a_repr_says_what_goes_on_with_the_plan() -> None:
     ]
     assert repr(AMONG.hosts[1]) == "<HostShare host 1 of 2: 5 examples, 2 file instructions>"
     assert repr(listing) == "<PlanListing toy plan: 1 plan>"
-
-
-@pytest.mark.parametrize(
-    ("settings", "ordered", "cycle", "block"),
-    [({}, False, 16, 16), ({}, True, 1, 16), ({"cycle": 3, "block": 2}, False, 3, 2)],
-)
-def test_the_reader_is_set_as_the_interrupted_one_was(
-    settings: dict[str, Any], ordered: bool, cycle: int, block: int
-) -> None:
-    plan = resume(replace(TOY, ordered=ordered), "train", ReadSettings(**settings), consumed=3)
-    sizes = {"interleave_cycle_length": cycle, "interleave_block_length": block}
-    assert plan.read_config == {**sizes, "shuffle_files": False}
 
 
 def test_settings_as_planned_have_every_default_written_out() -> None:
@@ -86,13 +58,3 @@ def test_each_call_is_a_method_with_its_arguments(tf: Any) -> None:
         assert not fields.pop("skip_instructions", 0)
         numbers = getattr(numbers, one.call)(**fields)
     assert [batch.tolist() for batch in numbers.as_numpy_iterator()] == [[1, 4]]
-
-
-def test_calls_and_sources_in_words() -> None:
-    shard, take = plans.ShardCall(num_shards=3, index=1), plans.TakeCall(count=5)
-    assert plans.calls_chained((shard, take)) == ".shard(3, 1).take(5)"
-    own = replace(shard, skip_instructions=2)
-    assert plans.calls_chained((own, take)) == f".{own}, then .take(5)"
-    sources = [(None, None), (None, "train[:9]"), ("mnist", "test"), ("mnist", None)]
-    said = [str(plans.ConsumedSource(data=d, spec=s, consumed=3)) for d, s in sources]
-    assert said == ["read", "train[:9]", "test of mnist", "read of mnist"]

@@ -202,7 +202,6 @@ def index_cases() -> Iterator[tuple[str, Case]]:
         dataset=Dataset(name="toy", data_dir="/d", splits=(split_of("train", 3, 4),)),
         changes=(),
         num_files=2,
-        num_touched=1,
         num_counted=1,
     )
     yield "index_check", Case(view="index:check", answer=equal)
@@ -212,7 +211,7 @@ def index_cases() -> Iterator[tuple[str, Case]]:
         {"kind": "appeared", "bytes_now": 9},
     ]
     changes = tuple(FileChange(path=f"f{n}", split="train", **one) for n, one in enumerate(kinds))
-    changed = replace(equal, changes=changes, num_touched=0)
+    changed = replace(equal, changes=changes)
     yield "index_changes", Case(view="index:check", answer=changed)
     metadata = TfdsMetadata(
         name="toy",

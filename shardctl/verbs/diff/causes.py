@@ -316,7 +316,7 @@ def _part_causes(
     if at is not None:
         places = [place_of(i, of) for i, of in zip(at, (where, now), strict=True)]
         inner = [f"{old.name} of {place}" for place in places]
-    if alike and old.pipelines and _arguments(old) == _arguments(new):
+    if alike and _arguments(old) == _arguments(new):
         for number, pair in enumerate(zip(old.pipelines, new.pipelines, strict=True)):
             if isinstance(old, Shared):  # an object that is used more than once
                 inner = [f"shared {old.label}"] * 2

@@ -163,9 +163,8 @@ def _advice(evaluation: Evaluation) -> Iterator[str]:
     if lost := evaluation.num_lost:
         are, share = "is" if lost == 1 else "are", lost / evaluation.total
         yield f"{lost:,} of {evaluation.total:,} examples {are} lost ({share:.3%})"
-    if not evaluation.is_simple:
+    if evaluation.num_repeated or evaluation.num_left_out or not evaluation.is_simple:
         yield from _of_sharer_advice(evaluation)
-        return
     yield from (_sentence(cure, evaluation) for cure in cures(evaluation))
     if remainder == "ragged":
         yield from _ragged_advice(evaluation)
@@ -176,33 +175,29 @@ def _advice(evaluation: Evaluation) -> Iterator[str]:
             f"{num_hosts:,} hosts compute {padding + whole:,} examples of padding; mask them out "
             "of the metrics"
         )
-    elif hang is None and not evaluation.num_lost and not padding:
+    elif hang is None and not (evaluation.num_lost or evaluation.num_repeated or padding):
         yield "every batch is full and every host makes the same number of steps"
         return
-    yield f"{call_of(evaluation)} makes the padded batches and their masks"
+    if evaluation.is_simple:
+        yield f"{call_of(evaluation)} makes the padded batches and their masks"
 
 
 def _of_sharer_advice(evaluation: Evaluation) -> Iterator[str]:
     """Yield what a loader's shares, or stages, repeat and leave out, and what cures it."""
     settings, hang = evaluation.settings, evaluation.hang(evaluation.remainder)
-    by_stages = settings.reader.shares_in_modes
-    who = "--stages" if by_stages else call_of_hosts(settings)
+    who, cure = call_of_hosts(settings), "gather the predictions and keep the first of each"
+    if settings.reader.shares_in_modes:
+        who, cure = "--stages", "leave out the repeat"
     if evaluation.num_repeated:
-        cure = f"gather the predictions and keep the first {evaluation.total:,}"
         yield (
             f"{counted(evaluation.num_repeated, 'example')} come again by {who}, and a metric "
-            f"counts them twice; {'leave out the repeat' if by_stages else cure}"
+            f"counts them twice; {cure}"
         )
     if evaluation.num_left_out:
         yield f"{counted(evaluation.num_left_out, 'example')} left out by {who}"
     if hang is not None:
         steps = counted(hang.step, "step")
         yield f"cure: end every host after {steps}, or pad until all have made as many"
-    shapes = evaluation.distinct_shapes("ragged")
-    if evaluation.remainder == "ragged" and shapes > 1:
-        yield f"batches have {shapes:,} sizes, each of which a compiler makes a program of"
-    if hang is None and not evaluation.num_lost and not evaluation.num_repeated:
-        yield "every example is seen once, and every host makes the same number of steps"
 
 
 def call_of(evaluation: Evaluation) -> str:
@@ -237,7 +232,7 @@ def _ragged_advice(evaluation: Evaluation) -> Iterator[str]:
         )
     partial = np.unique(evaluation.remainders)
     uneven = partial[partial % evaluation.num_devices > 0]
-    if len(uneven):
+    if len(uneven) and evaluation.is_simple:  # else which batches are partial is not known
         yield (
             f"a last batch of {int(uneven[0]):,} does not divide among {evaluation.num_devices:,} "
             "devices, so it cannot be sharded over them"
@@ -332,14 +327,9 @@ def cures(evaluation: Evaluation) -> tuple[Cure, ...]:
         return ()
     if not evaluation.is_simple:
         return ()  # of even shares; what else a loader or stages do is not tried
-    found = [*_batch_cure(evaluation), _padding_cure(evaluation)]
-    return tuple(sorted(found, key=lambda cure: cure.dropped))
-
-
-def _padding_cure(evaluation: Evaluation) -> Cure:
     steps = int(evaluation.num_steps("pad").max())
     slots = steps * evaluation.host_batch * evaluation.num_hosts
-    return Cure(
+    padded = Cure(
         change="padding",
         value=int(evaluation.padding_batches.sum()),
         num_steps=steps,
@@ -347,6 +337,7 @@ def _padding_cure(evaluation: Evaluation) -> Cure:
         padding=slots - evaluation.total,
         dropped=0,
     )
+    return tuple(sorted([*_batch_cure(evaluation), padded], key=lambda cure: cure.dropped))
 
 
 def _batch_cure(evaluation: Evaluation) -> list[Cure]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from shardctl.cli.main import COMMANDS
 from shardctl.cli.options.shared import long_names, main_name
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.settings.table import SETTINGS
-from tests.children import write_shardctl
 from tests.cli.conftest import Shardctl
 
 
@@ -147,47 +145,6 @@ def test_lint_takes_the_cpus_of_this_machine_under_any_name(shardctl: Shardctl) 
         assert (ran.exit_code, "error" in ran.stderr) == (1, False), key
 
 
-@pytest.mark.long
-def test_in_a_shell(tmp_path: Path) -> None:
-    """Other names, and - for stdin, where a shell runs the program."""
-    script = """
-        set -euo pipefail
-        run() { shardctl "$@"; }
-        run simulate --interleave_cycle_length 4 --batch_size=8 -d mnist --take 2 -f ids
-        run snapshot --shuffle_seed 3 -d mnist | run diff - | head -1
-        run simulate -d mnist --take 5 -f tfds-ids | run resume --seen - -d mnist -f csv | tail -1
-        run resume --step 1_0 --batch-size 2 -d mnist -f json | run resume --plan - -f csv | wc -l
-        echo mnist-test.tfrecord-00000-of-00001 |
-            run simulate test --file_order - -d mnist --take 1 -f ids
-        echo 5_0 | run locate --id - --data_dir . -d mnist -f csv | tail -1
-        run plan -d mnist -f csv | tail -1
-    """
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    write_shardctl(programs / "shardctl")
-    ran = subprocess.run(
-        ["bash", "-c", script],
-        cwd=tmp_path,
-        env={"PATH": f"{programs}:/usr/bin:/bin", "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    name = "mnist-train.tfrecord-00000-of-00001"
-    assert ran.stdout.splitlines() == [
-        "0",
-        "1",
-        "stdin and today: the same, the order of 60,000 examples",
-        f",{name},train,5,59995,60000",
-        "3",
-        "0",
-        f"50,0,,50,{name}__50,{name},50",
-        f"train,,{name},train,0,60000,60000,0",
-    ]
-    assert ran.returncode == 0, ran.stderr
-
-
 LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [4, 0, 5]}}\n"
 
 
@@ -203,5 +160,5 @@ def test_every_least_value_is_enforced_alike(shardctl: Shardctl) -> None:
         assert ran.stderr.startswith(f"error: {setting.option} '{low}': a ")
         Path("shardctl.yaml").write_text(f"read:\n\n  {setting.name}: {low}\n")
         ran = shardctl("simulate", "-d", "toy.yaml")
-        assert f"shardctl.yaml:3: {setting.field}={low}: a number " in ran.stderr
+        assert f"shardctl.yaml:3: {setting.name}={low}: a number " in ran.stderr
         Path("shardctl.yaml").unlink()

@@ -129,8 +129,8 @@ def test_folders_in_the_other_order_would_repeat_every_example(
         ({"version": "1.0.1"}, "its version was 1.0.0, now 1.0.1; --allow-version takes", True),
         pytest.param(
             {"template": "{SPLIT}/{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"},
-            "the file name template of train was 'toy-train.tfrecord-{SHARD_INDEX}-of-"
-            "{NUM_SHARDS}', now 'train/toy-train.tfrecord",
+            "its file name template of train was toy-train.tfrecord-{SHARD_INDEX}-of-"
+            "{NUM_SHARDS}, now train/toy-train.tfrecord",
             False,
             marks=pytest.mark.slow,
         ),

@@ -71,29 +71,25 @@ def dataset_of(splits: dict[str, tuple[int, ...]]) -> Dataset:
 def pairs(draw: st.DrawFn) -> tuple[Pipeline, Pipeline]:
     """A pipeline and the same one, one setting or one shard away, or another altogether."""
     one = draw(_pipelines())
-    lengths = {name: list(shards) for name, shards in one.lengths}
     kind = draw(st.sampled_from(["same", "other", "setting", "spec", "length", "shard", "splits"]))
     if kind == "other":
         return one, draw(_pipelines())
     if kind == "setting":
-        name, values = draw(
-            st.sampled_from(
-                [("block", (1, 4, 15, 16)), ("cycle", (1, 2, 15, 16)), ("epochs", (1, 2, 3))]
-            )
-        )
-        settings = changed(one.settings, **{name: draw(st.sampled_from(values))})
+        values = {"block": (1, 4, 15, 16), "cycle": (1, 2, 15, 16), "epochs": (1, 2, 3)}
+        name = draw(st.sampled_from(sorted(values)))
+        settings = changed(one.settings, **{name: draw(st.sampled_from(values[name]))})
         return one, replace(one, settings=settings)
     if kind == "spec":
         return one, replace(one, spec=draw(st.sampled_from(SPECS)))
     if kind == "splits":
         return one, replace(one, lengths=one.lengths[::-1])
+    lengths = {name: list(shards) for name, shards in one.lengths}
     shards = lengths[draw(st.sampled_from(sorted(lengths)))]
-    if kind == "shard" and shards and draw(st.booleans()):
-        del shards[draw(st.integers(0, len(shards) - 1))]
+    at = draw(st.integers(0, max(len(shards) - 1, 0)))
+    if kind == "length" and shards:
+        shards[at] += draw(st.integers(0, 3))
     elif kind == "shard":
-        shards.insert(draw(st.integers(0, len(shards))), draw(st.integers(0, 9)))
-    elif kind == "length" and shards:
-        shards[draw(st.integers(0, len(shards) - 1))] += draw(st.integers(0, 3))
+        shards[at : at + draw(st.integers(0, 1))] = draw(st.sampled_from([[], [0], [9]]))
     after = tuple((name, tuple(found)) for name, found in lengths.items())
     return one, replace(one, lengths=after)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from shardctl.metadata import loader_versions as installed_versions
@@ -31,13 +30,6 @@ def taken(settings: ReadSettings = SETTINGS, spec: str = "train") -> TakenSnapsh
 
 def side(of: TakenSnapshot, **changed: object) -> PinnedOrder:
     return PinnedOrder(snapshot=replace(of.snapshot, **changed), label="a.yaml")  # type: ignore[arg-type]
-
-
-def test_an_order_is_made_again_from_what_is_pinned() -> None:
-    before = taken()
-    again = side(before).rebuilt
-    assert again is not None
-    np.testing.assert_array_equal(again.order.read(0, 10_000), before.live.order.read(0, 10_000))
 
 
 def test_an_order_is_not_made_again_where_something_is_pinned_as_a_hash(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from shardctl.draw.tables import PLAIN, Screen
-from shardctl.files.documents import to_json, to_yaml
+from shardctl.files.documents import to_json
 from shardctl.metadata.project_file import SettingOrigins
 from shardctl.saved.resume_plan import ListedPlan, PlanListing
 from shardctl.settings.read_settings import ReadSettings
@@ -23,7 +21,6 @@ from shardctl.verbs.diff.causes import Cause, ChangedShard
 from shardctl.verbs.diff.plans import PlansDiff, diff_plans
 from shardctl.verbs.diff.view import CheckedFile, Hints, cause_line, moved_line
 from shardctl.verbs.snapshot.answer import snapshot
-from tests.draw.github_runner import as_github_reads
 from tests.golden import assert_golden
 from tests.spec.reads_cases import named_reads
 from tests.verbs.diff.diff_cases import dataset_of
@@ -149,21 +146,6 @@ def test_it_is_shown_in_every_form(name: str) -> None:
     parts = [f"== {form}\n{''.join(text)}" for form, text in rendered(what, make(), hints)]
     file = Path(__file__).parent / "golden" / f"{name.replace(' ', '_')}.txt"
     assert_golden(file, "\n".join(parts).replace("\x1b", "\\e"))
-
-
-def test_a_document_is_the_same_in_json_and_yaml() -> None:
-    document = view.diff_document(against(block=4))
-    assert list(document)[:3] == ["format_version", "kind", "dataset"]
-    assert json.loads("".join(to_json(document))) == document
-    assert yaml.safe_load("".join(to_yaml(document))) == document
-
-
-def test_an_annotation_is_read_back_by_a_runner() -> None:
-    (line,) = view.diff_annotation(against(block=4), hints=TO_UPDATE)
-    level, where, text = as_github_reads(line)
-    assert (level, where["file"], where["line"]) == ("error", "sub/shardctl.yaml", "3")
-    assert text.endswith("if this is meant: shardctl diff order.yaml --update")
-    assert list(view.diff_annotation(against())) == []
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import signal
@@ -122,22 +121,6 @@ def test_a_far_position_behind_a_buffer_is_found_both_ways() -> None:
         assert [match.position for match in found] == positions
 
 
-MIXED = "sample_from_datasets([train | shuffle(3, seed=1) | repeat, test | repeat], seed=5)"
-
-
-def test_how_much_of_each_source_is_handed_out_by_the_last_position() -> None:
-    order = plan_order(TOY, None, {"stages": f"{MIXED} | batch(4)"}).order
-    names = order.codes.names(order.read(0, 40))
-    located = asked(order, ("position", 7), ("step", 9), ("position", 3))
-    assert [(one.spec, one.consumed) for one in located.sources] == [
-        (spec, sum(name.startswith(spec) for name in names)) for spec in ("train", "test")
-    ]
-    assert [match.step for match in located.matches] == [1, 9, 9, 9, 9, 0]
-    assert asked(order_of(), ("position", 7)).sources == ()
-    whole = plan_order(TOY, None, {"stages": f"{MIXED} | take(40)"}).order
-    assert asked(whole, ("id", "test:1")).sources == ()
-
-
 def test_a_step_of_stages_without_batches_is_refused() -> None:
     order = plan_order(TOY, None, {"stages": "map | repeat(2) | shuffle(2, seed=1)"}).order
     with pytest.raises(UsageError, match=r"--step: the --stages make no batches"):
@@ -209,19 +192,6 @@ def test_lists_come_from_stdin_where_the_options_are(
     assert "can be read only once" in ran.stderr
     give(monkeypatch, b"")
     assert shardctl("locate", *ORDER, "--id", "-").stdout.endswith("\nno matches\n")
-
-
-def test_what_simulate_writes_can_be_located(
-    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pipeline = (*ORDER, "--shuffle-seed", 3, "--buffer", 4, "--buffer-seed", 1, "all")
-    for name, kind in (("ids", "--id"), ("tfds-ids", "--tfds-id")):
-        ids = shardctl("simulate", *pipeline, "-f", name, "--take", -1).stdout
-        give(monkeypatch, ids.encode())
-        ran = shardctl("locate", *pipeline, kind, "-", "-f", "csv")
-        rows = list(csv.DictReader(io.StringIO(ran.stdout)))
-        assert [row["position"] for row in rows] == [str(i) for i in range(16)]
-        assert ran.stderr == ""
 
 
 @pytest.mark.parametrize(

@@ -89,17 +89,6 @@ def test_seeds_are_assumed_only_where_the_order_is_open() -> None:
     }
 
 
-def test_other_seeds_score_about_the_same() -> None:
-    dataset = even_dataset(60_000, 256)
-    scores = [
-        quality_alone(
-            dataset, ReadSettings(shuffle_seed=seed, buffer=3000, buffer_seed=seed)
-        ).score.value
-        for seed in range(8)
-    ]
-    assert max(scores) - min(scores) < 0.06
-
-
 @pytest.mark.parametrize("spec", ["train[:1]", "train[:0]"])
 def test_one_example_has_no_order(spec: str) -> None:
     with pytest.raises(UsageError, match="needs 2 examples at least"):

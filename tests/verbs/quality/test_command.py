@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
@@ -79,6 +78,11 @@ def test_bad_usage_is_one_line_and_no_output(
             "1",
             "is below 1, and so is a uniform permutation, which scores 0.9",
         ),
+        (
+            ("--stages", "repeat(2) | shuffle(9, seed=1)"),
+            "0.5",
+            "; change the shuffles of --stages",
+        ),
         (("--shuffle-seed", 1), "weak", None),
         (("--shuffle-seed", 1), "0", None),
         (("--buffer", -2, "--buffer-seed", 1), "uniform", None),
@@ -129,13 +133,6 @@ def test_memory_buys_a_buffer_that_can_be_pasted(shardctl: Shardctl, toy: Path) 
     assert (found["verdict"], found["buffer_bytes"]) == (memory["verdict"], 500_000)
 
 
-def test_what_an_example_takes_can_be_said(shardctl: Shardctl, toy: Path) -> None:
-    ran = shardctl("quality", "-d", toy, "--memory", "1MiB", "--example-bytes", "1KiB")
-    # 1024 bytes and TensorFlow's 200 for a tensor: 1048576 / 1224 = 856.7.
-    assert "\nan example in a buffer: 1.2 KiB as given, 200 of them TensorFlow's" in ran.stdout
-    assert "\n1.0 MiB holds 856 examples: --buffer 856 scores " in ran.stdout
-
-
 def test_of_an_example_that_nobody_knows_the_size_is_asked_for(
     shardctl: Shardctl, tmp_path: Path
 ) -> None:
@@ -170,53 +167,3 @@ def test_what_is_about_one_order_has_no_place_beside_all_loaders(
         ran = shardctl("quality", "-d", str(toy), "--loaders", option, value)
         assert ran.exit_code == 2
         assert ran.stderr.startswith(f"error: {option} is about one order; leave out --loaders")
-
-
-@pytest.mark.long
-def test_a_terminal_draws_where_examples_lie_and_a_pipe_does_not(
-    shardctl: Shardctl, toy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    toy.write_text(_LAYOUT.replace("20000", "2000"))
-    asked = ("quality", "-d", str(toy), "--buffer", "500", "--buffer-seed", "1")
-    piped = shardctl(*asked)
-    assert "To see:" not in piped.stdout
-    assert "A diagonal is the\norder of storage" in shardctl(*asked, "--picture").stdout
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setenv("TERM", "xterm")
-    for columns in ("40", "80", "120"):
-        monkeypatch.setenv("COLUMNS", columns)
-        drawn = shardctl(*asked).stdout
-        assert "A diagonal is the" in " ".join(drawn.split())
-        assert "this order " in drawn
-        assert "uniform    ███" in drawn
-        assert "To see:" not in shardctl(*asked, "--no-picture").stdout
-        assert max(map(len, drawn.splitlines())) <= int(columns)
-    monkeypatch.setenv("COLUMNS", "39")
-    assert "To see:" not in shardctl(*asked).stdout
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("TERM", "dumb")
-    assert "To see:" not in shardctl(*asked).stdout
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("options", "titles"),
-    [
-        (
-            ["--buffer", "500", "--buffer-seed", "1"],
-            ["Where in storage the examples", "The score over the epoch", "What other settings"],
-        ),
-        (["--loaders"], ["From how many of 40 shards a batch comes"]),
-    ],
-)
-def test_pictures_are_drawn_as_svg_and_where_asked_for(
-    shardctl: Shardctl, toy: Path, options: list[str], titles: list[str]
-) -> None:
-    asked = ("quality", "-d", str(toy), *options)
-    ran = shardctl(*asked, "-f", "svg")
-    assert ran.exit_code == 0
-    said = " ".join(ElementTree.fromstring(ran.stdout).itertext())
-    assert all(title in said for title in titles)
-    assert "To see" in shardctl(*asked, "--picture").stdout
-    assert "To see" not in shardctl(*asked).stdout

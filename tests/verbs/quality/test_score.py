@@ -29,7 +29,6 @@ from shardctl.verbs.quality.metrics import (
     score_of,
     verdict_of,
 )
-from tests.cases import FUZZ, add_cases, seed_of_test
 from tests.verbs.quality.quality_orders import even_dataset, in_equal_shards, score
 
 
@@ -132,10 +131,6 @@ def test_what_one_metric_loses_is_that_of_a_normal_number(fault: Fault) -> None:
     assert said.spread == pytest.approx(0.01 * spread, rel=1e-6)
 
 
-def test_an_expected_score_is_never_below_0() -> None:
-    assert score_of([measured(0.1, spread=9.0)]).expected == 0.0
-
-
 def test_a_sampling_error_is_that_of_each_metric_by_its_weight() -> None:
     # One metric: a change of 0.04 in the value is 0.1 in the score.
     assert score_of([measured(0.3, sampling_error=0.04)]).sampling_error == pytest.approx(0.1)
@@ -147,14 +142,6 @@ def test_a_sampling_error_is_that_of_each_metric_by_its_weight() -> None:
 def test_a_score_without_a_sampling_error_of_each_metric_has_none() -> None:
     found = score_of([measured(0.3, sampling_error=0.04), measured(0.3)])
     assert found.sampling_error is None
-
-
-def test_the_uniform_score_has_the_expectation_and_spread_it_says() -> None:
-    generator = np.random.default_rng(11)
-    scores = [score(in_equal_shards(generator.permutation(2000), 16), 50) for _ in range(400)]
-    values = np.array([each.value for each in scores])
-    assert values.mean() == pytest.approx(scores[0].expected, abs=0.15 * (1 - scores[0].expected))
-    assert values.std() == pytest.approx(scores[0].spread, rel=0.2)
 
 
 # What the score of an order is worth, in words.
@@ -231,26 +218,13 @@ def test_the_thresholds_are_buffers_of_a_quarter_and_of_half_the_dataset(
     assert score(0.45) < GOOD < score(0.6)
 
 
-def _num_below(num_permutations: int, seed: int, n: int, shards: int, window: int) -> int:
-    rng = np.random.default_rng(seed)
-    drawn = (in_equal_shards(rng.permutation(n), shards) for _ in range(num_permutations))
-    scores = [score(sample, window) for sample in drawn]
-    add_cases(num_permutations)
-    return sum(one.value < lowest_uniform(one) for one in scores)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("shape", [(10, 4, 2), (50, 4, 12), (100, 4, 2), (1000, 16, 250)])
 def test_uniform_permutations_are_as_good_as_uniform(shape: tuple[int, int, int]) -> None:
-    assert _num_below(500, 500, *shape) <= 2  # where 0.5 are expected
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize("shape", [(20, 4, 5), (100, 10, 25), (1000, 1, 250), (10_000, 64, 256)])
-def test_of_many_uniform_permutations_999_in_1000_are(shape: tuple[int, int, int]) -> None:
-    # At 1.5 in 1000, and as many more as chance brings once in some 100,000 runs.
-    usual = 0.0015 * 10 * FUZZ
-    assert _num_below(10 * FUZZ, seed_of_test(), *shape) <= usual + 4.3 * usual**0.5 + 2
+    n, shards, window = shape
+    rng = np.random.default_rng(500)
+    scores = [score(in_equal_shards(rng.permutation(n), shards), window) for _ in range(500)]
+    assert sum(one.value < lowest_uniform(one) for one in scores) <= 2  # where 0.5 are expected
 
 
 def _order(**settings: Any) -> Any:

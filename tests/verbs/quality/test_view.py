@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,14 +13,13 @@ import pytest
 import yaml
 
 from shardctl.dataset.dataset import Dataset, ExampleSize
-from shardctl.dataset.element_size import ElementSize
 from shardctl.draw.tables import PLAIN, Screen
 from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.verbs.quality import view
 from shardctl.verbs.quality.answer import Quality, quality
 from shardctl.verbs.quality.loaders import Ending, LoaderComparison, compare_loaders
 from shardctl.verbs.quality.metrics import Metric, score_of
-from shardctl.verbs.quality.what_if import Alternative, BufferForTarget
+from shardctl.verbs.quality.what_if import Alternative
 from tests.golden import assert_golden
 from tests.verbs.quality.quality_orders import even_dataset
 
@@ -49,6 +47,8 @@ PLANS: dict[str, Callable[[], Quality | LoaderComparison]] = {
     "sampled": of(even_dataset(3_000_000, 300), {"shuffle_seed": 1, "pass_index": 3}),
     "memory": of(sized(_SIZE), {**BUFFER, "host": "0/2"}, **MEMORY),
     "partly": of(sized(_PARTLY), {"shuffle_seed": 1, **BUFFER}, **MEMORY),
+    "unreached": of(even_dataset(400, 4), {**BUFFER, "buffer": 900}, target=1.0, what_if=False),
+    "reached": of(even_dataset(400, 4), {"shuffle_seed": 1}, target=0.001, what_if=False),
     "loaders": lambda: compare_loaders(
         even_dataset(1_000, 10), "train[:95%]", {"batch": 32, "host": "0/3"}
     ),
@@ -144,39 +144,6 @@ WORSE, BETTER = choice("block 1", 0.125), choice("block 1", 0.5)
 def test_the_change_that_does_most_is_named(choices: tuple[Alternative, ...], line: str) -> None:
     plan: Any = SimpleNamespace(alternatives=choices)
     assert view.best_line(plan) == line
-
-
-def target(goal: float, buffer: int | None, score: float, size: int | None) -> BufferForTarget:
-    return BufferForTarget(target=goal, buffer=buffer, score=score, num_bytes=size)
-
-
-@pytest.mark.parametrize(
-    ("found", "line"),
-    [
-        (None, ""),
-        (
-            target(0.5, 1000, 0.51, None),
-            "buffer for a score of 0.5: 1,000 examples, of unknown size; it scores 0.5100",
-        ),
-        (
-            target(0.5, 1000, 0.51, 3 * 2**20),
-            "buffer for a score of 0.5: 1,000 examples, 3.0 MiB as stored (decoded images take "
-            "more); it scores 0.5100",
-        ),
-        (
-            target(1.0, None, 0.999, None),
-            "buffer for a score of 1: none, one of the whole epoch scores 0.9990",
-        ),
-        (
-            target(0.25, 0, 0.3, 0),
-            "buffer for a score of 0.25: none is needed, without one it is 0.3000",
-        ),
-    ],
-)
-def test_a_target_is_a_line(found: BufferForTarget | None, line: str) -> None:
-    stored = ElementSize(num_bytes=Fraction(3146), basis="stored")
-    plan: Any = SimpleNamespace(buffer_for_target=found, element_size=stored)
-    assert view.target_line(plan) == line
 
 
 def ending(fewest: int = 5, **counts: Any) -> Ending:

@@ -10,9 +10,8 @@ import pytest
 from shardctl.dataset.dataset import Dataset, ExampleSize
 from shardctl.errors import UsageError
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.host import Host
 from shardctl.verbs.quality.answer import minimum_score, quality, reaches, shortfall
-from shardctl.verbs.quality.metrics import Score
+from shardctl.verbs.quality.metrics import Metric, score_of
 from shardctl.verbs.quality.what_if import MemoryBudget
 from tests.verbs.quality.quality_orders import even_dataset
 
@@ -31,15 +30,11 @@ def test_each_alternative_is_measured_as_its_own_pipeline_would_be() -> None:
         "cycle 16": replace(settings, cycle=16),
         "cycle 64": replace(settings, cycle=64),
         "block 1": replace(settings, block=1),
-        "buffer 1,000": replace(settings, buffer=1000, buffer_seed=2),
-        "buffer 10,000": replace(settings, buffer=10_000, buffer_seed=2),
-        "files shuffled, buffer 1,000": replace(
-            settings, shuffle_seed=1, buffer=1000, buffer_seed=2
-        ),
-        "files shuffled, buffer 10,000": replace(
-            settings, shuffle_seed=1, buffer=10_000, buffer_seed=2
-        ),
     }
+    for size in (1_000, 10_000):
+        buffered = replace(settings, buffer=size, buffer_seed=2)
+        same[f"buffer {size:,}"] = buffered
+        same[f"files shuffled, buffer {size:,}"] = replace(buffered, shuffle_seed=1)
     assert set(scores) == {*same}
     for change, changed in same.items():
         alone = quality(dataset, "train", changed, what_if=False).score.value
@@ -87,34 +82,16 @@ def test_the_buffer_for_a_target_is_the_smallest_to_two_digits(
     assert found.num_bytes == 7 * found.buffer  # 7 bytes an example
 
 
-def test_no_buffer_is_needed_below_what_there_is() -> None:
-    settings = ReadSettings(shuffle_seed=1, buffer=100, buffer_seed=1)
-    found = quality(even_dataset(9000, 90), "train", settings, target=0.01).buffer_for_target
-    assert found is not None
-    assert (found.buffer, found.num_bytes) == (0, 0)
-
-
-def test_a_target_that_no_buffer_reaches_says_what_the_whole_epoch_does() -> None:
-    found = quality(even_dataset(2000, 9), "train", target=1.0, what_if=False).buffer_for_target
-    assert found is not None
-    assert found.buffer is None
-    assert 0.95 < found.score < 1
-
-
 # What shuffle buffer an amount of memory buys.
 
-_EACH = 1000  # bytes of an example in a buffer: 600 of its own, and two tensors of 200 more
+# An example takes 1,000 bytes in a buffer: 600 of its own, and two tensors of 200 more.
+DATASET = replace(
+    even_dataset(20_000, 40), features=lambda: ExampleSize(num_bytes=600, num_tensors=2)
+)
 
 
-def _dataset(num_examples: int = 20_000, num_shards: int = 40) -> Dataset:
-    size = ExampleSize(num_bytes=600, num_tensors=2)
-    return replace(even_dataset(num_examples, num_shards), features=lambda: size)
-
-
-def _budget(
-    dataset: Dataset, memory: int | str, settings: ReadSettings | None = None
-) -> MemoryBudget:
-    found = quality(dataset, "train", settings, what_if=False, memory=memory).memory
+def _budget(memory: int | str, settings: ReadSettings | None = None) -> MemoryBudget:
+    found = quality(DATASET, "train", settings, what_if=False, memory=memory).memory
     assert found is not None
     return found
 
@@ -134,7 +111,7 @@ def _budget(
 def test_the_buffer_is_what_fits_and_no_more_than_the_epoch(
     memory: int | str, fits: int, buffer: int | None, whole: bool
 ) -> None:
-    found = _budget(_dataset(), memory)
+    found = _budget(memory)
     assert (found.fits, found.buffer, found.whole_epoch) == (fits, buffer, whole)
     if whole:
         assert found.verdict == "as good as uniform"
@@ -142,25 +119,12 @@ def test_the_buffer_is_what_fits_and_no_more_than_the_epoch(
         assert found.verdict == "no shuffle"
 
 
-def test_of_hosts_each_has_its_own_buffer_and_part() -> None:
-    settings = ReadSettings(host=Host(index=1, count=4))
-    found = _budget(_dataset(), "1GiB", settings)
-    assert (found.buffer, found.whole_epoch) == (5000, True)
-
-
 def test_the_score_is_that_of_the_pipeline_it_stands_for() -> None:
-    dataset, present = _dataset(), ReadSettings(cycle=4, buffer=77, buffer_seed=5)
-    found = _budget(dataset, 2_000_000, present)
-    alone = quality(dataset, "train", replace(present, buffer=2000), what_if=False)
+    present = ReadSettings(cycle=4, buffer=77, buffer_seed=5)
+    found = _budget(2_000_000, present)
+    alone = quality(DATASET, "train", replace(present, buffer=2000), what_if=False)
     assert alone.score.value == pytest.approx(found.score.value)
     assert alone.verdict == found.verdict
-
-
-def test_a_buffer_that_is_there_takes_so_much() -> None:
-    for buffer, num_bytes in ((100, 100_000), (-2, 20_000_000), (50_000, 20_000_000), (None, None)):
-        settings = ReadSettings() if buffer is None else ReadSettings(buffer=buffer, buffer_seed=1)
-        found = quality(_dataset(), "train", settings, what_if=False)
-        assert found.buffer_bytes == num_bytes, buffer
 
 
 def test_without_any_size_the_way_out_is_named() -> None:
@@ -176,38 +140,19 @@ def test_without_any_size_the_way_out_is_named() -> None:
 # The least that is asked of an order, and the cheapest cure where it is less.
 
 
-def _score(value: float) -> Score:
-    return Score(
-        value=value, near=value, far=value, expected=0.99, spread=0.001, sampling_error=None
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "minimum"),
-    [
-        ("0.5", 0.5),
-        (0, 0.0),
-        ("1", 1.0),
-        ("weak", "weak"),
-        ("Fair", "fair"),
-        ("good", "good"),
-        ("uniform", "close to uniform"),
-        ("as good as uniform", "as good as uniform"),
-    ],
-)
-def test_a_minimum_is_a_number_or_a_word(text: object, minimum: object) -> None:
-    assert minimum_score(text) == minimum
-
-
-@pytest.mark.parametrize("text", ["", "1.1", "-0.1", "nan", "inf", "best", "no shuffle", "50%"])
-def test_no_other_minimum_is_taken(text: str) -> None:
+def test_a_minimum_is_a_number_or_a_word() -> None:
+    words = {"weak": "weak", "Fair": "fair", "good": "good", "uniform": "close to uniform"}
+    words["as good as uniform"] = "as good as uniform"
+    for text, minimum in {"0.5": 0.5, 0: 0.0, "1": 1.0, **words}.items():
+        assert minimum_score(text) == minimum
     rule = "a score from 0 to 1, or weak, fair, good or uniform, is needed"
-    with pytest.raises(UsageError, match=re.escape(rule)):
-        minimum_score(text)
+    for wrong in ("", "1.1", "-0.1", "nan", "inf", "best", "no shuffle", "50%"):
+        with pytest.raises(UsageError, match=re.escape(rule)):
+            minimum_score(wrong)
 
 
 def test_a_word_asks_for_the_verdict_and_a_number_for_the_score() -> None:
-    score = _score(0.6)
+    score = score_of([Metric(name="x", value=0.4, expected=0, spread=0, fault="above", reach=1)])
     ranks = ("no shuffle", "weak", "fair", "good", "close to uniform", "as good as uniform")
     for at, verdict in enumerate(ranks):
         for least, word in enumerate(ranks[1:], 1):
@@ -215,12 +160,6 @@ def test_a_word_asks_for_the_verdict_and_a_number_for_the_score() -> None:
         assert reaches(score, verdict, 0.6)  # type: ignore[arg-type]
         assert not reaches(score, verdict, 0.61)  # type: ignore[arg-type]
     assert not reaches(score, "cannot tell", "weak")
-
-
-def _said(minimum: str, num_shards: int = 64, num_examples: int = 50_000, **read: object) -> str:
-    dataset = even_dataset(num_examples, num_shards)
-    plan = quality(dataset, "train", ReadSettings(**read))  # type: ignore[arg-type]
-    return shortfall(plan, minimum_score(minimum)) or ""
 
 
 @pytest.mark.parametrize("minimum", ["0.5", "fair"])
@@ -239,20 +178,3 @@ def test_a_cure_is_enough_and_nothing_cheaper_in_the_table_is(minimum: str) -> N
     for choice in found.values():
         if (choice.buffer or 0) < (chosen.buffer or 0):
             assert choice.score.value < 0.5
-
-
-def test_a_change_that_needs_no_memory_is_cheaper_than_any_buffer() -> None:
-    said = _said("fair", 1000, 8000, shuffle_seed=1)
-    assert re.search(r"; cheapest cure in the table: (cycle|block) \d+ \(score 0\.[5-9]", said), (
-        said
-    )
-
-
-def test_without_one_in_the_table_it_is_a_buffer_of_everything() -> None:
-    end = "; --buffer 50000, the whole epoch, is uniform, and --target SCORE finds the smallest"
-    assert _said("uniform", buffer=1000, buffer_seed=2).endswith(f"{end} that does")
-    assert _said("uniform", buffer=50_000, buffer_seed=2) == ""
-    assert _said("0.9999").endswith("and so is a uniform permutation, which scores 0.9974")
-    assert _said("good", stages="repeat(2) | shuffle(9, seed=1)").endswith(
-        "; change the shuffles of --stages"
-    )

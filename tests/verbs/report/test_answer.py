@@ -20,7 +20,7 @@ from shardctl.stages.stages import Range, Read
 from shardctl.verbs.report.answer import Report, report
 from shardctl.verbs.report.document import report_document
 from shardctl.verbs.report.question import NotShown
-from tests.cases import FUZZ, check_cases
+from tests.cases import check_cases
 from tests.pipelines.random_pipelines import Habits, RandomPipeline, Sized, pipelines
 from tests.strategies import error_line
 
@@ -223,20 +223,6 @@ def a_report_comes_or_one_line(drawn: RandomPipeline) -> None:
 def test_a_report_comes_for_any_stages_or_one_line_says_why_not() -> None:
     check_cases(
         pipelines(a_source, Habits(mixtures=0.3, seedless=0.2)), a_report_comes_or_one_line, 25
-    )
-
-
-@pytest.mark.fuzz
-def test_a_report_comes_for_any_stages_or_one_line_says_why_not_fuzz() -> None:
-    habits = Habits(mixtures=0.3, seedless=0.2, scrambled=0.1)
-    check_cases(
-        pipelines(a_source, habits), a_report_comes_or_one_line, max(FUZZ // 20, 1), fuzz=True
-    )
-
-
-def test_a_report_is_short_where_it_is_printed() -> None:
-    assert repr(report(TOY, "train[:1]")) == (
-        "<Report toy train[:1]: 0 findings, not shown: quality>"
     )
 
 

@@ -131,17 +131,6 @@ def test_lint_looks_at_what_shardctl_yaml_says(shardctl: Shardctl) -> None:
     assert made["eval"]["spec"] == "train[50%:]"
 
 
-def test_settings_of_a_folder_above_are_said(
-    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Path("shardctl.yaml").write_text("dataset: toy.yaml\nlint: {specs: test, hosts: 2}\n")
-    Path("below").mkdir()
-    monkeypatch.chdir("below")
-    ran = shardctl("report", "-o", "report.html")
-    # What a report does not take from there is not named.
-    assert ran.stderr == "settings of ../shardctl.yaml; shardctl config lists them\n"
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -154,7 +143,7 @@ def test_settings_of_a_folder_above_are_said(
         (["--drop-remainder"], "--drop-remainder"),
         (["--eval", "tset"], "no split 'tset' in toy; it has: test, train"),
         (["--eval", "test", "--eval", "test[1"], "'test[1' is not a subsplit"),
-        (["--loader", "torch", "--loader-version", "2.0"], "--loader-version 2.0: of torch"),
+        (["--loader", "torch", "--loader-version", "2.0"], "torch 2.0 is named"),
         (["-f", "csv"], "no format 'csv' here"),
         (["-o", "report.csv"], "is no place for csv"),
     ],
@@ -193,19 +182,11 @@ def test_a_report_comes_for_any_settings_or_one_line_says_why_not(
         page = shardctl("report", *words, "-o", "report.html")
         assert page.exit_code == 0
         assert Path("report.html").read_text().rstrip().endswith("</html>")
-        if made["predictable"]:
-            checked_beside_the_verbs(made, values, spec, reads, more)
-
-    def checked_beside_the_verbs(
-        made: dict[str, Any],
-        values: dict[str, object],
-        spec: str | None,
-        reads: str,
-        more: list[str],
-    ) -> None:
-        order = [*([] if spec is None else [spec]), *as_options(values), "-d", reads]
-        hosts = more[:2] if more[:1] == ["--hosts"] and "host" not in values else []
-        ran = shardctl("quality", *order, *hosts, "-f", "json")
+        if not made["predictable"]:
+            return
+        hosts = more if more[:1] == ["--hosts"] and "host" not in values else []
+        given = words[: len(words) - 2 - len(more)]
+        ran = shardctl("quality", *given, "-d", reads, *hosts, "-f", "json")
         if "not_shown" in made["quality"]:
             assert ran.exit_code == 2
             assert ran.stderr.splitlines()[-1] == f"error: {made['quality']['not_shown']}"
@@ -358,15 +339,3 @@ def test_what_cannot_be_compared_is_one_line_and_nothing_is_written(
     assert outcome.stderr.startswith("error: ")
     assert outcome.stderr.count("\n") == 1
     assert not Path("page.html").exists()
-
-
-def test_an_open_order_is_a_warning_and_a_page(shardctl: Shardctl, files: None) -> None:
-    Path("open.yaml").write_text("dataset: toy.yaml\nread: {shuffle_files: true}\n")
-    outcome = shardctl("report", "--compare", "a.yaml", "open.yaml", "-o", "page.html")
-    assert outcome.exit_code == 0
-    assert outcome.stderr.startswith("warning: open.yaml: no seed is given: measured with ")
-    assert "open.yaml has no one order" in Path("page.html").read_text("utf-8")
-    made = compared(shardctl, "a.yaml", "open.yaml")
-    assert made["equal"] is None
-    assert "--shuffle-seed" in made["diff"]["not_shown"]
-    assert made["b"]["num_examples"] is None

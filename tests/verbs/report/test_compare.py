@@ -54,6 +54,7 @@ def check_pair(pair: tuple[Pipeline, Pipeline], *, as_pinned: bool) -> None:
     positions = differing_positions(examples(pair[0], one), examples(pair[1], other))
     assert not isinstance(found.diff, NotShown)
     assert found.equal == (not positions)
+    assert found.to_html().endswith("</html>\n")
     if positions:
         assert found.diff.first is not None
         assert found.diff.first.position == positions[0]

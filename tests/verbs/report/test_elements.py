@@ -53,23 +53,6 @@ def test_arguments_of_a_sentence_are_code_as_options() -> None:
     )
 
 
-def test_a_table_has_headings_in_both_directions_and_a_box_with_its_name() -> None:
-    columns = [Column(heading="host", align="left"), Column(heading="examples")]
-    assert html.table("What hosts read", columns, [["a", "1"], ["b", "2"]], kind="said") == (
-        "<details><summary>What hosts read</summary>\n"
-        '<div class="scroll said" role="group" tabindex="0" aria-label="What hosts read">\n'
-        '<table><thead><tr><th scope="col">host</th><th scope="col" class="number">examples</th>'
-        "</tr></thead>\n<tbody>\n"
-        '<tr><th scope="row">a</th><td class="number">1</td></tr>\n'
-        '<tr><th scope="row">b</th><td class="number">2</td></tr>\n'
-        "</tbody></table></div></details>\n"
-    )
-
-
-def test_nothing_is_nothing() -> None:
-    assert html.paragraph("") == html.items([]) == html.figures([]) == ""
-
-
 def test_words_break_where_they_may_and_say_the_same() -> None:
     assert html.wrapping("read.shuffle_seed of a/b, 0.5 and 1_000").count("<wbr>") == 3
     assert html.wrapping("סט") == "<bdi>סט</bdi>"

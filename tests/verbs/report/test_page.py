@@ -13,7 +13,6 @@ import pytest
 
 import shardctl
 from shardctl.dataset.dataset import Dataset, Split
-from shardctl.errors import ShardctlError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.report.answer import Report, report
 from shardctl.verbs.report.compare import ReportComparison, Side, compare_sides
@@ -21,10 +20,9 @@ from shardctl.verbs.report.compared import comparison_body
 from shardctl.verbs.report.elements import STYLE
 from shardctl.verbs.report.page import report_body
 from shardctl.verbs.report.question import NotShown
-from tests.cases import FUZZ, check_cases
 from tests.draw.drawn import DARK, HOSTILE, LIGHT, contrast
 from tests.golden import assert_golden
-from tests.verbs.diff.diff_cases import Pipeline, dataset_of, pairs
+from tests.verbs.diff.diff_cases import dataset_of
 from tests.verbs.report.reports import text_of
 
 TOY = dataset_of({"train": (30, 40, 50), "test": (10, 7)})
@@ -103,6 +101,10 @@ def checked(page: str) -> str:
     assert all(after - before <= 1 for before, after in pairwise(headings))
     ids = re.findall(r'\bid="([^"]*)"', page)
     assert len(ids) == len(set(ids))
+    links = re.findall(r'href="#([^"]*)"', page)
+    assert links
+    assert {*links} <= {*ids}
+    assert len(page) < 300 * 1024
     return page
 
 
@@ -113,6 +115,7 @@ def test_pages_are_those_on_file(made: Callable[[], Report | ReportComparison]) 
     assert page == made().to_html()
     body = page[page.index("<body>") :].replace(f"shardctl</dt><dd>{shardctl.__version__}", "")
     body = re.sub(r"<svg [^>]*(aria-label=\"[^\"]*\")>.*?</svg>", r"<svg \1>", body, flags=re.S)
+    body = re.sub(r"\d+ rules looked", "The rules looked", body)
     body = body.replace(f"Written by shardctl {shardctl.__version__}.", "")
     assert_golden(Path(__file__).with_name("pages") / f"{made.__name__}.html", body)
 
@@ -154,27 +157,6 @@ def test_scores_within_their_spread_are_about_the_same() -> None:
     assert answers(compare_sides(one, side("b", batch=8)))[1] == "A"
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("data", "most"),
-    [
-        ("imagenet2012", 300),
-        pytest.param(
-            Dataset(
-                name="large",
-                splits=(Split.even(name="train", num_examples=10**9, num_shards=10**6),),
-            ),
-            500,
-            marks=pytest.mark.slow,
-        ),
-    ],
-    ids=["imagenet2012", "a million shards"],
-)
-def test_pages_are_small(data: Dataset | str, most: int) -> None:
-    made = report(data, settings={"shuffle_seed": 1, "buffer": 10_000, "buffer_seed": 2})
-    assert len(checked(made.to_html()).encode()) < most * 1024
-
-
 def test_a_notebook_shows_pages_in_a_frame() -> None:
     made, both = lacking(), not_known()
     for html, page in (
@@ -195,30 +177,6 @@ def test_names_are_text(hostile: str) -> None:
     assert not re.search(
         "[\u202a-\u202e\u2066-\u2069\x00\x1b\x85\ud800-\udfff]", checked(both.to_html())
     )
-
-
-def check_page(pair: tuple[Pipeline, Pipeline]) -> None:
-    """A pair of settings is a page, or one line that says why it is none."""
-    sides = [
-        Side(label=label, dataset=one.dataset, spec=one.spec, settings=one.settings)
-        for label, one in zip("ab", pair, strict=True)
-    ]
-    try:
-        (said, *_) = answers(compare_sides(*sides))
-    except ShardctlError as error:
-        said = str(error)
-    assert said
-    assert "\n" not in said
-
-
-@pytest.mark.long
-def test_any_two_settings_are_a_page_or_one_line() -> None:
-    check_cases(pairs(), check_page, 3)
-
-
-@pytest.mark.fuzz
-def test_any_two_settings_are_a_page_or_one_line_fuzzed() -> None:
-    check_cases(pairs(), check_page, FUZZ, fuzz=True)
 
 
 # The style: colours of text are told from what they stand on; nothing is fetched; paper is light.

@@ -192,7 +192,7 @@ def order_through_buffer(case: Case, plan: ResumePlan) -> list[Example]:
 
 @pytest.mark.long
 def test_plans_continue_as_the_uninterrupted_pipeline_does() -> None:
-    check_cases(cases(), check, 40)
+    check_cases(cases(), check, 80)
 
 
 @pytest.mark.fuzz

@@ -145,7 +145,7 @@ def test_folders_that_look_alike_are_told_apart_by_their_paths() -> None:
         ):
             check(moved(A, B), other, allow_version=True)
     with pytest.raises(
-        DatasetError, match=r"a, b, now x, y, .* cannot be told; make the plan anew"
+        DatasetError, match=r"a, b, now x, y; .* cannot be told; make the plan anew"
     ):
         check(moved(A, B), moved(folder("/mnt/x"), folder("/mnt/y")))
     with pytest.raises(DatasetError, match="its folders were a, b, now a, b, c"):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import Any
 
 import pytest
 
 from shardctl.dataset.dataset import Dataset, Split
-from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.errors import UsageError
 from shardctl.metadata.names import catalog_dataset
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.simulate.answer import simulate
@@ -63,34 +62,6 @@ def test_a_fixed_shuffle_seed_does_not_repeat_the_order_as_the_guide_has_it() ->
     assert starts == [176411, 972136, 556757]
     fixed = {ids(take=1, shuffle_seed=32, pass_index=i, reshuffle=False)[0] for i in range(3)}
     assert len(fixed) == 1
-
-
-@pytest.mark.parametrize(("skip", "take"), [(0, 0), (3, 4), (10, 5), (9, None), (0, 99)])
-def test_a_stretch_is_that_slice_of_the_order(skip: int, take: int | None) -> None:
-    whole = simulate(TOY, settings=ReadSettings(cycle=2, block=2), take=None).ids().tolist()
-    assert sorted(whole) == list(range(10))
-    stretch = simulate(TOY, settings=ReadSettings(cycle=2, block=2), skip=skip, take=take)
-    expected = whole[skip : None if take is None else skip + take]
-    assert stretch.ids().tolist() == list(chain.from_iterable(stretch.chunks())) == expected
-    assert stretch.take == len(expected)
-
-
-@pytest.mark.parametrize(
-    ("skip", "take", "message"),
-    [
-        (11, 1, "--skip 11: the order has 10 examples"),
-        (-1, 1, "--skip -1"),
-        (0, -2, "--take -2: a number of examples is needed, or -1 for all"),
-    ],
-)
-def test_a_stretch_outside_the_order_is_refused(skip: int, take: int, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        simulate(TOY, skip=skip, take=take)
-
-
-def test_an_open_order_is_refused() -> None:
-    with pytest.raises(UnpredictableOrderError, match="give --shuffle-seed N"):
-        simulate(TOY, settings=ReadSettings(shuffle_files=True))
 
 
 def test_stages_without_end_are_shown_as_far_as_asked() -> None:

@@ -30,7 +30,7 @@ from shardctl.verbs.simulate.view import (
     tfds_id_lines,
 )
 from tests.cases import check_cases
-from tests.draw.drawn import simulated, text
+from tests.draw.drawn import simulated
 
 WRITERS: dict[str, Callable[[Simulation], Iterable[Any]]] = {
     "json": lambda simulation: to_json(simulate_document(simulation)),
@@ -46,21 +46,6 @@ WRITERS: dict[str, Callable[[Simulation], Iterable[Any]]] = {
 def written(simulation: Simulation, name: str) -> bytes:
     pieces: Iterable[str | bytes | memoryview] = WRITERS[name](simulation)
     return b"".join(utf8(piece) if isinstance(piece, str) else piece for piece in pieces)
-
-
-def test_the_fields_of_the_document() -> None:
-    document = simulate_document(simulated(skip=2, take=3, cycle=1))
-    assert list(document) == [
-        *("format_version", "kind", "dataset", "spec", "pipeline"),
-        *("num_examples", "skip", "take", "ids"),
-    ]
-    assert (document["format_version"], document["kind"]) == (1, "simulate")
-    assert list(document["dataset"]) == [
-        *("name", "config", "version", "file_format", "data_dir", "fingerprint")
-    ]
-    assert [document[name] for name in ("num_examples", "skip", "take")] == [14, 2, 3]
-    assert list(document["ids"].chunks()) == [[2, 3, 4]]
-    assert text(simulated(take=0)).splitlines()[1:] == ["none of 14 positions"]
 
 
 # Names that every format quotes or escapes in its own way, and runners of CI act on.
