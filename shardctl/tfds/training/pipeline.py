@@ -298,8 +298,8 @@ def resume_like(
         rest = own.made(start=steps)
     except NotRebuildable as why:
         return read_again(own, steps, why, pass_index=pass_index, loop=loop)
-    for warning in own.state_warnings():
-        warnings.warn(warning, stacklevel=3)  # past @checked
+    if own.state_warning is not None:
+        warnings.warn(own.state_warning, stacklevel=3)  # past @checked
     return rest
 
 
