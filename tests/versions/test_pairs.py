@@ -24,18 +24,6 @@ RESULTS = """
 """
 
 
-@pytest.mark.parametrize(
-    ("here", "pythons"), [("3.11 3.12 3.13", ["3.12", "3.13"]), ("3.11", ["3.11"] * 2)]
-)
-def test_a_line_goes_with_its_newest_python_here_where_none_is_named(
-    here: str, pythons: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paths = {python: f"/bin/python{python}" for python in here.split()}
-    monkeypatch.setattr(program, "interpreter", paths.get)
-    assert [pair.python for pair in program.pairs(["2.18", "2.21"], None)] == pythons
-    assert len(list(program.pairs([], ["3.11", "3.12"]))) == 2 * len(LINES)
-
-
 @pytest.mark.long
 def test_a_pair_that_does_not_exist_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert Pair(python="3.13", line=BY_NAME["2.21"]).why_not is None
