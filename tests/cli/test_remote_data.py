@@ -95,7 +95,7 @@ def _slow(*values: str) -> Any:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", [_slow("s3"), _slow("gcs"), "hub", "web"])
+@pytest.mark.parametrize("kind", [_slow("s3"), _slow("gcs"), "hub"])
 def test_each_protocol_answers_as_the_disk(
     kind: str, shardctl: Shardctl, data: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -277,6 +277,10 @@ def test_of_a_prepared_dataset_its_metadata_alone_is_asked_for(
         web.requests.clear()
         assert shardctl(*words, "train", "-d", web.url("tfds")).exit_code in (0, 1)
         assert web.requests == ["GET /tfds/dataset_info.json"]
+    ran = shardctl("verify", "--files", "-d", web.url("tfds"))
+    assert ran.stderr.startswith("error: cannot list ")
+    ran = shardctl("layout", "-d", web.url("tfds"))
+    assert "the sizes of the files are not known: cannot list " in ran.stderr
 
 
 @pytest.mark.long

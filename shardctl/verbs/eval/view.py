@@ -327,14 +327,9 @@ def cures(evaluation: Evaluation) -> tuple[Cure, ...]:
         return ()
     if not evaluation.is_simple:
         return ()  # of even shares; what else a loader or stages do is not tried
-    found = [*_batch_cure(evaluation), _padding_cure(evaluation)]
-    return tuple(sorted(found, key=lambda cure: cure.dropped))
-
-
-def _padding_cure(evaluation: Evaluation) -> Cure:
     steps = int(evaluation.num_steps("pad").max())
     slots = steps * evaluation.host_batch * evaluation.num_hosts
-    return Cure(
+    padded = Cure(
         change="padding",
         value=int(evaluation.padding_batches.sum()),
         num_steps=steps,
@@ -342,6 +337,7 @@ def _padding_cure(evaluation: Evaluation) -> Cure:
         padding=slots - evaluation.total,
         dropped=0,
     )
+    return tuple(sorted([*_batch_cure(evaluation), padded], key=lambda cure: cure.dropped))
 
 
 def _batch_cure(evaluation: Evaluation) -> list[Cure]:

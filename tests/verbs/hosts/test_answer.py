@@ -112,8 +112,8 @@ def test_hosts_with_equally_many_files_share_a_permutation(
 
 def test_a_permutation_is_one_only_where_a_seed_fixes_it() -> None:
     dataset = toy(*[6] * 12)
-    for settings in ({}, {"shuffle_files": True}):
-        found = compared(dataset, 4, **settings).strategies
+    for shuffled in (None, True):
+        found = compared(dataset, 4, shuffle_files=shuffled).strategies
         assert [one.same_permutation for one in found] == [None] * 3
     fixed = compared(dataset, 7, shuffle_seed=1)
     # 12 files of 6 for 7 hosts: ids 0 to 10 lie in 2 files, 11 to 21 in 3; whole files are 2 or 1.

@@ -15,9 +15,7 @@ from typing import Any
 import pytest
 
 from shardctl.errors import ShardctlError
-from shardctl.saved.resume_plan import (
-    ResumePlan,
-)
+from shardctl.saved.resume_plan import ResumePlan
 from shardctl.verbs.resume.proof import broken_promises, planned_anew, prove
 from tests.cases import FUZZ, counted, some_of
 from tests.verbs.resume.plan_cases import SEEN, TOY, Mutant, is_of_another_pipeline, mutants, plans
