@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -15,7 +13,7 @@ from shardctl.draw.quantities import bytes_between, counts_between, numbered
 from shardctl.order.shard_map import Bucket, buckets
 from shardctl.spec.host import HOST_MODES
 from shardctl.verbs.hosts.answer import Comparison, HostsPlan
-from shardctl.verbs.hosts.sharing import OUTSTANDING, Strategy
+from shardctl.verbs.hosts.sharing import Strategy
 
 _NOTHING = "nothing, for there are no examples."
 _IN_STEP = "bars of one length are hosts in step; the others wait for the host with the longest."
@@ -55,12 +53,12 @@ def _times_read(plan: HostsPlan, comparison: Comparison, paper: Paper) -> Pictur
 def _strategy(comparison: Comparison, strategy: Strategy, paper: Paper) -> Picture:
     """Return a bar for each host, or group of them; where hosts are alike, one stands for all."""
     found = list(_quantities(strategy))
-    differ = strategy.idle_hosts or any(one.stands_out for one in found)
+    differ = any(values.min() < values.max() for _, values in found)
     rows = paper.num_rows(comparison.num_hosts) if differ else 1
-    groups = buckets(found[0].values, rows)
+    groups = buckets(found[0][1], rows)
     series = [
-        Series(one.name, [one.bar(group) for group in buckets(one.values, rows)])
-        for one in sorted(found, key=lambda one: not one.stands_out)  # if one has room
+        Series(name, [_bar(name, group) for group in buckets(values, rows)])
+        for name, values in found
     ]
     labels = [numbered(group.first, group.last) for group in groups]
     return Picture(
@@ -72,47 +70,24 @@ def _strategy(comparison: Comparison, strategy: Strategy, paper: Paper) -> Pictu
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Quantity:
-    """What each host has of something, int64[num_hosts].
-
-    `in_step` is set where a single one more or less makes others wait.
-    """
-
-    name: str
-    values: Int64s
-    in_step: bool = False
-
-    @cached_property
-    def stands_out(self) -> bool:
-        """Whether some have more than others; one example is as even as whole numbers can be."""
-        least, most = int(self.values.min()), int(self.values.max())
-        much = most - least > 1 and most >= OUTSTANDING * float(self.values.mean())
-        return most > least and (self.in_step or much)
-
-    def bar(self, group: Bucket) -> Bar:
-        """Return the bar of some hosts, with a word where one has the most or none has examples."""
-        less = int(self.values.max()) - int(group.max)
-        rounded = 0 if self.in_step else (OUTSTANDING - 1) * float(self.values.mean())
-        words = ["most"] if self.stands_out and (not less or less < rounded) else []
-        if self.name == "examples" and not group.min:
-            idle = int((self.values[group.first : group.last + 1] == 0).sum())
-            words.append("idle" if idle == group.count else f"{idle:,} idle")
-        between = bytes_between if self.name == "bytes" else counts_between
-        return Bar(group.min, group.max, between(int(group.min), int(group.max)), ", ".join(words))
+def _bar(name: str, group: Bucket) -> Bar:
+    between = bytes_between if name == "bytes" else counts_between
+    idle = name == "examples" and not group.min
+    word = ("idle" if not group.max else "some idle") if idle else ""
+    return Bar(group.min, group.max, between(int(group.min), int(group.max)), word)
 
 
-def _quantities(strategy: Strategy) -> Iterator[_Quantity]:
+def _quantities(strategy: Strategy) -> Iterator[tuple[str, Int64s]]:
     """Yield what hosts have of examples, of batches and of bytes, where these are known.
 
     Without bytes it is the examples taken from disk, where they are others than are handed out.
     """
     columns = strategy.columns
     assert columns is not None
-    yield _Quantity("examples", columns.num_examples)
+    yield "examples", columns.num_examples
     if strategy.batches is not None:
-        yield _Quantity("batches", strategy.batches, in_step=True)
+        yield "batches", strategy.batches
     if columns.num_bytes is not None:
-        yield _Quantity("bytes", columns.num_bytes)
+        yield "bytes", columns.num_bytes
     elif not np.array_equal(columns.num_read, columns.num_examples):
-        yield _Quantity("examples from disk", columns.num_read)
+        yield "examples from disk", columns.num_read
