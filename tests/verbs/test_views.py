@@ -234,16 +234,6 @@ def test_what_is_shown_is_that_of_the_file(name: str) -> None:
     assert_golden(Path(__file__).parent / "views" / f"{name}.txt", CASES[name].text())
 
 
-def test_no_line_is_wider_than_the_screen_nor_coded() -> None:
-    for case in CASES.values():
-        verb, _, name = case.view.partition(":")
-        table = import_module(f"shardctl.verbs.{verb}.view").__dict__[f"{name}_table"]
-        lines = "".join(table(case.answer, NARROW, **case.table)).splitlines()
-        assert "\x1b" not in "".join(lines)
-        if "tfds" not in case.view:  # whose lines are for a shell
-            assert max(map(len, lines)) <= 34
-
-
 @few_or_many(25, 60)
 def test_json_yaml_and_csv_of_a_layout_say_the_same(num_cases: int) -> None:
     def check(dataset: Dataset) -> None:

@@ -18,11 +18,10 @@ from shardctl.verbs.hosts.sharing import Strategy
 _NOTHING = "nothing, for there are no examples."
 _IN_STEP = "bars of one length are hosts in step; the others wait for the host with the longest."
 _OF_GROUPS = " Of a group of hosts the full part is the least, the shaded part the most."
-_TIMES = "how often all hosts together read the data; 1 is each example once."
 
 
 def hosts_pictures(plan: HostsPlan, paper: Paper) -> tuple[Picture, ...]:
-    """Return how often each way to share reads the data, then what each host reads in each way.
+    """Return what each host reads in each way to share.
 
     A sweep has no figures of single hosts, and no pictures.
     """
@@ -31,23 +30,7 @@ def hosts_pictures(plan: HostsPlan, paper: Paper) -> tuple[Picture, ...]:
         return (Picture(name="hosts", title=f"What hosts read of {plan.spec}", caption=_NOTHING),)
     if comparison.strategies[0].columns is None:
         return ()
-    found = [_times_read(plan, comparison, paper)] if len(comparison.strategies) > 1 else []
-    found += [_strategy(comparison, strategy, paper) for strategy in comparison.strategies]
-    return tuple(found)
-
-
-def _times_read(plan: HostsPlan, comparison: Comparison, paper: Paper) -> Picture:
-    bars = []
-    for strategy in comparison.strategies:
-        times = strategy.read_amplification or 0.0
-        bars.append(Bar(times, times, f"{times:,.2f}", "refused" if strategy.refusal else ""))
-    names = [strategy.name for strategy in comparison.strategies]
-    return Picture(
-        name="hosts-times-read",
-        title=f"Times that {counted(comparison.num_hosts, 'host')} read {plan.spec}",
-        caption=_TIMES,
-        marks=tuple(bar_lines("way to share", names, [Series("times read", bars)], paper)),
-    )
+    return tuple(_strategy(comparison, strategy, paper) for strategy in comparison.strategies)
 
 
 def _strategy(comparison: Comparison, strategy: Strategy, paper: Paper) -> Picture:
