@@ -35,7 +35,7 @@ _MAPPED = (
 
 
 class StagesCode:
-    """The code of a pipeline: `lines` make `ds`, after what `functions` and `listed` define.
+    """The code of a pipeline: `lines` make `ds`, after what `functions` define.
 
     builder: what makes the builder of all readers; of several datasets each is in `lines`.
 
@@ -52,16 +52,12 @@ class StagesCode:
         self._num_inputs = 0
         self._shared: dict[str, str] = {}
         self.lines: list[str] = []
-        self.functions: list[str] = []
-        self.listed: list[str] = []
-        self._maps = False
+        self.functions: Sequence[str] = ()
         builders = [list(reader.builder(one.dataset)) for one in self._origins.values()]
         alike = all(lines == builders[0] for lines in builders)
         self.builder: list[str] = builders[0] if alike else []
         self._builder, self._host = self.builder, list[str]()
         self._pipeline(_as_stages(order), "ds")
-        if self._maps:
-            self.functions = [*self.functions, *(["", ""] if self.functions else []), *_MAPPED]
 
     def _pipeline(self, pipeline: ast.Pipeline, name: str) -> None:
         self._source(pipeline.source, name)
@@ -84,13 +80,6 @@ class StagesCode:
         origin = self._origins[source]
         settings = settings_of_read(self._settings, source)
         refuse_unreadable(origin.dataset)
-        listed, sorts = reader.file_order(settings)
-        if listed and self.listed not in ([], listed):
-            raise UsageError(
-                "--stages: two readers have a --file-order each; code is written for one"
-            )
-        self.listed = self.listed or listed
-        self.functions = self.functions or sorts
         builder, host = list(reader.builder(origin.dataset)), list(reader.host(settings))
         if self.lines:
             self.lines.append("")
@@ -162,7 +151,8 @@ class StagesCode:
             other = self._input(stage.other)
             self.lines.append(f"{name} = {name}.concatenate({other})")
             return
-        self._maps |= isinstance(stage, ast.Map)
+        if isinstance(stage, ast.Map):
+            self.functions = _MAPPED
         self.lines += stage_code(stage, name)
 
 
@@ -237,7 +227,6 @@ def order_module(
     yield from module(
         notes,
         reader.imports(code, *([imported] if imported else [])),
-        made.listed,
         made.functions,
         [*seed, *made.builder],
         made.lines,

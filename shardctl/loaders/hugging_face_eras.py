@@ -17,14 +17,12 @@ if TYPE_CHECKING:
 DEFAULT_BUFFER = 1000
 DEFAULT_INPUT_SHARDS = 10
 
-Part = Literal["shuffle", "epochs", "workers"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Era:
     """The versions of `datasets` from `since` on that hand out one order.
 
-    says: what changed, for people. concerns: what has to be in a pipeline for that to matter.
+    says: what changed, for people.
     epochs_add_up: `set_epoch` shuffles the shuffled shards once more, those of a dataset that
         nothing shuffles too; before, it changed the seed of the shuffle.
     worker_seeds: of the shuffle buffers in worker processes: all the same, from the state of the
@@ -37,7 +35,6 @@ class Era:
 
     since: str
     says: str
-    concerns: frozenset[Part]
     epochs_add_up: bool = False
     worker_seeds: Literal["same", "state", "drawn"] = "drawn"
     interleave: Literal["never", "together", "apart"] = "never"
@@ -51,32 +48,27 @@ ERAS: tuple[Era, ...] = (
     Era(
         since="3.0.0",
         says="one shard after the other through a buffer that gives one example for one",
-        concerns=frozenset({"shuffle"}),
         worker_seeds="same",
     ),
     Era(
         since="4.4.0",
         says="each worker process shuffles with a seed of its own",
-        concerns=frozenset({"workers"}),
         worker_seeds="state",
     ),
     Era(
         since="4.6.0",
         says="set_epoch shuffles the shards anew, and workers have other seeds",
-        concerns=frozenset({"epochs", "workers"}),
         epochs_add_up=True,
     ),
     Era(
         since="5.0.0",
         says="up to 10 shards in turn fill the buffer",
-        concerns=frozenset({"shuffle"}),
         epochs_add_up=True,
         interleave="together",
     ),
     Era(
         since="5.1.0",
         says="the buffer hands out half of what it holds at a time",
-        concerns=frozenset({"shuffle"}),
         epochs_add_up=True,
         interleave="apart",
         by_halves=True,
@@ -111,19 +103,12 @@ def changed_between(old: str, new: str, pipeline: Mapping[str, object]) -> str:
     ''
     """
     streams = pipeline.get("streaming")
-    if not (streams or (streams is None and pipeline.get("buffer") is not None)):
+    if streams is None:
+        streams = pipeline.get("buffer") is not None
+    if not streams or pipeline.get("shuffle_seed") is None:
         return ""
-    parts: dict[Part, object] = {
-        "shuffle": pipeline.get("shuffle_seed") is not None,
-        "epochs": pipeline.get("pass") or pipeline.get("epochs") != 1,
-        "workers": pipeline.get("workers"),
-    }
     first, last = sorted((_number(old), _number(new)))
-    changes = [
-        f"{era.since} ({era.says})"
-        for era in ERAS
-        if first < _number(era.since) <= last and any(parts[part] for part in era.concerns)
-    ]
+    changes = [f"{era.since} ({era.says})" for era in ERAS if first < _number(era.since) <= last]
     if not changes:
         return ""
     listed = " and ".join(filter(None, [", ".join(changes[:-1]), changes[-1]]))

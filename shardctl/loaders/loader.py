@@ -209,7 +209,7 @@ _GRAIN = Loader(
     name="grain",
     title="Grain",
     library="grain",
-    proven=("0.2.12", "0.2.13", "0.2.15", "0.2.16", "0.2.17", "0.2.18"),
+    proven=("0.2.13", "0.2.15", "0.2.16", "0.2.17", "0.2.18"),
     takes=_words(
         "shuffle_seed epochs host host_by drop_shard_remainder workers batch "
         "drop_remainder buffer buffer_seed"
@@ -237,7 +237,7 @@ _STATEFUL = Loader(
     name="stateful",
     title="torchdata's StatefulDataLoader",
     library="torchdata",
-    proven=("0.9.0", "0.10.0", "0.10.1", "0.11.0"),
+    proven=("0.11.0",),
     takes=_TORCH.takes,
     shares_by=_TORCH.shares_by,
     rule="shardctl.loaders.torch:stateful_sequence",
@@ -341,12 +341,6 @@ def release_of(version: str) -> tuple[int, ...] | None:
     while numbers and not numbers[-1]:
         numbers.pop()
     return tuple(numbers)
-
-
-def is_before(version: str, border: str) -> bool:
-    """Return whether a version is a release below another; a pre-release is none."""
-    release, other = release_of(version), release_of(border)
-    return release is not None and other is not None and release < other
 
 
 def same_version(one: str, other: str) -> bool:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import bz2
 import contextlib
-import lzma
 import tempfile
 import threading
 import zlib
@@ -145,7 +143,7 @@ _SIGNATURES = (
     ("zstd", b"\x28\xb5\x2f\xfd"),
 )
 
-_REFUSED = (zlib.error, OSError, EOFError, lzma.LZMAError, ValueError)
+_REFUSED = (zlib.error, EOFError, ValueError)
 
 
 def packed_as(head: bytes) -> str | None:
@@ -219,7 +217,7 @@ class Unpacked(Forwards):
 
     def behind(self) -> bytes:
         """Return what follows the end of the stream, up to 64 KiB of it, zeros left out."""
-        rest: bytes = getattr(self._stream, "unused_data", b"")
+        rest: bytes = self._stream.unused_data
         if self.num_bytes_read < self._source.num_bytes:
             stop = min(self.num_bytes_read + (1 << 16), self._source.num_bytes)
             rest += self._source.read(self.num_bytes_read, stop)
@@ -233,17 +231,16 @@ class Unpacked(Forwards):
         """
         stream = self._stream
         while not stream.eof:
-            hungry = not self._waiting and getattr(stream, "needs_input", True)
-            packed = self._read() if hungry else self._waiting
+            packed = self._waiting or self._read()
             try:
                 more: bytes = stream.decompress(packed, _UNPACKED_PIECE)
             except _REFUSED as error:
                 said = printable(str(error), 100)
                 raise DamagedError("broken", f"the {self._kind} file is damaged: {said}") from error
-            self._waiting = getattr(stream, "unconsumed_tail", b"")
+            self._waiting = stream.unconsumed_tail
             if more:
                 return more
-            if hungry and not packed and not stream.eof:
+            if not packed and not stream.eof:
                 raise DamagedError("cut", f"the {self._kind} file is cut off")
         return b""
 
@@ -259,10 +256,8 @@ class Unpacked(Forwards):
 def _decompressor(kind: str) -> Any:
     if kind == "gzip":
         return zlib.decompressobj(zlib.MAX_WBITS | 16)
-    if kind == "bzip2":
-        return bz2.BZ2Decompressor()
-    if kind == "xz":
-        return lzma.LZMADecompressor()
+    if kind != "zstd":
+        raise MissingDependencyError(f"files compressed with {kind} are not read")
     try:
         import zstandard
     except ImportError as error:

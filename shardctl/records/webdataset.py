@@ -35,8 +35,8 @@ class WebDataset:
         by the checksums of its compression in any case.
         """
         packing = packed_as(source.read(0, min(BLOCK, source.num_bytes)))
-        if packing == "zstd":
-            text = "compressed with zstd, which WebDataset does not read"
+        if packing not in (None, "gzip"):
+            text = f"compressed with {packing}; archives are read plain, or compressed with gzip"
             damage = Damage(kind="compressed", text=text, byte=0)
             return FileContents(num_records=None, num_bytes=source.num_bytes, damage=damage)
         if packing is not None:
@@ -88,10 +88,16 @@ def _in_packed(source: ByteSource, packing: str, report: Report) -> FileContents
     data = Unpacked(source, packing, report)
     found, _ = _walked(data)
     damage = found.damage
-    if damage is None:
-        damage = _behind_in_packed(data, packing)
-    elif damage.byte is not None:
+    if damage is not None and damage.byte is not None:
         damage = replace(damage, text=f"unpacked, {damage.text}", byte=None)
+    elif damage is None:
+        try:
+            behind = "unpacked, the archive ends, and data follows" if data.drain() else ""
+            behind = behind or ("data follows its first gzip stream" if data.behind() else "")
+            if behind:
+                damage = Damage(kind="broken", text=f"{behind} that WebDataset does not read")
+        except DamagedError as error:
+            damage = error.contents.damage
     checked: Checked = "checksums" if damage is None else "framing"
     return replace(
         found,
@@ -100,20 +106,6 @@ def _in_packed(source: ByteSource, packing: str, report: Report) -> FileContents
         checked=checked,
         damage=damage,
     )
-
-
-def _behind_in_packed(data: Unpacked, packing: str) -> Damage | None:
-    """Return what is wrong behind the end of an archive, which reads what is left of the file."""
-    try:
-        if data.drain():
-            text = "unpacked, the archive ends, and data follows that WebDataset does not read"
-            return Damage(kind="broken", text=text)
-    except DamagedError as error:
-        return error.contents.damage
-    if data.behind():
-        text = f"data follows its first {packing} stream, the only one that WebDataset reads"
-        return Damage(kind="broken", text=text)
-    return None
 
 
 def _read_through(source: ByteSource, report: Report) -> None:

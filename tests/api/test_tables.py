@@ -168,13 +168,13 @@ def test_every_answer_with_rows_has_a_table() -> None:
 
 # Pictures above the table.
 
-DRAWN: dict[str, Callable[[Any], Any]] = {
-    "Evaluation": lambda d: shardctl.evaluate(d, "train", batch=5, hosts=2),
-    "HostsPlan": lambda d: shardctl.hosts(d, "train", hosts=3),
-    "Layout": shardctl.layout,
-    "LoaderComparison": lambda d: shardctl.compare_loaders(d, "train[:50%]"),
-    "Quality": lambda d: shardctl.quality(d, "train"),
-    "Simulation": lambda d: shardctl.simulate(d, "train", {"batch": 4}),
+DRAWN = {
+    "Evaluation": ANSWERS["eval"],
+    "HostsPlan": ANSWERS["hosts"],
+    "Layout": ANSWERS["layout"],
+    "LoaderComparison": ANSWERS["loaders"],
+    "Quality": ANSWERS["quality"],
+    "Simulation": ANSWERS["simulate"],
 }
 KINDS = pytest.mark.parametrize("kind", DRAWN)
 

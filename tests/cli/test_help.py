@@ -56,13 +56,6 @@ def test_a_name_that_is_both_gets_the_guide_and_then_the_options(
     assert shardctl("help", name).stdout == text
 
 
-def test_with_nothing_near_all_are_named(shardctl: Shardctl) -> None:
-    ran = shardctl("help", "xyzzy")
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert ran.stderr.count("\n") == 1
-    assert set(re.findall(r"[\w-]+", ran.stderr)) >= {*COMMANDS, *SUBJECTS}
-
-
 @pytest.mark.parametrize("width", [40, 80])
 def test_a_terminal_gets_a_guide_laid_out_to_its_width(width: int) -> None:
     text, _ = run_on_a_terminal("help", "orders", columns=width, NO_COLOR="1")
@@ -85,19 +78,6 @@ def test_the_page_of_each_command_names_a_guide_that_is_there(shardctl: Shardctl
     assert [name for name in BOTH if GUIDE_OF_COMMAND[name] != name] == []
     for command, subject in GUIDE_OF_COMMAND.items():
         assert f"\nGuide: shardctl help {subject}\n" in shardctl(command, "-h").stdout
-
-
-def test_a_tab_offers_commands_and_subjects(
-    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("_SHARDCTL_COMPLETE", "complete_bash")
-    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "shardctl help ")
-    assert shardctl().stdout.split() == sorted({*COMMANDS, *SUBJECTS})
-    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "shardctl help sn")
-    assert shardctl().stdout.split() == ["snapshot", "snapshots-in-ci"]
-    monkeypatch.setenv("_SHARDCTL_COMPLETE", "complete_fish")
-    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "shardctl help sub")
-    assert shardctl().stdout == f"subsplits\t{guide_questions()['subsplits']}\n"
 
 
 # A guide on a terminal.

@@ -27,19 +27,20 @@ from shardctl.tfdata.shuffle_seeds import KernelSeeds, SeedGenerator
 from tests.cases import FUZZ, add_cases, fuzzed, random_of_a_fuzz_run
 from tests.iteration.elements import elements_of, node_of, pass_of
 from tests.iteration.real import (
-    Drawing,
-    behind,
     check_against_tensorflow,
     check_random,
+    random_of_numbers,
     real_dataset,
     real_passes,
 )
+from tests.pipelines.random_pipelines import Habits
+from tests.pipelines.real_pipelines import real_dataset as made_of
 
-KINDS: dict[str, dict[str, bool]] = {
-    "chains": {},
-    "mixtures": {"mixed": True},
-    "sharing": {"mixed": True, "sharing": True},
-    "filters": {"mixed": True, "filters": True},
+KINDS: dict[str, dict[str, Any]] = {
+    "chains": {"mixtures": 0.0},
+    "mixtures": {"mixtures": 0.9},
+    "sharing": {"mixtures": 0.9, "sharing": 0.6},
+    "filters": {"mixtures": 0.5, "filters": True},
 }
 
 
@@ -130,8 +131,8 @@ def test_global_seeds_are_drawn_in_the_order_of_the_script() -> None:
 def test_pulling_at_once_does_what_pulling_one_by_one_does() -> None:
     rng = random.Random(5)
     for number in range(60):
-        drawing = Drawing(rng, mixed=number % 3 == 0, sharing=True, filters=number % 5 == 0)
-        text = drawing.pipeline()
+        habits = Habits(mixtures=0.9 * (number % 3 == 0), sharing=0.6, filters=number % 5 == 0)
+        text = random_of_numbers(rng, habits).pipeline
         try:
             at_once, stepwise = node_of(text, 3), node_of(text, 3)
             for _ in range(3):
@@ -171,7 +172,7 @@ def test_what_is_refused_has_two_outcomes(above: str, name: str) -> None:
             return code
 
         source = tf.data.Dataset.range(8).map(lambda code: tf.py_function(wait, [code], tf.int64))
-        dataset = behind(source, parse_stages(f"shuffle(2, seed=7) | {above}").stages)
+        dataset = made_of(parse_stages(f"shuffle(2, seed=7) | {above}"), lambda _: source)
         for _ in dataset:  # a program that takes its time lets the threads read further
             time.sleep(0 if slow_input else 0.1)
         return real_passes(dataset, 1)[0]

@@ -54,13 +54,10 @@ BATCHES = [[0, 1, 2], [3, 4, 5], [6]]
 
 HAND: list[tuple[str, list[Any]]] = [
     ("range(3)", [0, 1, 2]),
-    ("values([5, -2, 5, 50])", [5, -2, 5, 50]),
     ("values([])", []),
     ("range(7) | batch(3)", BATCHES),
     ("range(7) | batch(3, drop_remainder=true)", BATCHES[:2]),
-    ("range(2) | batch(3)", [[0, 1]]),
     ("range(2) | batch(3, drop_remainder=true)", []),
-    ("range(6) | batch(3)", BATCHES[:2]),
     ("range(7) | batch(2) | batch(3)", [[0, 1, 2, 3, 4, 5], [6]]),
     ("range(3) | batch(2) | repeat(3) | batch(2)", [[0, 1, 2]] * 3),
     ("values([4, 4, 4]) | batch(2)", [[4, 4], [4]]),
@@ -71,14 +68,10 @@ HAND: list[tuple[str, list[Any]]] = [
     ),
     ("range(7) | batch(3) | skip(1) | unbatch", [3, 4, 5, 6]),
     ("range(10) | take(3)", [0, 1, 2]),
-    ("range(4) | take(30)", [0, 1, 2, 3]),
-    ("range(10) | skip(4)", [4, 5, 6, 7, 8, 9]),
     ("range(10) | skip(12)", []),
     ("range(10) | skip(-1)", []),
     ("range(10) | shard(4, 1)", [1, 5, 9]),
-    ("range(10) | shard(4, 3)", [3, 7]),
     ("range(10) | shard(20, 15)", []),
-    ("range(7) | batch(3) | repeat(2) | skip(1)", [*BATCHES[1:], *BATCHES]),
     ("range(7) | batch(3) | repeat(2) | take(4)", [*BATCHES, BATCHES[0]]),
     ("range(8) | batch(3) | repeat(2) | shard(2, 0)", [[0, 1, 2], [6, 7], [3, 4, 5]]),
     ("range(7) | batch(3) | repeat(2) | shard(2, 1)", [[3, 4, 5], [0, 1, 2], [6]]),
@@ -105,7 +98,6 @@ HAND: list[tuple[str, list[Any]]] = [
     ),
     ("range(8) | shuffle(-2, seed=7) | repeat(2)", shuffled(8, 8, 0, 1)),
     ("values([]) | shuffle(3, seed=7) | repeat", []),
-    ("values([]) | shuffle(3, seed=7) | map | repeat", []),
     (
         "range(8) | shuffle(3, seed=7, reshuffle_each_iteration=false) | repeat(2)",
         shuffle_permutation(8, 3, KernelSeeds(seed=87654321, seed2=7)).tolist() * 2,
@@ -258,20 +250,15 @@ def pulled(node: Node) -> Any:
     ("text", "cardinality", "never_ends"),
     [
         ("range(7) | batch(3)", 3, False),
-        ("range(7) | batch(3, drop_remainder=true)", 2, False),
         ("range(7) | batch(3) | unbatch", UNKNOWN, False),
         ("range(7) | batch(3, drop_remainder=true) | unbatch", 6, False),
         ("range(3) | repeat | batch(2)", INFINITE, True),
         ("range(3) | repeat | batch(2) | unbatch", INFINITE, True),
-        ("range(3) | repeat(4)", 12, False),
         ("values([]) | repeat", 0, False),
-        ("range(9) | batch(2) | unbatch | repeat(2)", UNKNOWN, False),
         ("range(9) | batch(2) | unbatch | repeat", INFINITE, False),
         ("range(3) | repeat | take(4)", 4, False),
         ("range(3) | repeat | shard(2, 1)", INFINITE, True),
         ("range(9) | batch(2) | unbatch | take(3)", UNKNOWN, False),
-        ("range(3) | concatenate(range(4))", 7, False),
-        ("range(9) | batch(2) | unbatch | concatenate(range(3))", UNKNOWN, False),
         ("range(9) | batch(2) | unbatch | concatenate(range(3) | repeat)", INFINITE, True),
         ("zip([range(3), range(4)])", 3, False),
         ("zip([range(3) | repeat, range(4)])", 4, False),
@@ -390,6 +377,18 @@ def test_what_threads_leave_open(text: str, refused: int | None, rule: str) -> N
         else:
             with pytest.raises(UnpredictableOrderError, match=rule):
                 pass_of(f"range(9) | {text}", index)
+
+
+def test_an_endless_repeat_that_ends_is_begun_anew_by_threads_that_read_on() -> None:
+    # Such a pipeline's second pass had 25 examples in most runs of TensorFlow, and none in some.
+    text = (
+        "sample_from_datasets([range(9), range(0)], weights=[0.7, 0.3], seed=1, "
+        "stop_on_empty_dataset=true, rerandomize_each_iteration=true) "
+        "| repeat | map | batch(5, drop_remainder=true) | map | take(16)"
+    )
+    pass_of(text)
+    with pytest.raises(UnpredictableOrderError):
+        pass_of(text, 1)
 
 
 # One dataset object used more than once: exact where it is certain, refused elsewhere.

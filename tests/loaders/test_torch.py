@@ -167,16 +167,6 @@ def test_workers_change_the_order_of_a_stateful_loader() -> None:
     assert [of(2, epoch) for epoch in range(3)] == [of(0, 2 * e + 1) for e in range(3)]
 
 
-def test_before_the_seed_of_a_stateful_loader_was_drawn_all_runs_had_one_order() -> None:
-    given: dict[str, Any] = {"n": 12, "shuffle": True}
-    old, new = (
-        [order("stateful", version, **given, global_seed=seed) for seed in (5, 6)]
-        for version in ("0.10.1", "0.11.0")
-    )
-    assert old[0] == old[1] not in new
-    assert new[0] != new[1]
-
-
 def test_all_processes_of_accelerate_have_whole_batches_and_as_many_of_them() -> None:
     """Of 50 examples in batches of 8 for 4 processes: 7 batches, so 2 for each, 14 come twice."""
     given: dict[str, Any] = {"n": 50, "batch": 8, "seed": 3, "shares": True, "num_hosts": 4}
@@ -221,7 +211,6 @@ def test_that_workers_end_is_assumed_where_it_counts(
 
 
 OPEN, MOST = UnpredictableOrderError, (1 << 64) - 1
-OLD = {"version": "0.10.1", "shuffle": True, "workers": 1}
 
 
 @pytest.mark.parametrize(
@@ -241,13 +230,6 @@ OLD = {"version": "0.10.1", "shuffle": True, "workers": 1}
         ("stateful", {"seed": 1, "global_seed": 2}, UsageError, "leave one out"),
         ("stateful", {"n": 0, "global_seed": 1, "shuffle": True}, UsageError, "an empty dataset"),
         ("stateful", {"shares": True, "global_seed": 5}, UsageError, "means nothing to Distrib"),
-        (
-            "stateful",
-            {**OLD, "seed": 1},
-            UsageError,
-            r"0\.11\.0 on, not of 0\.10\.1",
-        ),
-        ("stateful", {**OLD, "global_seed": 1, "persistent_workers": True}, UsageError, "0.11.0"),
         ("accelerate", {"batch": 2, "shuffle": True}, OPEN, "the data_seed or seed of the Trainer"),
         ("accelerate", {"seed": 1}, UsageError, "give --batch N of one process"),
         ("accelerate", {}, UsageError, "give --batch N of one process"),

@@ -154,18 +154,12 @@ class TestPaths:
             ("gs:/bucket/toy", "no file or folder 'gs:/bucket/toy'; a URL has two slashes"),
             ("x/toy-train.tfrecord@1024", "x/toy-train.tfrecord@1024'; there is no folder"),
             ("train[:10%]", "'train[:10%]' is a spec, which says what is read of a dataset; name"),
-            (
-                "notes.txt",
-                "'notes.txt' is neither a layout file, whose name ends in .yaml, .yml, .json, nor",
-            ),
+            ("notes.txt", "'notes.txt' is neither a layout file, whose name ends in .yaml, .yml, "),
             ("no.yaml", "no file or folder 'no.yaml'"),
             ("./no", "no file or folder './no'"),
             ("/no/where", "no file or folder '/no/where'"),
             ("empty", "holds no dataset_info.json, nor does a folder below it"),
-            (
-                "a b",
-                "no dataset 'a b'; a dataset is a folder with dataset_info.json, a layout.yaml",
-            ),
+            ("a b", "no dataset 'a b'; a dataset is a folder with dataset_info.json, a layout.yam"),
             ("kaggle:toy", "no dataset 'kaggle:toy'; a dataset is a folder with"),
             ("toy/x=1", "no dataset 'toy/x=1'; a dataset is"),
             ("", "no dataset ''; a dataset is a folder with dataset_info.json"),
@@ -293,7 +287,7 @@ class TestChoice:
         assert [split.name for split in chosen.dataset.splits] == ["train", "more"]
 
     def test_a_fallback_replaces_the_default_alone(self, home: Path) -> None:
-        named = NamedDataset(refs=["toy:1.2.0"], folder=home, said_by="order.yaml")
+        named = NamedDataset(refs=("toy:1.2.0",), folder=home, said_by="order.yaml")
         env = {"HOME": str(home)}
 
         def title(*refs: str, project: Project) -> tuple[str, str | None]:
@@ -402,10 +396,7 @@ def test_sizes_that_are_stated_add_up(sizes: tuple[int | None, ...], together: i
 @pytest.mark.parametrize(
     ("other", "error"),
     [
-        (
-            {"file_format": "parquet"},
-            "'mon:1.0.0' has tfrecord files and 'tue:2.0.0' parquet files; ",
-        ),
+        ({"file_format": "parquet"}, "'mon:1.0.0' has tfrecord files and 'tue:2.0.0' parquet file"),
         ({"compression": "GZIP"}, "'mon:1.0.0' has no compression and 'tue:2.0.0' GZIP; "),
     ],
 )

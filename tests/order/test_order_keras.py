@@ -15,6 +15,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.subsplit import resolve_subsplit
 from tests.order.order_cases import behind_the_reader, changed
+from tests.order.toy_pipelines import reader_of_tfds
 from tests.pipelines.real_pipelines import epochs_of_fit
 from tests.tfds_datasets import build_dataset
 
@@ -35,20 +36,10 @@ def order_of(folder: Path, settings: ReadSettings, pass_index: int = 0) -> Order
 
 
 def read_by_tfds(folder: Path, settings: ReadSettings) -> Any:
-    import tensorflow as tf
     import tensorflow_datasets as tfds
 
-    config = tfds.ReadConfig(
-        shuffle_seed=settings.shuffle_seed,
-        shuffle_reshuffle_each_iteration=settings.reshuffle,
-        interleave_cycle_length=settings.cycle,
-        interleave_block_length=settings.block,
-    )
-    if settings.host is not None and settings.host_by == "files":
-        config.input_context = tf.distribute.InputContext(settings.host.count, settings.host.index)
-    dataset = tfds.builder_from_directory(folder).as_dataset(
-        split="train", read_config=config, shuffle_files=settings.shuffles_files
-    )
+    builder = tfds.builder_from_directory(folder)
+    dataset = reader_of_tfds(builder, "train", settings)
     epoch_size = order_of(folder, settings).epoch_size
     return behind_the_reader(dataset.map(lambda example: example["id"]), settings, epoch_size)
 
@@ -63,6 +54,7 @@ def read_by_tfds(folder: Path, settings: ReadSettings) -> Any:
         {**FILES, "buffer": 4, "buffer_seed": 1, "buffer_reshuffle": False},
         # A pass of 32 examples leaves a partial batch of 2, one of 16 leaves one of 1.
         {**FILES, "epochs": 2},
+        {**FILES, "epochs": 3, "buffer": 5, "buffer_seed": 1},
         {**FILES, "host": Host(index=1, count=2), "host_by": "files"},
         {**FILES, "host": Host(index=0, count=1), "host_by": "files"},
         {**FILES, "host": Host(index=1, count=2), "host_by": "examples"},

@@ -48,7 +48,7 @@ def lines(order: Order) -> list[str]:
     return [f"{tfds_id} {name.rpartition(':')[2]}" for tfds_id, name in names]
 
 
-@fuzzed(4, FUZZ // 2)
+@fuzzed(6, FUZZ // 2)
 def test_every_pass_is_what_tfds_reads(toys: Toys, num_cases: int) -> None:
     def check(case: Case) -> None:
         agrees_with_tfds(toys, case)

@@ -4,13 +4,34 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from hypothesis import strategies as st
 
-from shardctl.stages import stages as ast
 from shardctl.stages.part import Source, Stage
+from shardctl.stages.stages import (
+    Batch,
+    Cache,
+    ChooseFromDatasets,
+    Concatenate,
+    Filter,
+    Map,
+    Pipeline,
+    Prefetch,
+    Range,
+    Repeat,
+    SampleFromDatasets,
+    Shard,
+    Shared,
+    Shuffle,
+    Skip,
+    Take,
+    Unbatch,
+    Values,
+    WithOptions,
+    Zip,
+)
 
 MOST_STAGES = 8
 MOST_EXAMPLES = 1500
@@ -33,7 +54,7 @@ class Sized:
 class RandomPipeline:
     """A pipeline, what its elements are, and how many there are at most; None has no end."""
 
-    pipeline: ast.Pipeline
+    pipeline: Pipeline
     element: Element = "example"
     most: int | None
 
@@ -52,6 +73,9 @@ class Habits:
     mixtures: sources that combine others, at this rate.
     parallel: whether maps and prefetches may run in threads of their own.
     most_examples: of a pass.
+    filters: whether a list says what passes some filters.
+    sharing: inputs that are one object wherever they are drawn again, at this rate; `shared` has
+        those of one pipeline.
     """
 
     seedless: float = 0.0
@@ -59,6 +83,9 @@ class Habits:
     mixtures: float = 0.15
     parallel: bool = True
     most_examples: int = MOST_EXAMPLES
+    filters: bool = False
+    sharing: float = 0.0
+    shared: list[RandomPipeline] = field(default_factory=list)
 
 
 def pipelines(
@@ -86,7 +113,7 @@ def random_pipeline(
     if like is not None:
         made = drawing.alike(made, like)
     if made.most is None and not may_be_endless:
-        made = _then(made, ast.Take(count=rng.randrange(1, 60)), most=60)
+        made = _then(made, Take(count=rng.randrange(1, 60)), most=60)
     return made
 
 
@@ -113,7 +140,7 @@ def _then(
 ) -> RandomPipeline:
     pipeline = made.pipeline
     return RandomPipeline(
-        pipeline=ast.Pipeline(source=pipeline.source, stages=(*pipeline.stages, *stages)),
+        pipeline=Pipeline(source=pipeline.source, stages=(*pipeline.stages, *stages)),
         element=made.element if element is None else element,
         most=most,
     )
@@ -139,9 +166,12 @@ class _Drawing:
 
     def single(self) -> RandomPipeline:
         drawn = self.sources(self.rng)
-        return RandomPipeline(pipeline=ast.Pipeline(source=drawn.source), most=drawn.num_examples)
+        return RandomPipeline(pipeline=Pipeline(source=drawn.source), most=drawn.num_examples)
 
     def below(self, like: Element | None = None, *, endless: bool = False) -> RandomPipeline:
+        sharing = self.habits.sharing if like in (None, "example") else 0.0
+        if sharing and self.rng.random() < sharing:
+            return self.used_again()
         return random_pipeline(
             self.rng,
             self.sources,
@@ -151,6 +181,19 @@ class _Drawing:
             may_be_endless=endless,
         )
 
+    def used_again(self) -> RandomPipeline:
+        """Return an object that is there already, or a new one, with at most a stage behind it."""
+        known = self.habits.shared
+        if not known or self.rng.random() < 0.4:
+            made = random_pipeline(
+                self.rng, self.sources, self.habits, most_stages=2, like="example"
+            )
+            source = Shared(label=f"d{len(known)}", pipeline=made.pipeline)
+            known.append(RandomPipeline(pipeline=Pipeline(source=source), most=made.most))
+        one = self.rng.choice(known)
+        staged = self.stage(one)
+        return staged if staged.element == "example" and staged.most is not None else one
+
     def alike(self, made: RandomPipeline, like: Element) -> RandomPipeline:
         """Return a pipeline with batches taken apart, and made again where they are wanted."""
         while made.element != "example":
@@ -158,18 +201,14 @@ class _Drawing:
         if like == "example":
             return made
         size = self.rng.randrange(1, 9)
-        return _then(
-            made, ast.Batch(size=size), most=made.most, element=("batch", "example", False)
-        )
+        return _then(made, Batch(size=size), most=made.most, element=("batch", "example", False))
 
     def mixture(self) -> RandomPipeline:
         rng, kind = self.rng, self.rng.choice(["zip", "sample", "sample", "choose"])
         if kind == "zip":
             parts = [self.below() for _ in range(rng.randrange(1, 4))]
             return RandomPipeline(
-                pipeline=ast.Pipeline(
-                    source=ast.Zip(inputs=tuple(part.pipeline for part in parts))
-                ),
+                pipeline=Pipeline(source=Zip(inputs=tuple(part.pipeline for part in parts))),
                 element=tuple(part.element for part in parts),
                 most=min(part.most or 0 for part in parts),
             )
@@ -181,7 +220,7 @@ class _Drawing:
         made: Source
         if kind == "sample":
             weights = tuple(rng.choice([1.0, 2.0, 0.1, rng.random() + 0.01]) for _ in parts)
-            made = ast.SampleFromDatasets(
+            made = SampleFromDatasets(
                 inputs=inputs,
                 weights=rng.choice([None, weights, weights]),
                 seed=self.seed(),
@@ -192,29 +231,29 @@ class _Drawing:
             choices, num_choices = self.choices(len(parts))
             endless = False
             most = num_choices
-            made = ast.ChooseFromDatasets(
+            made = ChooseFromDatasets(
                 inputs=inputs, choices=choices, stop_on_empty=rng.random() < 0.5
             )
         return RandomPipeline(
-            pipeline=ast.Pipeline(source=made), element=like, most=None if endless else most
+            pipeline=Pipeline(source=made), element=like, most=None if endless else most
         )
 
-    def choices(self, num_inputs: int) -> tuple[ast.Pipeline, int]:
+    def choices(self, num_inputs: int) -> tuple[Pipeline, int]:
         rng = self.rng
         stages: list[Stage] = []
         count = rng.randrange(1, 6)
         if rng.random() < 0.5:
             numbers = tuple(rng.randrange(num_inputs) for _ in range(rng.randrange(1, 20)))
-            source: Source = ast.Values(values=numbers)
+            source: Source = Values(values=numbers)
             length = len(numbers)
         else:
-            source, length = ast.Range(stop=num_inputs), num_inputs
+            source, length = Range(stop=num_inputs), num_inputs
         if rng.random() < 0.3:
-            stages.append(ast.Shuffle(buffer=rng.randrange(1, 9), seed=rng.randrange(100)))
+            stages.append(Shuffle(buffer=rng.randrange(1, 9), seed=rng.randrange(100)))
         if rng.random() < 0.7:
-            stages.append(ast.Repeat(count=count))
+            stages.append(Repeat(count=count))
             length *= count
-        return ast.Pipeline(source=source, stages=tuple(stages)), length
+        return Pipeline(source=source, stages=tuple(stages)), length
 
     def seed(self) -> int | None:
         if self.rng.random() < self.habits.seedless:
@@ -235,6 +274,7 @@ class _Drawing:
             ("prefetch", 2),
             ("with_options", 1),
             ("concatenate", 1),
+            *([("filter", 3)] if self.habits.filters else []),  # Hypothesis draws what weighs nothing
         )
         names, weights = zip(*kinds, strict=True)
         drawn = getattr(self, f"_{self.rng.choices(names, weights)[0]}")(made)
@@ -247,7 +287,7 @@ class _Drawing:
         buffers = [1, 2, 5, 16, 100, self.rng.randrange(1, 40)]
         if made.most is not None:
             buffers.append(-2)
-        stage = ast.Shuffle(
+        stage = Shuffle(
             buffer=self.rng.choice(buffers),
             seed=self.seed(),
             reshuffle=self.rng.choice([None, None, True, False]),
@@ -258,14 +298,12 @@ class _Drawing:
         if made.most is None:
             return made
         count = self.rng.choice([1, 2, 2, 3, 5, None])
-        return _then(
-            made, ast.Repeat(count=count), most=None if count is None else made.most * count
-        )
+        return _then(made, Repeat(count=count), most=None if count is None else made.most * count)
 
     def _batch(self, made: RandomPipeline) -> RandomPipeline:
         if not _even(made.element) or _width(made.element) > 8:
             return made
-        stage = ast.Batch(size=self.rng.randrange(1, 9), drop_remainder=self.rng.random() < 0.4)
+        stage = Batch(size=self.rng.randrange(1, 9), drop_remainder=self.rng.random() < 0.4)
         most = made.most if made.most is None else -(-made.most // stage.size)
         return _then(made, stage, most=most, element=("batch", made.element, stage.drop_remainder))
 
@@ -273,35 +311,33 @@ class _Drawing:
         if made.element == "example" or made.element[0] != "batch":
             return made
         most = made.most if made.most is None else made.most * 8
-        return _then(made, ast.Unbatch(), most=most, element=made.element[1])
+        return _then(made, Unbatch(), most=most, element=made.element[1])
 
     def _take(self, made: RandomPipeline) -> RandomPipeline:
         count = self.rng.choice([-1, 0, 1, self.rng.randrange(30), self.rng.randrange(200)])
         if made.most is None:
             count = self.rng.randrange(60)
-        return _then(
-            made, ast.Take(count=count), most=made.most if made.most is not None else count
-        )
+        return _then(made, Take(count=count), most=made.most if made.most is not None else count)
 
     def _skip(self, made: RandomPipeline) -> RandomPipeline:
         return _then(
-            made, ast.Skip(count=self.rng.choice([0, 1, self.rng.randrange(20)])), most=made.most
+            made, Skip(count=self.rng.choice([0, 1, self.rng.randrange(20)])), most=made.most
         )
 
     def _shard(self, made: RandomPipeline) -> RandomPipeline:
         num_shards = self.rng.randrange(1, 5)
-        stage = ast.Shard(num_shards=num_shards, index=self.rng.randrange(num_shards))
+        stage = Shard(num_shards=num_shards, index=self.rng.randrange(num_shards))
         return _then(made, stage, most=made.most)
 
     def _cache(self, made: RandomPipeline) -> RandomPipeline:
-        return made if made.most is None else _then(made, ast.Cache(), most=made.most)
+        return made if made.most is None else _then(made, Cache(), most=made.most)
 
     def _map(self, made: RandomPipeline) -> RandomPipeline:
         calls: int | Literal["auto"] | None = None
         if self.habits.parallel:
             calls = self.rng.choice(_CALLS)
         scrambled = calls is not None and self.rng.random() < self.habits.scrambled
-        stage = ast.Map(
+        stage = Map(
             calls=calls, deterministic=False if scrambled else self.rng.choice([None, None, True])
         )
         return _then(made, stage, most=made.most)
@@ -309,10 +345,10 @@ class _Drawing:
     def _prefetch(self, made: RandomPipeline) -> RandomPipeline:
         sizes: Sequence[int | Literal["auto"]] = (0, 1, 3, "auto")
         size = self.rng.choice(sizes) if self.habits.parallel else 0
-        return _then(made, ast.Prefetch(size=size), most=made.most)
+        return _then(made, Prefetch(size=size), most=made.most)
 
     def _with_options(self, made: RandomPipeline) -> RandomPipeline:
-        stage = ast.WithOptions(
+        stage = WithOptions(
             deterministic=self.rng.choice([None, True]),
             fusion=self.rng.choice([None, True, False]),
             optimizations=self.rng.choice([None, None, True, False]),
@@ -325,5 +361,11 @@ class _Drawing:
         if made.most is None or made.element not in ("example", batches):
             return made
         other = self.below(made.element)
-        stage = ast.Concatenate(other=other.pipeline)
+        stage = Concatenate(other=other.pipeline)
         return _then(made, stage, most=made.most + (other.most or 0))
+
+    def _filter(self, made: RandomPipeline) -> RandomPipeline:
+        # Where a filter lets nothing pass of what has no end TensorFlow looks for it for ever.
+        if made.most is None or made.element != "example":
+            return made
+        return _then(made, Filter(kept="kept.txt"), most=made.most)

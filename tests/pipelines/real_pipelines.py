@@ -6,19 +6,47 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
-from shardctl.stages import stages as ast
+import numpy as np
+
 from shardctl.stages.part import Source, Stage
+from shardctl.stages.stages import (
+    Batch,
+    Cache,
+    ChooseFromDatasets,
+    Concatenate,
+    Filter,
+    Map,
+    Pipeline,
+    Prefetch,
+    Range,
+    Read,
+    Repeat,
+    SampleFromDatasets,
+    Shard,
+    Shared,
+    Shuffle,
+    Skip,
+    Take,
+    Unbatch,
+    Values,
+    WithOptions,
+    Zip,
+)
 from tests.pipelines.random_pipelines import Element
 
-MakeRead = Callable[[ast.Read], Any]
+MakeRead = Callable[[Any], Any]
 
 
-def real_dataset(
-    pipeline: ast.Pipeline, read: MakeRead, variants: random.Random | None = None
-) -> Any:
+def passes(codes: Any) -> Any:
+    """Stand for the predicate of a filter and for the list of what it keeps."""
+    return codes % 3 != 1
+
+
+def real_dataset(pipeline: Pipeline, read: MakeRead, variants: random.Random | None = None) -> Any:
     """Return the tf.data.Dataset of a pipeline, built from its source to its last stage.
 
-    read: returns TFDS's dataset, or what stands for it; elements of all of them are of one kind.
+    read: returns TFDS's dataset, or what stands for it, and the object of a source that is shared;
+        elements of all of them are of one kind.
     variants: where given, things that change no order are put in here and there: a map of an
         element to itself, which TensorFlow removes, a seedless operation between others.
     """
@@ -34,23 +62,23 @@ def _source(source: Source, read: MakeRead, variants: random.Random | None) -> A
     import tensorflow as tf
 
     match source:
-        case ast.Read():
+        case Read() | Shared():
             return read(source)
-        case ast.Range(stop=stop):
+        case Range(stop=stop):
             return tf.data.Dataset.range(stop)
-        case ast.Values(values=values):
+        case Values(values=values):
             return tf.data.Dataset.from_tensor_slices(tf.constant(values, tf.int64))
-        case ast.Zip(inputs=inputs):
+        case Zip(inputs=inputs):
             return tf.data.Dataset.zip(tuple(real_dataset(one, read, variants) for one in inputs))
-        case ast.SampleFromDatasets():
+        case SampleFromDatasets():
             return tf.data.Dataset.sample_from_datasets(
                 [real_dataset(one, read, variants) for one in source.inputs],
-                weights=None if source.weights is None else list(source.weights),
+                weights=_weights(source),
                 seed=source.seed,
                 stop_on_empty_dataset=source.stop_on_empty,
                 rerandomize_each_iteration=source.rerandomize,
             )
-        case ast.ChooseFromDatasets():
+        case ChooseFromDatasets():
             return tf.data.Dataset.choose_from_datasets(
                 [real_dataset(one, read, variants) for one in source.inputs],
                 real_dataset(source.choices, read),
@@ -59,32 +87,39 @@ def _source(source: Source, read: MakeRead, variants: random.Random | None) -> A
     raise NotImplementedError(source)
 
 
+def _weights(source: SampleFromDatasets) -> Any:
+    if source.weights is not None and source.weights_dtype == "float64":
+        return np.array(source.weights)
+    return None if source.weights is None else list(source.weights)
+
+
 def _staged(dataset: Any, stage: Stage, read: MakeRead, variants: random.Random | None) -> Any:
     match stage:
-        case ast.Map(calls=calls, deterministic=deterministic):
+        case Map(calls=calls, deterministic=deterministic):
             return _map(
                 dataset, _changed, num_parallel_calls=_number(calls), deterministic=deterministic
             )
-        case ast.Prefetch(size=size):
+        case Prefetch(size=size):
             return dataset.prefetch(_number(size))
-        case ast.WithOptions():
+        case WithOptions():
             return dataset.with_options(_options(stage))
-        case ast.Concatenate(other=other):
+        case Concatenate(other=other):
             return dataset.concatenate(real_dataset(other, read, variants))
     return _CALLS[type(stage)](dataset, stage)
 
 
 _CALLS: dict[type[Stage], Callable[[Any, Any], Any]] = {
-    ast.Shuffle: lambda ds, call: ds.shuffle(
+    Shuffle: lambda ds, call: ds.shuffle(
         call.buffer, seed=call.seed, reshuffle_each_iteration=call.reshuffle
     ),
-    ast.Repeat: lambda ds, call: ds.repeat(call.count),
-    ast.Batch: lambda ds, call: ds.batch(call.size, drop_remainder=call.drop_remainder),
-    ast.Unbatch: lambda ds, call: ds.unbatch(),
-    ast.Shard: lambda ds, call: ds.shard(call.num_shards, call.index),
-    ast.Take: lambda ds, call: ds.take(call.count),
-    ast.Skip: lambda ds, call: ds.skip(call.count),
-    ast.Cache: lambda ds, call: ds.cache(),
+    Repeat: lambda ds, call: ds.repeat(call.count),
+    Batch: lambda ds, call: ds.batch(call.size, drop_remainder=call.drop_remainder),
+    Unbatch: lambda ds, call: ds.unbatch(),
+    Shard: lambda ds, call: ds.shard(call.num_shards, call.index),
+    Take: lambda ds, call: ds.take(call.count),
+    Skip: lambda ds, call: ds.skip(call.count),
+    Cache: lambda ds, call: ds.cache(),
+    Filter: lambda ds, call: ds.filter(passes),
 }
 
 
@@ -111,7 +146,7 @@ def _map(dataset: Any, change: Callable[[Any], Any], **how: Any) -> Any:
     return dataset.map(lambda part: tf.nest.map_structure(change, part), **how)
 
 
-def _options(stage: ast.WithOptions) -> Any:
+def _options(stage: WithOptions) -> Any:
     import tensorflow as tf
 
     options = tf.data.Options()

@@ -225,9 +225,9 @@ def test_another_number_is_a_finding(found: int, text: str) -> None:
 @pytest.mark.parametrize(
     ("packed", "read_as", "text"),
     [
-        ("GZIP", None, "compressed with GZIP; TFDS reads TFRecord files as they are"),
-        ("GZIP", "ZLIB", "compressed with GZIP; the dataset's files with ZLIB"),
-        (None, "GZIP", "not compressed; the dataset's files are read with GZIP"),
+        ("GZIP", None, "GZIP, and the dataset's files are read with no compression"),
+        ("GZIP", "ZLIB", "GZIP, and the dataset's files are read with ZLIB"),
+        (None, "GZIP", "no compression, and the dataset's files are read with GZIP"),
     ],
 )
 def test_a_file_of_another_compression_cannot_be_read(

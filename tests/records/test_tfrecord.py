@@ -11,18 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 from shardctl.records import streams as window
 from shardctl.records import tfrecord
 from shardctl.records.contents import FileContents
-from shardctl.records.read_file import count_file
 from shardctl.records.tfrecord import TFRecord
-from shardctl.stores.stores import LocalSource, store_of
+from shardctl.stores.stores import LocalSource
 from tests.cases import (
     FUZZ,
     add_cases,
-    check_cases,
     counted,
     few_or_fuzz,
     random_of_a_fuzz_run,
@@ -37,7 +34,6 @@ from tests.record_files import (
     records_read,
     stored,
 )
-from tests.stores.fault_server import Faults
 
 RECORDS = (b"abcde", b"", b"c" * 30)
 ENDS = (0, 21, 37, 83)
@@ -102,23 +98,6 @@ def test_what_tensorflow_writes_is_sound(tmp_path: Path) -> None:
     assert read(SMALL) == FileContents(
         num_records=3, num_bytes=83, num_bytes_read=83, checked="checksums"
     )
-
-
-@pytest.mark.parametrize("checksums", [True, False])
-def test_records_of_any_size_are_counted(monkeypatch: Any, checksums: bool) -> None:
-    # Blocks are made small, so that records end before, at and behind their ends.
-    blocks_of(monkeypatch, 256)
-    sizes = st.lists(st.sampled_from([0, 1, 11, 100, 228, 240, 256, 257, 512, 2000]), max_size=12)
-
-    def law(drawn: list[int]) -> None:
-        data = framed(*(bytes([index]) * size for index, size in enumerate(drawn)))
-        found = read(data, checksums=checksums)
-        assert (found.num_records, found.damage) == (len(drawn), None)
-        assert found.num_bytes_read <= found.num_bytes == len(data)  # type: ignore[operator]
-        if checksums:
-            assert found.num_bytes_read == len(data)
-
-    check_cases(sizes, law, 40)
 
 
 def walked(data: bytes, *, checksums: bool) -> tuple[int, tuple[str, int, int] | None]:
@@ -217,16 +196,6 @@ def test_a_file_cut_off_anywhere_has_the_records_before_the_cut(tmp_path: Path) 
     check_beside_tensorflow(tmp_path, files, lambda cut: cut - ENDS[record_at(cut)] < 12)
 
 
-def test_what_follows_the_last_record_is_found_as_tensorflow_finds_it(tmp_path: Path) -> None:
-    files = [SMALL + rest for rest in (b"\n", bytes(11), bytes(12), b"x" * 12, b"trailing" * 9)]
-    for data in files:
-        assert read(data).damage is not None
-        assert read(data).num_records == 3
-        assert first_bad(read(data))[1:] == (3, 83)
-    # Zeros are a length of 0 with a wrong checksum; fewer than 12 bytes TensorFlow does not see.
-    check_beside_tensorflow(tmp_path, files, lambda number: number < 2)
-
-
 @pytest.mark.parametrize("length", TOO_LONG)
 def test_lengths_that_end_tensorflow_are_said(length: int) -> None:
     for checksums in (True, False):
@@ -320,50 +289,3 @@ def test_a_file_that_grows_is_read_up_to_the_size_that_it_had() -> None:
         for checksums in (True, False):
             found = TFRecord().count(source, checksums=checksums)
             assert (found.num_records, found.damage) == (3, None)
-
-
-def counted_there(path: str, *, checksums: bool = False) -> FileContents:
-    file = some(store_of(path).status(path))
-    return count_file(file, "tfrecord", checksums=checksums)
-
-
-def small_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(window, "_REMOTE_FIRST", 300)
-    monkeypatch.setattr(window, "_REMOTE_AHEAD", 4_000)
-    monkeypatch.setattr(window, "_REMOTE_NEAR", 1_000)
-    monkeypatch.setattr(window, "_REMOTE_HEADER", 12)
-
-
-@pytest.mark.long
-def test_a_body_that_ends_early_is_no_end_of_the_file(
-    faults: Faults, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small_requests(monkeypatch)
-    data = framed(*[b"x" * 84] * 100)  # half of a body ends between two records
-    faults.put("a", data)
-    for _ in range(2):
-        faults.truncate = 1
-        found = counted_there(faults.url("a"))
-        assert (found.num_records, found.damage) == (100, None)
-
-
-def test_a_file_that_is_replaced_meanwhile_is_not_counted(
-    faults: Faults, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small_requests(monkeypatch)
-    faults.put("a", framed(*[b"x" * 84] * 100))
-    num_answers = 0
-
-    def replace_it() -> None:
-        nonlocal num_answers
-        num_answers += 1
-        if num_answers == 2:
-            faults.put("a", framed(*[b"y" * 84] * 100))
-
-    faults.changed = replace_it
-    found = counted_there(faults.url("a"))
-    assert num_answers >= 2
-    assert found.num_records is None
-    assert found.damage is not None
-    assert found.damage.kind == "unreadable"
-    assert "changed while it was read" in found.damage.text

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -104,14 +103,10 @@ def _runs(path: str) -> bool:
     return not subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode
 
 
-def tried(pair: Pair, folder: Path, *, quick: bool, processes: str) -> Tried:
+def tried(pair: Pair, folder: Path, *, quick: bool) -> Tried:
     """Return what came out of a pair, whose environment is made in a folder."""
-    made = folder / f"python{pair.python}-tensorflow{pair.line.name}"
-    with tempfile.TemporaryDirectory() as scratch:  # short, as paths in what tests compare
-        return _tried(pair, made, quick=quick, processes=processes, scratch=Path(scratch))
-
-
-def _tried(pair: Pair, made: Path, *, quick: bool, processes: str, scratch: Path) -> Tried:
+    made, scratch = folder / "env", folder / "t"  # short, as paths in what tests compare
+    scratch.mkdir()
     python = str(made / "bin" / "python")
     env = _environment(made, scratch)
     venv = [str(interpreter(pair.python)), "-m", "venv", "--clear", "--without-pip", str(made)]
@@ -136,7 +131,7 @@ def _tried(pair: Pair, made: Path, *, quick: bool, processes: str, scratch: Path
     results = made / "results.xml"
     subprocess.run(
         [
-            *(python, "-m", "pytest", "-q", "-m", "tensorflow", "-n", processes),
+            *(python, "-m", "pytest", "-q", "-m", "tensorflow", "-n", "0" if quick else "2"),
             *("-p", "no:cacheprovider", f"--junitxml={results}", *(QUICK if quick else ())),
         ],
         cwd=ROOT,

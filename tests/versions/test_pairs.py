@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from shardctl.base.tfds_rules import LINES
 from tests.versions import __main__ as program
-from tests.versions.pairs import QUICK, ROOT, Pair, counted_tests, interpreter
+from tests.versions.pairs import QUICK, ROOT, Pair, counted_tests
 
 BY_NAME = {line.name: line for line in LINES}
 
@@ -48,14 +46,6 @@ def test_a_pair_that_does_not_exist_is_named(capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit):
         program.main(["1.15"])
     assert "no line 1.15; there are 2.16, " in capsys.readouterr().err
-
-
-def test_an_interpreter_is_one_that_runs() -> None:
-    path = interpreter(f"{sys.version_info.major}.{sys.version_info.minor}")
-    assert path is not None
-    said = subprocess.check_output([path, "--version"], text=True)
-    assert said.startswith(f"Python {sys.version_info.major}.{sys.version_info.minor}.")
-    assert interpreter("3.99") is None
 
 
 def test_results_are_counted_and_failures_named(tmp_path: Path) -> None:

@@ -154,7 +154,8 @@ class _Lister:
         for folder, group in itertools.groupby(texts, lambda text: split_path(text)[0]):
             names = [split_path(text)[1] for text in group]
             plain = not is_glob(folder) and not any(map(name_matcher, names))
-            if plain and is_remote(path) and len(names) > _MANY and store.is_folder(folder[:-1]):
+            lists = is_remote(path) and not path.startswith("http")
+            if plain and lists and len(names) > _MANY and store.is_folder(folder[:-1]):
                 self._take_matching(store, folder, set(names).__contains__, names[0][:1])
                 missing += [name for name in names if folder + name not in self._files]
                 continue

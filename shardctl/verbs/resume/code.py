@@ -148,7 +148,7 @@ def _with_shardctl(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
             "code of this plan is not written: write it with --output plan.yaml, then code that "
             "reads it with resume --plan plan.yaml --format python"
         )
-    reader.file_order(settings)  # refuses a list that is too long
+    reader.refuse_long_order(settings)
     yield from settings_code(settings)
     spec = literal(plan.spec) if reads_spec(settings) else "None"
     where = ["shardctl.tfds.dataset_of(builder)", spec, "settings"]
@@ -267,7 +267,7 @@ def _head(plan: ResumePlan) -> Iterator[str]:
 
 def _position(plan: ResumePlan, framework: str) -> Iterator[str]:
     settings = plan.settings
-    reader.file_order(settings)  # refuses a list that is too long
+    reader.refuse_long_order(settings)
     if settings.global_seed is not None:
         yield f"tf.random.set_seed({literal(settings.global_seed)})"
     in_fit = framework == "keras"  # whose epochs are the passes

@@ -1,10 +1,12 @@
-"""Whole numbers as options take them."""
+"""Whole numbers as options take them, and paths as annotations name them."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from shardctl.cli.options.shared import whole_number
+from shardctl.cli.options.shared import path_from_repository, whole_number
 from shardctl.errors import UsageError
 
 
@@ -34,3 +36,15 @@ def test_bounds_are_taken_and_what_lies_beyond_is_not(
     for number in refused:
         with pytest.raises(UsageError, match=f"^{rule}$"):
             parse(str(number))
+
+
+def test_a_path_that_cannot_be_looked_up_is_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = "x" * 300 + "/order.yaml"
+    assert path_from_repository(Path(long)) == long
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert path_from_repository(Path("order.yaml")) == "order.yaml"

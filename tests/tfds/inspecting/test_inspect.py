@@ -540,7 +540,7 @@ OPEN: dict[str, tuple[Make, str, str]] = {
     ),
     "window": (
         lambda w: _numbers().window(3).map(lambda window: window.cardinality()),
-        *("window", "datasets"),
+        *("window", "the data"),
     ),
     "groups": (
         lambda w: _numbers().group_by_window(lambda x: x % 2, lambda k, d: d.batch(2), 2),

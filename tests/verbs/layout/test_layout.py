@@ -12,7 +12,6 @@ from hypothesis import given
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
-from shardctl.errors import UsageError
 from shardctl.metadata.files_on_disk import with_disk_bytes
 from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.verbs.layout.answer import SplitLayout, layout
@@ -133,29 +132,6 @@ def test_splits_come_in_the_order_asked_each_once(
     asked: tuple[str, ...], answered: list[str]
 ) -> None:
     assert names_of(with_splits("test", "train"), *asked) == answered
-
-
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        ("trian", "no split 'trian' in toy; it has: train, test"),
-        ("", "no split '' in toy; it has: test, train"),
-        (
-            "train[:5]",
-            "'train[:5]' is a subsplit, which plan resolves; "
-            "a layout is that of whole splits: test, train",
-        ),
-        (
-            "train+test",
-            "'train+test' is a subsplit, which plan resolves; "
-            "a layout is that of whole splits: test, train",
-        ),
-    ],
-)
-def test_what_is_no_split_is_refused_with_the_choices(asked: str, message: str) -> None:
-    with pytest.raises(UsageError) as refusal:
-        layout(with_splits("test", "train"), asked)
-    assert str(refusal.value) == message
 
 
 @pytest.fixture

@@ -238,8 +238,6 @@ def test_what_is_said_of_the_remainder_is_what_is_read(epochs: int) -> None:
     seed: dict[str, Any] = {"loader": "grain", "shuffle_seed": 1, "usage": {"hosts": 3}}
     seed["epochs"] = epochs
     (said,) = whys(linted("train[:11]", loader_version="0.2.18", **seed), "SC082")
-    # Before 0.2.13 nothing is lost.
-    assert not whys(linted("train[:11]", loader_version="0.2.12", **seed), "SC082")
     hosts = [
         Counter(grain(11, shuffle_seed=1, epochs=epochs, host=Host(index=index, count=3)))
         for index in range(3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import signal
@@ -193,19 +192,6 @@ def test_lists_come_from_stdin_where_the_options_are(
     assert "can be read only once" in ran.stderr
     give(monkeypatch, b"")
     assert shardctl("locate", *ORDER, "--id", "-").stdout.endswith("\nno matches\n")
-
-
-def test_what_simulate_writes_can_be_located(
-    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pipeline = (*ORDER, "--shuffle-seed", 3, "--buffer", 4, "--buffer-seed", 1, "all")
-    for name, kind in (("ids", "--id"), ("tfds-ids", "--tfds-id")):
-        ids = shardctl("simulate", *pipeline, "-f", name, "--take", -1).stdout
-        give(monkeypatch, ids.encode())
-        ran = shardctl("locate", *pipeline, kind, "-", "-f", "csv")
-        rows = list(csv.DictReader(io.StringIO(ran.stdout)))
-        assert [row["position"] for row in rows] == [str(i) for i in range(16)]
-        assert ran.stderr == ""
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.children import first_line, run_on_a_terminal, running_command, start
+from tests.children import first_line, running_command, start
 from tests.cli.conftest import Outcome, Shardctl
 from tests.record_files import framed, header
 from tests.tfds_datasets import build_dataset
@@ -73,19 +73,6 @@ def test_an_order_that_is_read_as_predicted(
     assert document["checked"] == [{"start": 0, "stop": 16, "read": "files", "host": None}]
     assert (document["num_checked"], document["equal"], document["num_files"]) == (16, True, 4)
     assert yaml.safe_load(shardctl(*words, "-f", "yaml").stdout) == document
-
-
-@pytest.mark.tensorflow
-def test_a_layout_is_read_as_index_ranges(shardctl: Shardctl) -> None:
-    Path("toy.yaml").write_text(LAYOUT)
-    arguments = ("verify", "-d", "toy.yaml", "--buffer", 4, "--buffer-seed", 1)
-    ran = shardctl(*arguments)
-    assert (ran.exit_code, ran.stderr) == (0, "")
-    assert "14 of 14 examples, read from index ranges\nread by TensorFlow" in ran.stdout
-    assert "the files of toy are not on this machine" in ran.stdout
-    document = json.loads(shardctl(*arguments, "--take", 6, "-f", "json").stdout)
-    assert (document["read"], document["num_files"]) == ("index ranges", 0)
-    assert [(one["start"], one["stop"]) for one in document["checked"]] == [(0, 6)]
 
 
 def test_files_that_are_not_as_the_metadata_says(shardctl: Shardctl, copy: Path) -> None:
@@ -327,11 +314,3 @@ def test_an_interrupt_ends_the_reading_of_files_soon(tmp_path: Path) -> None:
         running.process.send_signal(signal.SIGINT)
         assert running.process.wait(timeout=10) == 130
         assert (running.stdout.read(), running.stderr.read()) == (b"", b"")
-
-
-def test_a_terminal_shows_how_many_bytes_are_read(tmp_path: Path) -> None:
-    layout = bytes_of_records(tmp_path, 1, 100_000)
-    words = ("verify", "--files", "-d", str(layout))
-    out, error = run_on_a_terminal(*words, columns=200, patience=0)
-    assert "every file holds what the metadata says" in out
-    assert "bytes" in error

@@ -39,11 +39,9 @@ def lost_remainder(context: LintContext) -> Iterator[Violation]:
     epochs, num_hosts = context.settings.epochs, context.num_hosts
     if not _samples(context) or context.settings.drop_shard_remainder:
         return
-    from shardctl.loaders.grain import equal_hosts  # NumPy
-
-    for read, order in _orders(context, context.used):
+    for read, _ in _orders(context, context.used):
         each, rest = divmod(read.num_examples, num_hosts)
-        if not rest or not equal_hosts(order.version):
+        if not rest:
             continue
         size = epochs * read.num_examples // num_hosts
         lost, again = epochs * (each + 1) - size, size - epochs * each
