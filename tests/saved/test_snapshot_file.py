@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -127,14 +126,9 @@ def test_the_longest_parts_together_take_less_than_100_kb() -> None:
     names = tuple(f"{i:05d}-{'x' * 60}" for i in range(500))
     files = (ShardFiles(num_shards=len(names), names=names),)
     lengths = tuple(i * i % 79 for i in range(500))
-    splits = tuple(
-        Split(name=f"split-{number:03d}", shard_lengths=lengths, files=files)
-        for number in range(60)
-    )
-    dataset, settings = Dataset(name="d", splits=splits), ReadSettings(shuffle_seed=10**4000)
-    with pytest.raises(UsageError):  # one name in many splits
-        snapshot(dataset, "all", replace(settings, file_order=names))
-    text = text_of(snapshot(dataset, "all", settings).snapshot)
+    splits = tuple(Split(name=f"s{n:03d}", shard_lengths=lengths, files=files) for n in range(60))
+    settings = ReadSettings(shuffle_seed=10**4000)
+    text = text_of(snapshot(Dataset(name="d", splits=splits), "all", settings).snapshot)
     assert len(text.encode()) < MAX_SNAPSHOT_BYTES
     assert len(yaml.safe_load(text)["layout"]["splits"]) == 60
     with pytest.raises(UsageError, match="100000 at most"):
