@@ -60,16 +60,6 @@ class Comparison:
         able = [strategy for strategy in self.strategies if strategy.refusal is None]
         return min(able, key=_drawbacks) if able else None
 
-    @property
-    def even_shard_counts(self) -> tuple[int, ...]:
-        """Numbers of shards next to the present one that the hosts divide without a remainder."""
-        if self.strategies[0].name not in HOST_MODES or self.num_readers > 1:
-            return ()  # examples are shared, whatever file they lie in; or files of each reader
-        below = self.num_file_instructions // self.num_hosts * self.num_hosts
-        if below and below == self.num_file_instructions:
-            return (below,)
-        return tuple(count for count in (below, below + self.num_hosts) if count)
-
     def __repr__(self) -> str:
         return in_short(self, counted(self.num_hosts, "host"), _best(self))
 
@@ -211,12 +201,11 @@ def advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
     if not settings.reader.shares_in_modes:
         yield from _of_loader(comparison)
         return
-    shards = " or ".join(f"{number:,}" for number in comparison.even_shard_counts)
     if comparison.num_readers > 1:
         yield f"{comparison.num_readers:,} readers, each of which the hosts share by itself"
     elif count % num_hosts:
         files = "1 file does" if count == 1 else f"{count:,} files do"
-        yield f"{files} not divide among {num_hosts:,} hosts; {shards} would"
+        yield f"{files} not divide among {num_hosts:,} hosts"
     else:
         each = count // num_hosts
         yield f"{count:,} files divide among {num_hosts:,} hosts, {each:,} each"

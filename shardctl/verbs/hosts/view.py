@@ -155,7 +155,6 @@ def hosts_document(plan: HostsPlan) -> Document:
         "strategies": [_strategy(strategy) for strategy in comparison.strategies],
         "recommended": None if best is None else best.name,
         "reason": reason(comparison),
-        "even_shard_counts": list(comparison.even_shard_counts),
         **_of_loader(plan, comparison.strategies[0]),
         "advice": list(advice(comparison, plan.settings)),
     }

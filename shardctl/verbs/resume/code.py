@@ -145,9 +145,8 @@ def _with_shardctl(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
     settings, counts = plan.settings, plan.from_consumed
     if plan.from_seen or len(counts) > MAX_PLACES:
         raise UsageError(
-            f"code of {plan.num_instructions:,} file instructions is not written: write the plan "
-            "with --output plan.yaml, then code that reads it with resume --plan plan.yaml "
-            "--format python"
+            "code of this plan is not written: write it with --output plan.yaml, then code that "
+            "reads it with resume --plan plan.yaml --format python"
         )
     reader.refuse_long_order(settings)
     yield from settings_code(settings)

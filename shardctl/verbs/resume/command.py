@@ -113,14 +113,11 @@ class ResumeOptions:
                 "say how far the pipeline got, in one way: --consumed N, --steps S with --batch "
                 "B, or --seen FILE"
             )
-        if self.mode == "exact-order" and (self.seen or self.hosts) is not None:
-            raise UsageError(
-                "--mode exact-order: other hosts have another order, and a log has none"
-            )
-        unseeded = self.mode in ("at-most-once", "at-least-once") or self.risk is not None
-        if self.seen is not None and (unseeded or self.hosts is not None):
-            given = "--mode" if unseeded else "--hosts"
-            raise UsageError(f"{given} with --seen: a log says what was seen, on any host")
+        if self.mode == "exact-order" and self.hosts is not None:
+            raise UsageError("--mode exact-order: other hosts have another order")
+        for name in ("mode", "risk", "hosts") if self.seen is not None else ():
+            if getattr(self, name) not in (None, "exactly-once"):
+                raise UsageError(f"--{name} with --seen: a log says what was seen, in any order")
 
 
 FORMATS = Formats(

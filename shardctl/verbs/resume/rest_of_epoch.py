@@ -58,11 +58,10 @@ def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) 
         return consumed
     if not order.has_steps:
         raise refused("{steps} needs {batch=N}, or a batch among the {stages}: a step is a batch")
-    steps, num_steps, batch = steps or 0, order.num_steps, settings.batch
+    steps, num_steps = steps or 0, order.num_steps
     if steps < 0 or (num_steps is not None and steps > num_steps):
-        there = "no end" if num_steps is None else f"{num_steps} batches"
-        of, end = "" if batch is None else f" of {batch}", longer if num_steps else ""
-        raise refused("{steps!}: the order has {}{}{}", there, of, end, steps=steps)
+        there, end = f"{num_steps} batches", longer if num_steps else ""
+        raise refused("{steps!}: the order has {}{}", there, end, steps=steps)
     return total if steps == num_steps else order.positions_in_step(steps).start
 
 

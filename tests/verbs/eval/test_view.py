@@ -89,12 +89,12 @@ def test_an_evaluation_is_equal_to_one_of_the_same_figures() -> None:
         (
             (9,),
             {"batch": 2, "hosts": 2},
-            "cure: --pad with 1 batch of padding alone (3 steps a host, 25.0% of the places empty)",
+            "cure: --pad with 1 batch of padding alone (3 steps a host)",
         ),
         (
             (13,),
             {"batch": 2, "hosts": 3},
-            "cure: --pad with 2 batches of padding alone (3 steps a host, 27.8% of the places emp",
+            "cure: --pad with 2 batches of padding alone (3 steps a host)",
         ),
         ((13,), {"batch": 4, "devices": 2}, "a last batch of 5 does not divide among 2 devices"),
         # Hosts of whole files have 8 + 7 and 8 + 5; the smallest is named.

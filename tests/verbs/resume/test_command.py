@@ -279,16 +279,6 @@ def test_a_dataset_that_is_named_wins_over_what_a_plan_says(
     )
 
 
-@pytest.mark.parametrize("refs", ["x", [1], [["a"]], {"a": 1}])
-def test_refs_of_another_kind_are_refused(refs: object, shardctl: Shardctl, toy: Path) -> None:
-    shardctl("resume", "--consumed", 2, "-d", toy, "-o", "plan.json")
-    document = json.loads(Path("plan.json").read_text())
-    Path("plan.json").write_text(json.dumps({**document, "refs": refs}))
-    ran = shardctl("resume", "--plan", "plan.json")
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert ran.stderr.startswith("error: plan.json: ")
-
-
 @pytest.mark.parametrize(
     ("options", "text"),
     [

@@ -39,23 +39,16 @@ def check_without_seed(
     import shardctl.tfds
 
     toy = toys[case.toy]
-    only_own = {"batch": None, "drop_remainder": False, "global_seed": None}
+    only_own = {"batch": None, "drop_remainder": False, "global_seed": None, "repeat_files": False}
     settings = changed(case.settings, **only_own, buffer_seed=numbers[1])
     if settings.shuffles_files:
         settings = changed(settings, shuffle_seed=numbers[2])
     case = replace(case, settings=settings)
-    found = stopped(toy, case, 0 if settings.repeat_files else numbers[0] % 2)
+    found = stopped(toy, case, numbers[0] % 2)
     if found is None or not found[0].num_examples:
         return 0
     order, whole = found
     size, buffer = order.epoch_size, order.num_buffered or 0
-    stream = whole
-    if settings.repeat_files:  # what the buffer reads, also beyond the end of the order
-        bare = {"buffer": None, "buffer_seed": None, "buffer_reshuffle": None}
-        more = changed(settings, **bare, epochs=settings.epochs + -(-buffer // size))
-        read = stopped(toy, replace(case, settings=more), 0)
-        assert read is not None
-        stream = read[1][: len(whole) + buffer - 1]
     places = stopping_points(order, numbers[:num_stops])
     for index, place in enumerate(places):
         mode = MODES[(index + numbers[0]) % 2]
@@ -70,10 +63,10 @@ def check_without_seed(
         )
         lines = lines_of(resumed)
         assert len(lines) == plan.remaining_total
-        here = 0 if settings.repeat_files else min(place // size, settings.epochs - 1)
-        every = Counter(stream if settings.repeat_files else whole[here * size : (here + 1) * size])
+        here = min(place // size, settings.epochs - 1)
+        every = Counter(whole[here * size : (here + 1) * size])
         handed = Counter(whole[here * size : place])
-        if plan.epoch == here or settings.repeat_files:
+        if plan.epoch == here:
             again, lines = Counter(lines[: plan.remaining]), lines[plan.remaining :]
         else:
             again = Counter()
@@ -87,7 +80,7 @@ def check_without_seed(
         assert sure.least_repeated <= repeated <= sure.most_repeated, (case, place)
         if mode == "at-most-once":
             assert (lost, repeated) == (sure.most_lost, 0), (case, place)
-        for epoch in range(here + 1, 0 if settings.repeat_files else settings.epochs):
+        for epoch in range(here + 1, settings.epochs):
             part, lines = lines[:size], lines[size:]
             assert Counter(part) == Counter(whole[epoch * size : (epoch + 1) * size])
         assert not lines
