@@ -20,10 +20,9 @@ from shardctl.spec.reads import reads_of
 from shardctl.spec.subsplit import SplitRange
 from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.resume.apply_plan import applied
-from shardctl.verbs.resume.hosts import HostsMode, old_orders, resume_on_hosts
+from shardctl.verbs.resume.hosts import HostsMode, resume_on_hosts
 from shardctl.verbs.resume.proof import prove
 from shardctl.verbs.resume.rest_of_epoch import even_shares
-from shardctl.verbs.resume.stopped_hosts import num_read_of, stopped_hosts
 from tests.cases import FUZZ, check_cases
 from tests.order.order_cases import changed, read_settings
 from tests.strategies import shard_lengths
@@ -117,6 +116,16 @@ def handed_out_in_all(case: Case, plan: ResumePlan) -> int:
     return total
 
 
+def read_by(plan: ResumePlan) -> Counter[str]:
+    """Return the tfds_ids that the new hosts of a plan read."""
+    return Counter(
+        f"{i.filename}__{i.skip + k}"
+        for host in plan.hosts
+        for i in host.instructions
+        for k in range(i.take)
+    )
+
+
 def check(case: Case) -> None:
     """Add up what the old hosts have handed out and what the new ones are to read."""
     count = len(case.stops)
@@ -146,7 +155,6 @@ def check(case: Case) -> None:
     plan = parse_plan("".join((plan_json, plan_yaml)[count % 2](made)).encode(), source="plan")
     assert plan == made
     plan = applied(plan, case.dataset)
-    read: Counter[str] = Counter()
     expected: Counter[str] = Counter()
     for order, emitted, host in zip(orders, consumed, hosts, strict=True):
         whole = replace(host, batch=None, drop_remainder=False)
@@ -156,11 +164,8 @@ def check(case: Case) -> None:
             stop = emitted
         codes = unbatched.read(emitted, stop)
         expected += Counter(order.codes.tfds_ids(codes))
-    for share in plan.hosts:
-        for i in share.instructions:
-            assert i.take > 0
-            read += Counter(f"{i.filename}__{i.skip + k}" for k in range(i.take))
-    assert read == expected
+    assert all(i.take > 0 for share in plan.hosts for i in share.instructions)
+    assert read_by(plan) == expected
     sizes = [share.num_examples for share in plan.hosts]
     assert len(sizes) == case.to_hosts
     assert sizes == sorted(sizes, reverse=True)
@@ -208,12 +213,7 @@ def check_unseeded(case: Case, mode: HostsMode, number: int) -> None:
         handed.update(ids[:count])
         # A host that is through is in no epoch of the others.
         every.update(ids[: count if count == len(ids) else (plan.epoch + 1) * order.epoch_size])
-    again = Counter(
-        f"{i.filename}__{i.skip + k}"
-        for host in plan.hosts
-        for i in host.instructions
-        for k in range(i.take)
-    )
+    again = read_by(plan)
     lost, repeated = (every - handed - again).total(), (handed + again - every).total()
     assert sure is not None
     assert lost <= sure.most_lost <= num_hosts * (sure.buffer_size - 1)
@@ -259,18 +259,6 @@ def test_what_new_hosts_drop_is_not_left(to_hosts: int, epochs: int, total: int)
     plan = resume_on_hosts(toy, "train", settings, hosts=1, to_hosts=to_hosts, consumed=2)
     assert plan.remaining_total == total
     assert "each new host drops a last batch" in plan.warnings[-1]
-
-
-def test_a_host_has_read_what_its_buffer_held_and_nothing_of_later_epochs() -> None:
-    settings = ReadSettings(buffer=4, buffer_seed=1, epochs=3)
-    orders = [planned.of_reader for planned in old_orders(BIG, "train", settings, 2)]
-    size = orders[0].epoch_size
-    old, sure = stopped_hosts(
-        orders, [size + 2, orders[1].num_examples], mode="exactly-once", risk=None
-    )
-    assert sure is None
-    assert [num_read_of(old[0], epoch) for epoch in range(3)] == [size, 2 + 4 - 1, 0]
-    assert [num_read_of(old[1], epoch) for epoch in range(3)] == [orders[1].epoch_size] * 3
 
 
 def test_the_risk_is_that_of_all_hosts_together() -> None:
