@@ -176,24 +176,24 @@ class Archive:
     def _end(self, position: int, header: bytes) -> None:
         """Look at what is there instead of a header: one of zeros ends an archive."""
         self.end = position
+        kind: FindingKind = "cut" if position else "broken"
         if not header and not position:
-            self.damage = Damage(kind="broken", text="the file is empty", byte=0)
+            self._damage(kind, 0, "the file is empty")
         elif not header:
             text = "the blocks of zeros that end an archive are not there"
-            self._damage("cut", position, f"{text}; `truncate -s +1024` adds them")
+            self._damage(kind, position, f"{text}; `truncate -s +1024` adds them")
         elif len(header) < BLOCK:
-            kind: FindingKind = "cut" if position else "broken"
             self._damage(kind, position, f"{len(header)} of the {BLOCK} bytes of a header are left")
 
     def _refuse(self, position: int, error: Exception) -> None:
         said = printable(str(error).splitlines()[0] if str(error) else type(error).__name__, 100)
         if self._is_short:
             self._damage("cut", position, "its headers are cut off")
-        elif not position:
-            text = f"no tar archive, or its first header is damaged: {said}"
-            self.damage = Damage(kind="broken", text=text, byte=0)
-        else:
+        elif position:
             self._damage("header", position, f"no header of a member ({said})")
+        else:
+            text = f"no tar archive, or its first header is damaged: {said}"
+            self._damage("broken", position, text)
 
     def _damage(self, kind: FindingKind, position: int, text: str) -> None:
         self.end = position

@@ -8,7 +8,6 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree
 
@@ -47,25 +46,14 @@ COMMANDS = {
 }
 
 
-class Table(HTMLParser):
-    """The cells of an HTML table, row by row, and every tag in it."""
+class Table:
+    """The cells of an HTML table, row by row, and every tag of what a notebook gets."""
 
     def __init__(self, text: str) -> None:
-        super().__init__()
-        self.rows: list[list[str]] = []
-        self.tags: set[str] = set()
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self.tags.add(tag)
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self.rows[-1].append("")
-
-    def handle_data(self, data: str) -> None:
-        if self.rows and self.rows[-1]:
-            self.rows[-1][-1] += data
+        before, _, table = text.partition("<table>")
+        found = ElementTree.fromstring(f"<table>{table}")
+        self.rows = [["".join(cell.itertext()) for cell in row] for row in found.iter("tr")]
+        self.tags = {one.tag for one in found.iter()} | {*re.findall(r"<(\w+)", before)}
 
 
 @pytest.mark.long

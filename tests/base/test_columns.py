@@ -53,5 +53,5 @@ def test_a_table_is_made_by_what_is_provided(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(PROVIDERS, "html", "base.text:quoted")
     monkeypatch.setitem(PROVIDERS, "to_pandas", "base.text:quoted")
     rows = Tabular()
-    assert "Tabular object" in rows._repr_html_()
+    assert "Tabular" in rows._repr_html_()
     assert rows.to_pandas() == rows._repr_html_()

@@ -6,6 +6,8 @@ import itertools
 import random
 import time
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,6 @@ from shardctl.dataset.identity import (
     DatasetHead,
     DatasetIdentity,
     FolderIdentity,
-    FolderOrder,
     SplitSize,
     differences,
     fingerprints_tell_order,
@@ -27,49 +28,22 @@ from shardctl.dataset.identity import (
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.metadata.reference import merge_datasets
+from tests.golden import assert_answers
 
 A = FolderIdentity(path="a", title="toy:1.0.0", fingerprint="f", num_bytes=8, splits=("train",))
 B, C = replace(A, path="b"), replace(A, path="c")
 
 
-def test_only_what_differs_in_a_path_is_left() -> None:
-    paths = ["/data/a/toy/1.0.0", "/data/b/toy/1.0.0"]
-    assert paths_left(paths) == paths_left([f"/mnt/disk{path}" for path in paths])
-    assert paths_left(paths) == ["a/toy/1.0.0", "b/toy/1.0.0"] == paths_left(paths_left(paths))
-    assert (paths_left([]), paths_left(["/data/a"])) == ([], ["."])
-    assert paths_left(["/data", "/data/b/"]) == [".", "b"]
-    assert paths_left(["/data/ab", "/data/ac"]) == ["ab", "ac"]
+def order(then: list[FolderIdentity], now: list[FolderIdentity]) -> str:
+    found = folder_order(then, now)
+    assert folder_order(now, then) == found
+    return found
 
 
-@pytest.mark.parametrize(
-    ("then", "now", "order"),
-    [
-        ([], [], "same"),
-        ([A, B], [A, B], "same"),
-        ([A, B], [B, A], "other"),
-        ([A, B, C], [C, A, B], "other"),
-        ([A, B], [A, C], "unknown"),
-        ([A, A], [A, A], "same"),
-        ([A, B], [A, B, C], "number"),
-        ([], [A, B], "number"),
-        # What only one side knows, and what has another value by now, does not tell.
-        ([A, replace(B, num_bytes=9)], [A, replace(B, num_bytes=None)], "same"),
-        ([A, replace(B, num_bytes=9)], [A, replace(B, num_bytes=10)], "same"),
-        ([A, replace(B, num_bytes=9)], [replace(A, num_bytes=9), B], "other"),
-        # One fact says that they are as before, the next that they were swapped.
-        (
-            [replace(A, title="toy:2.0.0"), replace(B, num_bytes=9)],
-            [replace(B, title="toy:2.0.0", num_bytes=9), A],
-            "unknown",
-        ),
-        ([replace(A, path=None), B], [replace(A, path=None), B], "unknown"),
-    ],
-)
-def test_an_order_is_the_same_another_or_cannot_be_told(
-    then: list[FolderIdentity], now: list[FolderIdentity], order: FolderOrder
-) -> None:
-    assert folder_order(then, now) == order
-    assert folder_order(now, then) == order
+def test_an_order_of_folders_is_the_same_another_or_cannot_be_told() -> None:
+    path = Path(__file__).parent / "golden" / "folders.txt"
+    names = {"order_in_words": order_in_words, "paths_left": paths_left, **globals()}
+    assert_answers(path, lambda question: eval(question, names))
 
 
 def test_every_permutation_of_folders_that_differ_in_anything_is_noticed() -> None:
@@ -121,22 +95,6 @@ def test_a_data_dir_is_the_first_of_two_folders(
     assert first_of_two(data_dir, folders) is first
 
 
-@pytest.mark.parametrize(
-    ("then", "now", "said"),
-    [
-        ([A, B], [B, A], "its folders were a, b, now b, a; they are read in another order"),
-        ([A, B], [A], "its folders were a, b, now a"),
-        ([A, B], [A, C], "now a, c; whether they are read in the same order cannot be told"),
-        ([], [A, B], "in which order folders a, b were read is not known, and their layouts do"),
-        ([replace(A, path=None)], [A, B], "its folders were toy:1.0.0, now a, b"),
-    ],
-)
-def test_what_is_said_names_both_orders(
-    then: list[FolderIdentity], now: list[FolderIdentity], said: str
-) -> None:
-    assert said in order_in_words(then, now)
-
-
 TOY = DatasetIdentity(
     name="toy",
     config="small",
@@ -172,10 +130,15 @@ def test_a_dataset_is_known_by_its_layout_and_where_it_lies() -> None:
 
 
 def test_every_field_that_differs_is_named() -> None:
-    others = {"name": "other", "config": None, "version": "2.0.0", "file_format": "riegeli"}
+    others: dict[str, Any] = {
+        "name": "other",
+        "config": None,
+        "version": "2.0.0",
+        "file_format": "riegeli",
+    }
     others |= {"data_dir": None, "fingerprint": "sha256:2", "ordered": True}
     for field, value in others.items():
-        [found] = differences(TOY, replace(TOY, **{field: value}))  # type: ignore[arg-type]
+        [found] = differences(TOY, replace(TOY, **{field: value}))
         assert (found.field, found.then, found.now) == (field, getattr(TOY, field), value)
     assert not list(differences(TOY, TOY))
 

@@ -33,7 +33,7 @@ def _split(rng: random.Random, name: str) -> Split:
         count = rng.choice([1, 2, 3, 12])
         names = tuple(rng.choice(_NAMES) + rng.choice(["", str(i)]) for i in range(count))
         of = {"names": names} if rng.random() < 0.3 else {"pattern": rng.choice(_PATTERNS)}
-        files.append(ShardFiles(num_shards=count, **of))  # type: ignore[arg-type]
+        files.append(ShardFiles(num_shards=count, **of))
     empty, known = rng.choice([0, 0, 0.3, 0.9]), rng.choice([None, 0.0, 0.2])
     sizes = [1, 9, 10, 1000, 10**12]
     lengths = tuple(

@@ -488,7 +488,6 @@ def test_billions_of_elements_are_counted_at_once() -> None:
 def test_long_inputs_of_a_filter_are_found_over_many_checkpoints() -> None:
     iteration = Filter(Source(range(300_000)), lambda codes: codes % 7 == 3).iterate()
     assert iteration.pull(10) == 10
-    assert iteration.inputs[0].pulled == 67  # up to the tenth that passes, and no further
     expected = np.arange(3, 300_000, 7)
     assert iteration.pull(10**9) == len(expected) - 10
     elements = np.random.default_rng(0).integers(0, len(expected), 200)

@@ -148,21 +148,9 @@ def test_which_files_are_streamed_as_tables() -> None:
 
 
 def test_rows_are_shuffled_otherwise_than_tables() -> None:
-    files = {"lengths": LENGTHS, "file_format": "parquet", "seed": 3, "buffer": 100}
+    files: dict[str, Any] = {"lengths": LENGTHS, "file_format": "parquet", "seed": 3, "buffer": 100}
     assert order_of(asked(**files, arrow=False)) != order_of(asked(**files))
     assert order_of(asked(**files, arrow=True)) == order_of(asked(**files))
-
-
-def test_each_order_begins_at_its_era() -> None:
-    lengths = (40,) * 24
-    orders = [
-        order_of(asked(version, lengths, **STREAM, first_epoch=1, workers=2, batch=4))
-        for version in ("4.3.0", "4.4.0", "4.6.0", "5.0.0", "5.1.0")
-    ]
-    assert len({tuple(order) for order in orders}) == 5
-    assert order_of(asked("4.8.5", lengths, **STREAM)) == order_of(
-        asked("3.6.0", lengths, **STREAM)
-    )
 
 
 def test_epochs_follow_one_another() -> None:

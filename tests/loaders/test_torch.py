@@ -157,24 +157,6 @@ def test_whether_it_shuffles() -> None:
     assert not sequence("torch", global_seed=5).shuffles
 
 
-def test_workers_change_the_order_of_a_stateful_loader() -> None:
-    def of(workers: int, epoch: int) -> list[int]:
-        given: dict[str, Any] = {"n": 12, "global_seed": 5, "shuffle": True}
-        return order("stateful", **given, workers=workers, first_epoch=epoch)
-
-    assert of(0, 0) != of(1, 0) == of(2, 0) == of(8, 0)
-    # Two permutations an epoch, of which the second is read.
-    assert [of(2, epoch) for epoch in range(3)] == [of(0, 2 * e + 1) for e in range(3)]
-
-
-def test_all_processes_of_accelerate_have_whole_batches_and_as_many_of_them() -> None:
-    """Of 50 examples in batches of 8 for 4 processes: 7 batches, so 2 for each, 14 come twice."""
-    given: dict[str, Any] = {"n": 50, "batch": 8, "seed": 3, "shares": True, "num_hosts": 4}
-    parts = [order("accelerate", **given, host=host) for host in range(4)]
-    assert [len(part) for part in parts] == [16] * 4
-    assert sorted(np.bincount(np.concatenate(parts)).tolist()) == [1] * 36 + [2] * 14
-
-
 def test_the_default_of_the_trainer_is_said_and_that_of_accelerate_itself_is_torchs() -> None:
     (said,) = sequence("accelerate", batch=2, seed=1).assumptions
     assert "Accelerator() alone has another order, which --shuffle with --global-seed N" in said

@@ -114,6 +114,34 @@ def instructions(case: Case) -> list[tuple[int, int]]:
     return found[::-1] if case.settings.reverse else found
 
 
+def tensorflow_dataset(tf: Any, case: Case) -> Any:
+    """Return the pipeline as TFDS's reader and a user behind it build it, over ranges."""
+    settings = case.settings
+    host = settings.host or Host(index=0, count=1)
+    tf.random.set_seed(settings.global_seed)
+    pieces = tf.constant(instructions(case), tf.int64)
+    files = tf.data.Dataset.from_tensor_slices((pieces[:, 0], pieces[:, 1]))
+    if settings.host_by == "files":
+        files = files.shard(host.count, host.index)
+    if settings.shuffles_files:
+        files = files.shuffle(
+            len(pieces), seed=settings.shuffle_seed, reshuffle_each_iteration=settings.reshuffle
+        )
+    if settings.repeat_files:
+        files = files.repeat()
+    dataset = files.interleave(
+        lambda start, count: tf.data.Dataset.range(start, start + count),
+        cycle_length=settings.cycle_length(ordered=False),
+        block_length=settings.block,
+        num_parallel_calls=tf.data.AUTOTUNE,
+        deterministic=True,
+    )
+    if not settings.repeat_files and settings.host_by != "files":
+        total = sum(count for _, count in instructions(case))
+        dataset = dataset.apply(tf.data.experimental.assert_cardinality(total))
+    return behind_the_reader(dataset, settings, case.order().epoch_size)
+
+
 def behind_the_reader(dataset: Any, settings: ReadSettings, epoch_size: int) -> Any:
     """Return what a user makes of the reader's dataset."""
     if settings.host is not None and settings.host_by == "examples":

@@ -274,7 +274,9 @@ class _Drawing:
             ("prefetch", 2),
             ("with_options", 1),
             ("concatenate", 1),
-            *([("filter", 3)] if self.habits.filters else []),  # Hypothesis draws what weighs nothing
+            *(
+                [("filter", 3)] if self.habits.filters else []
+            ),  # Hypothesis draws what weighs nothing
         )
         names, weights = zip(*kinds, strict=True)
         drawn = getattr(self, f"_{self.rng.choices(names, weights)[0]}")(made)

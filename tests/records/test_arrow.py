@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from shardctl.errors import MissingDependencyError
-from shardctl.metadata import loader_versions as installed
-from shardctl.records.arrow import Arrow, pyarrow_module
+from shardctl.records.arrow import Arrow
 from shardctl.records.contents import FileContents
 from tests.byte_sources import RECORDED, far, near
 from tests.cases import FUZZ, counted, few_or_fuzz, in_this_run, random_of_a_fuzz_run, some
@@ -190,22 +189,3 @@ def test_changed_bytes_never_make_another_count_of_rows(num_cases: int) -> None:
         checked = read(bytes(damaged), checksums=True)
         if checked.damage is None:
             assert checked.num_records == now
-
-
-@pytest.mark.parametrize(
-    ("tensorflow", "wanted"),
-    [
-        (None, "shardctl[files]"),
-        ("2.21.0", "shardctl[files]"),
-        ("2.18.1", "shardctl[files]"),
-        ("2.16.2", "pyarrow<26"),  # it stays with NumPy 1
-    ],
-)
-def test_what_is_missing_is_named_with_what_installs_it(
-    tensorflow: str | None, wanted: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.setattr(installed, "installed_version", {"tensorflow": tensorflow}.get)
-    with pytest.raises(MissingDependencyError) as raised:
-        pyarrow_module("pyarrow", "reading them")
-    assert str(raised.value) == f"reading them needs a package: pip install '{wanted}'"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import hashlib
+import inspect
 import io
 import json
 from collections.abc import Callable
@@ -19,7 +21,7 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.files.documents import to_csv
-from shardctl.saved.head import head
+from shardctl.saved import resume_plan as plans
 from shardctl.saved.plan_file import (
     call_record,
     digest_of,
@@ -35,6 +37,7 @@ from shardctl.saved.plan_file import (
 from shardctl.saved.resume_plan import (
     PlanListing,
     ResumePlan,
+    settings_as_planned,
 )
 from shardctl.saved.snapshot_file import read_comparable
 from shardctl.settings.read_settings import ReadSettings
@@ -47,12 +50,12 @@ from tests.verbs.resume.resume_cases import TOY
 
 BUFFERED = ReadSettings(buffer=3, buffer_seed=1, epochs=2, shuffle_seed=4, batch=2)
 UNSEEDED = ReadSettings(buffer=3, epochs=2, shuffle_seed=4)
-IN_ORDER = ReadSettings(cycle=1)
 WRITERS: list[Callable[[ResumePlan], Any]] = [plan_json, plan_yaml]
 PLANS = {
     "exact": resume(TOY, "train", ReadSettings(shuffle_seed=4, epochs=3), consumed=5),
     "exactly once": resume(TOY, "train+test", BUFFERED, consumed=6),
     "exact order": resume(TOY, "train", BUFFERED, consumed=6, mode="exact-order"),
+    "nothing pending": resume(TOY, "train", BUFFERED, consumed=0, mode="exact-order"),
     "at most once": resume(TOY, "train", UNSEEDED, consumed=6, mode="at-most-once"),
     "at least once": resume(TOY, "train", UNSEEDED, consumed=6, mode="at-least-once", risk=1e-3),
     "the end": resume(TOY, "train", consumed=11),
@@ -94,32 +97,6 @@ def test_a_plan_comes_back_as_it_was(plan: ResumePlan, tmp_path: Path) -> None:
         assert isinstance(found, PlanListing)
         assert found.dataset == plan.dataset
     assert json.loads(text_of(plan)) == yaml.safe_load(text_of(plan, plan_yaml))
-
-
-ALWAYS = [
-    *("format_version", "kind", "dataset", "ordered", "splits", "spec", "pipeline", "consumed"),
-    *("epoch", "remaining", "remaining_total", "file_instructions", "num_pending_instructions"),
-    *("read_config", "after_read", "mode", "exact", "num_further_epochs", "further_epochs"),
-    "digest",
-]
-
-
-@pytest.mark.parametrize(
-    ("name", "more"),
-    [
-        ("exact", {"reader"}),
-        ("exact order", {"pending", "shuffle", "reader"}),
-        ("at most once", {"unseeded", "reader"}),
-        ("idle hosts", {"hosts", "from_consumed"}),
-        ("unseen", {"from_seen"}),
-        ("stages", {"continued_by", "sources"}),
-    ],
-)
-def test_fields_that_say_nothing_of_a_plan_are_left_out(name: str, more: set[str]) -> None:
-    document = resume_document(PLANS[name])
-    assert [key for key in document if key not in more] == ALWAYS
-    assert document.keys() - set(ALWAYS) == more
-    assert {key: document[key] for key in ALWAYS[:3]} == head("resume", TOY.identity)
 
 
 def test_the_digest_is_that_of_every_field() -> None:
@@ -168,15 +145,11 @@ def test_a_call_is_a_mapping_that_is_read_back(record: dict[str, Any], text: str
     ("value", "said"),
     [
         (3, "a call of after_read must be a mapping, not 3"),
-        ("take(1)", "a call of after_read must be a mapping, not 'take(1)'"),
         ({}, "nothing; there are shard, shuffle, take, concatenate, batch"),
         ({"call": "map"}, "'map'; there are shard"),
-        ({"call": ["take"]}, "a list; there are shard"),
         ({"call": "take"}, "after_read.take has no count"),
         ({"call": "take", "count": 1, "counts": 1}, "unknown key 'counts'"),
         ({"call": "take", "count": True}, "after_read.take.count must be a whole number, not true"),
-        ({"call": "take", "count": "1"}, "after_read.take.count must be a whole number, not '1'"),
-        ({"call": "take", "count": None}, "after_read.take.count must be a whole number"),
         ({"call": "batch", "batch_size": 1, "drop_remainder": 1}, "must be true or false, not 1"),
     ],
 )
@@ -200,12 +173,9 @@ RECORD = {"filename": "a", "split": "train", "skip": 1, "take": 2, "examples_in_
         ([RECORD, {**RECORD, "shard_index": 0}], "x, entry 1: "),
         ([{**RECORD, "filename": 7}], "x, entry 0: filename, split"),
         ([{**RECORD, "split": "trian"}], "of a split; the splits are train, test"),
-        ([{**RECORD, "split": None}], "of a split; the splits are train, test"),
-        ([{**RECORD, "split": {}}], "of a split; the splits are train, test"),
         ([{**RECORD, "split": ["train"]}], "of a split; the splits are train, test"),
         ([{**RECORD, "skip": -1}], "x, entry 0: skip -1 is negative"),
         ([{**RECORD, "take": True}], "x, entry 0: take must be a whole number, not true"),
-        ([{**RECORD, "take": 1.0}], "x, entry 0: take must be a whole number, not 1.0"),
         ([{**RECORD, "take": 2**63}], "x, entry 0: take 9223372036854775808 is more than"),
         ([RECORD, {**RECORD, "take": 3}], "x, entry 1: skip 1 and take 3 do not fit a file of 3"),
         ([RECORD, *[{**RECORD, "take": n} for n in (4, 3)]], "entry 1: skip 1 and take 4 do not"),
@@ -355,8 +325,9 @@ def test_a_wrong_value_under_a_right_digest_is_refused(
 
 
 @pytest.mark.long
-@each_plan
-def test_a_value_of_another_kind_is_refused_anywhere(plan: ResumePlan) -> None:
+@pytest.mark.parametrize("name", ["exact order", "at least once", "hosts", "unseen", "mixture"])
+def test_a_value_of_another_kind_is_refused_anywhere(name: str) -> None:
+    plan = PLANS[name]
     for place in counted(list(places_of(json.loads(text_of(plan))))):
         for value in NOWHERE:
             assert place == ("digest",) or refused(sealed(plan, place, value)), place
@@ -374,4 +345,52 @@ def test_damaged_plans_are_the_same_plans_or_one_line() -> None:
     cases = st.sampled_from(texts).flatmap(
         lambda drawn: st.tuples(st.just(drawn[0]), damaged(drawn[1]))
     )
-    check_cases(cases, check, 200)
+    check_cases(cases, check, 100)
+
+
+# A plan as a value: what follows from its fields, and its calls of tf.data.
+
+ALONE = resume(TOY, "train", ReadSettings(cycle=1), consumed=4)
+AMONG = resume_on_hosts(TOY, "train", hosts=1, to_hosts=2, consumed=[0])
+
+
+def test_a_repr_says_what_goes_on_with_the_plan() -> None:
+    stages = {"stages": "skip(2) | take(7)", "shuffle_seed": 3, "pass_index": 1}
+    listed = plans.ListedPlan(title="train", reads=ALONE.instructions)
+    listing = plans.PlanListing(kind="plan", dataset=TOY.identity, plans=(listed,))
+    assert [repr(one) for one in (ALONE, resume(TOY, "train", stages, consumed=3), AMONG)] == [
+        "<ResumePlan toy train: exact, 4 consumed, 7 left of epoch 0, 2 file instructions>",
+        "<ResumePlan toy train: exact, 3 consumed, 4 left of epoch 0, continued by shardctl.tfds>",
+        "<ResumePlan toy train: exactly-once, 0 consumed, 11 left of epoch 0, "
+        "4 file instructions, for 2 hosts>",
+    ]
+    assert repr(AMONG.hosts[1]) == "<HostShare host 1 of 2: 5 examples, 2 file instructions>"
+    assert repr(listing) == "<PlanListing toy plan: 1 plan>"
+
+
+def test_settings_as_planned_have_every_default_written_out() -> None:
+    given = ReadSettings(shuffle_seed=5, buffer=7, buffer_seed=1)
+    planned = settings_as_planned(given, ordered=False)
+    assert planned == replace(given, cycle=16, block=16, reshuffle=True, buffer_reshuffle=True,
+                              shuffle_files=True)  # fmt: skip
+    assert settings_as_planned(planned, ordered=False) == planned
+    assert settings_as_planned(ReadSettings(), ordered=True).cycle == 1
+
+
+def test_each_call_is_a_method_with_its_arguments(tf: Any) -> None:
+    assert len({call.call for call in plans.CALLS}) == len(plans.CALLS)
+    for call in plans.CALLS:
+        method = getattr(tf.data.Dataset, call.call)
+        names = {field.name for field in dataclasses.fields(call)} - {"skip_instructions"}
+        is_of_epochs = call is plans.ConcatenateCall
+        assert is_of_epochs or names <= inspect.signature(method).parameters.keys()
+    numbers = tf.data.Dataset.range(10)
+    for one in (
+        plans.ShardCall(num_shards=3, index=1),
+        plans.TakeCall(count=2),
+        plans.BatchCall(batch_size=2, drop_remainder=True),
+    ):
+        fields = dataclasses.asdict(one)
+        assert not fields.pop("skip_instructions", 0)
+        numbers = getattr(numbers, one.call)(**fields)
+    assert [batch.tolist() for batch in numbers.as_numpy_iterator()] == [[1, 4]]

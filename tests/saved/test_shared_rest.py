@@ -130,7 +130,7 @@ def ids_of(reads: Reads) -> list[int]:
 
 @pytest.mark.long
 def test_a_share_goes_on_anywhere_in_it() -> None:
-    check_cases(cases(), check, 50)
+    check_cases(cases(), check, 25)
 
 
 def test_a_share_of_nothing_has_no_buffer() -> None:

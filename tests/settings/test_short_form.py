@@ -21,7 +21,7 @@ from shardctl.stages.part import Stage
 from shardctl.stages.text import parse_stages, text_of
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
 from tests.golden import assert_answers
-from tests.order.order_cases import Case, elements, tensorflow_dataset
+from tests.order.order_cases import Case, elements, instructions
 from tests.pipelines.real_pipelines import epochs_of_fit, real_dataset
 
 LENGTHS = (3, 0, 5, 4, 1, 6)
@@ -111,9 +111,23 @@ def _case(settings: ReadSettings) -> Case:
 
 
 def _real(settings: ReadSettings, pipeline: tf.Pipeline) -> Any:
-    import tensorflow
+    """Return the pipeline by TensorFlow, over ranges in place of files."""
+    from tensorflow import constant, data, int64, random
 
-    return real_dataset(pipeline, lambda read: tensorflow_dataset(tensorflow, _case(settings)))
+    random.set_seed(settings.global_seed)
+    pieces = constant(instructions(_case(settings)), int64)
+    files = data.Dataset.from_tensor_slices((pieces[:, 0], pieces[:, 1]))
+    if settings.shuffles_files:
+        anew = {"reshuffle_each_iteration": settings.reshuffle}
+        files = files.shuffle(len(pieces), seed=settings.shuffle_seed, **anew)
+    read = files.interleave(
+        lambda start, count: data.Dataset.range(start, start + count),
+        cycle_length=settings.cycle_length(ordered=False),
+        block_length=settings.block,
+        num_parallel_calls=data.AUTOTUNE,
+        deterministic=True,
+    ).apply(data.experimental.assert_cardinality(sum(LENGTHS)))
+    return real_dataset(pipeline, lambda _: read)
 
 
 def _ids(settings: ReadSettings, index: int) -> list[int]:
@@ -196,8 +210,9 @@ def _of_reader(question: str) -> str:
     settings = as_settings(ast.literal_eval(question))
     assert settings.stages is not None
     text, source = text_of(settings.stages), settings.stages.source
-    is_read = isinstance(source, tf.Read)
-    return f"{text}\n{settings_of_read(settings, source)}" if is_read else text
+    if not isinstance(source, tf.Read):
+        return text
+    return f"{text}\n{settings_of_read(settings, source)}"
 
 
 def test_settings_of_a_reader_are_over_those_of_the_command() -> None:

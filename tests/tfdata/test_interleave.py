@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from shardctl.base.arrays import Int64s
 from shardctl.errors import UsageError
-from shardctl.order.epoch_reading import opened_together, positions_together
 from shardctl.tfdata import interleave as module
 from shardctl.tfdata.interleave import Interleave, InterleaveState
 from shardctl.tfdata.schedule import Rounds, opening_keys
@@ -299,25 +298,3 @@ def test_rounds_that_take_63_bits_to_count_do_not_overflow() -> None:
     found = Rounds.until(np.array([2**62, 1]))
     assert [x.tolist() for x in found.places(np.array([2**62]))] == [[2**62 - 1], [0]]
     assert found.ordinals(np.array([2**62 - 1]), np.array([0])).tolist() == [2**62]
-
-
-def test_an_example_is_where_each_of_many_interleaves_alone_has_it() -> None:
-    num_even = 0
-    for seed in range(100):
-        draw = np.random.default_rng(seed)
-        count, several, block = (int(draw.integers(1, n)) for n in (12, 6, 6))
-        lengths = draw.integers(0, draw.integers(1, 20), (count, several))
-        if draw.random() < 0.4:
-            lengths = int(draw.integers(0, 4)) * block + draw.integers(0, block, (count, several))
-        sizes = {"cycle_length": min(count, int(draw.integers(1, 9))), "block_length": block}
-        keys = opened_together(lengths, **sizes)
-        num_even += keys.shape[1] < several
-        places, offset = draw.integers(0, count, several), int(draw.integers(0, 20))
-        found = positions_together(lengths, keys, places, offset, **sizes)
-        for column, place in enumerate(places.tolist()):
-            alone = Interleave(lengths[:, column].copy(), **sizes)
-            opened = np.broadcast_to(keys, lengths.shape)[:, column]
-            assert opened.tolist() == alone._schedule.opening.tolist(), seed
-            if offset < lengths[place, column]:
-                assert found[column] == alone.position([place], [offset])[0], seed
-    assert num_even

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from shardctl.tfdata.interleave import Interleave
 from shardctl.tfdata.philox import philox_samples
 from shardctl.tfdata.shuffle_buffer import (
     ShuffleReplay,
-    ShuffleWindow,
     inputs_of_places,
     outputs_of_inputs,
     shuffle_permutation,
@@ -284,29 +282,6 @@ def test_a_buffer_of_more_than_32_bits_is_followed_without_one() -> None:
     inputs = replay.inputs_at(outputs)
     assert (replay.outputs_of(inputs) == outputs).all()
     assert replay.pending(size - 49).tolist() == sorted(inputs[-49:].tolist())
-
-
-# The window of a shuffle: swaps done all at once are those of a list, one after the other.
-
-
-@given(st.integers(1, 60), st.data())
-def test_what_is_handed_out_is_what_swapping_one_by_one_hands_out(
-    num_elements: int, data: st.DataObject
-) -> None:
-    buffer = data.draw(st.integers(1, num_elements))
-    sizes = [min(buffer, num_elements - step) for step in range(num_elements)]
-    offsets = [data.draw(st.integers(0, size - 1)) for size in sizes]
-    cuts = sorted(data.draw(st.lists(st.integers(0, num_elements), max_size=4)))
-    contents, expected = list(range(num_elements)), []
-    for step, offset in enumerate(offsets):
-        expected.append(contents[step + offset])
-        contents[step + offset] = contents[step]
-    window, taken = ShuffleWindow(num_elements, buffer, 0), list[int]()
-    for start, stop in pairwise([0, *cuts, num_elements]):
-        taken += window.advance(np.array(offsets[start:stop], np.uint64)).tolist()
-        if stop + buffer <= num_elements:
-            assert sorted([*taken, *window.contents().tolist()]) == list(range(stop + buffer))
-    assert taken == expected
 
 
 # Many shuffles at once, and a buffer over a reading.

@@ -43,8 +43,7 @@ def main(words: Sequence[str] | None = None) -> int:
             found = tried(pair, Path(scratch), quick=asked.quick)
         rows.append(row(cells(pair, found)))
         failed |= not found.is_good
-        reasons = [f"{count} skipped: {why}" for why, count in sorted(found.skipped.items())]
-        print(f"{pair}: {rows[-1]}", *reasons, *found.failures, sep="\n  ", flush=True)
+        print(f"{pair}: {rows[-1]}", *found.failures, sep="\n  ", flush=True)
     print("", row(TITLES), row(["---"] * len(TITLES)), *rows, sep="\n")
     return 1 if failed or not rows else 0
 
@@ -61,7 +60,7 @@ def pairs(lines: Sequence[str], pythons: Sequence[str] | None) -> Iterator[Pair]
 def cells(pair: Pair, found: Tried) -> tuple[str, ...]:
     """Return what the table says of a pair, a text for each of `TITLES`."""
     versions = (found.versions.get(name, "-") for name in Tried.PACKAGES)
-    counts = (found.num_passed, found.num_failed, sum(found.skipped.values()))
+    counts = (found.num_passed, found.num_failed, found.num_skipped)
     return pair.python, *versions, *(f"{count:,}" for count in counts), found.verified
 
 

@@ -9,7 +9,7 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Annotated, Any
@@ -112,13 +112,16 @@ class _Parts:
         own = [reader.pair for reader in each if reader.pair is not None]
         parts = [_pair_of(stage.part) for stage in found.stages]
         seeds = own or [pair for pair in parts if pair is not None]
-        refs, datasets = _references(each)
+        # Datasets are told apart by their folders; where all read one, no reader names it.
+        refs = {key: one.dataset.data_dir or one.dataset.title for key, one in readers.items()}
+        datasets = {ref: readers[key].dataset for key, ref in reversed(refs.items())}
+        several = len(datasets) > 1
         return cls(
             global_seed=global_seed_of(seeds),
             sole=each[0] if len(found.readers) == 1 else None,
             readers=readers,
-            refs={key: refs[id(reader)] for key, reader in readers.items()},
-            datasets=datasets,
+            refs=refs if several else dict.fromkeys(refs),
+            datasets={ref: datasets[ref] for ref in refs.values()} if several else {},
         )
 
     def settings_of(self, reader: FoundReader) -> dict[str, Any]:
@@ -176,20 +179,6 @@ class _Parts:
 def _pair_of(part: Part) -> KernelPair | None:
     seed = part.seed if isinstance(part, call.Shuffle | call.SampleFromDatasets) else None
     return seed if isinstance(seed, tuple) else None
-
-
-def _references(readers: Iterable[FoundReader]) -> tuple[dict[int, str | None], dict[str, Dataset]]:
-    """Return the reference of each reader's dataset, None where all read one, and what they name.
-
-    Datasets are told apart by their folders.
-    """
-    of_readers = {id(one): one.dataset.data_dir or one.dataset.title for one in readers}
-    datasets: dict[str, Dataset] = {}
-    for one in readers:
-        datasets.setdefault(of_readers[id(one)], one.dataset)
-    if len(datasets) == 1:
-        return dict.fromkeys(of_readers), {}
-    return {**of_readers}, datasets
 
 
 def _shown(

@@ -70,7 +70,7 @@ def pipeline(
     Raises:
         UnpredictableOrderError: TensorFlow leaves the order open.
         UsageError: a global seed is in force in TensorFlow that the settings do not have and that
-            changes the order (see `global_seed.check_global_seed`); a bad spec.
+            changes the order (see `check_global_seed`); a bad spec.
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
     settings = ReadSettings() if settings is None else settings
@@ -80,7 +80,7 @@ def pipeline(
     refuse_unreadable(dataset)
     planned = plan_order(dataset, spec, settings)
     if settings.global_seed is None:
-        check_global_seed(settings, lambda: len(planned.order.reads))
+        check_global_seed(settings)
 
     def read_of(part: Read) -> Any:
         own, of_own = (builder, dataset) if part.data is None else _referred(part.data)
@@ -180,7 +180,7 @@ def rest_of_plan(
     planned = plan_order(dataset, spec, plan.settings)
     check_same_dataset(plan.dataset, planned.order.dataset, "plan", allow_version=allow_version)
     if checks_seed:
-        check_global_seed(plan.settings, lambda: 2, of_plan=True)
+        check_global_seed(plan.settings, of_plan=True)
     settings = plan.settings
     made = real_dataset(builder, spec, settings, **how) if real is None else real()
     own = OwnElements(dataset=made, elements=planned.order)
@@ -298,8 +298,8 @@ def resume_like(
         rest = own.made(start=steps)
     except NotRebuildable as why:
         return read_again(own, steps, why, pass_index=pass_index, loop=loop)
-    for warning in own.state_warnings():
-        warnings.warn(warning, stacklevel=3)  # past @checked
+    if own.state_warning is not None:
+        warnings.warn(own.state_warning, stacklevel=3)  # past @checked
     return rest
 
 

@@ -108,7 +108,7 @@ def verify_order(planned: PlannedOrder, *, take: Take = None) -> Verification:
     dataset, settings = planned.order.dataset, planned.order.settings
     verdict.check_not_nothing(planned.resolved, planned.order.num_examples, settings.host)
     if settings.global_seed is None:
-        check_global_seed(settings, lambda: len(planned.order.reads))
+        check_global_seed(settings)
     check_names(planned.order)
     check = _Check(planned=planned, reads=planned.order.reads, take=take)
     with global_seed_of(settings):
@@ -340,7 +340,7 @@ def verify_plan(
             "files"
         )
     plan = applied(plan, dataset, allow_version=allow_version)
-    check_global_seed_of_plan(plan, dataset)
+    check_global_seed_of_plan(plan)
     num_examples = plan.consumed + plan.remaining_total
     verdict.check_not_nothing(resolved_spec(dataset, plan.spec), num_examples, plan.settings.host)
     broken, reads, notes = looked_at(dataset, plan)

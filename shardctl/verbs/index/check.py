@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from shardctl.base.arguments import checked
 from shardctl.base.columns import Tabular
 from shardctl.base.progress import Watch
-from shardctl.base.text import counted, in_short, public_url
+from shardctl.base.text import public_url
 from shardctl.dataset.dataset import Dataset
 from shardctl.metadata.index.count import count_files
 from shardctl.metadata.index.listing import list_files
@@ -43,7 +43,7 @@ class FileChange:
     reason: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class IndexCheck(Tabular):
     """The files of a layout then and now.
 
@@ -61,10 +61,6 @@ class IndexCheck(Tabular):
     def equal(self) -> bool:
         """Whether the layout still says what there is."""
         return not self.changes
-
-    def __repr__(self) -> str:
-        changes = counted(len(self.changes), "change")
-        return in_short(self, self.dataset.title, counted(self.num_files, "file"), changes)
 
 
 @checked

@@ -70,11 +70,8 @@ class InspectedStage:
         keep_fields(self)
 
     def __repr__(self) -> str:
-        return in_short(self, self.call, *([] if self.line is None else [str(self.line)]), self._is)
-
-    @property
-    def _is(self) -> str:
-        return self.effect if self.reason is None else f"open: {self.reason}"
+        effect = self.effect if self.reason is None else f"open: {self.reason}"
+        return in_short(self, self.call, *([] if self.line is None else [str(self.line)]), effect)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,12 +119,9 @@ class Inspection(Tabular):
 
     def __repr__(self) -> str:
         what = "elements" if self.dataset is None else f"{self.dataset.title} {self.spec or ''}"
-        told = "predictable" if self.predictable else f"open at {self._first_open}"
+        first = self.open[0].stage.call if self.open else "no stage"
+        told = "predictable" if self.predictable else f"open at {first}"
         return in_short(self, what.strip(), f"{counted(len(self.stages), 'stage')}, {told}")
-
-    @property
-    def _first_open(self) -> str:
-        return self.open[0].stage.call if self.open else "no stage"
 
     @checked
     def ids(self, pass_index: int = 0) -> Any:

@@ -16,7 +16,6 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.columns import Cell, OnDemand, Records, Tabular, rows_of
 from shardctl.base.phrase import option, refused
 from shardctl.base.progress import Progress, Watch
-from shardctl.base.text import in_short
 from shardctl.dataset.dataset import DatasetLike
 from shardctl.errors import UsageError
 from shardctl.order.order import MAX_POSITIONS, Order, check_answerable
@@ -107,17 +106,13 @@ class Matches(OnDemand[Match]):
         return Matches, self._made_of  # another process has the order too
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Located(Tabular):
     """What was found, in the order asked, and what was not."""
 
     order: Order
     matches: Matches
     warnings: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        several = "match" if len(self.matches) == 1 else "matches"
-        return in_short(self, self.order.dataset.title, f"{len(self.matches):,} {several}")
 
 
 @checked

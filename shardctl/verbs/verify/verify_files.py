@@ -9,21 +9,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import cast
 
 import numpy as np
 
 from shardctl.base.arguments import checked
 from shardctl.base.columns import Tabular
 from shardctl.base.progress import Watch
-from shardctl.base.text import choices, counted, in_short, quoted
+from shardctl.base.text import choices, quoted
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.dataset.dataset import (
     DEADLY,
     Dataset,
     DatasetLike,
     FileFinding,
-    FindingKind,
     Split,
     as_dataset,
 )
@@ -58,7 +56,7 @@ class SplitFiles:
     num_bytes_read: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class FilesVerification(Tabular):
     """What the files of some splits hold, and all that is wrong with them, by split and shard.
 
@@ -81,14 +79,6 @@ class FilesVerification(Tabular):
     def num_files(self) -> int:
         """Files of all splits, see `SplitFiles`."""
         return sum(split.num_files for split in self.splits)
-
-    def __repr__(self) -> str:
-        return in_short(
-            self,
-            self.dataset.title,
-            counted(self.num_files, "file"),
-            counted(len(self.findings), "finding"),
-        )
 
 
 @naming_damaged()  # while `checked` reads the dataset
@@ -217,18 +207,10 @@ def _findings_of_names(
     """Yield what listing the folders shows; the size of a split where its files are sound."""
     asked_for = {None, *(split.name for split in splits)}
     for problem in on_disk.problems:
-        kind, of_size = problem.kind, problem.kind == "size" and problem.split in damaged
+        of_size = problem.kind == "size" and problem.split in damaged
         # What is missing or empty shows in what the files hold.
-        if kind in ("missing", "empty") or problem.split not in asked_for or of_size:
-            continue
-        yield FileFinding(
-            filename=problem.filename,
-            expected=None,
-            found=None,
-            reason=problem.text,
-            kind=cast(FindingKind, kind),
-            split=problem.split,
-        )
+        if problem.kind not in ("missing", "empty") and problem.split in asked_for and not of_size:
+            yield problem
 
 
 # The contents of the files of an order, checked before a library opens the first of them.

@@ -93,13 +93,6 @@ def test_the_answer_is_the_same(line: str, plain: str, shardctl: Shardctl) -> No
     json.loads(ran.stdout)
 
 
-def test_locate_answers_in_the_order_of_its_options_by_any_name(shardctl: Shardctl) -> None:
-    words = ["--tfds_id", "mnist-train.tfrecord-00000-of-00001__7", "--steps=1", "--id", "4_000"]
-    ran = shardctl("locate", *words, "--batch_size", 2, "-d", "mnist", "-f", "csv")
-    ids = [line.split(",")[3] for line in ran.stdout.splitlines()[1:]]
-    assert ids == ["7", "2", "3", "4000"]
-
-
 _NUMBERS = ("N", "S", "M", "N|auto", "N[,N..]", "N|A-B|A,B")
 
 
@@ -111,38 +104,6 @@ def test_every_option_that_takes_a_number_takes_grouped_digits(command: str) -> 
             continue  # texts that are read once the order is known; tested below
         if param.metavar in _NUMBERS:
             assert param.type.convert("1_0", param, None) == param.type.convert("10", param, None)
-
-
-def test_grouped_digits_in_every_form_of_an_id(shardctl: Shardctl) -> None:
-    big = shardctl("locate", "--id", "1_281_166", "-d", "imagenet2012", "-f", "csv")
-    assert (
-        big.stdout == shardctl("locate", "--id", 1281166, "-d", "imagenet2012", "-f", "csv").stdout
-    )
-    both = shardctl("locate", "train+test", "--id", "test:9_999", "-d", "mnist", "-f", "csv")
-    assert both.stdout.splitlines()[1].split(",")[3] == "test:9999"
-    for option in ("--position", "--step"):
-        ran = shardctl("locate", option, "1_000", "--batch", 2, "-d", "mnist", "-f", "csv")
-        assert ran == shardctl("locate", option, 1000, "--batch", 2, "-d", "mnist", "-f", "csv")
-        assert ran.exit_code == 0
-    for wrong in ("1__0", "_10", "10_", "train:_1"):
-        ran = shardctl("locate", "--id", wrong, "-d", "mnist")
-        assert (ran.exit_code, ran.stdout) == (2, "")
-
-
-def test_keys_of_a_project_have_the_same_names(shardctl: Shardctl) -> None:
-    settings = "dataset: mnist\nread:\n  {}\n  shuffle_seed: 3\n"
-    Path("shardctl.yaml").write_text(settings.format("interleave_block_length: 4"))
-    by_alias = shardctl("simulate", "-f", "json")
-    Path("shardctl.yaml").write_text(settings.format("block: 4"))
-    assert shardctl("simulate", "-f", "json") == by_alias
-    assert json.loads(by_alias.stdout)["pipeline"]["block"] == 4
-
-
-def test_lint_takes_the_cpus_of_this_machine_under_any_name(shardctl: Shardctl) -> None:
-    for key in ("cycle: auto", "cycle_length: auto", "interleave_cycle_length: null"):
-        Path("shardctl.yaml").write_text(f"dataset: imagenet2012\nread: {{{key}}}\n")
-        ran = shardctl("lint", "--select", "SC0")
-        assert (ran.exit_code, "error" in ran.stderr) == (1, False), key
 
 
 LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [4, 0, 5]}}\n"

@@ -14,7 +14,6 @@ from shardctl.metadata.index.sidecars import Sidecars
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import LocalStore
 from tests.byte_sources import RECORDED
-from tests.tfds_datasets import build_dataset
 
 
 def sidecars_in(folder: Path) -> Sidecars:
@@ -26,18 +25,6 @@ def stated(sidecars: Sidecars, folder: Path) -> dict[str, list[tuple[int, int | 
         Path(path).relative_to(folder).as_posix(): [(e.num_examples, e.num_bytes) for e in expected]
         for path, expected in sidecars.expected.items()
     }
-
-
-def test_metadata_of_tfds_state_the_length_of_each_shard(tmp_path: Path) -> None:
-    folder = build_dataset(tmp_path, splits={"train": [3, 1, 4], "test": [1]})
-    found = sidecars_in(folder)
-    assert stated(found, folder) == {
-        "toy-train.tfrecord-00000-of-00003": [(3, None)],
-        "toy-train.tfrecord-00001-of-00003": [(1, None)],
-        "toy-train.tfrecord-00002-of-00003": [(4, None)],
-        "toy-test.tfrecord-00000-of-00001": [(1, None)],
-    }
-    assert found.absent(set()) == []
 
 
 @pytest.mark.parametrize("name", ["mds_plain", "mds_gz", "mds_zstd"])

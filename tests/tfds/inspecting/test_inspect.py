@@ -565,11 +565,11 @@ OPEN: dict[str, tuple[Make, str, str]] = {
     ),
     "files in part of a shuffle": (
         lambda w: interleaved(_slices(w).shuffle(2, seed=1)),
-        *("read of files", "buffer of 2, not as a whole"),
+        *("read of files", "shuffle does to the list of its files"),
     ),
     "files shuffled, then sharded": (
         lambda w: interleaved(globbed(w, seed=1).shard(2, 0)),
-        *("read of files", "shuffled, then sharded"),
+        *("read of files", "shard does to the list of its files"),
     ),
     "an old parallel interleave of blocks": (
         lambda w: _slices(w).apply(

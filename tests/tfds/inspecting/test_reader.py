@@ -171,12 +171,12 @@ def test_a_list_is_cut_shared_shuffled_and_repeated() -> None:
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (lambda files: files.shuffle(2, seed=1), "a buffer of 2, not as a whole"),
-        (lambda files: files.shuffle(3, seed=1).shard(2, 0), "shuffled, then sharded"),
-        (lambda files: files.shard(2, 0).shard(2, 0), "sharded twice"),
-        (lambda files: files.repeat(3), "repeated 3 times"),
-        (lambda files: files.repeat().shuffle(9, seed=1), "behind a shuffle or a repeat"),
-        (lambda files: files.shuffle(3, seed=1).take(2), "cut behind"),
+        (lambda files: files.shuffle(2, seed=1), "^shuffle does to the list"),
+        (lambda files: files.shuffle(3, seed=1).shard(2, 0), "^shard does to the list"),
+        (lambda files: files.shard(2, 0).shard(2, 0), "^shard does"),
+        (lambda files: files.repeat(3), "^repeat does"),
+        (lambda files: files.repeat().shuffle(9, seed=1), "^shuffle does"),
+        (lambda files: files.shuffle(3, seed=1).take(2), "^take does"),
         (lambda files: files.filter(lambda file: True), "FilterDataset makes the list"),
     ],
 )

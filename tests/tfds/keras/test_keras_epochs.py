@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,19 +11,10 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.settings.read_settings import ReadSettings
 from tests.order.order_cases import changed
 from tests.pipelines.real_pipelines import epochs_of_fit
-from tests.tfds_datasets import build_dataset
 
 FILES = ReadSettings(shuffle_seed=3, cycle=2, block=2, batch=5)
 NUM_EPOCHS = 4
 BATCH: Any = ("batch", "example", False)
-
-
-@pytest.fixture(scope="module")
-def builder(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder: Path = build_dataset(
-        tmp_path_factory.mktemp("keras"), splits={"train": [2, 3, 4, 2, 5]}
-    )
-    return tfds.builder_from_directory(folder)
 
 
 def only_id(example: Any) -> Any:

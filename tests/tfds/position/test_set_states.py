@@ -371,7 +371,7 @@ ALONE = replace(record(0, 1), settings=ReadSettings(batch=2))
     [
         ((), "none are given"),
         ((record(0, 3), record(2, 3)), "states of 2 of 3 hosts: 1 missing"),
-        ((record(0, 99),), r"1 of 99 hosts: 1, 2, 3, 4, 5, 6, 7, 8, .. missing"),
+        ((record(0, 99),), r"1 of 99 hosts: 1, 2, 3, 4, 5, 6, 7, 8 and 90 more missing"),
         ((record(0, 2), record(1, 2), record(0, 2)), r"states\[0\] and states\[2\] are both of"),
         ((ALONE, ALONE), r"states\[0\] is of a process alone, and 2 are given"),
         ((record(0, 1), ALONE), r"states\[1\] is of a process alone, and 2 are given"),

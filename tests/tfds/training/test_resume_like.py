@@ -386,7 +386,7 @@ def test_random_maps_are_named(tf: Any, world: Any) -> None:
         return world().map(lambda e: (e["id"], tf.random.uniform([]))).shuffle(6, seed=4).batch(4)
 
     whole = [element[0] for element in elements(make())]
-    with pytest.warns(UserWarning, match=r"RandomUniform\) draws random numbers"):
+    with pytest.warns(UserWarning, match=r"\(RandomUniform\) draws random numbers"):
         rest = shardctl.tfds.resume_like(make(), steps=2)
     assert [element[0] for element in elements(rest)] == whole[2:]
 

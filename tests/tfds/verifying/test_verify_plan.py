@@ -179,6 +179,15 @@ def test_hosts_that_read_what_another_reads_are_found_out(toys: Toys) -> None:
     ]
 
 
+def test_an_example_that_is_not_read_is_found(toys: Toys) -> None:
+    dataset = everywhere(toys)[1]
+    plan = resume(dataset, "train", ReadSettings(buffer=9, buffer_seed=1), consumed=40)
+    fewer = replace(plan, instructions=plan.instructions.select(slice(0, -1)))
+    first = verify_plan(dataset, fewer).first_difference
+    assert first is not None
+    assert (first.expected is None, first.found) == (False, None)
+
+
 def test_a_plan_of_stages_is_not_read_here(toys: Toys) -> None:
     dataset = toys["plain"].dataset
     plan = resume(dataset, "train", {"stages": "skip(2) | take(9)"}, consumed=3)

@@ -16,7 +16,6 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.draw.tables import Screen
 from shardctl.loaders.loader import LOADERS
 from shardctl.metadata.project_file import SettingOrigins
-from shardctl.order.file_formats import num_rows_written
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
@@ -176,14 +175,6 @@ def test_the_evaluation_of_flax_loses_272_of_10000() -> None:
 
 
 # Formats and subsplits.
-
-
-def test_rows_are_counted_as_the_writer_of_tfds_batches_them() -> None:
-    from tensorflow_datasets.core import file_adapters
-
-    for length in (*range(1203), 5_000, 123_456):
-        written = sum(map(len, file_adapters._batched(iter(range(length)), 100)))
-        assert num_rows_written(length) == written, length
 
 
 def test_whole_shards_are_those_that_hold_an_example_of_the_range() -> None:

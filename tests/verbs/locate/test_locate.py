@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,6 @@ from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.locate.answer import Located, Query, QueryKind, locate_in, matches_at
 from tests.cases import check_cases
-from tests.children import running_command
 from tests.cli.conftest import Shardctl
 from tests.order.order_cases import changed, read_settings
 
@@ -226,17 +223,3 @@ def test_a_list_on_a_stdin_that_is_closed_is_one_line(
     ran = shardctl("locate", "--id", "-", "-d", "mnist")
     said = "error: - is a list on stdin, which is closed; give the values themselves\n"
     assert (ran.exit_code, ran.stdout, ran.stderr) == (2, "", said)
-
-
-LONG = "locate -d imagenet2012 --shuffle-seed 1 --epochs 1000000 --id 5"
-
-
-@pytest.mark.long
-def test_what_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
-    folder = tmp_path / "out"
-    folder.mkdir()
-    with running_command(*LONG.split(), "-o", "found.csv", folder=folder) as running:
-        time.sleep(3)  # it looks for a minute; what is interrupted sooner leaves no file either
-        running.process.send_signal(signal.SIGINT)
-        assert running.process.wait(timeout=30) == 130
-    assert list(folder.iterdir()) == []

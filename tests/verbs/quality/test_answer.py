@@ -157,7 +157,7 @@ def test_what_is_shown_beside_the_score_is_not_what_lowers_it() -> None:
 def test_epochs_correlate_as_their_ids_do(shuffles: bool, buffer: int | None, epochs: int) -> None:
     dataset = even_dataset(900, 12)
     seeds = {"shuffle_seed": 1 if shuffles else None, "buffer_seed": 2 if buffer else None}
-    settings = ReadSettings(cycle=3, block=4, buffer=buffer, epochs=epochs, **seeds)
+    settings = ReadSettings(cycle=3, block=4, buffer=buffer, epochs=epochs, **seeds)  # type: ignore[arg-type]
     across = quality_alone(dataset, settings).across_epochs
     passes = (ReadSettings(**{**vars(settings), "epochs": 1, "pass_index": i}) for i in (0, 1))
     first, second = (order_of_spec(dataset, one).read(0, 900).tolist() for one in passes)

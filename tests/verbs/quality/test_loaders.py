@@ -258,7 +258,7 @@ def test_settings_in_each_way_are_those_on_file() -> None:
         {"host": Host(index=1, count=4), "host_by": "files"},
     ):
         lines.append(f"== {given}")
-        for way in ways_to_read(ReadSettings(**given)):  # type: ignore[arg-type]
+        for way in ways_to_read(ReadSettings(**given)):
             changed = {
                 name: str(value)
                 for name, value in vars(way.settings).items()

@@ -41,7 +41,7 @@ def of(dataset: Dataset, settings: dict[str, Any], **asked: Any) -> Callable[[],
 
 BUFFER = {"buffer": 100, "buffer_seed": 1}
 PLANS: dict[str, Callable[[], Quality | LoaderComparison]] = {
-    "plain": of(even_dataset(400, 4), {}, what_if=False),
+    "plain": of(even_dataset(400, 2), {}, what_if=False),
     "full": of(even_dataset(4000, 20), FULL, target=0.5),
     "timed": of(even_dataset(400, 4), {"shuffle_files": True, "repeat_files": True}),
     "sampled": of(even_dataset(3_000_000, 300), {"shuffle_seed": 1, "pass_index": 3}),

@@ -141,9 +141,9 @@ def test_without_any_size_the_way_out_is_named() -> None:
 
 
 def test_a_minimum_is_a_number_or_a_word() -> None:
-    words = {"weak": "weak", "Fair": "fair", "good": "good", "uniform": "close to uniform"}
-    words["as good as uniform"] = "as good as uniform"
-    for text, minimum in {"0.5": 0.5, 0: 0.0, "1": 1.0, **words}.items():
+    words: dict[object, object] = {"weak": "weak", "Fair": "fair", "good": "good"}
+    words |= {"uniform": "close to uniform", "as good as uniform": "as good as uniform"}
+    for text, minimum in (words | {"0.5": 0.5, 0: 0.0, "1": 1.0}).items():
         assert minimum_score(text) == minimum
     rule = "a score from 0 to 1, or weak, fair, good or uniform, is needed"
     for wrong in ("", "1.1", "-0.1", "nan", "inf", "best", "no shuffle", "50%"):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import shardctl
+from shardctl.base.phrase import phrase
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import UsageError
 from shardctl.files.documents import to_json
@@ -19,7 +20,7 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.stages import Range, Read
 from shardctl.verbs.report.answer import Report, report
 from shardctl.verbs.report.document import report_document
-from shardctl.verbs.report.question import NotShown
+from shardctl.verbs.report.question import NotShown, ReportQuestion, shown, shown_of
 from tests.cases import check_cases
 from tests.pipelines.random_pipelines import Habits, RandomPipeline, Sized, pipelines
 from tests.strategies import error_line
@@ -61,6 +62,29 @@ def test_the_strips_are_the_order_that_is_measured() -> None:
     ]
     order = shardctl.plan_order(TOY, None, {"cycle": 2, "block": 3}).order
     assert np.array_equal(told, order.read(0, found["stop"]))
+
+
+@pytest.mark.parametrize(
+    ("settings", "hosts", "host", "num_hosts"),
+    [
+        ({}, None, None, 1),
+        ({}, 1, None, 1),
+        ({}, 2, "0/2", 2),
+        ({"host": "1/2"}, None, "1/2", 2),
+        ({"host": "1/2"}, 2, "1/2", 2),
+        ({"stages": "shard(2, 1) | batch(2)"}, 2, None, 2),
+        ({"stages": "read(train, host=1/2) | batch(2)"}, 2, None, 2),
+        ({"stages": "shuffle(2, seed=1)"}, 2, "0/2", 2),
+        ({"loader": "grain"}, 2, "0/2", 2),
+    ],
+)
+def test_which_host_is_measured(
+    settings: dict[str, Any], hosts: int | None, host: str | None, num_hosts: int
+) -> None:
+    read, usage = ReadSettings(**settings), shardctl.Usage(hosts=hosts)
+    asked = ReportQuestion(dataset=TOY, spec=None, settings=read, usage=usage, in_force=())
+    assert (asked.reading.host and str(asked.reading.host)) == host
+    assert asked.num_hosts == num_hosts
 
 
 @pytest.mark.parametrize(
@@ -172,11 +196,8 @@ def test_all_loaders_are_compared_where_somebody_asks() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"spec": "train["}, "'train['"),
         ({"spec": "validation"}, "validation"),
-        ({"settings": {"host": "0/3"}, "hosts": 4}, "two numbers of hosts"),
         ({"hosts": 0}, "--hosts 0"),
-        ({"hosts": 1_000_001}, "--hosts '1000001': a number from 1 to 1000000"),
         ({"devices": 0}, "--devices '0': a number from 1 to 1000000"),
         ({"settings": {"stages": "range(9) | batch(2)"}}, "no reader of TFDS"),
         ({"settings": {"loader": "hf", "input_shards": 3}}, "--input-shards 3 needs --streaming"),
@@ -229,3 +250,17 @@ def test_a_report_comes_for_any_stages_or_one_line_says_why_not() -> None:
 def test_a_spec_without_examples_is_refused() -> None:
     with pytest.raises(UsageError, match=r"'train\[:0\]' has no examples: there is nothing to"):
         report("mnist", "train[:0]")
+
+
+def refuse(*_: object) -> int:
+    raise UsageError(phrase("{cycle=auto} needs {cpus=N}"))
+
+
+def test_what_is_made_of_a_part_is_missing_with_it() -> None:
+    missing = NotShown(reason="--cycle auto needs --cpus N")
+    assert shown(refuse) == missing
+    assert shown_of(shown(lambda: 3), lambda part: part + 1) == 4
+    assert shown_of(missing, refuse) is missing
+    assert shown_of(3, refuse) == missing
+    with pytest.raises(ZeroDivisionError):  # a fault of ours is no reason
+        shown(lambda: 1 // 0)

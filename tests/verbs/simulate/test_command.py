@@ -84,12 +84,6 @@ def test_options_win_over_the_settings_of_the_project(
     )
     assert ids_of(shardctl("simulate", "-f", "ids", "--take", 3)) == [8, 9, 10]
     assert ids_of(shardctl("simulate", "-f", "ids", "--take", 3, "--no-reverse")) == [0, 1, 2]
-    pipelines = [
-        json.loads(shardctl("simulate", *arguments, "-f", "json").stdout)["pipeline"]
-        for arguments in (["--cycle", 2], ["--cycle", "auto"], ["--shuffle-seed", 4])
-    ]
-    assert [pipeline["cycle"] for pipeline in pipelines] == [2, 1, 1]
-    assert [pipeline["shuffle_files"] for pipeline in pipelines] == [False, False, True]
     Path("order.txt").write_text("# last first\ntoy-train.tfrecord-00003-of-00004\n\n")
     ran = shardctl("simulate", "train[3shard]", "-f", "ids", "--file-order", "order.txt")
     assert ids_of(ran) == list(range(8, 14))
@@ -113,13 +107,10 @@ def test_options_win_over_the_settings_of_the_project(
         (["--skip", "-1"], "--skip '-1': a whole number, at least 0, is needed"),
         (["-f", "xml"], "no format 'xml' here; choose from table, json, yaml, csv, ids, tfds-ids"),
         (["train+test", "-f", "npy"], "npy holds numbers, and train+test reads several splits"),
-        (["--cycle", "auto"], "--cycle auto needs --cpus N"),
         (["--shuffle-files"], "another order in each run; give --shuffle-seed N"),
         (["--buffer", "9"], "--buffer-seed N"),
-        (["--no-deterministic"], "deterministic=False"),
         (["--repeat-files", "--pass", "1"], "build the dataset anew"),
         (["--host", "0/9", "--host-by", "files"], "3 file instructions for 9 hosts"),
-        (["trian"], "no split 'trian' in toy; it has: train, test"),
     ],
 )
 def test_what_cannot_be_simulated_is_one_line(

@@ -70,7 +70,7 @@ def test_what_is_said_to_come_next_finds_the_dataset_again(
     assert compared.exit_code == 0
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_every_run_and_folder_gives_the_same_bytes(tmp_path: Path) -> None:
     """Neither the hash seed, nor the locale, the time zone, the umask or the folder count."""
     texts = set()

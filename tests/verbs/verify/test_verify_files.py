@@ -7,8 +7,6 @@ import json
 import os
 import random
 import shutil
-import threading
-import time
 import zlib
 from collections import Counter
 from collections.abc import Callable
@@ -19,7 +17,6 @@ from typing import Any
 import pytest
 
 from shardctl.errors import DatasetError, UsageError
-from shardctl.metadata.index import workers as local_runner
 from shardctl.metadata.layouts import read_layout_file
 from shardctl.metadata.names import catalog_dataset
 from shardctl.metadata.tfds_metadata import read_tfds_folder
@@ -29,7 +26,6 @@ from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.verify.verify_files import (
     FilesVerification,
     exists,
-    read_record_files,
     verify_files,
 )
 from tests.cases import check_cases, counted, few_or_many
@@ -254,27 +250,6 @@ Files = dict[tuple[int, int], tuple[str, int]]
 
 def files(folder: Path, count: int) -> Files:
     return {(0, shard): (str(folder / str(shard)), 17 * shard) for shard in range(count)}
-
-
-@pytest.mark.parametrize("alone", [-1, 100])
-def test_an_end_stops_the_reading_at_the_next_block(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: float
-) -> None:
-    length = 1 << 40
-    for shard in range(9):
-        with (tmp_path / str(shard)).open("wb") as file:
-            file.write(header(length))
-            file.truncate(length + 16)  # takes no room on the disk, and minutes to read
-
-    def interrupted(*report: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(local_runner, "_ALONE", alone)
-    start = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        read_record_files(files(tmp_path, 9), "tfrecord", watch=interrupted)
-    assert time.monotonic() - start < 5
-    assert not [t for t in threading.enumerate() if "receive" in t.name]
 
 
 # What files really hold, checked before TensorFlow opens the first of them.
