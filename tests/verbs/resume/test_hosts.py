@@ -266,7 +266,7 @@ def test_the_risk_is_that_of_all_hosts_together() -> None:
 
     def planned(**arguments: Any) -> Any:
         return resume_on_hosts(
-            BIG, "train", settings, hosts=2, to_hosts=1, consumed=[9], **arguments
+            BIG, "train", settings, **{"hosts": 2, "to_hosts": 1, "consumed": [9], **arguments}
         )
 
     plan = planned(mode="at-least-once", risk=1.0)
@@ -284,6 +284,11 @@ def test_the_risk_is_that_of_all_hosts_together() -> None:
     assert plan.unseeded.expected_lost == sum(one.expected_lost for one in alone if one)
     assert plan.unseeded.first_read == sum(one.first_read for one in alone if one)
     assert plan.unseeded.risk == 1.0
+    # A host that had not begun takes none of it.
+    begun = planned(mode="at-least-once", risk=1.0, consumed=[9, 0]).unseeded
+    only = replace(settings, host=Host(index=0, count=2))
+    sure = resume(BIG, "train", only, consumed=9, mode="at-least-once", risk=1.0).unseeded
+    assert begun.expected_lost == (sure and sure.expected_lost)
     with pytest.raises(UsageError, match="at most the size of the buffer, 4"):
         planned(mode="at-least-once", risk=4.5)
     with pytest.raises(UsageError, match="risk is read with --mode at-least-once only"):
