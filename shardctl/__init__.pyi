@@ -71,6 +71,6 @@ from shardctl.verbs.verify.verify_files import verify_files as verify_files
 
 # Commands whose names are functions of Python already; `import *` leaves these alone.
 eval = evaluate
-list = list_datasets  # type: ignore[has-type]  # which imports this module
+list = list_datasets
 
 __version__: str

@@ -32,6 +32,7 @@ _share = [1.0]
 _num_checked: list[int] = []
 _num_pipelines: list[int] = []
 _running = [_ORDINARY, ""]  # a seed and the test's name, which the test's own seed follows from
+_fuzz = [False]  # whether it is a fuzz test
 
 
 def seed_of_run() -> str:
@@ -47,6 +48,7 @@ def variable_of_seed() -> str:
 def begin_test(name: str, *, fuzz: bool) -> None:
     """Note which test runs from now on, as pytest names it; conftest.py calls this."""
     _running[:] = seed_of_run() if fuzz else _ORDINARY, name
+    _fuzz[:] = [fuzz]
 
 
 def seed_of_test() -> int:
@@ -123,6 +125,7 @@ def check_cases(
     those of its seed, any other test the same ones each time. A failure prints its case.
     """
     num_done = 0
+    fuzz = fuzz or _fuzz[0]
 
     @settings(
         max_examples=max(num_cases if fuzz else in_this_run(num_cases), 1),
@@ -142,13 +145,23 @@ def check_cases(
     return num_done
 
 
+def fuzzed(few: int, many: int = FUZZ) -> pytest.MarkDecorator:
+    """Let a test have a few cases, `num_cases`, and as many as are asked for in a fuzz run."""
+    return pytest.mark.parametrize("num_cases", [few, pytest.param(many, marks=pytest.mark.fuzz)])
+
+
 def few_or_many(few: int, many: int) -> pytest.MarkDecorator:
     """Let a test have a few cases, `num_cases`, and many where slow tests are run."""
     return pytest.mark.parametrize("num_cases", [few, pytest.param(many, marks=pytest.mark.slow)])
 
 
+def few_or_fuzz(few: int, many: int) -> pytest.MarkDecorator:
+    """Let a test have a few cases, `num_cases`, and many as a fuzz test."""
+    return pytest.mark.parametrize("num_cases", [few, pytest.param(many, marks=pytest.mark.fuzz)])
+
+
 def random_of_a_fuzz_run() -> random.Random:
-    """Return the random numbers of the running fuzz test; each call begins anew."""
+    """Return the random numbers of the running test; each call begins anew."""
     return random.Random(seed_of_test())
 
 

@@ -12,7 +12,6 @@ import sys
 import types
 from collections import Counter
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -197,20 +196,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: "tensorflow" in marks[item], reverse=several)
 
 
-@contextmanager
-def functions_as_traced(tf: Any) -> Iterator[None]:
-    """What maps and readers call is run as it was traced, which takes a third less time.
-
-    It is what they hand out all the same. Pipelines themselves are optimized as ever: tf.data does
-    that, by options of its own.
-    """
-    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
-    try:
-        yield
-    finally:
-        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": False})
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Give a test its seed; freeze the modules of TensorFlow, too, once a test has loaded it."""
@@ -219,10 +204,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     if fuzz and isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
         seed(seed_of_test())(item.obj)
     before = sys.modules.get("tensorflow")
-    many = before and any(item.get_closest_marker(kind) for kind in ON_DEMAND)
     try:
-        with functions_as_traced(before) if many else nullcontext():
-            return (yield)
+        return (yield)
     finally:
         if not before and "tensorflow" in sys.modules:
             gc.collect()

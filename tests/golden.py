@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+
+from tests.strategies import error_line
 
 
 def assert_golden(path: Path, text: str) -> None:
@@ -19,3 +22,23 @@ def assert_golden(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     expected = path.read_text(encoding="utf-8")
     assert text == expected, f"{path.name} differs; SHARDCTL_GOLDEN=write writes it anew"
+
+
+def assert_answers(path: Path, answer: Callable[[str], object]) -> None:
+    """Compare answers with a file of lines `> question`, each with its answer below it.
+
+    An error is an answer too. Lines that begin with `# ` say what the questions below are about.
+    """
+    lines = []
+    for line in path.read_text("utf-8").splitlines():
+        if line.startswith(("# ", "> ")):
+            lines.append(line)
+        if line.startswith("> "):
+            lines += [f"  {said}" for said in _answered(answer, line[2:]).splitlines()]
+    assert_golden(path, "".join(f"{line}\n" for line in lines))
+
+
+def _answered(answer: Callable[[str], object], question: str) -> str:
+    found: list[object] = []
+    error = error_line(lambda: found.append(answer(question)))
+    return str(found[0]) if error is None else f"error: {error}"

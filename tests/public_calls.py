@@ -83,8 +83,7 @@ ReadSettings(stages="repeat(2) | take(9)")
 ReadSettings(stages=["cache", {"shuffle": {"buffer": 9, "seed": 3}}])
 ReadSettings(loader="torch", loader_version="2.13.0", shuffle=True, global_seed=5, workers=2,
     persistent_workers=True, drop_shard_remainder=True)
-ReadSettings(loader="hf", streaming=True, arrow=False, before_shuffle="map", buffer=9,
-    input_shards=3)
+ReadSettings(loader="hf", streaming=True, arrow=False, buffer=9, input_shards=3)
 ReadSettings.takes: w.settings.takes(name="buffer")
 ReadSettings.cycle_length: w.settings.cycle_length(ordered=True)
 ReadSettings.check_predictable: w.settings.check_predictable(ordered=False)

@@ -7,7 +7,6 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from shardctl.loaders.hugging_face_eras import BEFORE_SHUFFLE
 from shardctl.loaders.loader import LOADERS
 from shardctl.settings.table import SETTING_BY_NAME
 
@@ -67,7 +66,6 @@ _EACH: dict[str, st.SearchStrategy[Any]] = {
     "drop_shard_remainder": st.booleans(),
     "streaming": st.booleans(),
     "arrow": st.booleans(),
-    "before_shuffle": st.sampled_from(BEFORE_SHUFFLE),
     "input_shards": _COUNT,
 }
 

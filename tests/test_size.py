@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import io
-import re
 import tokenize
 from pathlib import Path
 
@@ -40,12 +39,3 @@ def test_the_package_is_no_larger_than_it_was() -> None:
     counts = [code_lines(file.read_text("utf-8")) for file in _PACKAGE.rglob("*.py")]
     assert sum(counts) <= MOST_LINES
     assert sum(count > 0 for count in counts) <= MOST_FILES
-
-
-def test_no_file_of_the_tests_imports_a_test_module() -> None:
-    """What several share has a module of its own."""
-    imported = re.compile(r"^(?:from|import) tests[\w.]*(?:\.| import )(test_\w+)", re.MULTILINE)
-    files = list(Path(__file__).parent.rglob("*.py"))
-    named = {name for file in files for name in imported.findall(file.read_text("utf-8"))}
-    assert len(files) > 100
-    assert named == {"test_workers"}  # by a process of its own

@@ -18,7 +18,7 @@ from shardctl.errors import DatasetError, ShardctlError, UnpredictableOrderError
 from shardctl.files.fields import said_about
 from shardctl.files.parse import is_json
 from shardctl.metadata.project_file import Project, located, read_project
-from shardctl.metadata.reference import Fallback, choose_dataset, read_dataset
+from shardctl.metadata.reference import NamedDataset, choose_dataset, read_dataset
 from shardctl.order.plan_order import plan_order
 from shardctl.saved.resume_plan import ListedPlan, PlanListing, ResumePlan
 from shardctl.saved.snapshot import Snapshot, ref_as_pinned, spec_as_pinned
@@ -235,7 +235,7 @@ def compare_reports(
     if not any(one.project for one in given) and (dataset is not None or spec is not None):
         raise UsageError("--dataset and --spec are about settings files; snapshots are as they are")
 
-    def dataset_of(project: Project, fallback: Fallback | None) -> Dataset:
+    def dataset_of(project: Project, fallback: NamedDataset | None) -> Dataset:
         if dataset is not None:
             return as_dataset(dataset)
         where: dict[str, Any] = {"data_dir": None, "env": os.environ, "cwd": working_folder()}
@@ -318,7 +318,7 @@ def sides_of(
     opened: Sequence[Opened],
     *,
     spec: str | None,
-    dataset_of: Callable[[Project, Fallback | None], Dataset],
+    dataset_of: Callable[[Project, NamedDataset | None], Dataset],
     settings_of: Callable[[Project], ReadSettings],
 ) -> list[Side]:
     """Return what was opened as sides; a settings file is read as the two functions say.
@@ -338,7 +338,7 @@ def sides_of(
         if other.pinned is not None:
             kept = other.pinned.snapshot
             refs = kept.refs or (ref_as_pinned(kept),)
-            fallback = Fallback(refs=refs, folder=other.folder, said_by=other.label)
+            fallback = NamedDataset(refs=refs, folder=other.folder, said_by=other.label)
             own = spec_as_pinned(kept, settings) if spec is None else spec
         dataset = dataset_of(one.project, fallback)
         try:

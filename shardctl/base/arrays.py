@@ -93,10 +93,7 @@ def exact_sum(values: Int64s) -> int:
 
 def is_ascending(values: Int64s) -> bool:
     """Whether each number is larger than the one before it."""
-    return all(
-        bool((values[piece] < values[piece.start + 1 : piece.stop + 1]).all())
-        for piece in pieces(len(values) - 1)
-    )
+    return bool((values[:-1] < values[1:]).all())
 
 
 def run_of(values: Int64s) -> slice | None:

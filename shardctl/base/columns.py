@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from shardctl.base.hooks import provided
+from shardctl.base.text import in_short
 
 if TYPE_CHECKING:
     from shardctl.base.arrays import Int64s
@@ -244,6 +245,11 @@ def filled(
 
 class Tabular:
     """An answer with rows, those that the command line writes as CSV."""
+
+    def __repr__(self) -> str:
+        dataset, equal = getattr(self, "dataset", None), getattr(self, "equal", None)
+        said = "" if equal is None else "equal" if equal else "differs"
+        return in_short(self, "" if dataset is None else dataset.title, said)
 
     def to_pandas(self) -> Any:
         """Return the rows as a `pandas.DataFrame`, with the columns of the CSV.

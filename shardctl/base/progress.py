@@ -85,7 +85,5 @@ def _duration(seconds: int) -> str:
     >>> _duration(200_000), _duration(10**9)
     ('about 2 days', 'about 31 years')
     """
-    days = seconds // 86_400
-    if days < 2 * 365:
-        return f"about {counted(max(days, 1), 'day')}"
-    return f"about {days // 365:,} years"
+    days = max(seconds // 86_400, 1)
+    return f"about {counted(days, 'day') if days < 730 else f'{days // 365:,} years'}"

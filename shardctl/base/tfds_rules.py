@@ -87,17 +87,6 @@ def install_command(version: str, package: str = "tensorflow") -> str:
     return " ".join(("pip install", *(f"'{requirement}'" for requirement in wanted)))
 
 
-def requirement_beside(version: str, package: str) -> str | None:
-    """Return what pip has to be told of a package beside a version of TensorFlow.
-
-    >>> requirement_beside("2.16.2", "pyarrow"), requirement_beside("2.20.0", "pyarrow")
-    ('pyarrow<26', None)
-    """
-    line = _known(version)
-    besides = () if line is None else line.besides
-    return next((wanted for wanted in besides if wanted.startswith(package)), None)
-
-
 def _known(version: str) -> TensorflowLine | None:
     return next((line for line in LINES if line.name == line_of(version)), None)
 

@@ -13,24 +13,8 @@ from shardctl.errors import UsageError
 from shardctl.order.file_formats import refuse_unreadable
 from shardctl.order.order import Order, Origin
 from shardctl.settings.short_form import settings_of_read, stages_of
+from shardctl.stages import stages as ast
 from shardctl.stages.part import OfTensorflow, Source, Stage
-from shardctl.stages.stages import (
-    AssertCardinality,
-    Batch,
-    ChooseFromDatasets,
-    Concatenate,
-    Map,
-    Pipeline,
-    Range,
-    Read,
-    SampleFromDatasets,
-    Shared,
-    Shuffle,
-    Take,
-    Values,
-    WithOptions,
-    Zip,
-)
 
 # TensorFlow leaves a map out that returns what it is given, and a shuffle and a repeat around it
 # then become one.
@@ -51,7 +35,7 @@ _MAPPED = (
 
 
 class StagesCode:
-    """The code of a pipeline: `lines` make `ds`, after what `functions` and `listed` define.
+    """The code of a pipeline: `lines` make `ds`, after what `functions` define.
 
     builder: what makes the builder of all readers; of several datasets each is in `lines`.
 
@@ -64,27 +48,23 @@ class StagesCode:
         """`spec` is what the reader reads that names nothing of its own."""
         self._settings = order.settings
         own = Origin(name="", dataset=order.dataset, spec=spec)
-        self._origins = order.origins or {Read(): own}
+        self._origins = order.origins or {ast.Read(): own}
         self._num_inputs = 0
         self._shared: dict[str, str] = {}
         self.lines: list[str] = []
-        self.functions: list[str] = []
-        self.listed: list[str] = []
-        self._maps = False
+        self.functions: Sequence[str] = ()
         builders = [list(reader.builder(one.dataset)) for one in self._origins.values()]
         alike = all(lines == builders[0] for lines in builders)
         self.builder: list[str] = builders[0] if alike else []
         self._builder, self._host = self.builder, list[str]()
         self._pipeline(_as_stages(order), "ds")
-        if self._maps:
-            self.functions = [*self.functions, *(["", ""] if self.functions else []), *_MAPPED]
 
-    def _pipeline(self, pipeline: Pipeline, name: str) -> None:
+    def _pipeline(self, pipeline: ast.Pipeline, name: str) -> None:
         self._source(pipeline.source, name)
         for stage in pipeline.stages:
             self._stage(stage, name)
 
-    def _input(self, pipeline: Pipeline) -> str:
+    def _input(self, pipeline: ast.Pipeline) -> str:
         """Write a pipeline that another one combines; return its name."""
         self._num_inputs += 1
         name = f"ds_{self._num_inputs}"
@@ -96,17 +76,10 @@ class StagesCode:
         raise UsageError(f"--stages: there is no code for {source.name}")
 
     @_source.register
-    def _(self, source: Read, name: str) -> None:
+    def _(self, source: ast.Read, name: str) -> None:
         origin = self._origins[source]
         settings = settings_of_read(self._settings, source)
         refuse_unreadable(origin.dataset)
-        listed, sorts = reader.file_order(settings)
-        if listed and self.listed not in ([], listed):
-            raise UsageError(
-                "--stages: two readers have a --file-order each; code is written for one"
-            )
-        self.listed = self.listed or listed
-        self.functions = self.functions or sorts
         builder, host = list(reader.builder(origin.dataset)), list(reader.host(settings))
         if self.lines:
             self.lines.append("")
@@ -123,33 +96,33 @@ class StagesCode:
             self.lines.append(f"{name} = {name}{shard}")
 
     @_source.register
-    def _(self, source: Range, name: str) -> None:
+    def _(self, source: ast.Range, name: str) -> None:
         self._static(name, "range", [str(source.stop)])
 
     @_source.register
-    def _(self, source: Values, name: str) -> None:
+    def _(self, source: ast.Values, name: str) -> None:
         values = f"tf.constant({list(source.values)}, tf.int64)"
         self._static(name, "from_tensor_slices", [values])
 
     def _static(self, name: str, method: str, arguments: list[str]) -> None:
         self.lines += call(f"{name} = tf.data.Dataset.{method}", arguments)
 
-    def _inputs(self, inputs: Sequence[Pipeline]) -> str:
+    def _inputs(self, inputs: Sequence[ast.Pipeline]) -> str:
         return ", ".join(self._input(one) for one in inputs)
 
     @_source.register
-    def _(self, source: Shared, name: str) -> None:
+    def _(self, source: ast.Shared, name: str) -> None:
         if source.label not in self._shared:
             self._shared[source.label] = self._input(source.pipeline)
         self.lines.append(f"{name} = {self._shared[source.label]}")
 
     @_source.register
-    def _(self, source: Zip, name: str) -> None:
+    def _(self, source: ast.Zip, name: str) -> None:
         one = "," if len(source.inputs) == 1 else ""
         self._static(name, "zip", [f"({self._inputs(source.inputs)}{one})"])
 
     @_source.register
-    def _(self, source: SampleFromDatasets, name: str) -> None:
+    def _(self, source: ast.SampleFromDatasets, name: str) -> None:
         if isinstance(source.seed, tuple):
             raise _no_kernel_seeds(source.name)
         arguments = [f"[{self._inputs(source.inputs)}]"]
@@ -168,29 +141,30 @@ class StagesCode:
         self._static(name, source.name, [*arguments, *keywords(named)])
 
     @_source.register
-    def _(self, source: ChooseFromDatasets, name: str) -> None:
+    def _(self, source: ast.ChooseFromDatasets, name: str) -> None:
         inputs, choices = f"[{self._inputs(source.inputs)}]", self._input(source.choices)
         stop = f"stop_on_empty_dataset={source.stop_on_empty}"
         self._static(name, source.name, [inputs, choices, stop])
 
     def _stage(self, stage: Stage, name: str) -> None:
-        if isinstance(stage, Concatenate):
+        if isinstance(stage, ast.Concatenate):
             other = self._input(stage.other)
             self.lines.append(f"{name} = {name}.concatenate({other})")
             return
-        self._maps |= isinstance(stage, Map)
+        if isinstance(stage, ast.Map):
+            self.functions = _MAPPED
         self.lines += stage_code(stage, name)
 
 
-def _as_stages(order: Order) -> Pipeline:
+def _as_stages(order: Order) -> ast.Pipeline:
     """Return the stages behind the reader; that a host reads its part is said of the reader."""
     settings = order.settings
     pipeline = stages_of(replace(settings, host=None))
     if order.goes_on is None:
         return pipeline
     # The files repeat for ever, and the order is followed as far as `epochs` says.
-    end = Take(count=order.epoch_size * settings.epochs)
-    batches = [stage for stage in pipeline.stages if isinstance(stage, Batch)]
+    end = ast.Take(count=order.epoch_size * settings.epochs)
+    batches = [stage for stage in pipeline.stages if isinstance(stage, ast.Batch)]
     others = pipeline.stages[: len(pipeline.stages) - len(batches)]
     return replace(pipeline, stages=(*others, end, *batches))
 
@@ -204,14 +178,14 @@ def stage_code(stage: Stage, name: str) -> Iterator[str]:
     Raises:
         UsageError: it has no public call.
     """
-    if isinstance(stage, WithOptions):
+    if isinstance(stage, ast.WithOptions):
         yield from _options(stage, name)
         return
-    if isinstance(stage, AssertCardinality):
+    if isinstance(stage, ast.AssertCardinality):
         asserted = f"tf.data.experimental.assert_cardinality({stage.count})"
         yield from call(f"{name} = {name}.apply", [asserted])
         return
-    if isinstance(stage, Shuffle) and isinstance(stage.seed, tuple):
+    if isinstance(stage, ast.Shuffle) and isinstance(stage.seed, tuple):
         raise _no_kernel_seeds(stage.name)
     found = stage.in_tf()
     if found is None:
@@ -227,7 +201,7 @@ def _value(value: Any) -> str:
     return f"tf.{value}" if isinstance(value, OfTensorflow) else literal(value)
 
 
-def _options(stage: WithOptions, name: str) -> Iterator[str]:
+def _options(stage: ast.WithOptions, name: str) -> Iterator[str]:
     yield "options = tf.data.Options()"
     for field, attribute in stage.attributes.items():
         value = getattr(stage, field)
@@ -253,7 +227,6 @@ def order_module(
     yield from module(
         notes,
         reader.imports(code, *([imported] if imported else [])),
-        made.listed,
         made.functions,
         [*seed, *made.builder],
         made.lines,

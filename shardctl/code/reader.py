@@ -132,7 +132,10 @@ def read_config(
     if settings.reverse:
         values["experimental_interleave_sort_fn"] = "lambda files: files[::-1]"
     if settings.file_order is not None:
-        values["experimental_interleave_sort_fn"] = "in_file_order"
+        raise UsageError(
+            "--file-order: there is no code of TFDS alone for a list of files; "
+            "shardctl.tfds.pipeline reads in its order"
+        )
     if settings.is_endless:
         values["repeat_filenames"] = "True"
         # TFDS asserts the number of one epoch, and would cache a stream without end.
@@ -154,25 +157,14 @@ def as_dataset(name: str, split: str, settings: ReadSettings | None = None) -> I
     yield from call(f"{name} = builder.as_dataset", keywords(arguments))
 
 
-def file_order(settings: ReadSettings) -> tuple[list[str], list[str]]:
-    """Return the list of files and the sort function that reads it, none where there is no list.
+def refuse_long_order(settings: ReadSettings) -> None:
+    """Refuse a list of more files than code is to hold.
 
     Raises:
-        UsageError: more files than code is to hold, or several of one base name.
+        UsageError: it is one.
     """
-    names = settings.file_order
-    if names is None:
-        return [], []
-    bases = [name.rpartition("/")[2] for name in names]
-    if len(names) > MAX_NAMES or len(set(bases)) < len(names):
+    if len(settings.file_order or ()) > MAX_NAMES:
         raise UsageError(
-            f"--file-order names {len(names)} files, of which code holds {MAX_NAMES} that "
-            "differ in their base names; shardctl.tfds.pipeline reads any"
+            f"--file-order names {len(settings.file_order or ())} files, of which code holds "
+            f"{MAX_NAMES}; shardctl.tfds.pipeline reads any"
         )
-    listed = ["FILE_ORDER = [", *(f"    {literal(base)}," for base in bases), "]"]
-    return listed, [
-        "def in_file_order(files):",
-        '    """Return the files in the order of the list."""',
-        "    rank = {name: index for index, name in enumerate(FILE_ORDER)}",
-        "    return sorted(files, key=lambda file: rank[file.basename()])",
-    ]

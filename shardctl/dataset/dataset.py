@@ -195,15 +195,6 @@ class Split:
         """Return `offsets` as int64[num_shards + 1], read-only, without a copy."""
         return self.offsets.int64s()
 
-    @cached_property
-    def shards64(self) -> Int64s:
-        """The indices of the shards as int64[num_shards], read-only: one for all who read them."""
-        import numpy as np
-
-        shards = np.arange(self.num_shards, dtype=np.int64)
-        shards.setflags(write=False)
-        return shards
-
     @property
     def num_examples(self) -> int:
         """Number of examples in all shards."""
@@ -254,9 +245,6 @@ class Split:
         Raises:
             UsageError: no such shard, or none that has a file.
         """
-        return self._location(shard_index)
-
-    def _location(self, shard_index: int) -> tuple[str | None, str]:
         self.check_named()
         index = shard_index
         for part in self.files:
@@ -271,7 +259,7 @@ class Split:
     @checked
     def filename(self, shard_index: int) -> str:
         """Return the base name of a shard's file."""
-        return self._location(shard_index)[1].rpartition("/")[2]
+        return self.location(shard_index)[1].rpartition("/")[2]
 
     @cached_property
     def template(self) -> str | None:

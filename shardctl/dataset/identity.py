@@ -136,7 +136,10 @@ def order_in_words(then: Sequence[FolderIdentity], now: Sequence[FolderIdentity]
     >>> order_in_words([a, b], [b, a])
     'its folders were a, b, now b, a; they are read in another order'
     """
-    before, after = (choices([folder.shown for folder in side], 8) for side in (then, now))
+    before, after = (
+        choices([folder.shown for folder in side], 8) if side else "one or not known"
+        for side in (then, now)
+    )
     if not then:
         return (
             f"in which order folders {after} were read is not known, and their layouts do not show "

@@ -311,10 +311,6 @@ class PackedInts(Sequence[int]):
         >>> PackedInts([2**62, 2**62]).total() == 2**63, PackedInts([]).total()
         (True, 0)
         """
-        if len(self) >= _FEW:
-            values = self.int64s()
-            if max(-int(values.min()), int(values.max())) < (1 << 62) // len(self):
-                return int(values.sum())
         return sum(self._packed)
 
     def least(self) -> int:

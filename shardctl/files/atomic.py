@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import re
 import stat
+import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from shardctl.base.text import printable, quoted
 from shardctl.errors import UsageError
-from shardctl.files.streams import open_fifo_to_write
 
 # /dev/stdout may be a file that holds more already (`>> log`): it is written on, not replaced.
 _OPEN_FILE = re.compile(r"/dev/std(out|err)|/(dev|proc/self)/fd/[0-9]+")
@@ -25,10 +23,9 @@ def new_file(path: str, what: str = "") -> Iterator[BinaryIO]:
     """Open a file that takes the place of `path` when the block ends well, and else is removed.
 
     Of a link, the file that it leads to is replaced, and the link stays. A pipe or a device is
-    written in place; a pipe that nobody reads within seconds is refused. An interrupt, a hang-up
-    and SIGTERM remove the file as an error does. A process that is killed with SIGKILL leaves the
-    temporary file `.NAME.shardctl-0` beside the target until that is written again (see
-    `temporary_file`). In errors `what` names what is written, where that is more than the file.
+    written in place; a pipe that nobody reads is refused. An interrupt, a hang-up and SIGTERM
+    remove the file as an error does; SIGKILL leaves `.NAME.shardctl-..` beside the target. In
+    errors `what` names what is written, where that is more than the file.
 
     Raises:
         UsageError: the file cannot be written; what was there before is untouched.
@@ -49,26 +46,26 @@ def new_file(path: str, what: str = "") -> Iterator[BinaryIO]:
     if mode is not None and not os.access(target, os.W_OK):
         raise _unwritable(path, what, "it may not be changed")
     with _ends_by_exception():
+        folder, name = os.path.split(target)
         try:
-            temporary = temporary_file(target)
-        except (OSError, ValueError) as error:
+            handle, temporary = tempfile.mkstemp(prefix=f".{name[:50]}.shardctl-", dir=folder)
+        except OSError as error:
             raise _unwritable(path, what, _reason(path, error)) from None
         try:
-            with os.fdopen(temporary.handle, "wb") as file:
+            with os.fdopen(handle, "wb") as file:
                 yield file
                 file.flush()
-                os.fsync(temporary.handle)
+                os.fsync(handle)
             permissions = stat.S_IMODE(mode) if mode is not None else 0o666 & ~_umask()
-            os.chmod(temporary.path, permissions)
-            os.replace(temporary.path, target)
+            os.chmod(temporary, permissions)
+            os.replace(temporary, target)
         except BaseException as error:
-            temporary.discard()
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
             if isinstance(error, OSError):
                 raise _unwritable(path, what, _reason(path, error)) from None
             raise
-        finally:
-            temporary.release()
-        _sync_folder(os.path.dirname(target))
+        _sync_folder(folder)
 
 
 def _real_path(path: str, what: str) -> str:
@@ -93,7 +90,7 @@ def _in_place(path: str, what: str, mode: int) -> Iterator[BinaryIO]:
     if stat.S_ISBLK(mode):
         raise _unwritable(path, what, "it is a disk")
     try:
-        with open_fifo_to_write(path) if stat.S_ISFIFO(mode) else _opened(path) as file:
+        with _opened(path, mode) as file:
             yield file
     except BrokenPipeError:
         raise
@@ -101,9 +98,12 @@ def _in_place(path: str, what: str, mode: int) -> Iterator[BinaryIO]:
         raise _unwritable(path, what, _reason(path, error)) from None
 
 
-def _opened(path: str) -> BinaryIO:
+def _opened(path: str, mode: int) -> BinaryIO:
     if not _OPEN_FILE.fullmatch(path):
-        return open(path, "wb")
+        # Of a named pipe that nobody reads this is an error; else it would wait for a reader.
+        handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        os.set_blocking(handle, True)
+        return os.fdopen(handle, "wb")
     number = {"/dev/stdout": "1", "/dev/stderr": "2"}.get(path, path.rpartition("/")[2])
     return os.fdopen(os.dup(int(number)), "wb")
 
@@ -152,117 +152,3 @@ def _reason(path: str, error: Exception) -> str:
 def _unwritable(path: str, what: str, reason: str) -> UsageError:
     subject = f"{what} to {quoted(path)}" if what else quoted(path)
     return UsageError(f"cannot write {subject}: {printable(reason)}")
-
-
-# Temporary files beside a target: few known names, each locked by the process that writes it.
-
-NUM_NAMES = 64  # writers of one target at the same moment
-# Open for writing too: NFS locks no other file for one process alone (flock(2)).
-_TO_LOCK = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-
-
-@dataclass(frozen=True, kw_only=True)
-class TemporaryFile:
-    """An empty file beside a target, open for writing; its lock is held until `release`."""
-
-    path: str
-    handle: int
-    _lock: int
-
-    def discard(self) -> None:
-        """Remove the file, unless it has the name of its target by now."""
-        # With its old name gone, that name may be another writer's, which must not lose its file.
-        if _has_name(self._lock, self.path):
-            with contextlib.suppress(OSError):
-                os.unlink(self.path)
-
-    def release(self) -> None:
-        """Let others have the name; a file that still has it is removed by the next of them."""
-        os.close(self._lock)
-
-
-def temporary_names(target: str) -> Iterator[str]:
-    """Yield the names that the temporary files of a target may have.
-
-    >>> next(temporary_names("/ckpt/position.json"))
-    '/ckpt/.position.json.shardctl-0'
-    """
-    folder, name = os.path.split(target)
-    for number in range(NUM_NAMES):
-        # Targets whose names begin alike share names, and so a lock: they take turns.
-        yield os.path.join(folder, f".{name[:50]}.shardctl-{number}")
-
-
-def temporary_file(target: str) -> TemporaryFile:
-    """Return a new temporary file for a target, and remove those that dead processes left.
-
-    A file without a lock belongs to no process: the system drops the lock of one that is killed,
-    whatever became of its process id since, in whichever container. A file system without locks
-    keeps what is left, up to `NUM_NAMES` files.
-
-    Raises:
-        OSError: no file can be made there, or all names are taken by files that stay.
-    """
-    made: TemporaryFile | None = None
-    for name in temporary_names(target):
-        if made is None:
-            made = _made(name)
-        else:
-            _remove_dead(name)
-    if made is None:
-        names = f"{os.path.basename(next(temporary_names(target)))} and others like it"
-        raise FileExistsError(errno.EEXIST, f"{names} are in the way; remove them")
-    return made
-
-
-def _made(path: str) -> TemporaryFile | None:
-    """Return a new file of a name, None where another process has the name."""
-    _remove_dead(path)
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    except FileExistsError:
-        return None
-    try:
-        # Before the lock is there another process may take the file for one that was left.
-        if _is_locked(handle) is False or not _has_name(handle, path):
-            os.close(handle)
-            return None
-        # A lock belongs to the opened file, not to its number: closing `handle` keeps it.
-        return TemporaryFile(path=path, handle=handle, _lock=os.dup(handle))
-    except BaseException:
-        os.unlink(path)
-        os.close(handle)
-        raise
-
-
-def _remove_dead(path: str) -> None:
-    """Remove a file that no process has locked; one that may not be opened or removed stays."""
-    with contextlib.suppress(OSError):
-        handle = os.open(path, _TO_LOCK)
-        try:
-            regular = stat.S_ISREG(os.fstat(handle).st_mode)
-            if regular and _is_locked(handle) and _has_name(handle, path):
-                os.unlink(path)
-        finally:
-            os.close(handle)
-
-
-def _is_locked(handle: int) -> bool | None:
-    """Lock a file and return True; False where another process has, None without locks here."""
-    import fcntl  # 1 ms
-
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True
-
-
-def _has_name(handle: int, path: str) -> bool:
-    """Return whether an open file is the one of that name."""
-    try:
-        return os.path.samestat(os.fstat(handle), os.stat(path, follow_symlinks=False))
-    except FileNotFoundError:
-        return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -303,19 +302,15 @@ def proto_int64(value: object, what: str) -> int:
     >>> proto_int64("1e3", "length"), proto_int64(12.0, "length")
     (1000, 12)
     """
-    number: int | float | None = None
+    number = value
     if isinstance(value, str):
         if _DIGITS.fullmatch(value):
             return int(value)
-        if " " not in value and len(value) <= 1000:
-            number = _number(value)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        number = value
-    if isinstance(number, float) and not (math.isfinite(number) and number.is_integer()):
-        number = None
-    if number is None:
+        number = _number(value) if " " not in value and len(value) <= 1000 else None
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)
+    if type(number) is not int:
         raise DatasetError(f"{what} must be a whole number, not {shown(value)}")
-    number = int(number)
     if not -INT64_MAX - 1 <= number <= INT64_MAX:
         raise DatasetError(f"{what} {shown(value)} is more than an int64 holds, {INT64_MAX}")
     return number

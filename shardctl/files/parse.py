@@ -1,7 +1,8 @@
 """JSON and YAML from anywhere: a value, or one line that says what is wrong with it.
 
-Values of YAML are made of the events of its parser, not by a constructor: so nesting, aliases and
-tags are bounded before anything is made of them, and a million shard lengths load in a second.
+Values of YAML are made of the events of its parser, not by a constructor: so nesting is
+bounded, and aliases and tags are refused, before anything is made of them; and a million shard
+lengths load in a second.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from shardctl.stores.stores import AnyPath, read_file
 
 MAX_VALUES = 20_000_000  # of a document; two splits of a million shards have 2,000,000
 MAX_DEPTH = 50
-_TOO_DEEP = f"nested more than {MAX_DEPTH} deep"
 _DIGITS = frozenset("123456789")  # a leading 0 makes a number octal in YAML 1.1
 _MAX_DIGITS = 4300  # as many as Python converts
 _DECIMAL = re.compile(r"[-+]?[0-9_.]+(?:[eE][-+]?[0-9]+)?")
@@ -110,11 +110,11 @@ def _num_keys(value: object) -> int:
 
 
 def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    value: dict[str, object] = {}
-    for key, item in pairs:
-        if key in value:
-            raise _BadValueError(f"key {quoted(key)} is there twice")
-        value[key] = item
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for index, key in enumerate(keys) if key in keys[:index])
+        raise _BadValueError(f"key {quoted(twice)} is there twice")
     return value
 
 
@@ -146,8 +146,8 @@ def parse_yaml(data: bytes, *, source: str) -> object:
     {'version': '3.0.1', 'ordered': False}
 
     Raises:
-        DatasetError: not UTF-8, not YAML, several documents, a tag, a key that is there twice, an
-            alias inside its own value, or more depth or values than any dataset needs.
+        DatasetError: not UTF-8, not YAML, several documents, a tag, an alias, a key that is there
+            twice, or more depth or values than any dataset needs.
     """
     import yaml
 
@@ -195,16 +195,12 @@ def _scalar_reader() -> Callable[[str], object]:
     return read
 
 
-_UNFINISHED = (None, -1)
-
-
 class _Builder:
     """A value made of the events of a parser, each counted before it is made."""
 
     def __init__(self, source: str, events: Iterator[Any]) -> None:
         self.source = source
         self.events = events
-        self.anchors: dict[str | None, tuple[object, int]] = {}
         self.num_values = 0
         self.convert = _scalar_reader()
 
@@ -227,25 +223,20 @@ class _Builder:
         import yaml
 
         if isinstance(event, yaml.AliasEvent):
-            return self.alias(event)
+            self.fail(event, f"alias {quoted(event.anchor)}: aliases are not read; write it out")
         if event.tag is not None:
             self.fail(event, f"tag {quoted(event.tag)}: tags are not read")
-        before = self.num_values
-        self.add_values(event, 1)
-        is_scalar = isinstance(event, yaml.ScalarEvent)
-        if not is_scalar:
-            if depth >= MAX_DEPTH:
-                self.fail(event, _TOO_DEEP)
-            if event.anchor is not None:
-                self.anchors[event.anchor] = _UNFINISHED
+        self.num_values += 1
+        if self.num_values > MAX_VALUES:
+            self.fail(event, f"more than {MAX_VALUES} values")
+        if isinstance(event, yaml.ScalarEvent):
+            return self.scalar(event)
+        if depth >= MAX_DEPTH:
+            self.fail(event, f"nested more than {MAX_DEPTH} deep")
         is_list = isinstance(event, yaml.SequenceStartEvent)
-        made = self.scalar if is_scalar else self.items if is_list else self.mapping
-        value = made(event, depth + 1)
-        if event.anchor is not None:
-            self.anchors[event.anchor] = value, self.num_values - before
-        return value
+        return (self.items if is_list else self.mapping)(depth + 1)
 
-    def scalar(self, event: Any, depth: int) -> object:
+    def scalar(self, event: Any) -> object:
         text: str = event.value
         if not event.implicit[0]:
             return text
@@ -257,7 +248,7 @@ class _Builder:
             what = "a number with too many digits" if long else f"{quoted(text)} is not a number"
             self.fail(event, what)
 
-    def items(self, event: Any, depth: int) -> list[object]:
+    def items(self, depth: int) -> list[object]:
         import yaml
 
         found = []
@@ -265,7 +256,7 @@ class _Builder:
             found.append(self.value(event, depth))
         return found
 
-    def mapping(self, event: Any, depth: int) -> dict[object, object]:
+    def mapping(self, depth: int) -> dict[object, object]:
         import yaml
 
         found: dict[object, object] = {}
@@ -283,20 +274,6 @@ class _Builder:
                     self.fail(event, f"{alike}; put keys in quotes")
             found[key] = self.value(next(self.events), depth)
         return found
-
-    def alias(self, event: Any) -> object:
-        if event.anchor not in self.anchors:
-            self.fail(event, f"alias {quoted(event.anchor)} has no anchor before it")
-        value, num_values = self.anchors[event.anchor]
-        if num_values < 0:
-            self.fail(event, f"alias {quoted(event.anchor)} lies inside its own value")
-        self.add_values(event, num_values)
-        return value
-
-    def add_values(self, event: Any, number: int) -> None:
-        self.num_values += number
-        if self.num_values > MAX_VALUES:
-            self.fail(event, f"more than {MAX_VALUES} values with its aliases written out")
 
     def fail(self, event: Any, what: str) -> NoReturn:
         raise DatasetError(f"{self.source}: {_line(event.start_mark)}: {what}")

@@ -6,14 +6,11 @@ A FIFO in a folder blocks whoever opens it until another process does; a device 
 from __future__ import annotations
 
 import contextlib
-import errno
 import logging
 import os
-import select
 import stat
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -21,17 +18,14 @@ from typing import BinaryIO
 from shardctl.base.text import quoted
 from shardctl.errors import DatasetError
 
-MAX_WAIT = 10.0  # seconds for another process to open the other end of a FIFO
 
-
-def open_stream(path: str | os.PathLike[str], *, max_wait: float = MAX_WAIT) -> BinaryIO:
+def open_stream(path: str | os.PathLike[str]) -> BinaryIO:
     """Open a file, a pipe or, as `-`, stdin to be read once from its start.
 
-    What a process that runs writes to a pipe is waited for, as `cat` does; a process substitution
-    is such a pipe. A FIFO that nobody opens for writing is not.
+    What a process that runs writes to a pipe of this one (a process substitution) is waited for.
 
     Raises:
-        DatasetError: a device without an end, or a FIFO without a writer.
+        DatasetError: a device without an end, or a FIFO, for whose writer it could wait for ever.
         OSError: it cannot be opened.
         ValueError: a NUL in the path.
     """
@@ -39,9 +33,11 @@ def open_stream(path: str | os.PathLike[str], *, max_wait: float = MAX_WAIT) -> 
         return _stdin()
     shown = quoted(path, 200)
     mode = os.stat(path).st_mode
-    if stat.S_ISFIFO(mode):
-        return _fifo(path, shown, max_wait)
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode) and not _is_null(path):
+    if stat.S_ISFIFO(mode) and not os.path.realpath(path).startswith(("/proc/", "/dev/fd/")):
+        how = "give the command as <(command), or pipe it to -"
+        raise DatasetError(f"{shown} is a named pipe, which is not waited for; {how}")
+    known = stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+    if not known and not os.path.samefile(path, os.devnull):
         raise DatasetError(f"{shown} is a device or a socket; a file, a pipe or - (stdin) is read")
     return open(path, "rb")
 
@@ -59,55 +55,10 @@ def read_stdin(*, max_num_bytes: int) -> bytes:
     return data
 
 
-def _is_null(path: str | os.PathLike[str]) -> bool:
-    return os.path.samefile(path, os.devnull)
-
-
 def _stdin() -> BinaryIO:
     if sys.stdin is None:
         raise DatasetError("stdin is closed; name a file")
     return open(sys.stdin.fileno(), "rb", closefd=False)
-
-
-def _fifo(path: str | os.PathLike[str], shown: str, max_wait: float) -> BinaryIO:
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        # A pipe of this process (/dev/fd/63) has had its writer, who may have left by now.
-        if not os.path.realpath(path).startswith(("/proc/", "/dev/fd/")):
-            ready = select.poll()
-            ready.register(handle, select.POLLIN)
-            if not ready.poll(max_wait * 1000):
-                raise DatasetError(
-                    f"{shown}: nobody wrote to this pipe within {max_wait:g} s; "
-                    "give the command as <(command), or pipe it to -"
-                )
-        os.set_blocking(handle, True)
-        return os.fdopen(handle, "rb")
-    except BaseException:
-        os.close(handle)
-        raise
-
-
-def open_fifo_to_write(path: str, *, max_wait: float = MAX_WAIT) -> BinaryIO:
-    """Open a FIFO that another process reads, or will in a moment.
-
-    Raises:
-        OSError: nobody opens it for reading.
-    """
-    limit = time.monotonic() + max_wait
-    while True:
-        try:
-            handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError as error:
-            if error.errno != errno.ENXIO:
-                raise
-            if time.monotonic() > limit:
-                text = f"nobody reads this pipe; waited {max_wait:g} s"
-                raise OSError(errno.ENXIO, text) from None
-            time.sleep(0.02)
-            continue
-        os.set_blocking(handle, True)
-        return os.fdopen(handle, "wb")
 
 
 @contextlib.contextmanager

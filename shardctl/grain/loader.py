@@ -257,8 +257,11 @@ def _with_batch(
         raise UsageError(
             "operations drop the last batch, and the settings do not: --drop-remainder"
         )
-    for one in operations if workers > 1 else ():
-        if _is(one, transforms, *_MANY) or not _is(one, transforms, *_ONE_FOR_ONE):
+    for one in operations:
+        many = _is(one, transforms, *_MANY)
+        if not many and not _is(one, transforms, *_ONE_FOR_ONE):
+            raise UsageError(f"operations: {type(one).__name__} is no transformation of Grain")
+        if many and workers > 1:
             raise UsageError(
                 f"operations: {type(one).__name__} with --workers: each worker would batch "
                 "what is left of its own records, and the batches be others than tf.data's; "

@@ -11,7 +11,6 @@ from shardctl.base.arrays import Int64s, groups_of
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.iteration import iteration as readings
 from shardctl.iteration.iteration import (
-    EVERYTHING,
     INFINITE,
     NOTHING,
     PIECE,
@@ -287,8 +286,6 @@ class FilterIteration(Derived):
     def __init__(self, node: Filter) -> None:
         super().__init__(node.child.iterate())
         self._node = node
-        # What is looked at ahead is read of another iterator, where all of them are alike.
-        self._ahead = node.child.iterate() if node.is_fixed else self._child
         self._sums = [0]  # of what passed in front of every PIECE-th element
         self._seen = 0
         self._passed = 0
@@ -297,12 +294,13 @@ class FilterIteration(Derived):
     def _advance(self, count: int) -> int:
         wanted, last_passed = self.pulled + count, self._seen
         while (missing := wanted - self._passed) > 0:
-            # No more than so many are asked for, so that none is read too early.
-            asked = missing if self._ahead is self._child else max(missing, PIECE)
+            # No more than so many are asked for, so that none is read too early: where all
+            # iterators are alike nobody can tell.
+            asked = max(missing, PIECE) if self._node.is_fixed else missing
             if self._node.is_infinite:
                 asked = min(asked, PIECE)
             before = self._passed
-            got = self._ahead.pull(asked)
+            got = self._child.pull(asked)
             self._look(self._seen + got)
             if got < asked:
                 break
@@ -313,10 +311,6 @@ class FilterIteration(Derived):
                     f"filter: of {self._seen - last_passed:,} examples none passes; where none "
                     "does TensorFlow reads on for ever: check the list of those that are kept"
                 )
-        if self._ahead is not self._child:
-            enough = self._passed >= wanted
-            stop = int(self._inputs_of(np.array([wanted - 1]))[0]) + 1 if enough else EVERYTHING
-            self._child.pull(stop - self._child.pulled)
         return min(self._passed, wanted) - self.pulled
 
     def _look(self, stop: int) -> None:
@@ -324,7 +318,7 @@ class FilterIteration(Derived):
         while self._seen < stop:
             block = self._seen // PIECE
             end = min((block + 1) * PIECE, stop)
-            codes = self._ahead.examples(np.arange(self._seen, end))
+            codes = self._child.examples(np.arange(self._seen, end))
             self._passed += int(np.count_nonzero(self._node.passes(codes)))
             self._seen = end
             if end % PIECE == 0:
@@ -346,7 +340,7 @@ class FilterIteration(Derived):
         if self._known[:2] != (block, stop):
             elements = np.arange(block * PIECE, stop)
             with readings.counted(on=False):
-                codes = self._ahead.examples(elements)
+                codes = self._child.examples(elements)
             self._known = (block, stop, elements[self._node.passes(codes)])
         return self._known[2]
 

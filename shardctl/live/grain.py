@@ -51,11 +51,7 @@ def stacked(indices):
             if config.batch is None:
                 pieces = iter(lambda: [*islice(iterator, _PIECE)], [])
             yield from (np.array(piece, np.int64) for piece in pieces)
-        except Exception as error:
-            # What a worker of 0.2.12 raises comes as an error of another kind.
-            refuses = isinstance(error, TypeError | ValueError | ZeroDivisionError)
-            if not refuses and type(error).__name__ != "RemoteWorkerError":
-                raise
+        except (TypeError, ValueError, ZeroDivisionError) as error:
             raise refused("Grain", error) from error
         finally:
             _close(iterator)

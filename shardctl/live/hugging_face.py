@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from shardctl.base.arrays import Int64s
-from shardctl.base.phrase import refused
 from shardctl.base.text import counted
 from shardctl.code.source import call, comment, keywords, literal
 from shardctl.live.library import DATA_LOADER, OfDataLoader, element_of
-from shardctl.loaders.hugging_face_eras import MAKE_ROWS, era_of, is_read, of_tables
+from shardctl.loaders.hugging_face_eras import era_of, is_read, of_tables
 from shardctl.loaders.loader import LOADERS, Stop, library
 from shardctl.loaders.loader_sequence import LoaderConfig
 from shardctl.order.loader_order import LoaderOrder
@@ -36,10 +35,11 @@ class HuggingFace(OfDataLoader):
 
     def batches(self, config: LoaderConfig) -> Iterator[Int64s]:
         """Yield what one process hands out of all epochs, batch by batch."""
-        dataset = self._of_indices(config)
-        if config.before_shuffle is not None:
-            dataset = _called(dataset, config.before_shuffle)
-        names = {"dataset": dataset, "rank": config.host, "world_size": config.num_hosts}
+        names = {
+            "dataset": self._of_indices(config),
+            "rank": config.host,
+            "world_size": config.num_hosts,
+        }
         names["DataLoader"] = _BatchesOfLists
         self.run([*self._of_node(config), *self.made(config)], names)
         for examples in self.epochs(config, names):
@@ -68,9 +68,10 @@ class HuggingFace(OfDataLoader):
         Subsplits of TFDS are no slices of `datasets`, so a part is selected by its indices.
         """
         yield from loaded(spec, order)
-        if order.config.before_shuffle is not None:
-            yield "# The call of the script, with its own arguments."
-            yield f"dataset = dataset.{order.config.before_shuffle}(...)"
+        config = order.config
+        if config.streams and not of_tables(config) and _files(order):
+            yield "# The call of the script that makes rows of tables, with its own arguments."
+            yield "dataset = dataset.map(...)"
 
     def made(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the shuffle, the share of a host, and the DataLoader."""
@@ -127,7 +128,7 @@ class HuggingFace(OfDataLoader):
             own |= {"access": "in a row", "continued": "loses examples", "by": "state_dict"}
             reader = f"HF {version}: shuffle({buffer:,})"
             yield ways.way(settings, "hf", reader, loader_version=version, held=buffer, **own)
-        of_streams = dict.fromkeys(("input_shards", "arrow", "before_shuffle"))
+        of_streams = dict.fromkeys(("input_shards", "arrow"))
         yield ways.way(settings, "hf", "HF: Dataset.shuffle", shuffle_seed=seed, **of_streams)
 
     def _of_indices(self, config: LoaderConfig) -> Any:
@@ -185,24 +186,6 @@ def _streamed_on(config: LoaderConfig, stop: Stop) -> Iterator[str]:
     yield "        ..."
 
 
-def _called(dataset: Any, name: str) -> Any:
-    """Return a stream behind one of the calls of `BEFORE_SHUFFLE`, with every example as it was.
-
-    What makes rows of tables does so by `map`, the others leave tables as they are.
-    """
-    if name in MAKE_ROWS:
-        return dataset.filter(_any) if name == "filter" else dataset.map(_itself)
-    return dataset.with_format(None)
-
-
-def _itself(example: Any) -> Any:
-    return example
-
-
-def _any(example: Any) -> bool:
-    return True
-
-
 def _rows(shards: list[tuple[int, int]]) -> Iterator[dict[str, int]]:
     for start, stop in shards:
         for index in range(start, stop):
@@ -225,12 +208,6 @@ def _tables(shards: list[tuple[int, int]]) -> Iterator[tuple[Any, Any]]:
 
 def loaded(spec: str, order: LoaderOrder) -> Iterator[str]:
     config, file_format = order.config, order.dataset.file_format
-    if config.streams and not of_tables(config) and file_format in ("parquet", "arrow"):
-        raise refused(
-            "{arrow=False}: rows of {} files are those of a generator of yours, which has no code "
-            "to show; take another format",
-            file_format,
-        )
     streaming = {"streaming": "True"} if config.streams else {}
     files = _files(order)
     if not files:

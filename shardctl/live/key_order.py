@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -186,7 +183,6 @@ class KeyOrder:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._plan(plan_order(self.dataset, self.spec, self.settings))
-        end_with_parent()
 
 
 def _without_overlap(pieces: Sequence[tuple[int, int, int]]) -> tuple[Int64s, Int64s]:
@@ -222,27 +218,6 @@ class HasOrder:
     def order(self) -> KeyOrder:
         """The order, from the place on at which it begins."""
         return self._order
-
-
-# Worker processes of loaders: that none is left behind.
-
-
-def end_with_parent() -> None:
-    """Let a worker process of Grain end when the process dies that it works for.
-
-    Grain 0.2.18 ends its workers itself, but for those of a process that was killed: they would
-    wait for it for ever.
-    """
-    workers = sys.modules.get("grain._src.python.dataset.transformations.process_prefetch")
-    parent = multiprocessing.parent_process()
-    if parent is None or not getattr(workers, "_is_in_worker_process", False):
-        return
-
-    def wait() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=wait, name="shardctl-end-with-parent", daemon=True).start()
 
 
 # Where a loader that is fed an order begins, and where it goes on after a run that stopped.

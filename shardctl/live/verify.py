@@ -19,7 +19,6 @@ from shardctl.base.text import counted
 from shardctl.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
 from shardctl.errors import MissingDependencyError, UnpredictableOrderError, UsageError
 from shardctl.live.process import GaveUpError, LoaderProcess, Pieces
-from shardctl.loaders.hugging_face_eras import BEFORE_SHUFFLE
 from shardctl.loaders.loader import Loader, VerifiedVersion, same_version
 from shardctl.loaders.loader_sequence import Batches
 from shardctl.metadata.loader_versions import (
@@ -265,24 +264,23 @@ def _with_version(
     found: Verification, loader: Loader, version: str, process: LoaderProcess, watch: Watch | None
 ) -> Verification:
     """Compare random settings with a version that is not proven; keep it if all are equal."""
-    wrong, num_left_out = _wrong_setting(loader, version, process, watch)
+    wrong = _wrong_setting(loader, version, process, watch)
     if wrong or found.unequal or found.first_difference is not None:
         forget_verified(loader.name, version)
         return replace(found, unequal=(*found.unequal, wrong) if wrong else found.unequal)
-    compared = NUM_SETTINGS - num_left_out
     failed = keep_verified(
         VerifiedVersion(
             loader=loader.name,
             version=version,
             rule=loader.rule_version,
-            num_settings=compared,
+            num_settings=NUM_SETTINGS,
             date=time.strftime("%Y-%m-%d"),
             beside=beside_of(loader.name),
         )
     )
-    said = f"{loader.library} {version} is equal in {counted(compared, 'random setting')} as well"
-    if num_left_out:
-        said += f" ({num_left_out} with workers left out, which need PyTorch)"
+    said = (
+        f"{loader.library} {version} is equal in {counted(NUM_SETTINGS, 'random setting')} as well"
+    )
     kept = "; from now on its order is predicted here, with a warning"
     said += kept if failed is None else f", and that could not be kept: {failed}"
     return replace(found, notes=(*found.notes, said))
@@ -290,30 +288,21 @@ def _with_version(
 
 def _wrong_setting(
     loader: Loader, version: str, process: LoaderProcess, watch: Watch | None
-) -> tuple[str | None, int]:
-    """Return the first of some random settings whose real order is another one, in words.
-
-    And how many were left out.
-    """
+) -> str | None:
+    """Return the first of some random settings whose real order is another one, in words."""
     progress = Progress(watch, "settings", NUM_SETTINGS, per_second=10)
     random = Random(0)  # noqa: S311  # nothing to guess
-    num_left_out = 0
     with closing(random_orders(loader, version, random)) as orders:
         for order in islice(orders, NUM_SETTINGS):
             pieces = process.pieces(order.config)
             try:
                 found = first_difference(order, pieces, order.num_examples)
             except UsageError as refusal:
-                return f"{order.settings!r}: {refusal}", num_left_out
-            except MissingDependencyError:
-                if not order.settings.workers:
-                    raise
-                num_left_out += 1  # worker processes are those of another library
-                found = None
+                return f"{order.settings!r}: {refusal}"
             progress.advance(1)
             if found is not None:
-                return _said_of(order, found), num_left_out
-    return None, num_left_out
+                return _said_of(order, found)
+    return None
 
 
 def _said_of(order: LoaderOrder, found: FirstDifference) -> str:
@@ -386,7 +375,6 @@ def _values(loader: Loader, random: Random, *, workers: bool) -> dict[str, Any]:
         "batch": (1, 2, 3, 4, 7, 8, 16, 33),
         "buffer": (1, 2, 3, 5, 16, 64, 100, 5000),
         **dict.fromkeys(("streaming", "arrow"), (True, False)),
-        "before_shuffle": BEFORE_SHUFFLE,
         "input_shards": (1, 2, 10),
     }
     values: dict[str, Any] = {

@@ -14,12 +14,8 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import option, refused
 from shardctl.errors import UsageError
 from shardctl.loaders.grain_shuffle import is_permutation, shuffled, unshuffled
-from shardctl.loaders.loader import is_before
 from shardctl.loaders.loader_sequence import Batches, LoaderConfig, LoaderSequence, even_share
 
-# From here on a DataLoader reads as many records on every host: what a sampler has of all epochs,
-# divided by the number of hosts and rounded down (`_SamplerMapDataset`); before, all of them.
-EQUAL_HOSTS_SINCE = "0.2.13"
 # Numbers of records beyond this are none that anybody has.
 _MOST = 1 << 61
 _MOST_COUNTED = 1 << 24  # places of which it is counted which examples come twice
@@ -52,15 +48,6 @@ def reads_map_dataset(config: LoaderConfig) -> bool:
     return config.host_by == "examples" or config.buffer is not None
 
 
-def equal_hosts(version: str) -> bool:
-    """Return whether all hosts of a version read equally many records of an IndexSampler.
-
-    >>> equal_hosts("0.2.18"), equal_hosts("0.2.12")
-    (True, False)
-    """
-    return not is_before(version, EQUAL_HOSTS_SINCE)
-
-
 def _of_sampler(config: LoaderConfig) -> Stream:
     if config.host_by != "even":
         raise refused(
@@ -75,10 +62,8 @@ def _of_sampler(config: LoaderConfig) -> Stream:
     num_shared = config.num_examples - (config.num_examples % num_hosts if drop else 0)
     share = even_share(num_shared, host, num_hosts)
     in_sampler = config.epochs * (len(share) * num_hosts if drop else config.num_examples)
-    if equal_hosts(config.version):
-        size = in_sampler // num_hosts
-    else:
-        size = len(range(host, in_sampler, num_hosts))
+    # As many on every host: `_SamplerMapDataset` rounds down, from 0.2.13 on.
+    size = in_sampler // num_hosts
     if size and not share:
         raise refused(
             "host {} of {} has no example of its own, yet Grain asks its sampler for {}, and "

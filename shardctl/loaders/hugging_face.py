@@ -18,7 +18,7 @@ from shardctl.loaders.hugging_face_eras import (
     assumed_of_streams,
     check_tables,
     era_of,
-    streams_tables,
+    of_tables,
 )
 from shardctl.loaders.loader_sequence import (
     Batches,
@@ -69,9 +69,8 @@ def _by_index(config: LoaderConfig) -> LoaderSequence:
             "{host_by=even}, or {streaming=True}",
             option("host_by", config.host_by),
         )
-    for name in ("input_shards", "before_shuffle"):
-        if getattr(config, name) is not None:
-            raise refused("{} needs {streaming=True}", option(name, getattr(config, name)))
+    if config.input_shards is not None:
+        raise refused("{} needs {streaming=True}", option("input_shards", config.input_shards))
     n, share = config.num_examples, even_share(config.num_examples, config.host, config.num_hosts)
     if n and not share:
         raise refused(
@@ -135,8 +134,7 @@ def _streamed(config: LoaderConfig) -> LoaderSequence:
     found.num_in_turn = streaming.num_in_turn
     if config.num_hosts > 1 and streaming.shares_shards:
         found.among = streaming.indices_of_shards(epochs[0]) if epochs else None
-    loses = streams_tables(config) and era.strides_tables
-    if config.num_hosts > 1 and not streaming.shares_shards and not loses:
+    if config.num_hosts > 1 and not streaming.shares_shards:
         found.num_read = config.num_examples  # all of it, of which one in so many is kept
     found.assumptions = assumed_of_streams(config)
     return found
@@ -172,17 +170,13 @@ def _check_streaming(config: LoaderConfig, era: Era) -> None:
             )
         check_buffer(config.buffer)
     if config.input_shards is not None:
-        _check_input_shards(config, era)
-    if config.before_shuffle is not None:
+        given = option("input_shards", config.input_shards)
         if config.seed is None:
-            given = option("before_shuffle", config.before_shuffle)
             raise refused("{} is read with {shuffle_seed=N} only", given)
-        if era.strides_tables:
-            raise refused(
-                "{}: datasets {} shares what is read of tables in a way of its own, which is "
-                "not known behind a call; upgrade it, or leave the call out",
-                option("before_shuffle", config.before_shuffle),
-                config.version,
+        if era.interleave == "never":
+            raise UsageError(
+                f"{given}: datasets {config.version} reads one shard after the other; "
+                "max_buffer_input_shards came with 5.0.0"
             )
     if config.shares and config.host_by != "even":
         if not era.has_strategy:
@@ -198,17 +192,6 @@ def _check_streaming(config: LoaderConfig, era: Era) -> None:
                 len(config.lengths_of_shards),
                 config.num_hosts,
             )
-
-
-def _check_input_shards(config: LoaderConfig, era: Era) -> None:
-    given = option("input_shards", config.input_shards)
-    if config.seed is None:
-        raise refused("{} is read with {shuffle_seed=N} only", given)
-    if era.interleave == "never":
-        raise UsageError(
-            f"{given}: datasets {config.version} reads one shard after the other; "
-            "max_buffer_input_shards came with 5.0.0"
-        )
 
 
 # The order in which `IterableDataset` streams the examples of shards.
@@ -248,7 +231,7 @@ class Streaming:
         self._lengths = config.lengths_of_shards
         self._starts = np.cumsum(self._lengths) - self._lengths
         self.buffer = DEFAULT_BUFFER if config.buffer is None else config.buffer
-        self._tables = streams_tables(config)
+        self._tables = of_tables(config)
         self._inputs = config.input_shards or DEFAULT_INPUT_SHARDS
 
     def sizes(self, epoch: int) -> list[int]:
@@ -299,9 +282,6 @@ class Streaming:
         if config.shares and self._gets_shards(self._num_shards(groups)):
             groups = [group[config.host :: config.num_hosts] for group in groups]
             step, offset = 1, 0
-        strides_tables = era.strides_tables and self._tables
-        if strides_tables:
-            groups, step = ([] if offset else groups), 1
         # A worker gets no shard where it is one too many; of groups, none gets more than one.
         num_shards = self._num_shards(groups)
         stride = min(config.workers, num_shards) if config.workers else 1

@@ -17,19 +17,12 @@ if TYPE_CHECKING:
 DEFAULT_BUFFER = 1000
 DEFAULT_INPUT_SHARDS = 10
 
-# Calls on a stream whose order behind them is known: those that make rows of tables, and those that
-# leave tables as they are. Others hand out other examples, or shards in another order.
-MAKE_ROWS = ("map", "filter", "remove_columns", "rename_column", "rename_columns", "add_column")
-BEFORE_SHUFFLE = (*MAKE_ROWS, "select_columns", "with_format", "cast_column", "cast")
-
-Part = Literal["shuffle", "epochs", "workers", "hosts"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Era:
     """The versions of `datasets` from `since` on that hand out one order.
 
-    says: what changed, for people. concerns: what has to be in a pipeline for that to matter.
+    says: what changed, for people.
     epochs_add_up: `set_epoch` shuffles the shuffled shards once more, those of a dataset that
         nothing shuffles too; before, it changed the seed of the shuffle.
     worker_seeds: of the shuffle buffers in worker processes: all the same, from the state of the
@@ -38,18 +31,15 @@ class Era:
         `shuffle` for all processes together, or by each process for the shards it reads.
     by_halves: the buffer hands out half of what it holds, not one example for one.
     has_strategy: `split_dataset_by_node` takes a strategy.
-    strides_tables: hosts that share examples of tables count them from each table anew.
     """
 
     since: str
     says: str
-    concerns: frozenset[Part]
     epochs_add_up: bool = False
     worker_seeds: Literal["same", "state", "drawn"] = "drawn"
     interleave: Literal["never", "together", "apart"] = "never"
     by_halves: bool = False
     has_strategy: bool = False
-    strides_tables: bool = False
 
 
 # Source: datasets/iterable_dataset.py of each version, `IterableDataset.shuffle`,
@@ -58,45 +48,27 @@ ERAS: tuple[Era, ...] = (
     Era(
         since="3.0.0",
         says="one shard after the other through a buffer that gives one example for one",
-        concerns=frozenset({"shuffle"}),
         worker_seeds="same",
     ),
     Era(
         since="4.4.0",
         says="each worker process shuffles with a seed of its own",
-        concerns=frozenset({"workers"}),
         worker_seeds="state",
     ),
     Era(
         since="4.6.0",
         says="set_epoch shuffles the shards anew, and workers have other seeds",
-        concerns=frozenset({"epochs", "workers"}),
-        epochs_add_up=True,
-    ),
-    Era(
-        since="4.8.0",
-        says="of hosts that share the examples of tables, the first gets all",
-        concerns=frozenset({"hosts"}),
-        epochs_add_up=True,
-        strides_tables=True,
-    ),
-    Era(
-        since="4.8.3",
-        says="hosts share the examples of tables again",
-        concerns=frozenset({"hosts"}),
         epochs_add_up=True,
     ),
     Era(
         since="5.0.0",
         says="up to 10 shards in turn fill the buffer",
-        concerns=frozenset({"shuffle"}),
         epochs_add_up=True,
         interleave="together",
     ),
     Era(
         since="5.1.0",
         says="the buffer hands out half of what it holds at a time",
-        concerns=frozenset({"shuffle"}),
         epochs_add_up=True,
         interleave="apart",
         by_halves=True,
@@ -109,7 +81,7 @@ def era_of(version: str) -> Era:
     """Return the era of a version of `datasets`; that of the oldest for what is older still.
 
     >>> era_of("4.8.5").since, era_of("5.2").since
-    ('4.8.3', '5.1.0')
+    ('4.6.0', '5.1.0')
     """
     number = _number(version)
     return next((era for era in reversed(ERAS) if number >= _number(era.since)), ERAS[0])
@@ -131,20 +103,12 @@ def changed_between(old: str, new: str, pipeline: Mapping[str, object]) -> str:
     ''
     """
     streams = pipeline.get("streaming")
-    if not (streams or (streams is None and pipeline.get("buffer") is not None)):
+    if streams is None:
+        streams = pipeline.get("buffer") is not None
+    if not streams or pipeline.get("shuffle_seed") is None:
         return ""
-    parts: dict[Part, object] = {
-        "shuffle": pipeline.get("shuffle_seed") is not None,
-        "epochs": pipeline.get("pass") or pipeline.get("epochs") != 1,
-        "workers": pipeline.get("workers"),
-        "hosts": pipeline.get("host"),
-    }
     first, last = sorted((_number(old), _number(new)))
-    changes = [
-        f"{era.since} ({era.says})"
-        for era in ERAS
-        if first < _number(era.since) <= last and any(parts[part] for part in era.concerns)
-    ]
+    changes = [f"{era.since} ({era.says})" for era in ERAS if first < _number(era.since) <= last]
     if not changes:
         return ""
     listed = " and ".join(filter(None, [", ".join(changes[:-1]), changes[-1]]))
@@ -160,21 +124,8 @@ _OF_ROWS = frozenset({"webdataset"})
 
 
 def of_tables(config: LoaderConfig) -> bool:
-    """Return whether what reads the files makes tables: as configured, else by the format.
-
-    The versions that count the examples of a host from each table anew (`strides_tables`) make
-    tables of WebDataset's rows too, as of all rows whose features are known.
-    """
-    if config.arrow is not None:
-        return config.arrow
-    if config.file_format == "webdataset":
-        return era_of(config.version).strides_tables
-    return config.file_format in _OF_TABLES
-
-
-def streams_tables(config: LoaderConfig) -> bool:
-    """Return whether what is shuffled are tables: a call before the shuffle may make rows."""
-    return of_tables(config) and config.before_shuffle not in MAKE_ROWS
+    """Return whether what reads the files makes tables: as configured, else by the format."""
+    return config.file_format in _OF_TABLES if config.arrow is None else config.arrow
 
 
 def is_read(file_format: str) -> bool:
@@ -188,8 +139,8 @@ def check_tables(config: LoaderConfig) -> None:
     Raises:
         UsageError: names the switch that says which.
     """
-    said = config.arrow is not None or config.before_shuffle in MAKE_ROWS
-    if said or not config.file_format or is_read(config.file_format) or not _tells_tables(config):
+    known = config.arrow is not None or not config.file_format or is_read(config.file_format)
+    if known or not _tells_tables(config):
         return
     raise refused(
         "datasets has no reader of {} files; the same examples in files of its own are "
@@ -202,15 +153,12 @@ def check_tables(config: LoaderConfig) -> None:
 def assumed_of_streams(config: LoaderConfig) -> tuple[str, ...]:
     """Return what is taken for granted of a stream, a sentence each."""
     found = list[str]()
-    stated = config.arrow is not None or config.before_shuffle is not None
-    if not stated and of_tables(config) and _tells_tables(config):
+    if config.arrow is None and of_tables(config) and _tells_tables(config):
         found.append(
-            f"no {' or '.join((', '.join(MAKE_ROWS[:-1]), MAKE_ROWS[-1]))} stands before "
-            "shuffle: they make rows of tables, which is another order, --before-shuffle map; "
-            "--arrow leaves this out"
+            "no map, filter, remove_columns, rename_column, rename_columns or add_column stands "
+            "before shuffle: they make rows of tables, which is another order, --no-arrow; --arrow "
+            "leaves this out"
         )
-    if config.before_shuffle == "filter":
-        found.append("filter keeps every example, since metadata does not tell which it drops")
     if config.num_hosts > 1:
         found.append(
             "hosts share the stream by split_dataset_by_node; a Trainer or Accelerator that is "

@@ -209,7 +209,7 @@ _GRAIN = Loader(
     name="grain",
     title="Grain",
     library="grain",
-    proven=("0.2.12", "0.2.13", "0.2.15", "0.2.16", "0.2.17", "0.2.18"),
+    proven=("0.2.13", "0.2.15", "0.2.16", "0.2.17", "0.2.18"),
     takes=_words(
         "shuffle_seed epochs host host_by drop_shard_remainder workers batch "
         "drop_remainder buffer buffer_seed"
@@ -237,7 +237,7 @@ _STATEFUL = Loader(
     name="stateful",
     title="torchdata's StatefulDataLoader",
     library="torchdata",
-    proven=("0.9.0", "0.10.0", "0.10.1", "0.11.0"),
+    proven=("0.11.0",),
     takes=_TORCH.takes,
     shares_by=_TORCH.shares_by,
     rule="shardctl.loaders.torch:stateful_sequence",
@@ -270,11 +270,11 @@ _HF = Loader(
     library="datasets",
     proven=_words(
         "3.0.2 3.1.0 3.2.0 3.3.2 3.4.1 3.5.1 3.6.0 4.0.0 4.1.0 4.1.1 4.2.0 4.3.0 4.4.0 4.4.1 "
-        "4.4.2 4.5.0 4.6.0 4.6.1 4.7.0 4.8.0 4.8.1 4.8.2 4.8.3 4.8.4 4.8.5 5.0.0 5.0.1 5.1.0 5.2.0"
+        "4.4.2 4.5.0 4.6.0 4.6.1 4.7.0 4.8.3 4.8.4 4.8.5 5.0.0 5.0.1 5.1.0 5.2.0"
     ),
     takes=_words(
         "shuffle_seed epochs pass_index host host_by workers batch drop_remainder "
-        "streaming buffer input_shards arrow before_shuffle"
+        "streaming buffer input_shards arrow"
     ),
     shares_by="split_dataset_by_node",
     rule="shardctl.loaders.hugging_face:hugging_face_sequence",
@@ -297,8 +297,8 @@ READERS: Mapping[str, Loader] = ChainMap(LOADERS, {_TFDS.name: _TFDS})
 #
 # A version is proven where the rule agreed with it, version by version. Another is not, however
 # near: Hugging Face's order changed from 5.0 to 5.1 without a word, and gave one host everything
-# from 4.8.0 to 4.8.2 alone. Builds (`2.13.0+cpu`) of a version are that version; pre-releases are
-# their own.
+# from 4.8.0 to 4.8.2 alone, which no rule predicts. Builds (`2.13.0+cpu`) of a version are that
+# version; pre-releases are their own.
 
 _NUMBERS = re.compile(r"\d+(\.\d+)*")
 
@@ -341,12 +341,6 @@ def release_of(version: str) -> tuple[int, ...] | None:
     while numbers and not numbers[-1]:
         numbers.pop()
     return tuple(numbers)
-
-
-def is_before(version: str, border: str) -> bool:
-    """Return whether a version is a release below another; a pre-release is none."""
-    release, other = release_of(version), release_of(border)
-    return release is not None and other is not None and release < other
 
 
 def same_version(one: str, other: str) -> bool:

@@ -347,7 +347,6 @@ class LoaderConfig:
     buffer_seed: int | None = None
     streaming: bool | None = None
     arrow: bool | None = None
-    before_shuffle: str | None = None
     input_shards: int | None = None
     shard_lengths: Int64s | None = None
 

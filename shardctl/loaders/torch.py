@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.loaders.loader import is_before
 from shardctl.loaders.loader_sequence import (
     Deal,
     Dealt,
@@ -26,7 +25,6 @@ from shardctl.loaders.loader_sequence import (
 from shardctl.tfdata.shuffle_buffer import MAX_BUFFER, Contents, Offsets, replayed
 
 _BASE_SEED = 2  # draws of 32 bits, for the `_base_seed` of an iteration
-_STATEFUL_SEEDED_FROM = "0.11.0"  # of torchdata; before, `manual_seed` meant nothing to it
 _AS_THE_TRAINER = (
     "use_seedable_sampler=True, as the Trainer sets it; Accelerator() alone has another order, "
     "which --shuffle with --global-seed N is, the seed of set_seed or torch.manual_seed"
@@ -160,27 +158,15 @@ def _stateful_sampler(config: LoaderConfig) -> Permutations:
     makes one of the sampler, and another in `_reset`, which is called where there are workers;
     workers that stay are started once, and their epochs begin with `_reset` alone). What a state
     restores is the generator before the permutation in use, so epochs after a resume are those of
-    a run that was not interrupted. Before torchdata 0.11.0 the seed was 1 whatever `manual_seed`
-    was given, and workers changed nothing.
+    a run that was not interrupted.
     """
     n, own = config.num_examples, config.seed is not None
-    before = is_before(config.version, _STATEFUL_SEEDED_FROM)
-    if before and (own or config.persistent_workers):
-        raise refused(
-            "{shuffle_seed} of the loader's own generator and {persistent_workers=True} are "
-            "proven from torchdata {} on, not of {}; give {global_seed=N} alone",
-            _STATEFUL_SEEDED_FROM,
-            config.version,
-        )
     if config.seed is not None:
         generator = Generator(check_seed(config.seed, "the seed of the loader's generator"))
     else:
-        default = _default_generator(config)
-        generator = Generator(1 if before else default.int64(0))
+        generator = Generator(_default_generator(config).int64(0))
     first, an_epoch = 0, num_draws(n)
-    if before:
-        an_epoch *= 2  # that of `RandomSampler` of torch, which draws another at its end
-    elif config.workers:
+    if config.workers:
         first = an_epoch
         an_epoch *= 1 if config.persistent_workers else 2
     if own:  # `_base_seed` is drawn from it, too, after the first permutation of an iterator

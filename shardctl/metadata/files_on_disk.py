@@ -6,36 +6,21 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from shardctl.base.text import quoted
 from shardctl.base.tfds_rules import TFRECORD_FOOTER_BYTES, TFRECORD_HEADER_BYTES
-from shardctl.dataset.dataset import Dataset, FileFinding, Split
+from shardctl.dataset.dataset import Dataset, FileFinding, FindingKind, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, NotThereError, ShardctlError
 from shardctl.stores.stores import AnyPath, RemotePath, files_in, name_of, path_of
-
-ProblemKind = Literal["missing", "extra", "wrong-count", "empty", "size"]
-
-
-@dataclass(frozen=True)
-class FileProblem:
-    """A file that is not as the metadata says; `text` is one line about it.
-
-    `split` is None for a record file that belongs to no split. A split without any file here, or
-    with files of another size, is one problem, with the name of its first file.
-    """
-
-    kind: ProblemKind
-    split: str | None
-    filename: str
-    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class FilesOnDisk:
     """Size in bytes of each shard's file by split, None where it is missing; and the problems.
 
+    A problem of a record file that belongs to no split has none. A split without any file here, or
+    with files of another size, is one problem, with the name of its first file.
     `present` is False where no file of the dataset is here at all; there are then no problems,
     unless files that look alike lie in their place. `unlisted` says why a remote folder cannot be
     listed: then nothing is known of any file.
@@ -43,7 +28,7 @@ class FilesOnDisk:
 
     present: bool
     shard_bytes: Mapping[str, tuple[int | None, ...]]
-    problems: tuple[FileProblem, ...] = ()
+    problems: tuple[FileFinding, ...] = ()
     unlisted: str | None = None
 
 
@@ -60,17 +45,23 @@ def check_files(dataset: Dataset) -> FilesOnDisk:
         unknown = {split.name: (None,) * split.num_shards for split in dataset.splits}
         return FilesOnDisk(present=False, shard_bytes=unknown, unlisted=str(error))
     present = any(found.count(None) < len(found) for found in sizes.values())
-    unclaimed: tuple[FileProblem, ...] = ()
+    unclaimed: tuple[FileFinding, ...] = ()
     # A reference to files chooses them, so that no other is one too many.
     if not dataset.is_counted and (present or any(folders.values())):
         unclaimed = tuple(_unclaimed_files(dataset, folders))
     if not present and not any(problem.kind == "wrong-count" for problem in unclaimed):
         return FilesOnDisk(present=False, shard_bytes=sizes)
-    problems: list[FileProblem] = []
+    problems: list[FileFinding] = []
     for split in dataset.splits:
         problems += _shard_problems(split, sizes[split.name])
         problems += _size_problem(dataset, split, sizes[split.name])
     return FilesOnDisk(present=present, shard_bytes=sizes, problems=(*problems, *unclaimed))
+
+
+def _problem(kind: FindingKind, split: str | None, filename: str, text: str) -> FileFinding:
+    return FileFinding(
+        filename=filename, expected=None, found=None, reason=text, kind=kind, split=split
+    )
 
 
 def with_disk_bytes(dataset: Dataset, files: FilesOnDisk | None = None) -> Dataset:
@@ -129,7 +120,7 @@ def _placed(part: ShardFiles, path: str) -> tuple[str | None, str]:
     return os.path.join(part.data_dir, folder), name
 
 
-def _shard_problems(split: Split, sizes: tuple[int | None, ...]) -> Iterator[FileProblem]:
+def _shard_problems(split: Split, sizes: tuple[int | None, ...]) -> Iterator[FileFinding]:
     # Files without a folder, those of a layout or of the catalog, need not be here.
     placed = [part.data_dir is not None for part in split.files for _ in range(len(part))]
     needed = [i for i, length in enumerate(split.shard_lengths) if length and placed[i]]
@@ -137,22 +128,22 @@ def _shard_problems(split: Split, sizes: tuple[int | None, ...]) -> Iterator[Fil
     if missing and len(missing) == len(needed):
         first = split.filename(missing[0])
         text = f"no file of split {quoted(split.name)} is here; the first is {quoted(first)}"
-        yield FileProblem("missing", split.name, first, text)
+        yield _problem("missing", split.name, first, text)
         return
     for index in missing:
         name, length = split.filename(index), split.shard_lengths[index]
         text = f"{quoted(name)} is missing: {length} examples"
-        yield FileProblem("missing", split.name, name, text)
+        yield _problem("missing", split.name, name, text)
     for index in needed:
         if sizes[index] == 0:
             name, length = split.filename(index), split.shard_lengths[index]
             text = f"{quoted(name)} has 0 bytes and should hold {length} examples"
-            yield FileProblem("empty", split.name, name, text)
+            yield _problem("empty", split.name, name, text)
 
 
 def _size_problem(
     dataset: Dataset, split: Split, sizes: tuple[int | None, ...]
-) -> Iterator[FileProblem]:
+) -> Iterator[FileFinding]:
     """Yield that the files of a split have another size than the metadata says.
 
     Of counted files that is the size when they were counted. Of TFRecord files TFDS states the
@@ -179,10 +170,10 @@ def _size_problem(
             f"{stated + framing:,}: {stated:,} of examples and 16 for each"
         )
     if wrong:
-        yield FileProblem("size", split.name, split.filename(0), text)
+        yield _problem("size", split.name, split.filename(0), text)
 
 
-def _unclaimed_files(dataset: Dataset, folders: _Folders) -> Iterator[FileProblem]:
+def _unclaimed_files(dataset: Dataset, folders: _Folders) -> Iterator[FileFinding]:
     """Yield the record files that are not shards, in the folders that shards are in."""
     claimed: dict[str, set[str]] = {}
     shapes: dict[tuple[str, str], tuple[Split, int]] = {}
@@ -205,11 +196,11 @@ def _unclaimed_files(dataset: Dataset, folders: _Folders) -> Iterator[FileProble
                 total = int(said[1]) if said else num_shards
                 what = f"one of {total}" if total != num_shards else "one too many"
                 text = f"the metadata has {num_shards} shards of split {quoted(split.name)}"
-                kind: ProblemKind = "extra" if total == num_shards else "wrong-count"
-                yield FileProblem(kind, split.name, name, f"{quoted(name)} is {what}; {text}")
+                kind: FindingKind = "extra" if total == num_shards else "wrong-count"
+                yield _problem(kind, split.name, name, f"{quoted(name)} is {what}; {text}")
             elif record_file.fullmatch(name):
                 text = f"{quoted(name)} belongs to no split of the metadata"
-                yield FileProblem("extra", None, name, text)
+                yield _problem("extra", None, name, text)
 
 
 _TOTAL = re.compile(r"-of-([0-9]{5,18})(?![0-9])")

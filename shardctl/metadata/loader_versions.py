@@ -55,10 +55,8 @@ def keep_verified(found: VerifiedVersion) -> str | None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with new_file(os.fspath(path)) as file:
             file.write(text.encode())
-    except OSError as error:
-        return printable(error.strerror or str(error), 200)
-    except ShardctlError as error:
-        return printable(str(error), 200)
+    except (OSError, ShardctlError) as error:
+        return printable(getattr(error, "strerror", None) or str(error), 200)
     return None
 
 

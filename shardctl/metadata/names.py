@@ -363,8 +363,7 @@ def catalog_datasets(name: str) -> tuple[Dataset, ...]:
 
 def catalog_titles(name: str) -> tuple[str, ...]:
     """Return name, config and version of every entry under a name."""
-    entries = _catalog_document(name)["entries"]
-    return tuple(dataset_title(name, entry["config"], entry["version"]) for entry in entries)
+    return tuple(dataset.title for dataset in catalog_datasets(name))
 
 
 def _catalog_document(name: str) -> dict[str, Any]:

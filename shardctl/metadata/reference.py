@@ -75,22 +75,13 @@ class ChosenDataset:
 class NamedDataset:
     """The references of a dataset, their source, and the folder that they are relative to.
 
-    said_by: what stands before an error about them.
+    said_by: what stands before an error about them, as the file that names a `fallback`.
     """
 
     refs: tuple[str, ...]
-    source: Source
+    source: Source = "fallback"
     folder: Path
     said_by: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fallback:
-    """The references of a file (`said_by`) that names a dataset; paths are relative to `folder`."""
-
-    refs: Sequence[str]
-    folder: Path
-    said_by: str
 
 
 def choose_dataset(
@@ -100,7 +91,7 @@ def choose_dataset(
     data_dir: str | os.PathLike[str] | None,
     env: Mapping[str, str],
     cwd: Path,
-    fallback: Fallback | None = None,
+    fallback: NamedDataset | None = None,
     counting: bare.Counting = bare.COUNTING,
     on_disk: bool = False,
 ) -> ChosenDataset:
@@ -151,7 +142,7 @@ def named_dataset(
     project: Project,
     env: Mapping[str, str],
     cwd: Path,
-    fallback: Fallback | None = None,
+    fallback: NamedDataset | None = None,
 ) -> NamedDataset:
     """Return which dataset is chosen, and from where, whether or not it is there; see above."""
     source: Source = "option"
@@ -164,12 +155,7 @@ def named_dataset(
     elif not refs and tfds_metadata.holds_tfds_metadata(cwd):
         refs, source = ["."], "folder"
     elif not refs and fallback is not None:
-        return NamedDataset(
-            refs=tuple(fallback.refs),
-            source="fallback",
-            folder=cwd / fallback.folder,
-            said_by=fallback.said_by,
-        )
+        return replace(fallback, folder=cwd / fallback.folder)
     elif not refs:
         refs, source = [DEFAULT_DATASET], "default"
     public = tuple(map(public_url, refs))

@@ -62,10 +62,9 @@ def read_seen(path: Path | str, codes: ExampleCodes, *, ids: bool = False) -> Se
             f"{shown} is a gzip file that was cut off or damaged; "
             "zcat writes what is left of it to a plain file, whose last line may be cut"
         ) from error
-    except OSError as error:
-        raise DatasetError(f"cannot read {shown}: {os_reason(error)}") from error
-    except ValueError as error:  # a NUL in the path
-        raise DatasetError(f"cannot read {shown}: no path holds a NUL character") from error
+    except (OSError, ValueError) as error:  # a NUL in the path
+        why = os_reason(error) if isinstance(error, OSError) else "no path holds a NUL character"
+        raise DatasetError(f"cannot read {shown}: {why}") from error
 
 
 def read_kept(path: Path | str, codes: ExampleCodes) -> Callable[[Int64s], NDArray[np.bool_]]:

@@ -42,12 +42,16 @@ _LENGTHS = ("shardLengths", "shard_lengths")
 
 
 def read_tfds_folder(path: AnyPath) -> Dataset:
-    """Return the dataset whose dataset_info.json is in a folder, or in the one version below it.
+    """Return the dataset whose dataset_info.json is in a folder, or in the only one below it.
+
+    So `mnist/` means `mnist/3.0.1`, and so does a data dir that holds one dataset. Folders that
+    TFDS is still writing (`3.0.1.incomplete..`) do not count.
 
     Raises:
-        DatasetError: no or several datasets are there, or the metadata is broken.
+        DatasetError: no folder, no dataset in it, or several, which are listed as the choices; or
+            the metadata is broken.
     """
-    return dataset_in(find_tfds_folder(path))
+    return dataset_in(only_folder(tfds_folders(path), path))
 
 
 def dataset_in(folder: AnyPath) -> Dataset:
@@ -66,18 +70,6 @@ def dataset_in(folder: AnyPath) -> Dataset:
     with fields.said_about(source):
         dataset = dataset_from_info(document, data_dir=str(folder))
     return replace(dataset, features=partial(read_example_size, folder))
-
-
-def find_tfds_folder(path: AnyPath) -> AnyPath:
-    """Return the folder that holds dataset_info.json: `path` or the only such folder below it.
-
-    So `mnist/` means `mnist/3.0.1`, and so does a data dir that holds one dataset. Folders that
-    TFDS is still writing (`3.0.1.incomplete..`) do not count.
-
-    Raises:
-        DatasetError: no folder, no dataset in it, or several; these are listed as the choices.
-    """
-    return only_folder(tfds_folders(path), path)
 
 
 def only_folder(found: Sequence[AnyPath], path: AnyPath) -> AnyPath:

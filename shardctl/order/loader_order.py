@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -83,6 +84,12 @@ class LoaderOrder(Order):
         self.is_uniform = self.sequence.is_uniform
         self.is_made_whole = self.sequence.is_made_whole
         self.num_in_turn = self.sequence.num_in_turn
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "sequence": None}  # rules have functions of their own in them
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, sequence=state["loader"].sequence(state["config"]))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -191,7 +198,7 @@ def loader_version(settings: ReadSettings) -> LoaderVersion:
     """
     loader, named = LOADERS[settings.loader], settings.loader_version
     if named is not None:
-        return _proven(loader, named) or _verified(loader, named) or _refuse_named(loader, named)
+        return _proven(loader, named) or _verified(loader, named) or _refuse(loader, named)
     installed = provided("installed_version")(loader.library)
     if installed is None:
         newest = loader.proven[-1]
@@ -200,7 +207,8 @@ def loader_version(settings: ReadSettings) -> LoaderVersion:
             "leaves this out"
         )
         return LoaderVersion(version=newest, assumptions=(said,))
-    return installed_loader_version(loader, installed) or _refuse_installed(loader, installed)
+    found = installed_loader_version(loader, installed)
+    return found or _refuse(loader, installed, is_installed=True)
 
 
 def with_version(settings: ReadSettings) -> ReadSettings:
@@ -249,23 +257,13 @@ def _verified(loader: Loader, version: str) -> LoaderVersion | None:
     return LoaderVersion(version=found.version, is_proven=False, warnings=(said,))
 
 
-def _refuse_named(loader: Loader, version: str) -> LoaderVersion:
-    there = f"{loader.library} {version}"
-    raise refused(
-        "{loader_version=}: of {} the order is known for {}; choose one of these, or install {} "
-        "and run shardctl verify with {loader=}, which compares it with the order that is known",
-        *(loader.library, choices(loader.proven), there),
-        loader_version=version,
-        loader=loader.name,
-    )
-
-
-def _refuse_installed(loader: Loader, version: str) -> LoaderVersion:
-    there, known = f"{loader.library} {version} is installed", choices(loader.proven)
-    for package, other in unproven_beside(loader).items() if _proven(loader, version) else ():
+def _refuse(loader: Loader, version: str, *, is_installed: bool = False) -> LoaderVersion:
+    how = "is installed" if is_installed else "is named"
+    there, known = f"{loader.library} {version} {how}", choices(loader.proven)
+    if is_installed and _proven(loader, version):
+        package, other = next(iter(unproven_beside(loader).items()))
         there += f" with {package} {other}"
         known = f"{package} {choices(loader.beside[package])}"
-        break
     raise refused(
         "{}, and its order is known for {}: {loader_version=} predicts that one; shardctl verify "
         "with {loader=} compares the installed one with it",

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shardctl.base.arguments import checked
-from shardctl.base.phrase import option
 from shardctl.base.text import counted, in_short
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UnpredictableOrderError, UsageError
@@ -208,21 +207,11 @@ def _planned(resolved: Resolved, order: Order, assumptions: Iterable[str]) -> Pl
 
 def _assumptions(settings: ReadSettings, num_in_stages: int = 0) -> Iterator[str]:
     """Say what is taken for granted of seeds that the script draws from a global one."""
-    drawn = []
-    if settings.shuffles_files and settings.shuffle_seed is None:
-        drawn.append(option("shuffle_files", True))
-    if settings.buffer is not None and settings.buffer_seed is None:
-        drawn.append(option("buffer"))
-    if num_in_stages:
-        who = f"{counted(num_in_stages, 'part')} of --stages without "
-        who += "seeds draw theirs" if num_in_stages > 1 else "a seed draws it"
-        also = ", and if the script builds them in this order"
-    elif drawn:
-        takes = "take their seeds" if len(drawn) > 1 else "takes its seed"
-        who, also = f"{' and '.join(drawn)} {takes}", ""
-    else:
-        return
-    yield (
-        f"{who} from --global-seed: this is the order if nothing else that draws a seed is built "
-        f"between tf.random.set_seed and the dataset{also}; a seed of its own fixes it"
-    )
+    of_files = settings.shuffles_files and settings.shuffle_seed is None
+    of_buffer = settings.buffer is not None and settings.buffer_seed is None
+    if num_in_stages or of_files or of_buffer:
+        yield (
+            "what has no seed draws it from --global-seed: this is the order if nothing else that "
+            "draws one is built between tf.random.set_seed and the dataset, and all in the order "
+            "of the pipeline; a seed of its own fixes it"
+        )

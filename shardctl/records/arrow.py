@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
-from shardctl.base.hooks import provided
-from shardctl.base.tfds_rules import requirement_beside
 from shardctl.errors import MissingDependencyError
 from shardctl.records.contents import (
     Damage,
@@ -29,15 +27,14 @@ def pyarrow_module(name: str, what: str) -> Any:
     """Return a module of pyarrow that `what` needs, as "reading parquet files".
 
     Raises:
-        MissingDependencyError: it is not installed, or too new for the NumPy that TensorFlow takes.
+        MissingDependencyError: it is not installed.
     """
     try:
         importlib.import_module("pyarrow")  # not asked for again where its module is loaded
         return importlib.import_module(name)
     except ImportError as error:
-        beside = requirement_beside(provided("installed_version")("tensorflow") or "", "pyarrow")
         raise MissingDependencyError(
-            f"{what} needs a package: pip install '{beside or 'shardctl[files]'}'"
+            f"{what} needs a package: pip install 'shardctl[files]'"
         ) from error
 
 

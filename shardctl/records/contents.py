@@ -93,12 +93,8 @@ class FileContents:
         """Return that TensorFlow cannot read the file; a plain file without records it can."""
         if self.compression == compression or not (self.compression or self.num_records):
             return None
-        if self.compression is None:
-            text = f"not compressed; the dataset's files are read with {compression}"
-        elif compression is None:
-            text = f"compressed with {self.compression}; TFDS reads TFRecord files as they are"
-        else:
-            text = f"compressed with {self.compression}; the dataset's files with {compression}"
+        own, others = (one or "no compression" for one in (self.compression, compression))
+        text = f"{own}, and the dataset's files are read with {others}"
         return Damage(kind="compressed", text=text, record=0, byte=0)
 
 

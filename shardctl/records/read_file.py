@@ -90,8 +90,6 @@ def read_record_file(
         MissingDependencyError: a package that the format or the place needs is not installed.
         ValueError: a format that is not read here, see `why_not_read`.
     """
-    if file_format not in FORMATS:
-        raise ValueError(f"no way to read {file_format}")
     try:
         file = store_of(path).status(path)
     except MissingDependencyError:

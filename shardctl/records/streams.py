@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import bz2
 import contextlib
-import lzma
-import shutil
 import tempfile
 import threading
 import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from shardctl.base.text import printable, quoted
-from shardctl.errors import DatasetError, MissingDependencyError
+from shardctl.base.text import printable
+from shardctl.errors import MissingDependencyError
 from shardctl.records.contents import DamagedError, Report, no_report
 from shardctl.stores.store import ByteSource
 
@@ -105,7 +102,6 @@ class Window:
 # A local file with what is needed of a remote one, for libraries that open files themselves.
 
 _PIECE = 1 << 23
-_LEFT = 1 << 28  # bytes of the disk that are left to others
 _LARGE = 1 << 24
 _at_once = threading.BoundedSemaphore(2)  # large copies, however many files are counted at once
 
@@ -118,19 +114,10 @@ def partial_copy(
 
     The rest is a hole, which takes no room and reads as zeros; whoever opens it has to notice zeros
     by checksums. Two large copies are made at a time, no more.
-
-    Raises:
-        DatasetError: the disk of temporary files has too little room.
     """
     with contextlib.ExitStack() as stack:
         if stop - start > _LARGE:
             stack.enter_context(_at_once)
-        folder = tempfile.gettempdir()
-        if shutil.disk_usage(folder).free < stop - start + _LEFT:
-            raise DatasetError(
-                f"its library reads local files alone, and {quoted(folder, 200)} has no room for "
-                f"{stop - start} bytes of it; TMPDIR may name another folder"
-            )
         copy = stack.enter_context(tempfile.NamedTemporaryFile(prefix="shardctl-"))
         copy.truncate(source.num_bytes)
         copy.seek(start)
@@ -156,7 +143,7 @@ _SIGNATURES = (
     ("zstd", b"\x28\xb5\x2f\xfd"),
 )
 
-_REFUSED = (zlib.error, OSError, EOFError, lzma.LZMAError, ValueError)
+_REFUSED = (zlib.error, EOFError, ValueError)
 
 
 def packed_as(head: bytes) -> str | None:
@@ -230,7 +217,7 @@ class Unpacked(Forwards):
 
     def behind(self) -> bytes:
         """Return what follows the end of the stream, up to 64 KiB of it, zeros left out."""
-        rest: bytes = getattr(self._stream, "unused_data", b"")
+        rest: bytes = self._stream.unused_data
         if self.num_bytes_read < self._source.num_bytes:
             stop = min(self.num_bytes_read + (1 << 16), self._source.num_bytes)
             rest += self._source.read(self.num_bytes_read, stop)
@@ -244,17 +231,16 @@ class Unpacked(Forwards):
         """
         stream = self._stream
         while not stream.eof:
-            hungry = not self._waiting and getattr(stream, "needs_input", True)
-            packed = self._read() if hungry else self._waiting
+            packed = self._waiting or self._read()
             try:
                 more: bytes = stream.decompress(packed, _UNPACKED_PIECE)
             except _REFUSED as error:
                 said = printable(str(error), 100)
                 raise DamagedError("broken", f"the {self._kind} file is damaged: {said}") from error
-            self._waiting = getattr(stream, "unconsumed_tail", b"")
+            self._waiting = stream.unconsumed_tail
             if more:
                 return more
-            if hungry and not packed and not stream.eof:
+            if not packed and not stream.eof:
                 raise DamagedError("cut", f"the {self._kind} file is cut off")
         return b""
 
@@ -270,10 +256,8 @@ class Unpacked(Forwards):
 def _decompressor(kind: str) -> Any:
     if kind == "gzip":
         return zlib.decompressobj(zlib.MAX_WBITS | 16)
-    if kind == "bzip2":
-        return bz2.BZ2Decompressor()
-    if kind == "xz":
-        return lzma.LZMADecompressor()
+    if kind != "zstd":
+        raise MissingDependencyError(f"files compressed with {kind} are not read")
     try:
         import zstandard
     except ImportError as error:

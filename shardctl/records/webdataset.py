@@ -35,8 +35,8 @@ class WebDataset:
         by the checksums of its compression in any case.
         """
         packing = packed_as(source.read(0, min(BLOCK, source.num_bytes)))
-        if packing == "zstd":
-            text = "compressed with zstd, which WebDataset does not read"
+        if packing not in (None, "gzip"):
+            text = f"compressed with {packing}; archives are read plain, or compressed with gzip"
             damage = Damage(kind="compressed", text=text, byte=0)
             return FileContents(num_records=None, num_bytes=source.num_bytes, damage=damage)
         if packing is not None:
@@ -88,10 +88,16 @@ def _in_packed(source: ByteSource, packing: str, report: Report) -> FileContents
     data = Unpacked(source, packing, report)
     found, _ = _walked(data)
     damage = found.damage
-    if damage is None:
-        damage = _behind_in_packed(data, packing)
-    elif damage.byte is not None:
+    if damage is not None and damage.byte is not None:
         damage = replace(damage, text=f"unpacked, {damage.text}", byte=None)
+    elif damage is None:
+        try:
+            behind = "unpacked, the archive ends, and data follows" if data.drain() else ""
+            behind = behind or ("data follows its first gzip stream" if data.behind() else "")
+            if behind:
+                damage = Damage(kind="broken", text=f"{behind} that WebDataset does not read")
+        except DamagedError as error:
+            damage = error.contents.damage
     checked: Checked = "checksums" if damage is None else "framing"
     return replace(
         found,
@@ -100,20 +106,6 @@ def _in_packed(source: ByteSource, packing: str, report: Report) -> FileContents
         checked=checked,
         damage=damage,
     )
-
-
-def _behind_in_packed(data: Unpacked, packing: str) -> Damage | None:
-    """Return what is wrong behind the end of an archive, which reads what is left of the file."""
-    try:
-        if data.drain():
-            text = "unpacked, the archive ends, and data follows that WebDataset does not read"
-            return Damage(kind="broken", text=text)
-    except DamagedError as error:
-        return error.contents.damage
-    if data.behind():
-        text = f"data follows its first {packing} stream, the only one that WebDataset reads"
-        return Damage(kind="broken", text=text)
-    return None
 
 
 def _read_through(source: ByteSource, report: Report) -> None:
@@ -184,31 +176,24 @@ class Archive:
     def _end(self, position: int, header: bytes) -> None:
         """Look at what is there instead of a header: one of zeros ends an archive."""
         self.end = position
+        kind: FindingKind = "cut" if position else "broken"
         if not header and not position:
-            self.damage = Damage(kind="broken", text="the file is empty", byte=0)
+            self._damage(kind, 0, "the file is empty")
         elif not header:
-            self._damage(
-                "cut",
-                position,
-                "the blocks of zeros that end an archive are not there; one that is whole "
-                "nevertheless gets them by `truncate -s +1024`",
-            )
+            text = "the blocks of zeros that end an archive are not there"
+            self._damage(kind, position, f"{text}; `truncate -s +1024` adds them")
         elif len(header) < BLOCK:
-            kind: FindingKind = "cut" if position else "broken"
             self._damage(kind, position, f"{len(header)} of the {BLOCK} bytes of a header are left")
 
     def _refuse(self, position: int, error: Exception) -> None:
         said = printable(str(error).splitlines()[0] if str(error) else type(error).__name__, 100)
         if self._is_short:
             self._damage("cut", position, "its headers are cut off")
-        elif not position:
-            text = f"no tar archive, or its first header is damaged: {said}"
-            self.damage = Damage(kind="broken", text=text, byte=0)
+        elif position:
+            self._damage("header", position, f"no header of a member ({said})")
         else:
-            # tarfile.py, TarFile.next: other errors are raised.
-            is_silent = type(error).__name__ == "InvalidHeaderError"
-            ends = "; WebDataset takes that for the end" if is_silent else ""
-            self._damage("header", position, f"no header of a member ({said}){ends}")
+            text = f"no tar archive, or its first header is damaged: {said}"
+            self._damage("broken", position, text)
 
     def _damage(self, kind: FindingKind, position: int, text: str) -> None:
         self.end = position

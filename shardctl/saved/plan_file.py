@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from dataclasses import fields as dataclass_fields
 from operator import itemgetter
 from pathlib import Path
@@ -22,7 +22,7 @@ from shardctl.files import fields
 from shardctl.files.documents import Document, to_json, to_yaml
 from shardctl.files.parse import parse_document
 from shardctl.loaders.loader import LoaderCall
-from shardctl.saved.head import assumed, identity_head, read_identity, read_split_sizes
+from shardctl.saved.head import identity_head, read_identity, read_split_sizes
 from shardctl.saved.resume_plan import (
     CALLS,
     CONTINUED_BY,
@@ -45,6 +45,20 @@ PLAN_KIND = "resume"
 DIGEST = "digest"
 PROOF = "proof"
 REFS = "refs"
+
+_WRITTEN = re.findall(
+    r"\w+",
+    "assumptions refs spec pipeline consumed epoch remaining remaining_total file_instructions "
+    "hosts num_pending_instructions read_config after_read mode exact stop pending shuffle "
+    "unseeded reader num_further_epochs further_epochs continued_by sources advice from_seen "
+    "from_consumed",
+)
+_IF_ANY = ("assumptions", REFS, "hosts", "from_seen", "from_consumed")
+_OF_SOME = (
+    *(*_IF_ANY, "stop", "pending", "shuffle", "unseeded", "reader"),
+    *("continued_by", "sources", "advice"),
+)
+_REQUIRED = ["dataset", "ordered", "splits", DIGEST, *(n for n in _WRITTEN if n not in _OF_SOME)]
 
 PlanDocument = dict[str, Any]
 
@@ -73,54 +87,33 @@ def plan_fields(plan: ResumePlan) -> PlanDocument:
             "a plan file does not hold what hosts had consumed before a run was shared anew; keep "
             "the position instead: get_state returns it, save writes it"
         )
-    listed = plan.lists_rest or plan.read_config is not None
-    document: PlanDocument = {
-        **identity_head(PLAN_KIND, plan.dataset, format_version=PLAN_VERSION),
-        **assumed(plan.assumptions),
-        **({REFS: list(plan.refs)} if plan.refs else {}),
-        "spec": plan.spec,
-        "pipeline": plan.pipeline,
-        "consumed": plan.consumed,
-        "epoch": plan.epoch,
-        "remaining": plan.remaining if plan.has_end else None,
-        "remaining_total": plan.remaining_total if plan.has_end else None,
-        "file_instructions": plan.instructions if listed else None,
-    }
-    if plan.hosts:
-        own = ("index", "count", "num_examples")
-        document["hosts"] = [
+    own, has_end, staged = ("index", "count", "num_examples"), plan.has_end, plan.has_stages
+    made: PlanDocument = {
+        "remaining": plan.remaining if has_end else None,
+        "remaining_total": plan.remaining_total if has_end else None,
+        "file_instructions": plan.instructions if plan.lists_rest or plan.read_config else None,
+        "hosts": [
             {name: getattr(host, name) for name in own} | {"file_instructions": host.instructions}
             for host in plan.hosts
-        ]
-    document |= {
-        "num_pending_instructions": plan.num_pending_instructions,
-        "read_config": plan.read_config,
+        ],
         "after_read": [call_record(call) for call in plan.after_read],
-        "mode": plan.mode,
-        "exact": plan.exact,
-    }
-    states = {
-        "stop": plan.stop,
-        "pending": plan.pending,
-        "shuffle": plan.shuffle,
-        "unseeded": plan.unseeded,
         "reader": plan.reader_state,
+        "continued_by": plan.continued_by if staged else None,
+        "sources": plan.sources if staged else None,
+        "advice": plan.advice if plan.continued_by == "loader" else None,
     }
-    for key, state in states.items():
-        if state is not None:
-            document[key] = list(state) if isinstance(state, tuple) else _record(state)
-    document["num_further_epochs"] = plan.num_further_epochs
-    document["further_epochs"] = list(map(_record, plan.further_epochs))
-    if plan.has_stages:
-        document["continued_by"] = plan.continued_by
-        document["sources"] = list(map(_record, plan.sources))
-    if plan.continued_by == "loader":
-        document["advice"] = list(plan.advice)
-    if plan.from_seen:
-        document["from_seen"] = True
-    if plan.from_consumed:
-        document["from_consumed"] = list(plan.from_consumed)
+    document = identity_head(PLAN_KIND, plan.dataset, format_version=PLAN_VERSION)
+    for name in _WRITTEN:
+        value = made[name] if name in made else getattr(plan, name)
+        if name in _REQUIRED or (value is not None and (value or name not in _IF_ANY)):
+            document[name] = _plain(value)
     return document
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(map(_plain, value))
+    return _record(value) if is_dataclass(value) and not isinstance(value, Reads) else value
 
 
 def _record(value: Any) -> PlanDocument:
@@ -251,13 +244,6 @@ def instruction_rows(plan: ResumePlan) -> RecordStream:
 
 
 # Plan files: what `shardctl resume` wrote, read back and known to be whole.
-
-_REQUIRED = re.findall(
-    r"\w+",
-    "dataset ordered splits spec pipeline consumed epoch remaining remaining_total "
-    "file_instructions num_pending_instructions read_config after_read mode exact "
-    f"num_further_epochs further_epochs {DIGEST}",
-)
 
 
 def read_plan(path: Path | str) -> ResumePlan:

@@ -6,17 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from shardctl.base import tfds_rules as rules
 from shardctl.base.arguments import checked, keep_fields, made_kind, or_none
 from shardctl.base.phrase import option
 from shardctl.base.text import counted
-from shardctl.base.tfds_rules import (
-    CYCLE_PREFETCH_FACTOR,
-    DEFAULT_BLOCK,
-    DEFAULT_CYCLE,
-    ORDERED_CYCLE,
-    WHOLE_DATASET,
-    Loop,
-)
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.loaders.loader import LOADERS, READERS, Loader, LoaderName
 from shardctl.settings.names import main_names, no_such_setting, settings_from_document
@@ -31,7 +24,7 @@ class _UnstatedBlock(int):
     """A block length that nobody stated; one that is stated may be the same number."""
 
 
-UNSTATED_BLOCK = _UnstatedBlock(DEFAULT_BLOCK)
+UNSTATED_BLOCK = _UnstatedBlock(rules.DEFAULT_BLOCK)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +53,6 @@ class ReadSettings:
     drop_shard_remainder: `ShardOptions(drop_remainder)`, `DistributedSampler(drop_last)`.
     streaming: `load_dataset(streaming)` of Hugging Face.
     arrow: whether that reads tables, not rows of a generator.
-    before_shuffle: a call on the stream before `shuffle`, which may read rows of tables.
     input_shards: `IterableDataset.shuffle(max_buffer_input_shards)`.
 
     >>> ReadSettings(shuffle_seed=32).shuffles_files
@@ -93,7 +85,7 @@ class ReadSettings:
     drop_remainder: bool = False
     stages: Pipeline | None = None
     pass_index: int = 0
-    loop: Loop = "python"
+    loop: rules.Loop = "python"
     loader: LoaderName = "tfds"
     loader_version: str | None = None
     shuffle: bool | None = None
@@ -102,7 +94,6 @@ class ReadSettings:
     drop_shard_remainder: bool = False
     streaming: bool | None = None
     arrow: bool | None = None
-    before_shuffle: str | None = None
     input_shards: int | None = None
 
     def __repr__(self) -> str:
@@ -260,9 +251,9 @@ class ReadSettings:
         rounded up, when the calls are tuned automatically).
         """
         if self.cycle is None:
-            return ORDERED_CYCLE if ordered else DEFAULT_CYCLE
+            return rules.ORDERED_CYCLE if ordered else rules.DEFAULT_CYCLE
         if self.cycle == "auto":
-            return -(-(self.cpus or 1) // (1 + CYCLE_PREFETCH_FACTOR))
+            return -(-(self.cpus or 1) // (1 + rules.CYCLE_PREFETCH_FACTOR))
         return self.cycle
 
     @checked
@@ -280,8 +271,13 @@ class ReadSettings:
         """
         if not self.reader.on_tf_data:
             return
-        if ordered:
-            self._check_ordered()
+        # "auto" is interleave_cycle_length=None, which is not 1 on any machine.
+        if ordered and (self.shuffles_files or self.cycle not in (None, rules.ORDERED_CYCLE)):
+            raise UsageError(
+                "this is an ordered dataset (disable_shuffling=True): TFDS refuses --shuffle-files "
+                "and any --cycle but 1, because examples would not be read in order; without them "
+                "it is read shard by shard"
+            )
         if self.deterministic is False:
             raise UnpredictableOrderError(
                 "deterministic=False hands out examples as their decoding ends, in another "
@@ -290,7 +286,7 @@ class ReadSettings:
         self._check_seeds()
         if not self.repeat_files:
             return
-        if self.buffer == WHOLE_DATASET:
+        if self.buffer == rules.WHOLE_DATASET:
             raise UsageError(
                 "--buffer -2 (the whole dataset) of --repeat-files, which has no end: the "
                 "buffer never fills; give --buffer N"
@@ -321,20 +317,6 @@ class ReadSettings:
                 "--buffer without a seed has another order in each run; only the seed that "
                 "the run itself has will do: --buffer-seed N of its ds.shuffle, or "
                 "--global-seed N where tf.random.set_seed(N) is called"
-            )
-
-    def _check_ordered(self) -> None:
-        reasons = []
-        if self.shuffles_files:
-            reasons.append(option("shuffle_files", True))
-        # "auto" is interleave_cycle_length=None, which is not 1 on any machine.
-        if self.cycle not in (None, ORDERED_CYCLE):
-            reasons.append(option("cycle", self.cycle))
-        if reasons:
-            raise UsageError(
-                "this is an ordered dataset (disable_shuffling=True): TFDS refuses "
-                f"{' and '.join(reasons)}, because examples would not be read in order; without "
-                "them it is read shard by shard"
             )
 
 
@@ -470,7 +452,7 @@ def unstated_reading(settings: ReadSettings, *, is_counted: bool, num_files: int
     in_order = settings.cycle == 1 or (num_files < 2 and not settings.repeat_files)
     if in_order or not is_counted or not settings.reader.has_blocks:
         return None
-    defaults = [] if settings.cycle is not None else [f"cycle {DEFAULT_CYCLE}"]
+    defaults = [] if settings.cycle is not None else [f"cycle {rules.DEFAULT_CYCLE}"]
     defaults += [f"block {settings.block}"] if isinstance(settings.block, _UnstatedBlock) else []
     return " and ".join(defaults) or None
 

@@ -199,9 +199,9 @@ _HELD = tuple(
 
 def _give_way(kept: dict[str, Any], own: Mapping[str, Any]) -> None:
     """Leave out what the settings of a reader of its own would contradict."""
-    for name, others in {"reverse": ("file_order",), "file_order": ("reverse",)}.items():
-        for other in others if own.get(name) else ():
-            kept.pop(other, None)
+    if own.get("reverse") or own.get("file_order"):
+        kept.pop("reverse", None)
+        kept.pop("file_order", None)
     if own.get("cycle", "auto") != "auto":
         kept.pop("cpus", None)
     if "shuffle_seed" in own:

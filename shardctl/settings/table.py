@@ -12,18 +12,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, get_args
 
+from shardctl.base import tfds_rules as rules
 from shardctl.base.arguments import kind_of, truth_value, whole_number
 from shardctl.base.text import choices, counted, nearest_first, printable
-from shardctl.base.tfds_rules import (
-    DEFAULT_BLOCK,
-    DEFAULT_CYCLE,
-    INT64_MAX,
-    ORDERED_CYCLE,
-    WHOLE_DATASET,
-    Loop,
-)
 from shardctl.errors import UsageError
-from shardctl.loaders.hugging_face_eras import BEFORE_SHUFFLE
 from shardctl.loaders.loader import LOADERS, READERS, TFDS_CALLS
 from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES, Host, as_host
 
@@ -43,13 +35,12 @@ class SettingKind(ABC):
     # All kinds share these: a dataclass more is half a millisecond more at each start.
     least: int | None = None
     words: Collection[str] = ()
-    of: str = ""
     letters: ClassVar[tuple[str, ...]] = ()
 
     @property
     def metavar(self) -> str:
         """What stands for a value on a help page, "" for a switch."""
-        return self.of or "|".join((*self.letters, *self.words))
+        return "|".join((*self.letters, *self.words))
 
     @abstractmethod
     def take(self, value: Any) -> Any:
@@ -81,8 +72,8 @@ class WholeNumber(SettingKind):
         if isinstance(value, str) and value in self.words:
             return str(value)
         number = whole_number(value)
-        if self.least is not None and not self.least <= number <= INT64_MAX:
-            raise UsageError(f"a number from {self.least} to {INT64_MAX} is needed")
+        if self.least is not None and not self.least <= number <= rules.INT64_MAX:
+            raise UsageError(f"a number from {self.least} to {rules.INT64_MAX} is needed")
         return number
 
     def to_document(self, value: Any) -> int | str:
@@ -94,10 +85,10 @@ class BufferSize(WholeNumber):
 
     def take(self, value: Any) -> int:
         number = whole_number(value)
-        if number != WHOLE_DATASET and not 1 <= number <= INT64_MAX:
+        if number != rules.WHOLE_DATASET and not 1 <= number <= rules.INT64_MAX:
             raise UsageError(
-                f"a number of examples from 1 to {INT64_MAX} is needed, or {WHOLE_DATASET} for the "
-                "whole dataset"
+                f"a number of examples from 1 to {rules.INT64_MAX} is needed, or "
+                f"{rules.WHOLE_DATASET} for the whole dataset"
             )
         return number
 
@@ -302,7 +293,7 @@ def _files_shuffled(in_force: InForce) -> str:
 def _buffer(in_force: InForce) -> str:
     if not in_force["buffer"]:
         return ""
-    whole = in_force["buffer"] == WHOLE_DATASET
+    whole = in_force["buffer"] == rules.WHOLE_DATASET
     size = "the whole epoch" if whole else f"{in_force['buffer']:,}"
     return _with_seed(f"shuffle buffer {size}", in_force["buffer_seed"])
 
@@ -355,14 +346,14 @@ _HOST_CALLS = f"{', '.join(_CALLS)} or {_LAST_CALL}"
 # fmt: off
 SETTINGS: tuple[Setting, ...] = (
     Setting("cycle", WholeNumber(least=1, words=("auto",)), "Files read in turn.",
-        default=f"{DEFAULT_CYCLE}, or {ORDERED_CYCLE} for an ordered dataset",
+        default=f"{rules.DEFAULT_CYCLE}, or {rules.ORDERED_CYCLE} for an ordered dataset",
         aliases=("interleave_cycle_length", "cycle_length"),
         # The number that "auto" comes to on those CPUs, so nothing is left to say about them.
         in_force=lambda s, ordered: s.cycle_length(ordered=ordered), words="cycle {}"),
     Setting("cpus", WholeNumber(least=1), "CPUs of the machine that reads, for --cycle auto.",
         in_force=lambda s, ordered: None),
     Setting("block", WholeNumber(least=1),
-        "Examples read from a file before the next has its turn.", default=f"{DEFAULT_BLOCK}",
+        "Examples read from a file before the next has its turn.", default=f"{rules.DEFAULT_BLOCK}",
         aliases=("interleave_block_length", "block_length"), words="block {}"),
     Setting("shuffle_files", Switch(), "Shuffle the files.",
         in_force=lambda s, ordered: s.shuffles_files, words=_files_shuffled, place=2),
@@ -405,7 +396,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("pass", WholeNumber(least=0), "Iteration of the same dataset object, from 0.",
         field="pass_index", default="0", aliases=("pass_index",),
         words=lambda s: f"pass {s['pass']}" if s["pass"] else "", place=9),
-    Setting("loop", Word(words=get_args(Loop)),
+    Setting("loop", Word(words=get_args(rules.Loop)),
         "Who iterates; Keras takes two iterators an epoch.", default="python",
         words=lambda s: "Keras fit" if s["loop"] not in ("python", None) else "", place=10),
     Setting("loader", Word(words=READERS), "Who reads.",
@@ -434,10 +425,6 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("arrow", Switch(), "Stream tables, not rows of a generator.",
         stands_for="to_iterable_dataset, not from_generator",
         words=("as tables", "as rows of a generator"), place=1, about="loader"),
-    Setting("before_shuffle", Word(words=BEFORE_SHUFFLE, of="CALL"),
-        "Call before the shuffle, as map or cast_column.",
-        stands_for="load_dataset(streaming).map(..).shuffle(..)", words="{} before the shuffle",
-        place=1, about="loader"),
     Setting("input_shards", WholeNumber(least=1), "Shards that fill the buffer in turn.",
         stands_for="IterableDataset.shuffle(max_buffer_input_shards)",
         words=lambda s: f"from {counted(s['input_shards'], 'shard')} in turn"

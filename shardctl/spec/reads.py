@@ -340,7 +340,7 @@ def _of_range(dataset: Dataset, part: int, split_index: int, piece: SplitRange) 
         files=dataset,
         part=constant(part, len(touched)),
         split=constant(split_index, len(touched)),
-        shard=piece.split.shards64[run],
+        shard=np.arange(touched.start, touched.stop),
         skip=skip,
         take=take,
     )

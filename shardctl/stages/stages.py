@@ -339,33 +339,22 @@ class Filter(Stage):
 
 
 CACHE_IN_FILE = "cache(filename)"
-_BY_DATA = "how many examples pass depends on the data"
-_BY_CODE = "what it hands out is decided by code of the script"
-# What leaves the order open, by the name of the call, and why.
-WHY_OPEN: Mapping[str, str] = {
-    CACHE_IN_FILE: "a cache in a file keeps the order of the run that wrote it",
-    "snapshot": "a snapshot in files keeps the order of the run that wrote it",
-    "flat_map": "how many elements come of each depends on the data",
-    "interleave": "how many elements come of each depends on the data",
-    "window": "its windows are datasets, of which later code makes elements",
-    "group_by_window": "the groups depend on the data",
-    "bucket_by_sequence_length": "the buckets depend on the lengths in the data",
-    "take_while": _BY_DATA,
-    "unique": _BY_DATA,
-    "ignore_errors": "which elements fail, and are left out, depends on the data",
-    "rejection_resample": "which elements pass depends on the data and on random numbers",
-    "scan": _BY_CODE,
-    "apply": _BY_CODE,
-    "from_generator": _BY_CODE,
-    "list_files": (
-        "what it lists is read by code; list_files('data/*', seed=7) | interleave(cycle_length=4) "
-        "has an order"
+# What leaves the order open: why, and the names of the calls.
+_BY = {
+    "it keeps the order of the run that wrote its files": (CACHE_IN_FILE, "snapshot"),
+    "how many elements come of each depends on the data": ("flat_map", "interleave"),
+    "which elements come, and when, depends on the data": (
+        *("window", "group_by_window", "bucket_by_sequence_length", "take_while", "unique"),
+        *("ignore_errors", "rejection_resample"),
     ),
-    "load": "what it reads is no dataset of TFDS",
-    "random": "its elements are random numbers",
-    "TFRecordDataset": "its files are named by code; TFRecordDataset('data/*') has an order",
-    "TextLineDataset": "what it reads is no dataset of TFDS",
+    "what it hands out is decided by code of the script": ("scan", "apply", "from_generator"),
+    "what it lists is read by code; list_files('data/*', seed=7) | interleave(cycle_length=4) has "
+    "an order": ("list_files",),
+    "its files are named by code; TFRecordDataset('data/*') has an order": ("TFRecordDataset",),
+    "what it reads is no dataset of TFDS": ("load", "TextLineDataset"),
+    "its elements are random numbers": ("random",),
 }
+WHY_OPEN: Mapping[str, str] = {name: reason for reason, names in _BY.items() for name in names}
 
 
 class Opaque(Stage, Source):

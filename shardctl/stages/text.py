@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from shardctl.base.text import nearest, printable, quoted
+from shardctl.base.text import printable, quoted
 from shardctl.errors import UsageError
 from shardctl.stages.calls import CALLS, Call, call_named, name_alone, name_of
 from shardctl.stages.listed import joined, text_of_listed
@@ -197,8 +197,7 @@ def _whole(text: str, parsed: Callable[[_Parser], Parsed]) -> Parsed:
     return found
 
 
-_BARE_WORD = re.compile(r"[A-Za-z_][\w-]*")
-_WORD_BEFORE = re.compile(rf"({_BARE_WORD.pattern})\s*(.?)", re.DOTALL)
+_WORD_BEFORE = re.compile(r"([A-Za-z_][\w-]*)\s*(.?)", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _KEYWORD = re.compile(r"([A-Za-z_][\w-]*)\s*=(?!=)")
@@ -273,19 +272,11 @@ class _Parser:
         """Return the spec that comes next, None where a call does."""
         if (written := self._string()) is not None:
             return written
-        found, start = _WORD_BEFORE.match(self._text, self._at), self._at
+        found = _WORD_BEFORE.match(self._text, self._at)
         name, after = found.groups() if found else ("", "")
         if after == "(" or (name in CALLS and after not in ("[", "+")):
             return None
-        spec = self._take(_SPEC)
-        near = _misspelt(name) if spec and spec == name else None
-        if near is not None:
-            raise self.error(
-                f"no stage {quoted(name)}; did you mean {near}? A split of that name is written "
-                f"read({name})",
-                start,
-            )
-        return spec
+        return self._take(_SPEC)
 
     def _call(self, depth: int) -> tuple[Call, tuple[Any, ...]]:
         """Read a call; return it, and what it makes."""
@@ -453,16 +444,6 @@ def _known(word: str) -> Any:
     return float(word) if _REAL.fullmatch(word) else CODE
 
 
-def _misspelt(name: str) -> str | None:
-    """Return the stage that a word alone is written much like, None for what is rather a split."""
-    near = nearest(name, _ALONE, 1)
-    return near[0] if near and not near[0].startswith(name) else None
-
-
-# What needs no arguments.
-_ALONE = [name for name, call in CALLS.items() if not call.is_source and not call.needed]
-
-
 def text_of(pipeline: Pipeline) -> str:
     """Return a pipeline as the text that `parse_stages` reads back as the same.
 
@@ -496,7 +477,7 @@ def text_of_part(part: Part, *, is_source: bool = False) -> str:
         texts.append(text if field == first else f"{field}={text}")
     if isinstance(part, Read) and list(said) == ["spec"]:
         (bare,) = texts
-        if not _BARE_WORD.fullmatch(bare) or not (bare in CALLS or _misspelt(bare)):
+        if bare not in CALLS:
             return bare
     return f"{name}({', '.join(texts)})" if texts else name
 

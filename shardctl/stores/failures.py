@@ -10,7 +10,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
@@ -85,8 +85,6 @@ def _number(name: str, usual: float, most: float, least: float = 0.01) -> float:
 
 
 _SILENT = "no answer in time (SHARDCTL_REMOTE_TIMEOUT says how many seconds are waited)"
-_BROKE = "the connection broke"
-_TIME_OUTS = ("Timeout", "TimedOut")
 _BREAKS = (
     "ConnectionError", "ConnectionClosedError", "ProtocolError", "IncompleteRead", "PayloadError",
     "ServerDisconnected", "ChunkedEncodingError", "RemoteDisconnected", "HTTPClientError",
@@ -102,30 +100,34 @@ def as_failure(error: BaseException, path: str) -> DatasetError | TransientError
     Libraries differ in their classes, so names and causes decide.
     """
     chain = list(causes(error))
-    if any("ProxyError" in type(each).__name__ for each in chain):
-        return TransientError("the proxy (HTTP_PROXY, HTTPS_PROXY) does not connect", brief=True)
-    for each in chain:
-        refusal = _tls_refusal(each)
-        if refusal is not None:
-            return _end(path, f"TLS: {said(refusal, 100)}")
-        if isinstance(each, socket.gaierror):
-            return _name_failure(each, path)
-        if isinstance(each, ConnectionRefusedError):
-            return TransientError("the connection was refused", brief=True)
     names = [type(each).__name__ for each in chain]
+
+    def is_called(words: Sequence[str], *kinds: type[BaseException]) -> bool:
+        return any(word in name for name in names for word in words) or any(
+            isinstance(each, kinds) for each in chain
+        )
+
+    if is_called(("ProxyError",)):
+        return TransientError("the proxy (HTTP_PROXY, HTTPS_PROXY) does not connect", brief=True)
+    refusal = next(filter(None, map(_tls_refusal, chain)), None)
+    if refusal is not None:
+        return end(path, f"TLS: {said(refusal, 100)}")
+    unnamed = next((each for each in chain if isinstance(each, socket.gaierror)), None)
+    if unnamed is not None and unnamed.errno != socket.EAI_AGAIN:
+        return end(path, "there is no host of this name")
+    if unnamed is not None:
+        return TransientError("the name of the host cannot be resolved now", brief=True)
+    if is_called((), ConnectionRefusedError):
+        return TransientError("the connection was refused", brief=True)
     if any(name.endswith(_MALFORMED) for name in names) or isinstance(error, UnicodeError):
-        return _end(path, "it is not a valid URL")
+        return end(path, "it is not a valid URL")
     if "TooManyRedirects" in names:
-        return _end(path, "it is redirected again and again")
-    if any(word in name for name in names for word in _TIME_OUTS):
+        return end(path, "it is redirected again and again")
+    if is_called(("Timeout", "TimedOut"), TimeoutError):
         return TransientError(_SILENT)
-    if any(isinstance(each, TimeoutError) for each in chain):
-        return TransientError(_SILENT)
-    if any(word in name for name in names for word in _BREAKS):
-        return TransientError(_BROKE)
-    if any(isinstance(each, ConnectionError | ssl.SSLError) for each in chain):
-        return TransientError(_BROKE)
-    return _end(path, f"{type(error).__name__}: {said(error)}")
+    if is_called(_BREAKS, ConnectionError, ssl.SSLError):
+        return TransientError("the connection broke")
+    return end(path, f"{type(error).__name__}: {said(error)}")
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
@@ -153,13 +155,8 @@ def _tls_refusal(error: BaseException) -> str | None:
     return f"the certificate is refused ({message})" if message else "the certificate is refused"
 
 
-def _name_failure(error: socket.gaierror, path: str) -> DatasetError | TransientError:
-    if error.errno == socket.EAI_AGAIN:
-        return TransientError("the name of the host cannot be resolved now", brief=True)
-    return _end(path, "there is no host of this name")
-
-
-def _end(path: str, reason: str) -> DatasetError:
+def end(path: str, reason: str) -> DatasetError:
+    """Return the error of a place that no further attempt would read."""
     return DatasetError(f"cannot read {shown(path)}: {reason}")
 
 

@@ -16,6 +16,7 @@ from functools import cache
 from types import MethodType
 from typing import Any, NamedTuple, TypeVar
 
+from shardctl.base.text import full_url, public_url
 from shardctl.errors import DatasetError, MissingDependencyError, NotThereError, ShardctlError
 from shardctl.stores import failures
 from shardctl.stores.failures import said, shown
@@ -96,7 +97,9 @@ class FsspecStore:
     def status(self, path: str) -> StoredFile | None:
         """Return the file at a path."""
         found = self._info(path)
-        return None if found is None or found["type"] != "file" else self._stored(path, found)
+        if found is None or found["type"] != "file":
+            return None
+        return self._stored(public_url(path), found)
 
     def is_folder(self, path: str) -> bool:
         """Return whether a path is a folder, or the beginning of the names of objects."""
@@ -108,9 +111,10 @@ class FsspecStore:
         found = self._listed(folder)
         if found is None:
             raise NotThereError(f"cannot read {shown(folder)}: no such folder")
+        base = public_url(folder)
+        base = base if base.endswith("://") else base.rstrip("/") + "/"
         for name, entry in found.items():
             if entry["type"] == "file":
-                base = folder if folder.endswith("://") else folder.rstrip("/") + "/"
                 yield self._stored(base + name, entry)
 
     def subfolders(self, folder: str) -> list[str]:
@@ -193,12 +197,12 @@ class FsspecStore:
     def _stored(self, path: str, found: dict[str, Any]) -> StoredFile:
         size = found.get("size")
         if not isinstance(size, int):
-            message = f"cannot read {shown(path)}: its place does not say how many bytes it has"
-            raise DatasetError(message)
+            raise failures.end(path, "its place does not say how many bytes it has")
         return StoredFile(path=path, num_bytes=size, version=version_of(found))
 
     def _asked(self, path: str, call: Callable[[Any, str], Answer]) -> Answer | None:
         """Return what a call of the file system answers; None where nothing is there."""
+        path = full_url(public_url(path))
         _check_path(self._scheme, path)
 
         def once() -> Answer:
@@ -380,7 +384,7 @@ def _as_said(error: Exception, path: str, scheme: str, *, anonymous: bool) -> Ex
     if useless or forbidden or end == _ENDS["RepositoryNotFoundError"]:
         _ANONYMOUS.clear()  # so that a login is noticed
         _made.cache_clear()
-    return failures.as_failure(error, path) if end is None else _end(path, end)
+    return failures.as_failure(error, path) if end is None else failures.end(path, end)
 
 
 def _refusal(scheme: str, answer: str, *, anonymous: bool) -> str:
@@ -410,7 +414,3 @@ def _answer_in(chain: list[BaseException]) -> tuple[int, str]:
         if type(each).__name__ == "ProxyError":
             return 502, ""
     return 0, ""
-
-
-def _end(path: str, reason: str) -> DatasetError:
-    return DatasetError(f"cannot read {shown(path)}: {reason}")

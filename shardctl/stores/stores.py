@@ -17,7 +17,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Generator, Iterable, Iterator
-from functools import total_ordering
+from functools import cache, total_ordering
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TypeVar
 
@@ -44,9 +44,23 @@ def store_of(path: AnyPath | str) -> Store:
     scheme = scheme_of(str(path))
     if scheme is None:
         return _DISKS
-    from shardctl.stores.remote import public_store
+    return _remote(scheme)
 
-    return public_store(scheme)
+
+@cache
+def _remote(scheme: str) -> Store:
+    """Return the store of a scheme; its libraries are imported when it is first asked.
+
+    It is asked by public paths, and by what was given with them: so no path that comes out of it,
+    into a message, a cache or a file, has a password.
+    """
+    if scheme in _WEB:
+        from shardctl.stores.web_server import WebServerStore
+
+        return WebServerStore()
+    from shardctl.stores.fsspec_store import FsspecStore
+
+    return FsspecStore(scheme)
 
 
 # What lies at a path of either kind; each raises DatasetError where a place cannot be asked.

@@ -1,4 +1,4 @@
-"""Files of a web server, `http://` and `https://`: checked ranges, folders by their page.
+"""Files of a web server, `http://` and `https://`, by checked ranges; it lists no folders.
 
 The requests go through `requests`, which TensorFlow and TFDS bring along and which knows proxies,
 certificates and `~/.netrc` as pip and curl do. fsspec's own HTTP file system needs aiohttp besides,
@@ -14,27 +14,20 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
-from html import unescape
 from http import HTTPStatus
 from typing import Any, NamedTuple
-from urllib.parse import SplitResult, unquote, urldefrag, urljoin, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit
 
-from shardctl.base.text import full_url, public_url
+from shardctl.base.text import full_url, public_url, query_mark
 from shardctl.errors import DatasetError, MissingDependencyError, NotThereError, ShardctlError
 from shardctl.stores import failures
-from shardctl.stores.concurrently import concurrently
 from shardctl.stores.failures import shown
 from shardctl.stores.store import RemoteSource, StoredFile
 
-_PAGE_BYTES = 256 << 20
 _PIECE = 64 << 10
 _MISSING = (404, 410)
 _ANSWERS = (*_MISSING, 412, 416)
-_NOT_BY_HEAD = (*_ANSWERS, 400, 403, 405, 501)
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)", re.IGNORECASE)
-_LINK = re.compile(
-    r"""<a\s[^>]{0,1000}?\bhref\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE
-)
 _COMPRESSED = (".gz", ".tgz", ".gzip")
 
 Headers = Mapping[str, str]
@@ -58,38 +51,35 @@ class WebServerStore:
         Raises:
             DatasetError: the server does not say how long it is.
         """
-        name = _split(path).path
+        name = _path_in(path)
         if name.endswith("/") or not name:
             return None
-        reply = _ask(path, "HEAD", answers=_NOT_BY_HEAD)
-        if (reply.status != 200 or _length(reply) is None) and reply.status not in _MISSING:
-            # Some answer GET alone, as signed URLs for GET do, and some say how long it is there.
-            reply = _ask(path, headers={"Range": "bytes=0-0"})
-        sent_on = unquote(_split(reply.url).path) == unquote(name) + "/"  # to the folder so called
+        # Not by HEAD, which signed URLs do not answer, and others without a length.
+        reply = _ask(path, headers={"Range": "bytes=0-0"})
+        if reply.status == 416:  # of an empty file, whose length some leave out there
+            reply = _ask(path)
+        sent_on = unquote(_path_in(reply.url)) == unquote(name) + "/"  # to the folder so called
         if reply.status in _MISSING or sent_on:
             return None
         length = _length(reply)
         if length is None:
-            message = f"cannot read {shown(path)}: the server does not say how many bytes it has"
-            raise DatasetError(message)
-        return StoredFile(path=path, num_bytes=length, version=version_of(reply.headers))
-
-    def is_folder(self, path: str) -> bool:
-        """Return whether the server shows a page for a URL with a `/` at its end."""
-        reply = _ask(_with_slash(path))
-        return reply.status == 200 and "html" in reply.headers.get("Content-Type", "")
-
-    def scan(self, folder: str) -> Iterator[StoredFile]:
-        """Yield the files that the page of a folder links to; each is asked for its size."""
-        files, _ = self._page(folder)
-        yield from filter(
-            None, concurrently(self.status, files, at_once=failures.limits().requests)
+            raise failures.end(path, "the server does not say how many bytes it has")
+        version = version_of(reply.headers)
+        return StoredFile(
+            path=public_url(path), num_bytes=length, version=version and version + _mark(path)
         )
 
+    def is_folder(self, path: str) -> bool:
+        """Refuse: who lists a folder is not asked what is in it."""
+        raise _unlisted(path)
+
+    def scan(self, folder: str) -> Iterator[StoredFile]:
+        """Refuse, as `is_folder`."""
+        raise _unlisted(folder)
+
     def subfolders(self, folder: str) -> list[str]:
-        """Return the names of the folders that the page of a folder links to, sorted."""
-        names = [unquote(url.rstrip("/").rpartition("/")[2]) for url in self._page(folder)[1]]
-        return sorted(name for name in names if not name.startswith("."))
+        """Refuse, as `is_folder`."""
+        raise _unlisted(folder)
 
     def read(self, path: str, *, max_num_bytes: int) -> bytes:
         """Return the bytes of a small file, in one request; it needs no ranges."""
@@ -105,19 +95,12 @@ class WebServerStore:
         versions: list[tuple[str, str]] = []
         yield RemoteSource(file, lambda start, stop: _range(file, start, stop, versions))
 
-    def _page(self, folder: str) -> tuple[list[str], list[str]]:
-        reply = _ask(_with_slash(folder), max_num_bytes=_PAGE_BYTES)
-        if reply.status != 200:
-            raise NotThereError(f"cannot read {shown(folder)}: no such folder")
-        if "html" not in reply.headers.get("Content-Type", ""):
-            raise DatasetError(
-                f"cannot list {shown(folder)}: the server has no page that lists this folder; name"
-                " the files, or use a layout file"
-            )
-        # A link has no login and no signature: those of the folder are good for its files.
-        page = reply.body.decode("utf-8", "replace")
-        files, folders = links_of(page, public_url(_with_slash(folder)))
-        return list(map(full_url, files)), folders
+
+def _unlisted(folder: str) -> DatasetError:
+    return DatasetError(
+        f"cannot list {shown(folder)}: no folder of a web server is listed; name its files, a "
+        "layout file, or the folder that has dataset_info.json in it"
+    )
 
 
 def version_of(headers: Headers) -> str:
@@ -165,40 +148,30 @@ def _length(reply: Reply) -> int | None:
     return int(total) if total.isdigit() else None
 
 
-def _with_slash(url: str) -> str:
-    parts = _split(url)
-    path = parts.path if parts.path.endswith("/") else f"{parts.path}/"
-    return urlunsplit(parts._replace(path=path))
+def _mark(url: str) -> str:
+    """Return what tells in a version which query chose the file, "" where none did."""
+    return query_mark(full_url(public_url(url)))
 
 
-def _split(url: str) -> SplitResult:
+def _path_in(url: str) -> str:
     try:
-        return urlsplit(url)
+        return urlsplit(url).path
     except ValueError:
-        raise DatasetError(f"cannot read {shown(url)}: it is not a valid URL") from None
+        raise failures.end(url, "it is not a valid URL") from None
 
 
 # Requests: tried again where that helps, and what comes back compared with what was asked for.
 
 
-def _ask(
-    url: str,
-    method: str = "GET",
-    *,
-    headers: Headers | None = None,
-    max_num_bytes: int = 0,
-    answers: tuple[int, ...] = _ANSWERS,
-) -> Reply:
+def _ask(url: str, *, headers: Headers | None = None, max_num_bytes: int = 0) -> Reply:
     """Return an answer, of success with its whole body where `max_num_bytes` is not 0.
-
-    answers: the statuses that are taken as answers besides those of success.
 
     Raises:
         DatasetError: the place cannot be reached or refuses; the body is larger.
     """
 
     def once() -> Reply:
-        with _sent(method, url, headers or {}, answers) as response:
+        with _sent(url, headers or {}) as response:
             body = b""
             if max_num_bytes and response.status_code < 300:
                 body = _body(response, max_num_bytes + 1, url)
@@ -222,14 +195,13 @@ def _range(file: StoredFile, start: int, stop: int, versions: list[tuple[str, st
     path = file.path
 
     def once() -> bytes:
-        with _sent("GET", path, {"Range": f"bytes={start}-{stop - 1}"}, _ANSWERS) as response:
+        with _sent(path, {"Range": f"bytes={start}-{stop - 1}"}) as response:
             status, headers = response.status_code, response.headers
             if status in _ANSWERS:
                 raise failures.changed(path, "it is gone" if status in _MISSING else "")
             versions.append((headers.get("ETag", ""), headers.get("Last-Modified", "")))
-            if _is_another(file.version, headers) or (
-                not file.version and versions[-1] != versions[0]
-            ):
+            listed = file.version.removesuffix(_mark(path))
+            if _is_another(listed, headers) or (not file.version and versions[-1] != versions[0]):
                 raise failures.changed(path)
             _refuse_encoding(headers, path)
             if status == 206:
@@ -276,21 +248,20 @@ def _refuse_encoding(headers: Headers, path: str) -> None:
 
 
 @contextlib.contextmanager
-def _sent(method: str, url: str, headers: Headers, answers: tuple[int, ...]) -> Iterator[Any]:
+def _sent(url: str, headers: Headers) -> Iterator[Any]:
     """Send a request; yield what begins to answer, where that is no failure."""
     bounds = failures.limits()
     with failures.slots():
         try:
-            with _session(failures.surroundings()).request(
-                method,
-                url,
+            with _session(failures.surroundings()).get(
+                full_url(public_url(url)),
                 # No server may compress what it sends: ranges count the bytes of the file.
                 headers={"Accept-Encoding": "identity", **headers},
                 timeout=(bounds.connect_timeout, bounds.timeout),
                 allow_redirects=True,
                 stream=True,
             ) as response:
-                _refuse(response, url, answers)
+                _refuse(response, url)
                 yield response
         except (ShardctlError, failures.TransientError):
             raise
@@ -298,9 +269,9 @@ def _sent(method: str, url: str, headers: Headers, answers: tuple[int, ...]) -> 
             raise failures.as_failure(error, url) from None
 
 
-def _refuse(response: Any, path: str, answers: tuple[int, ...]) -> None:
+def _refuse(response: Any, path: str) -> None:
     status = response.status_code
-    if status < 400 or status in answers:
+    if status < 400 or status in _ANSWERS:
         return
     with contextlib.suppress(ValueError):
         status = f"{status} {HTTPStatus(status).phrase}"
@@ -312,7 +283,7 @@ def _refuse(response: Any, path: str, answers: tuple[int, ...]) -> None:
     if response.status_code in (401, 403):
         reason = f"the server wants a login or forbids it ({response.status_code}); a user and a"
         reason += " password are taken from ~/.netrc"
-    raise DatasetError(f"cannot read {shown(path)}: {reason}")
+    raise failures.end(path, reason)
 
 
 def _body(response: Any, most: int, path: str) -> bytes:
@@ -349,50 +320,3 @@ def _session(around: failures.Surroundings) -> Any:
     session.mount("http://", adapter)
     session.mount("https://", adapter)
     return session
-
-
-# The page on which a web server lists a folder: the names of what is right in it.
-
-
-def links_of(page: str, url: str) -> tuple[list[str], list[str]]:
-    """Return the URLs of the files and of the folders that a page at `url` lists, each once.
-
-    Only links to what is right in the folder count: none that leave it, none with a query (these
-    sort the page), none to a name that hides another folder (`%2F`, `..`).
-
-    >>> links_of('<a href="../">..</a><a href="?C=N">Name</a><a href="a.txt">a.txt</a>', "http://h/d/")
-    (['http://h/d/a.txt'], [])
-    """
-    references = (
-        unescape(found[1] or found[2] or found[3] or "") for found in _LINK.finditer(page)
-    )
-    base = urlsplit(url)
-    folder = base.path if base.path.endswith("/") else f"{base.path}/"
-    files: dict[str, None] = {}
-    folders: dict[str, None] = {}
-    for reference in references:
-        name = _name(reference, base.scheme, base.netloc, folder)
-        if name is None:
-            continue
-        whole = f"{base.scheme}://{base.netloc}{folder}{name}"
-        (folders if name.endswith("/") else files)[whole] = None
-    return list(files), list(folders)
-
-
-def _name(reference: str, scheme: str, host: str, folder: str) -> str | None:
-    """Return what a link calls right in a folder, None where it leads elsewhere."""
-    try:
-        target = urlsplit(urldefrag(urljoin(f"{scheme}://{host}{folder}", reference.strip()))[0])
-    except ValueError:
-        return None
-    if (target.scheme, target.netloc) != (scheme, host) or target.query or "?" in reference:
-        return None
-    path = target.path
-    # A server may write in a link what it need not, `%2D`, so the folders are compared as names.
-    parent, _, last = path.rstrip("/").rpartition("/")
-    if unquote(f"{parent}/") != unquote(folder) or not last:
-        return None
-    plain = unquote(last)
-    if plain in (".", "..") or "/" in plain or "\\" in plain or "\0" in plain:
-        return None
-    return last + ("/" if path.endswith("/") else "")

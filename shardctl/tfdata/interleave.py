@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from shardctl.base.arrays import Int64s
-from shardctl.errors import UsageError
 from shardctl.tfdata.schedule import Schedule, build_schedule
 
 __all__ = ["Interleave", "InterleaveState"]
@@ -44,8 +43,8 @@ class Interleave:
     of `tf.data.Dataset.interleave` with these `cycle_length` and `block_length`, sequential or
     deterministic in parallel (tensorflow/core/kernels/data/interleave_dataset_op.cc). Shards are
     numbered in the order of opening. Immutable; building costs a heap step and two sorts a shard,
-    nothing an example. UsageError for a cycle or block length below 1, for a negative shard length
-    and for positions that do not exist.
+    nothing an example. UsageError for a cycle or block length below 1 and for a negative shard
+    length; positions and shards are those that there are, as who asks makes sure.
 
     >>> order = Interleave([3, 0, 2, 1], cycle_length=2, block_length=2)
     >>> shard, offset = order.locate(np.arange(order.num_examples))
@@ -58,7 +57,7 @@ class Interleave:
     __slots__ = ("_schedule",)
 
     def __init__(self, lengths: npt.ArrayLike, *, cycle_length: int, block_length: int) -> None:
-        kept = _int64s("lengths", lengths)
+        kept = np.asarray(lengths, np.int64)
         if kept.flags.writeable:  # whoever holds it could change what the schedule keeps
             kept = kept.copy()
         self._schedule = _schedule(kept, cycle_length, block_length)
@@ -82,9 +81,7 @@ class Interleave:
 
     def locate(self, positions: npt.ArrayLike) -> tuple[Int64s, Int64s]:
         """Return (shard, offset in what the shard yields), each int64[q], of positions int64[q]."""
-        positions = _int64s("positions", positions)
-        self._check("position", positions, self.num_examples)
-        schedule = self._schedule
+        positions, schedule = np.asarray(positions, np.int64), self._schedule
         visits, offsets = schedule.visits_at(positions)
         rounds, slots = schedule.rounds.places(visits)
         # Without shards there are no occupants to look among; nor are there positions then.
@@ -95,15 +92,8 @@ class Interleave:
 
     def position(self, shard: npt.ArrayLike, offset: npt.ArrayLike) -> Int64s:
         """Return the position (int64[q]) of each (shard, offset): the inverse of `locate`."""
-        shards, offsets = _int64s("shard", shard), _int64s("offset", offset)
-        schedule = self._schedule
-        if len(shards) != len(offsets):
-            raise UsageError(f"{len(shards)} shards, {len(offsets)} offsets: they come in pairs")
-        self._check("shard", shards, self.num_shards)
-        if (wrong := np.flatnonzero((offsets < 0) | (offsets >= schedule.lengths[shards]))).size:
-            index, length = offsets[wrong[0]], schedule.lengths[shards[wrong[0]]]
-            raise UsageError(f"offset {index}: shard {shards[wrong[0]]} yields {length} examples")
-        blocks, in_block = np.divmod(offsets, schedule.block_length)
+        shards, schedule = np.asarray(shard, np.int64), self._schedule
+        blocks, in_block = np.divmod(np.asarray(offset, np.int64), schedule.block_length)
         first_rounds, slots = np.divmod(schedule.opening[shards], schedule.cycle_length)
         visits = schedule.rounds.ordinals(first_rounds + blocks, slots)
         return schedule.positions_of(visits) + in_block
@@ -114,15 +104,14 @@ class Interleave:
         `first_ids` (int64[n]) is the id of the first example that each shard yields; the others
         count on from it.
         """
-        return read(self._schedule, *self._range(start, stop), self._first_ids(first_ids))
+        return read(self._schedule, start, stop, np.asarray(first_ids, np.int64))
 
     def read_every(self, step: int, start: int, stop: int, first_ids: npt.ArrayLike) -> Int64s:
         """Return `read(start, stop, first_ids)[::step]`, in the memory of the answer.
 
         Where few ids are wanted of many, each is looked up by itself.
         """
-        start, stop = self._range(start, stop)
-        ids, wanted = self._first_ids(first_ids), range(start, stop, step)
+        ids, wanted = np.asarray(first_ids, np.int64), range(start, stop, step)
         in_sequence = self._schedule.cycle_length == 1
         is_sparse = step >= (_SPARSE_IN_SEQUENCE if in_sequence else _SPARSE)
         size = _LOOKED_UP if is_sparse else max(1, _READ // step)
@@ -146,7 +135,6 @@ class Interleave:
         >>> Interleave([3, 0, 2, 1], cycle_length=2, block_length=2).state(4)
         InterleaveState(slots=((2, 1), (None, 0)), block_offset=1, next_shard=3)
         """
-        self._range(position, position)
         schedule = self._schedule
         num_slots = schedule.cycle_length
         if position == schedule.num_examples:
@@ -225,24 +213,6 @@ class Interleave:
             np.concatenate([head[:, 2], lengths[next_shard:]]),
         )
 
-    def _range(self, start: int, stop: int) -> tuple[int, int]:
-        if not 0 <= start <= stop <= self.num_examples:
-            raise UsageError(
-                f"positions [{start}, {stop}): a range lies in [0, {self.num_examples}]"
-            )
-        return start, stop
-
-    def _first_ids(self, first_ids: npt.ArrayLike) -> Int64s:
-        ids = _int64s("first_ids", first_ids)
-        if len(ids) != self.num_shards:
-            raise UsageError(f"{len(ids)} first_ids: there are {self.num_shards} shards")
-        return ids
-
-    @staticmethod
-    def _check(name: str, values: Int64s, stop: int) -> None:
-        if (wrong := values[(values < 0) | (values >= stop)]).size:
-            raise UsageError(f"{name} {wrong[0]}: there are {stop}, counted from 0")
-
 
 _IN_USE: list[ref[Schedule]] = []
 _MANY = 1 << 12  # shards from which on it is worth a look whether there is one already
@@ -268,14 +238,6 @@ def _schedule(lengths: Int64s, cycle_length: int, block_length: int) -> Schedule
     in_use = [known for known in tuple(_IN_USE) if known() is not None]
     _IN_USE[:] = [*in_use, ref(made)][-_MOST:]
     return made
-
-
-def _int64s(name: str, values: npt.ArrayLike) -> Int64s:
-    """Return a one-dimensional array of integers as int64, without a copy where it is one."""
-    array = np.asarray(values)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise UsageError(f"{name}: a one-dimensional array of integers is needed")
-    return array.astype(np.int64, copy=False)
 
 
 # Stretches of an interleave's reading order, made by whole blocks.

@@ -95,14 +95,12 @@ def _cure() -> str:
 def _warn(messages: Iterable[str]) -> None:
     """Warn whoever called shardctl, from their own line."""
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+    while frame.f_back is not None and (
+        frame.f_globals.get("__name__", "").partition(".")[0] == "shardctl"
+    ):
         level, frame = level + 1, frame.f_back
     for message in messages:
         warnings.warn(message, UnprovenVersionWarning, stacklevel=level)
-
-
-def _is_ours(module: str) -> bool:
-    return module.partition(".")[0] == "shardctl"
 
 
 _seen: set[str] = set()  # versions of TensorFlow that were looked at

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from shardctl.base.arguments import Kind, checked
-from shardctl.base.text import choices, counted, printable, quoted
+from shardctl.base.text import choices, printable, quoted
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME, DEFAULT_TEMPLATE, FEATURES_FILENAME
-from shardctl.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
+from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import DatasetError, ShardctlError, UsageError
 from shardctl.files.atomic import new_file
 from shardctl.metadata.index.tfds_metadata import TfdsMetadata, plan_tfds_metadata
@@ -185,16 +185,12 @@ def _line(error: BaseException) -> str:
 # Do features fit record files? The first record of each split, decoded as TFDS does.
 
 
-def check_first_records(dataset: Dataset, features: Any) -> list[str]:
-    """Decode the first record of each split, and return what is doubtful about the features.
+def check_first_records(dataset: Dataset, features: Any) -> Iterator[str]:
+    """Decode the first record of each split, and yield which could not be read.
 
     Raises:
         DatasetError: a record cannot be decoded by them.
     """
-    return list(dict.fromkeys(_doubts(dataset, features)))
-
-
-def _doubts(dataset: Dataset, features: Any) -> Iterator[str]:
     for split in dataset.splits:
         shard = next((i for i, length in enumerate(split.shard_lengths) if length), None)
         if shard is None:
@@ -207,7 +203,18 @@ def _doubts(dataset: Dataset, features: Any) -> Iterator[str]:
                 f"{dataset.file_format} files are not read here, or only local ones"
             )
             continue
-        yield from _tried(record, features, dataset, split, path)
+        try:
+            # Files with random access are read without TensorFlow, by `as_data_source`.
+            if dataset.file_format == "array_record":
+                features.deserialize_example_np(record)
+            else:
+                features.deserialize_example(record)
+        except Exception as error:
+            name = quoted(path.rpartition("/")[2], 200)
+            raise DatasetError(
+                f"the features do not fit the records of split {quoted(split.name)}: "
+                f"{_reason(error)} (the first record of {name})"
+            ) from error
 
 
 def first_record(path: str, file_format: str) -> bytes | None:
@@ -250,36 +257,6 @@ def _first_of_array_record(path: str) -> bytes:
         return bytes(reader.read([0])[0])
     finally:
         reader.close()
-
-
-def _tried(
-    record: bytes, features: Any, dataset: Dataset, split: Split, path: str
-) -> Iterator[str]:
-    """Decode a record, and yield what it holds besides the features, or lacks."""
-    name = quoted(path.rpartition("/")[2], 200)
-    try:
-        # Files with random access are read without TensorFlow, by `as_data_source`.
-        if dataset.file_format == "array_record":
-            features.deserialize_example_np(record)
-        else:
-            features.deserialize_example(record)
-    except Exception as error:
-        raise DatasetError(
-            f"the features do not fit the records of split {quoted(split.name)}: "
-            f"{_reason(error)} (the first record of {name})"
-        ) from error
-    there = set(tensorflow().train.Example.FromString(record).features.feature)
-    asked_for = set(features.tf_example_spec)
-    if more := sorted(there - asked_for):
-        yield (
-            f"the records of split {quoted(split.name)} hold more than the features name, which "
-            f"TFDS leaves out: {choices(more)}"
-        )
-    if lacking := sorted(asked_for - there):
-        yield (
-            f"the first record of split {quoted(split.name)} has no "
-            f"{choices(lacking)}; TFDS reads {counted(len(lacking), 'feature')} as empty"
-        )
 
 
 def _reason(error: Exception) -> str:
@@ -333,7 +310,7 @@ def write_metadata(
     with quiet_tensorflow():
         check_folder(folder)
         found = find_features(features)
-        doubts = check_first_records(dataset, found.features)
+        doubts = [*check_first_records(dataset, found.features)]
         with tempfile.TemporaryDirectory() as made:
             _make(dataset, planned, found, made)
             if _is_own(found.source, folder):

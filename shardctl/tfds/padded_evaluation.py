@@ -72,9 +72,9 @@ def evaluation(
         settings: how hosts share the examples (`host_by`), and the order of the files; what
             shuffles, repeats or batches is refused.
         batch: examples in the batch of one device, as in `shardctl eval`.
-        hosts, host: which host of how many this is: `host=2, hosts=8`, or `host="2/8"`. What is
-            left out is asked of JAX, once it runs as several processes, and of tf.distribute; where
-            neither says anything there is one host.
+        hosts, host: which host of how many this is: `host=2, hosts=8`, or `host="2/8"`. Without
+            host JAX is asked, once it runs as several processes, and tf.distribute; where neither
+            says anything there is one host.
         devices: how many this host has; its batch is as many times `batch`.
         device_axis: whether batches are (devices, batch, ..), as `jax.pmap` takes them, in place of
             (devices * batch, ..).
@@ -177,11 +177,11 @@ def own_host(hosts: int | None, host: int | HostLike | None, of_settings: Host |
     """Return the host that this process is to read as.
 
     What the caller says is believed: `host` as a `Host` or its text `I/N`, as an index of `hosts`,
-    or the host of the settings. What is left open is asked of JAX and of tf.distribute, as
-    `process_host.check_host` does; a process of which nobody says anything is alone.
+    or the host of the settings. Else JAX and tf.distribute are asked, as `check_host` does; a
+    process of which nobody says anything is alone.
 
     Raises:
-        UsageError: two of these contradict each other, or an index of nobody knows how many.
+        UsageError: two of these contradict each other, or an index without a number of hosts.
 
     >>> own_host(8, 2, None)
     Host(index=2, count=8)
@@ -189,32 +189,29 @@ def own_host(hosts: int | None, host: int | HostLike | None, of_settings: Host |
     Host(index=0, count=1)
     """
     host = as_host(host) if isinstance(host, str) else host
-    if of_settings is not None:
-        if host is not None and host not in (of_settings, of_settings.index):
-            raise UsageError(f"host={host}: the settings are for host {of_settings}; leave one out")
-        host = of_settings
     if hosts is not None and hosts < 1:
         raise UsageError(f"hosts={hosts}: a number from 1 is needed")
-    if isinstance(host, Host):
-        if hosts not in (None, host.count):
-            raise UsageError(f"hosts={hosts}: the host given is {host}, one of {host.count}")
-        return host
-    if hosts is not None and host is not None:
-        return Host(index=host, count=hosts)
-    if hosts == 1:
-        return ALONE
-    said = dict(hosts_said())
-    if len(set(said.values())) > 1:
-        told = " and ".join(f"{found.index} of {found.count} by {by}" for by, found in said.items())
-        raise UsageError(f"this process is host {told}; say which with host= and hosts=")
-    found = next(iter(said.values()), None)
-    if hosts is None and host is None:
-        return found or ALONE
-    if found is None or hosts not in (None, found.count):
-        given = f"hosts={hosts}: which of them" if host is None else f"host={host}: one of how many"
-        here = "nothing that runs here says it" if found is None else f"here it is {found}"
-        raise UsageError(f"{given} is this? give both, as in host='I/N'; {here}")
-    return found if host is None else Host(index=host, count=found.count)
+    if of_settings is not None:
+        if host not in (None, of_settings, of_settings.index):
+            raise UsageError(f"host={host}: the settings are for host {of_settings}; leave one out")
+        host = of_settings
+    if not isinstance(host, Host):
+        if host is not None and hosts is not None:
+            return Host(index=host, count=hosts)
+        if hosts == 1:
+            return ALONE
+        said = dict(hosts_said())
+        found = [*dict.fromkeys(said.values())]
+        if len(found) > 1:
+            told = " and ".join(f"{one.index} of {one.count} by {by}" for by, one in said.items())
+            raise UsageError(f"this process is host {told}; say which with host= and hosts=")
+        if host is not None or (hosts is not None and not found):
+            given = f"hosts={hosts}: which of them" if host is None else f"host={host}: of how many"
+            raise UsageError(f"{given} is this? give both, as in host='I/N'")
+        host = found[0] if found else ALONE
+    if hosts not in (None, host.count):
+        raise UsageError(f"hosts={hosts}: the host is {host}, one of {host.count}")
+    return host
 
 
 # Examples as padded batches of one static shape, with a mask of the real ones.

@@ -85,7 +85,7 @@ class Position:
         self._settings = settings_as_planned(settings, ordered=self._dataset.ordered)
         self._now = self._settings
         self._planned = planned.with_settings(self._now)
-        self._check_global_seed()
+        check_global_seed(self._settings)
         self._run: SharedRun | None = None
         self._loop: Loop | None = None  # that is counted
         self._has_ended = False  # of a loop that was counted, at the end of the order
@@ -253,7 +253,7 @@ class Position:
         refused because of a global seed is found here; one that is set later changes nothing.
         """
         how = {"transform": transform, "decoders": decoders, "add_tfds_id": add_tfds_id}
-        self._check_global_seed()
+        check_global_seed(self._settings)
 
         def rest() -> Any:
             return dataset_to_resume(self._builder, self.plan(), host, checks_seed=False, **how)
@@ -357,7 +357,7 @@ class Position:
                 of several runs; other hosts with `stages`, or with files that repeat.
         """
         records = counting.records_of(states)
-        self._check_global_seed()
+        check_global_seed(self._settings)
         own = next((r for r in records if r.settings.host == self._settings.host), None)
         for record in {record.dataset: record for record in records}.values():
             self._check(
@@ -385,7 +385,7 @@ class Position:
         )
 
     def _go_to(self, record: PositionRecord, *, allow_version: bool) -> None:
-        self._check_global_seed()
+        check_global_seed(self._settings)
         self._check(record, allow_version=allow_version)
         now, run = self._settings_at(record), None
         if record.stretches:
@@ -441,6 +441,3 @@ class Position:
         if self._run is not None and (self._now, self._run.stretches) == (now, stretches):
             return self._run  # which takes its time with a thousand hosts
         return shared_run(self._planned.resolved, now, stretches)
-
-    def _check_global_seed(self) -> None:
-        check_global_seed(self._settings, lambda: len(self._planned.order.reads))

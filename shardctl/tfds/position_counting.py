@@ -343,9 +343,8 @@ def records_of(states: Sequence[bytes]) -> list[PositionRecord]:
             )
     count = 1 if hosts[0] is None else hosts[0].count
     if missing := [str(index) for index in range(count) if index not in places]:
-        more = ", .." if len(missing) > _MOST_NAMED else ""
         raise UsageError(
-            f"states of {len(states)} of {count} hosts: {', '.join(missing[:_MOST_NAMED])}{more} "
+            f"states of {len(states)} of {count} hosts: {choices(missing, _MOST_NAMED)} "
             "missing; what a host has left is known from its own state alone"
         )
     return [records[places[index]] for index in range(count)]

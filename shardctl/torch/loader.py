@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Annotated, Any
 
 from shardctl.base.arguments import checked
-from shardctl.base.text import choices
+from shardctl.base.text import choices, printable
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.live.key_order import (
@@ -157,7 +157,6 @@ class Sampler(HasOrder):
         states: Sequence[TorchState] = (),
     ) -> None:
         self._begin_at(order_from(dataset, spec, settings, consumed=consumed, states=states))
-        _be_torchs(self)
 
     def _begin_at(self, order: KeyOrder) -> None:
         self._order = order
@@ -275,26 +274,6 @@ class Sampler(HasOrder):
 
     def _state(self, drawn: int) -> dict[str, Any]:
         return record_at(self._order, self._order.consumed + drawn).document()
-
-
-def _be_torchs(sampler: Sampler) -> None:
-    """Make it a `torch.utils.data.Sampler` too, where PyTorch is imported."""
-    if type(sampler) is Sampler and hasattr(sys.modules.get("torch.utils.data"), "Sampler"):
-        sampler.__class__ = _sampler_kind()
-
-
-@cache
-def _sampler_kind() -> type[Sampler]:
-    base: Any = sys.modules["torch.utils.data"].Sampler
-    return type("SamplerOfTorch", (Sampler, base), {"__module__": __name__})
-
-
-def __getattr__(name: str) -> type:
-    # Worker processes look for the class by its name.
-    if name == "SamplerOfTorch":
-        torch_data()
-        return _sampler_kind()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 # Who draws from a sampler, and who asks for its state: loaders do not say so, their calls do.
@@ -421,14 +400,11 @@ def data_loader(
     kind = _kind(torch_data().DataLoader)
     sampler = Sampler.__new__(Sampler)
     sampler._begin_at(order)
-    _be_torchs(sampler)
-    return kind(
-        source,
-        batch_size=order.settings.batch,
-        sampler=sampler,
-        num_workers=workers,
-        **given,
-    )
+    given |= {"batch_size": order.settings.batch, "sampler": sampler, "num_workers": workers}
+    try:
+        return kind(source, **given)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"options: {printable(str(error))}") from error
 
 
 class _Counts:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import shardctl
-from shardctl.errors import ShardctlError
 from shardctl.saved.plan_file import plan_yaml
 from shardctl.saved.snapshot_file import snapshot_json, snapshot_yaml
 from shardctl.verbs.report.question import NotShown
@@ -166,52 +165,11 @@ def test_settings_without_a_dataset_read_that_of_the_snapshot_beside_them() -> N
     assert found.equal
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "bad.yaml is empty; it should hold a snapshot or settings"),
-        ("dataset: [", "bad.yaml"),
-        ("dataset: nowhere/at.yaml\n", "bad.yaml: no file or folder 'nowhere/at.yaml'"),
-        ("colour: red\n", "bad.yaml:1: unknown key 'colour'"),
-        ("dataset: mnist\nread:\n  cycle: 0\n", "bad.yaml:3: cycle=0: a number from 1"),
-        ("dataset: mnist\nread:\n  colour: 0\n", "bad.yaml:3: colour: no such setting"),
-        ("dataset: mnist\nread:\n  cpus: 3\n", "bad.yaml:3: --cpus"),
-        ("kind: layout\n", "bad.yaml: kind 'layout' is not compared"),
-        ("format_version: 1\n", "bad.yaml: no kind"),
-        ("format_version: 1\nkind: snapshot\nspec: tr", "bad.yaml: "),
-        ("<<<<<<< a\nkind: snapshot\n", "bad.yaml holds the marks of a merge conflict"),
-    ],
-)
-def test_a_file_that_is_broken_is_named_with_the_rule(text: str, words: str) -> None:
-    Path("bad.yaml").write_text(text)
-    for files in (("bad.yaml", "t.yaml"), ("t.yaml", "bad.yaml")):
-        with pytest.raises(ShardctlError) as caught:
-            shardctl.compare_reports(*files)
-        assert words in str(caught.value)
-        assert "\n" not in str(caught.value)
-
-
-def test_a_dataset_that_refuses_the_settings_is_named_with_the_line() -> None:
-    Path("sorted.yaml").write_text(TOY + "ordered: true\n")
-    Path("c.yaml").write_text("dataset: sorted.yaml\nread:\n  cycle: 4\n")
-    with pytest.raises(ShardctlError, match=r"^c.yaml:3: .*--cycle 4"):
-        shardctl.compare_reports("t.yaml", "c.yaml")
-    with pytest.raises(ShardctlError, match=r"^c.yaml: .*'val'"):
-        shardctl.compare_reports("a.yaml", "c.yaml", spec="val")
-
-
 def test_plans_are_refused_by_name() -> None:
     plan = shardctl.resume("sub/toy.yaml", "train", {"block": 2}, consumed=3)
     Path("plan.yaml").write_text("".join(plan_yaml(plan)))
     with pytest.raises(shardctl.UsageError, match=r"'plan\.yaml' is a plan to resume; snapshots"):
         shardctl.compare_reports("a.yaml", "plan.yaml")
-
-
-@pytest.mark.parametrize("other", ["a.yaml", "sub/../a.yaml", "link.yaml"])
-def test_one_file_is_refused(other: str) -> None:
-    os.symlink("a.yaml", "link.yaml")
-    with pytest.raises(shardctl.UsageError, match="are one file"):
-        shardctl.compare_reports("a.yaml", other)
 
 
 @pytest.mark.parametrize("given", [3, None, ["a.yaml"], {}])

@@ -47,7 +47,3 @@ def test_words_choose(data_dir: Path) -> None:
 def test_a_folder_that_is_not_there_is_an_error(data_dir: Path) -> None:
     with pytest.raises(shardctl.DatasetError, match="no such local folder"):
         shardctl.list_datasets(data_dir=data_dir / "nowhere")
-
-
-def test_it_has_the_name_of_the_command_too() -> None:
-    assert shardctl.list is shardctl.list_datasets

@@ -125,6 +125,7 @@ def test_the_last_not_above_is_found_however_numbers_are_spaced() -> None:
         "even but for the end": np.append(np.arange(3000) * 9, 26_992),
         "few": np.array([0, 10, 10, 25]),
         "one": np.array([3]),
+        "steps": np.arange(3000) // 3000 + np.arange(3000) // 1500,
     }
     for name, ascending in spaced.items():
         low, high = int(ascending[0]) - 3, int(ascending[-1]) + 3
@@ -133,19 +134,7 @@ def test_the_last_not_above_is_found_however_numbers_are_spaced() -> None:
             generator.integers(low, high, (3, 2000)),
             np.concatenate([ascending, ascending - 1, ascending + 1]),
             generator.integers(low, high, 5),
+            np.tile([-(2**63), -1, 0, 1, 2**63 - 1], 1000),
         ):
             expected = np.searchsorted(ascending, values, side="right") - 1
             assert np.array_equal(last_not_above(ascending, values), expected), name
-
-
-def test_the_last_not_above_is_that_of_counting() -> None:
-    ascending = np.arange(2000) * 3 + np.arange(2000) // 700
-    values = np.arange(-5, 6100)
-    expected = [sum(number <= value for number in ascending[::-1]) - 1 for value in (-5, 0, 6099)]
-    found = last_not_above(ascending, values)
-    assert found[[0, 5, -1]].tolist() == expected
-    assert np.flatnonzero(np.diff(found)).tolist() == (ascending + 4).tolist()
-    # Of values far beyond the others.
-    ascending = np.arange(3000) // 3000 + np.arange(3000) // 1500
-    values = np.tile([-(2**63), -1, 0, 1, 2**63 - 1], 1000)
-    assert last_not_above(ascending, values).tolist() == [-1, -1, 1499, 2999, 2999] * 1000

@@ -10,9 +10,7 @@ import pytest
 import shardctl
 from shardctl.base.hooks import PROVIDERS, provided
 from shardctl.base.progress import MAX_SECONDS, Progress, watched_by
-from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import UsageError
-from shardctl.verbs.snapshot.answer import snapshot
 
 
 def test_work_done_twice_counts_once_and_a_piece_when_the_next_is_asked_for() -> None:
@@ -45,15 +43,6 @@ def test_whoever_watches_sees_work_that_has_no_watch_of_its_own() -> None:
         Progress(lambda _, done, __: own.append(done), "files", 5).advance(3)
     Progress(None, "files", 5).advance(4)
     assert (around, own) == ([2], [3])
-
-
-def test_a_snapshot_reports_every_id() -> None:
-    reports: list[tuple[str, int, int]] = []
-    split = Split.even(name="train", num_examples=1000, num_shards=3)
-    dataset = Dataset(name="d", splits=(split,))
-    snapshot(dataset, "train", watch=lambda *report: reports.append(report))
-    assert reports[-1] == ("ids", 1000, 1000)
-    assert [done for _, done, _ in reports] == sorted(done for _, done, _ in reports)
 
 
 def test_what_is_provided_is_a_function() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import time
 from pathlib import Path
@@ -30,27 +29,14 @@ from shardctl.cli.main import COMMANDS
 from shardctl.errors import UsageError
 from shardctl.spec.host import Host
 from tests.cases import check_cases
+from tests.golden import assert_answers
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("/data/[v1]/x", "/data/[v1]/x"),  # brackets are no markup
-        ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
-        ("\x9b31m", r"\x9b31m"),  # the one-byte form of ESC [
-        ("two\nlines\r\0\x7f", r"two\nlines\r\x00\x7f"),
-        ("abc\u202edcba", r"abc\u202edcba"),  # right to left from here on
-        ("a\u200bb\u2028c", r"a\u200bb\u2028c"),
-        ("\udc80", r"\udc80"),  # a byte of a file name that is no UTF-8
-        ("\U000e0041", r"\U000e0041"),
-        ("名前 é", "名前 é"),
-        ("x" * 200, "x" * 200),
-        ("x" * 201, "x" * 199 + "…"),
-        ("\x1b" * 5_000, r"\x1b" * 49 + r"\x1" + "…"),
-    ],
-)
-def test_what_a_terminal_would_act_on_is_written_as_an_escape(text: str, shown: str) -> None:
-    assert printable(text) == shown
+def test_texts_are_fit_for_a_screen_and_options_as_they_are_typed() -> None:
+    functions = (printable, inert, quoted, choices, nearest, nearest_first, did_you_mean)
+    names = {one.__name__: one for one in (*functions, phrase, option, Host, UsageError)}
+    path = Path(__file__).parent / "golden" / "texts.txt"
+    assert_answers(path, lambda question: repr(eval(question, names)))
 
 
 def test_shown_text_is_one_printable_line_within_its_limit() -> None:
@@ -66,71 +52,7 @@ def test_shown_text_is_one_printable_line_within_its_limit() -> None:
     check_cases(st.tuples(st.text(character, max_size=80), st.integers(1, 60)), check, 500)
 
 
-def test_what_is_long_is_cut_within_its_quotes_or_counted() -> None:
-    assert (quoted("x" * 5_000, 5), quoted(12)) == ("'xxxx…'", "'12'")
-    assert (choices([]), choices(["train"])) == ("none", "train")
-    twelve = "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"
-    assert (choices(range(12)), choices(range(15))) == (twelve, f"{twelve} and 3 more")
-    assert choices(["\x1b[31m", "y" * 100]) == r"\x1b[31m, " + "y" * 59 + "…"
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("::error::a", r"\x3a:error::a"),
-        ("  ::error::a\n::b", "  \\x3a:error::a\n\\x3a:b"),
-        ("a ::b\na::b\n: :", "a ::b\na::b\n: :"),
-        ("a ##[error]b", r"a \x23#[error]b"),
-        ("##vso[a]##VSO[b]", r"\x23#vso[a]\x23#VSO[b]"),
-        ("###[a", r"#\x23#[a"),
-        ("# a ## b [c]", "# a ## b [c]"),
-    ],
-)
-def test_what_a_runner_of_ci_would_act_on_is_written_as_an_escape(text: str, shown: str) -> None:
-    assert inert(text) == shown
-
-
-# What a name that nobody knows is taken for.
-SPLITS = ("test", "train", "validation")
-TRAINS = tuple(f"train{number}" for number in range(6))
-
-
-@pytest.mark.parametrize(
-    ("name", "names", "near"),
-    [
-        ("trian", SPLITS, ["train"]),
-        ("TRAIN", SPLITS, ["train"]),
-        ("val", SPLITS, ["validation"]),  # goes on where the name ends
-        ("shuffle-sed", ("shuffle_files", "shuffle_seed"), ["shuffle_seed", "shuffle_files"]),
-        ("FashionMinst", ("mnist", "fashion_mnist"), ["fashion_mnist"]),
-        ("ImageNet2021", ("imagenet_a", "imagenet2012"), ["imagenet2012", "imagenet_a"]),
-        ("SC0411", ("SC001", "SC011", "SC041"), ["SC041", "SC011", "SC001"]),
-        ("xyz", SPLITS, []),
-        ("", SPLITS, []),
-        ("--", ("--hosts",), []),
-        ("train", TRAINS, [*TRAINS[:3]]),
-    ],
-)
-def test_what_is_near(name: str, names: tuple[str, ...], near: list[str]) -> None:
-    assert nearest(name, names) == near
-    assert nearest_first(name, [*names, *names]) == [*near, *(n for n in names if n not in near)]
-    assert did_you_mean(name, names) == (f"did you mean {near[0]}? " if near else "")
-
-
-def test_lower_case_names_are_as_near_as_difflib_finds_them() -> None:
-    words = st.text("abcde", min_size=1, max_size=8)
-
-    def check(case: tuple[str, list[str]]) -> None:
-        name, names = case
-        ratios = {other: difflib.SequenceMatcher(None, other, name).ratio() for other in names}
-        near = nearest(name, names, len(names))
-        for other, ratio in ratios.items():
-            assert (other in near) == (ratio >= 0.6 or other.startswith(name))
-        close = [ratios[other] for other in near if ratios[other] >= 0.6]
-        assert close == sorted(close, reverse=True)
-        assert all(ratios[other] >= 0.6 for other in near[: len(close)])
-
-    check_cases(st.tuples(words, st.lists(words, unique=True, max_size=8)), check, 150)
+def test_long_names_are_compared_in_a_moment() -> None:
     start = time.perf_counter()
     nearest("ab" * 500_000, ["ba" * 500_000, "train"] * 20)
     assert time.perf_counter() - start < 5
@@ -201,27 +123,6 @@ def test_files_that_differ_in_their_query_alone_are_not_taken_for_one() -> None:
 
 
 # Messages name options as a command takes them, and what is filled in is left as it is.
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (phrase("{cycle=auto} needs {cpus=N}"), "--cycle auto needs --cpus N"),
-        (phrase("{shuffle_files=True}, {reshuffle=False}"), "--shuffle-files, --no-reshuffle"),
-        (phrase("{buffer=-2}, {pass_index=}", pass_index=1), "--buffer -2, --pass 1"),
-        (phrase("{remainder=pad}, {take=all}, {take=5}"), "--pad, --take -1, --take 5"),
-        (phrase("{seen=CODES} or {seen}"), "--seen FILE or --seen"),
-        (phrase("{host=}", host=Host(index=1, count=8)), "--host 1/8"),
-        (phrase("{skip=} of {:,}", 12345, skip=7), "--skip 7 of 12,345"),
-        (phrase("{mode!}", mode="\x1b[2J"), r"--mode '\x1b[2J'"),
-        (phrase("host {}: {}", 1, UsageError("--steps 3")), "host 1: --steps 3"),
-        (phrase("{code!} {hosts=}", code="x", hosts=3), "--explain 'x' --hosts 3"),
-        (option("cycle", 10**30, given=True), f"--cycle {quoted(10**30, 24)}"),
-        (option("\x1b[2J"), r"--\x1b[2J"),
-    ],
-)
-def test_options_as_a_command_takes_them(text: str, expected: str) -> None:
-    assert text == expected
 
 
 @given(st.text(), st.text(alphabet="{}cyle=!: "))

@@ -134,5 +134,4 @@ def test_lines_are_in_order_and_the_last_is_the_newest_known() -> None:
     assert not rules.is_newer_than_known("1.99")
     assert rules.line_of("") is None
     assert not rules.is_newer_than_known("nightly")
-    assert rules.requirement_beside("nightly", "pyarrow") is None
     assert rules.install_command("nightly") == "pip install -U tensorflow tensorflow-datasets"

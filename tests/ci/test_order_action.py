@@ -8,13 +8,13 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
 
+from tests.children import run_command, write_program, write_shardctl
 from tests.draw.github_runner import as_github_reads
 
 _REPOSITORY = Path(__file__).parents[2]
@@ -26,8 +26,7 @@ _SPLITS = "splits: {train: {shard_lengths: [30, 40, 50]}}\n"
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="bash runs the steps")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ran:
+class Ran(NamedTuple):
     """What a step did: its exit code, its log, its outputs and its part of the summary."""
 
     code: int
@@ -62,7 +61,6 @@ def run_step(name: str, folder: Path, programs: Path, **given: str) -> Ran:
             **{key: put_in(value, inputs) for key, value in step["env"].items()},
             **{key: str(file) for key, file in files.items()},
             "PATH": f"{programs}:{os.environ['PATH']}",
-            "PYTHONPATH": str(_REPOSITORY),
             "GITHUB_ACTIONS": "true",
             "GITHUB_WORKSPACE": str(folder),
             "CI": "true",
@@ -80,37 +78,21 @@ def run_step(name: str, folder: Path, programs: Path, **given: str) -> Ran:
     )
 
 
-def add_program(folder: Path, name: str, script: str) -> None:
-    folder.mkdir(exist_ok=True)
-    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
-    (folder / name).chmod(0o755)
-
-
-def shardctl_in(tmp_path: Path) -> Path:
-    add_program(tmp_path / "bin", "shardctl", f'exec "{sys.executable}" -m shardctl "$@"')
-    return tmp_path / "bin"
-
-
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
-    return shardctl_in(tmp_path)
+    (tmp_path / "bin").mkdir()
+    write_shardctl(tmp_path / "bin" / "shardctl")
+    return tmp_path / "bin"
 
 
 @pytest.fixture(scope="module")
 def pinned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with two snapshots."""
     folder = tmp_path_factory.mktemp("pinned")
-    programs = shardctl_in(folder)
-    (folder / "orders").mkdir(parents=True)
+    (folder / "orders").mkdir()
     (folder / "toy.yaml").write_text(f"name: toy\n{_SPLITS}")
     read_with(folder, cycle=2)
-    subprocess.run(
-        [programs / "shardctl", "snapshot", "train", "-o", "order.yaml"],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(_REPOSITORY)},
-        capture_output=True,
-        check=True,
-    )
+    assert run_command("snapshot", "train", "-o", "order.yaml", folder=folder).code == 0
     shutil.copy(folder / "order.yaml", folder / "orders" / "a b.yaml")
     return folder
 
@@ -185,7 +167,7 @@ def test_no_input_is_run(project: Path, programs: Path) -> None:
     hostile = '$(touch${IFS}acted) `touch acted` "; touch acted; " a;touch acted ${{ x }}'
     ran = run_step("Compare and lint", project, programs, snapshots=hostile, lint=hostile)
     assert ran.code == 2
-    add_program(programs, "python", "exit 0")
+    write_program(programs / "python", "exit 0")
     assert run_step("Install shardctl", project, programs, extras=hostile).code == 0
     assert not [*project.rglob("acted")]
 
@@ -197,7 +179,7 @@ def test_inputs_reach_scripts_by_the_environment_alone(step: dict[str, Any]) -> 
 
 
 def test_it_installs_shardctl_slim_or_with_extras(project: Path, programs: Path) -> None:
-    add_program(programs, "python", 'printf "%s\\n" "$*"')
+    write_program(programs / "python", 'printf "%s\\n" "$*"')
     slim, package = run_step("Install shardctl", project, programs).log.splitlines()
     settings = tomllib.loads((_REPOSITORY / "pyproject.toml").read_text("utf-8"))
     needed = [re.split("[<>=]", one)[0] for one in settings["project"]["dependencies"]]

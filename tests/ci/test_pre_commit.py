@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.children import run_command, write_shardctl
+
 _REPOSITORY = Path(__file__).parents[2]
 _SETTINGS = "shuffle_seed: 1, buffer: 40, buffer_seed: 2, block: 4"
 
@@ -31,15 +33,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name)
     programs = tmp_path / "bin"
     programs.mkdir()
-    program = programs / "shardctl"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m shardctl "$@"\n')
-    program.chmod(0o755)
+    write_shardctl(programs / "shardctl")
     (tmp_path / ".gitconfig").write_text("[user]\nname = A\nemail = a@example.org\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
-    path = os.pathsep.join(filter(None, [str(_REPOSITORY), os.environ.get("PYTHONPATH")]))
-    monkeypatch.setenv("PYTHONPATH", path)
-
     hooks = tmp_path / "shardctl"
     hooks.mkdir()
     shutil.copy(_REPOSITORY / ".pre-commit-hooks.yaml", hooks)
@@ -50,12 +47,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "toy.yaml").write_text("splits: {train: {shard_lengths: [30, 40, 50]}}\n")
     (folder / "notes.txt").write_text("")
     read_with(folder, cycle=2)
-    subprocess.run(
-        ["shardctl", "snapshot", "train", "-o", "order.yaml"],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-    )
+    assert run_command("snapshot", "train", "-o", "order.yaml", folder=folder).code == 0
     (folder / ".pre-commit-config.yaml").write_text(
         f"repos:\n- repo: file://{hooks}\n  rev: {revision}\n"
         "  hooks:\n  - id: shardctl-diff\n  - id: shardctl-lint\n"
@@ -117,8 +109,7 @@ def test_a_changed_order_stops_the_commit_and_says_why(project: Path) -> None:
     assert "if this is meant, the same command with --update accepts it\n" in said
 
     # As it says: the order is accepted, in the commit that changes it.
-    command = ["shardctl", "diff", "--each", "order.yaml", "--update"]
-    subprocess.run(command, cwd=project, check=False, capture_output=True)
+    run_command("diff", "--each", "order.yaml", "--update", folder=project)
     assert pre_commit(project)[0] == 0
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import pty
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
-from tempfile import TemporaryFile
 
 import pytest
 
 from shardctl.cli import output as color
+from shardctl.cli.main import main
+from tests.children import run_on_a_terminal
 from tests.cli.conftest import Shardctl
-from tests.forked_scripts import forking_commands
 
 LAYOUT = "name: toy\nversion: 1.0.0\nsplits:\n  train: {shard_lengths: [3, 2]}\n"
 BOLD_TITLE = "\x1b[1mtrain in toy:1.0.0\x1b[0m\n"
@@ -117,50 +115,26 @@ def test_errors_heed_it_even_where_options_are_refused(
     assert colored.removeprefix(RED_ERROR) == plain.removeprefix("error: ")
 
 
-def on_terminal(
-    *arguments: str, env: dict[str, str] | None = None, to_a_file: bool = False
-) -> tuple[str, str]:
-    """Run the program on a terminal; return what it showed, and what it wrote to a file instead."""
-    controller, terminal = pty.openpty()
-    removed = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "COLUMNS")
-    environment = {name: value for name, value in os.environ.items() if name not in removed}
-    environment |= {"TERM": "xterm", **(env or {})}
-    shown = b""
-    with TemporaryFile() as file:
-        child = forking_commands().start(
-            ["-m", "shardctl", *arguments],
-            stdout=file.fileno() if to_a_file else terminal,
-            stderr=terminal,
-            environment=environment,
-        )
-        os.close(terminal)
-        while True:
-            try:
-                shown += os.read(controller, 1 << 16)
-            except OSError:  # EIO: the program has ended
-                break
-        child.wait()
-        file.seek(0)
-        written = file.read()
-    os.close(controller)
-    return shown.decode().replace("\r\n", "\n"), written.decode()
-
-
 @pytest.mark.parametrize(
-    ("env", "colored"),
+    ("said", "colored"),
     [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)],
 )
-def test_on_a_real_terminal(tmp_path: Path, env: dict[str, str], colored: bool) -> None:
+def test_on_a_real_terminal(tmp_path: Path, said: dict[str, str], colored: bool) -> None:
     (tmp_path / "toy.yaml").write_text(LAYOUT)
-    shown, _ = on_terminal("plan", "train", "-d", str(tmp_path / "toy.yaml"), env=env)
+    shown, _ = run_on_a_terminal("plan", "train", "-d", str(tmp_path / "toy.yaml"), **said)
     assert shown.startswith(BOLD_TITLE if colored else "train in toy:1.0.0\n")
     assert ("\x1b" in shown) == colored
 
 
-def test_stdout_and_stderr_are_decided_each_for_itself(tmp_path: Path) -> None:
+def test_stdout_and_stderr_are_decided_each_for_itself(
+    env: pytest.MonkeyPatch, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
     (tmp_path / "toy.yaml").write_text(LAYOUT)
-    words = ["plan", "train[:0shard]", "-d", str(tmp_path / "toy.yaml")]
-    shown, written = on_terminal(*words, to_a_file=True)
-    assert shown.startswith("\x1b[1;95mwarning:\x1b[0m ")
-    assert written.startswith("train[:0shard] in toy:1.0.0\n")
-    assert "\x1b" not in written
+    terminal = Terminal()
+    env.setattr("sys.stderr", terminal)
+    with pytest.raises(SystemExit):
+        main(["plan", "train[:0shard]", "-d", str(tmp_path / "toy.yaml")])
+    assert terminal.getvalue().startswith("\x1b[1;95mwarning:\x1b[0m ")
+    written = capsysbinary.readouterr().out
+    assert written.startswith(b"train[:0shard] in toy:1.0.0\n")
+    assert b"\x1b" not in written

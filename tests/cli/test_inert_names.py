@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.cli.conftest import Shardctl
 
@@ -57,34 +55,3 @@ def test_no_line_is_a_command(
         assert ran.exit_code in (0, 1, 2)
         assert not COMMAND.search(ran.stderr)
         assert not COMMAND.search(ran.stdout), form
-
-
-def test_documents_are_exact(shardctl: Shardctl, hostile: tuple[str, str]) -> None:
-    as_json = json.loads(shardctl("layout", *hostile, "-f", "json").stdout)
-    as_yaml = yaml.safe_load(shardctl("layout", *hostile, "-f", "yaml").stdout)
-    assert as_json == as_yaml
-    assert tuple(split["name"] for split in as_json["splits"]) == SPLITS
-    assert as_json["dataset"]["name"] == "::group::n"
-    lines = shardctl("simulate", "all", *hostile, "-f", "jsonl").stdout.splitlines()
-    assert json.loads(lines[0])["id"] == "::error title=x:::0"
-
-
-def test_tables_and_csv_say_what_the_name_is(shardctl: Shardctl, hostile: tuple[str, str]) -> None:
-    table = shardctl("layout", *hostile).stdout
-    assert "\n\\x3a:error title=x:: " in table
-    assert "\na \\x23#vso[task.setvariable]b " in table
-    rows = list(csv.reader(shardctl("layout", *hostile, "-f", "csv").stdout.splitlines()))
-    assert rows[1][0] == "::error title=x::"
-    assert rows[-1][0] == "'=1"
-
-
-@pytest.mark.parametrize("form", ["ids", "tfds-ids"])
-def test_lines_of_ids_are_exact_or_refused(
-    form: str, shardctl: Shardctl, hostile: tuple[str, str]
-) -> None:
-    ran = shardctl("simulate", "all", *hostile, "-f", form)
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert ran.stderr.startswith("error: line '::error title=x::")
-    assert "--output" in ran.stderr
-    assert shardctl("simulate", "all", *hostile, "-f", form, "-o", "ids.txt").exit_code == 0
-    assert Path("ids.txt").read_text().startswith("::error title=x::")

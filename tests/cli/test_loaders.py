@@ -89,9 +89,3 @@ def test_every_format_of_an_order(loader: str, form: str, shardctl: Shardctl) ->
         assert data.split() == [str(i).encode() for i in range(13)]
     if form == "python":
         compile(data, "out", "exec")
-
-
-def test_documents_of_tfds_have_no_word_of_loaders(shardctl: Shardctl) -> None:
-    document = json.loads(shardctl("simulate", "-d", "toy.yaml", "-f", "json").stdout)
-    assert not {"loader", "loader_version", "workers", "shuffle"} & document["pipeline"].keys()
-    assert len(document["pipeline"]) == 21

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from shardctl.cli.main import COMMANDS, main
+from shardctl.errors import MissingDependencyError
 from shardctl.verbs.plan import command as plan_command
-from tests.children import run_command, run_on_a_terminal, start
+from tests.children import run_command, start
 from tests.cli.conftest import Shardctl
 from tests.forked_scripts import forking_commands
 
@@ -70,6 +71,8 @@ def test_the_help_of_a_command_is_plain_text_with_an_example(
         (RecursionError("deep"), "the input is nested too deeply", 2),
         (MemoryError(), "out of memory; ", 2),
         (PermissionError(13, "Permission denied", "/x\x1b"), "'/x\\x1b': Permission denied", 2),
+        (OSError(28, "No space left on device"), "No space left on device", 2),
+        (MissingDependencyError("two\nlines"), "two lines", 2),
         (KeyboardInterrupt(), None, 130),
         (BrokenPipeError(32, "Broken pipe"), None, 0),
     ],
@@ -391,21 +394,3 @@ def test_an_error_that_an_interrupt_causes_is_an_interrupt(
     with pytest.raises(SystemExit) as ended:
         main(["plan"])
     assert (ended.value.code, capsys.readouterr().err) == (130, "")
-
-
-def terminal(*arguments: str, **options: Any) -> str:
-    """Return what a command writes to a terminal, which has 80 columns."""
-    return run_on_a_terminal(*arguments, **{"columns": 80, **options})[0]
-
-
-@pytest.mark.long
-def test_a_narrow_terminal_loses_nothing_but_the_middle_of_names() -> None:
-    wide = terminal("plan", "train[:1]", "-d", "imagenet2012", NO_COLOR="1", columns=200)
-    assert "imagenet2012-train.tfrecord-00000-of-01024" in wide
-    assert "\x1b" not in wide
-    for columns in (80, 60, 40, 20):
-        seen = terminal("plan", "train[:1]", "-d", "imagenet2012", NO_COLOR="1", columns=columns)
-        assert max(map(len, seen.splitlines())) <= columns
-        name = "imagenet…00000-of-01024" if columns == 60 else "imagenet2012-train"
-        for word in (name, "1251", "[:1]"):
-            assert word in seen.replace("\n", "")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from shardctl.cli import output
-from shardctl.cli.output import ProgressBars, exact_lines, fail, say, screen, warn, write
+from shardctl.cli.output import ProgressBars, exact_lines, say, screen, write
 from shardctl.draw.tables import Screen
 from shardctl.errors import UsageError
 
@@ -37,16 +37,6 @@ class TestStreams:
         write(["a\udcffb"], None)
         say("a\udcffb")
         assert capfdbinary.readouterr() == (b"a\\udcffb", b"a\\udcffb\n")
-
-    def test_a_warning_is_said_once(self, capfd: pytest.CaptureFixture[str]) -> None:
-        warn(["one", "two", "one"])
-        assert capfd.readouterr() == ("", "warning: one\nwarning: two\n")
-
-    def test_an_error_is_one_line_without_what_a_terminal_acts_on(
-        self, capfd: pytest.CaptureFixture[str]
-    ) -> None:
-        fail("two\nlines\x1b[31m \u202e")
-        assert capfd.readouterr() == ("", "error: two lines\\x1b[31m \\u202e\n")
 
     def test_messages_without_a_stderr_are_not_an_error(
         self, monkeypatch: pytest.MonkeyPatch

@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from tests.oracles import interleave_by_hand
-from tests.tfds_datasets import write_dataset
 
 TRAIN = [13, 0, 9, 22, 5, 17]
 
@@ -46,12 +45,6 @@ def test_a_buffer_on_hosts_of_examples_resumes_with_what_the_plan_lists(
     calls = [{**call, "skip_instructions": None} for call in plan["after_read"]]
     call = {"call": "shard", "num_shards": 3, "index": 1, "skip_instructions": None}
     assert (call in calls) == bool(shared)
-
-
-def test_a_layout_beside_a_folder_promises_no_files(shardctl: Any, tmp_path: Path) -> None:
-    folder = write_dataset(tmp_path / "a", splits={"train": [3, 4]})
-    layout = _layout(tmp_path / "toy.yaml", train=[5])
-    assert shardctl("layout", "-d", layout, "-d", str(folder)).stderr == ""
 
 
 @pytest.mark.tensorflow

@@ -5,7 +5,7 @@ A file in transcripts/ is a row of sections, each run in the same folder after t
     = a remark; what follows begins in an empty folder
     # a remark
     @ file.yaml
-    the text of that file, which the section writes; a folder/ is made
+    the text of that file, which the section writes (a folder/ is made; of a .tfrecord the records)
     $ NAME=value shardctl plan train        a command, perhaps with environment variables
     what is on stdout
     stderr: a line on stderr
@@ -34,6 +34,7 @@ import pytest
 
 from tests.cli.conftest import Shardctl
 from tests.golden import assert_golden
+from tests.record_files import framed
 
 _FOLDER = Path(__file__).parent / "transcripts"
 _BACKSLASH = re.compile(r"^\\(?=[=#@$] )", re.MULTILINE)
@@ -113,6 +114,8 @@ def test_the_commands_answer_as_written_down(
             Path(rest).parent.mkdir(parents=True, exist_ok=True)
             if rest.endswith("/"):
                 Path(rest).mkdir()
+            elif rest.endswith(".tfrecord"):
+                Path(rest).write_bytes(framed(*body.encode().splitlines()))
             else:
                 Path(rest).write_text(_BACKSLASH.sub("", body), encoding="utf-8")
         elif kind == "$":

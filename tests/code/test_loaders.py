@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import ast
-import importlib
-import subprocess
-import sys
-import types
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import shardctl
@@ -42,51 +37,6 @@ WAYS: list[dict[str, Any]] = [
     {"loader": "hf", "batch": 4, "shuffle_seed": 3, "epochs": 2},
     {"loader": "hf", "batch": 4, "buffer": 5, "shuffle_seed": 3, "epochs": 2, "arrow": False},
 ]
-LIBRARIES = {"hf": "datasets", "stateful": "torchdata"}
-
-
-kinds: list[set[type]] = []  # of the batches of each code that ran
-
-
-def ran(code: str, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return the examples that the loops of some code come by, where example i is the number i."""
-
-    class Builder:
-        def as_data_source(self, split: str) -> Any:
-            assert split == "train"
-            return list(range(23))
-
-    fake: Any = types.ModuleType("tensorflow_datasets")
-    fake.builder = lambda name: Builder()
-    monkeypatch.setitem(sys.modules, "tensorflow_datasets", fake)
-    if "datasets.load_dataset" in code:
-        monkeypatch.setattr(importlib.import_module("datasets"), "load_dataset", stored)
-    seen: list[Any] = []
-    code = code.replace("    ...", "    seen.append(batch if 'batch' in dir() else example)")
-    if "shardctl.plan_order" in code:  # of a dataset that no name finds
-        shardctl = importlib.import_module("shardctl")
-        monkeypatch.setattr(shardctl, "plan_order", lambda name, *more: plan_order(DATA, *more))
-    exec(compile(code, "code", "exec"), {"seen": seen})
-    kinds.append({type(batch) for batch in seen})
-    return [number for batch in seen for number in numbers(batch)]
-
-
-def stored(name: str, split: str, *, streaming: bool = False) -> Any:
-    datasets = importlib.import_module("datasets")
-    if not streaming:
-        return datasets.Dataset.from_dict({"index": list(range(23))})
-
-    def rows(shards: list[tuple[int, int]]) -> Any:
-        for start, stop in shards:
-            yield from ({"index": i} for i in range(start, stop))
-
-    return datasets.IterableDataset.from_generator(rows, gen_kwargs={"shards": [(0, 9), (9, 23)]})
-
-
-def numbers(batch: Any) -> list[int]:
-    batch = batch["index"] if isinstance(batch, dict) else batch
-    batch = batch if not hasattr(batch, "column_names") else batch["index"]
-    return [int(one) for one in np.ravel(np.asarray(batch))]
 
 
 def code_of(settings: dict[str, Any], steps: int | None = None) -> str:
@@ -108,25 +58,6 @@ def test_it_is_python_in_lines_of_a_bounded_width(settings: dict[str, Any]) -> N
     assert_golden(GOLDEN / f"loader-{WAYS.index(settings)}.txt", text)
 
 
-@pytest.mark.fuzz
-@pytest.mark.parametrize("settings", WAYS, ids=str)
-def test_the_real_library_reads_in_that_order(
-    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip(LIBRARIES.get(settings["loader"], settings["loader"]))
-    order = plan_order(DATA, "train", settings).order
-    expected = order.read(0, order.num_examples).tolist()
-    found = ran(code_of(settings), monkeypatch)
-    assert found[len(found) - len(expected) :] == expected  # earlier iterations come before
-    assert len(found) == len(expected) * (1 + settings.get("pass", 0) / settings.get("epochs", 1))
-    if "batch" not in settings:
-        return
-    for steps in (0, 2, (order.num_steps or 0) - 1):
-        start = order.positions_in_step(steps).start
-        assert ran(code_of(settings, steps), monkeypatch) == expected[start:]
-        assert kinds[-1] == kinds[-2]  # stacked as those that came before
-
-
 GRAIN_WORKERS: list[dict[str, Any]] = [
     {"loader": "grain", "batch": 4, "shuffle_seed": 3, "workers": 2},
     {"loader": "grain", "batch": 4, "host": "0/2", "host_by": "examples", "workers": 1},
@@ -141,27 +72,6 @@ def test_the_script_of_a_loader_with_worker_processes_reads_in_them_alone(
     *_, last = ast.parse(code_of(settings)).body
     assert isinstance(last, ast.If)
     assert ast.unparse(last.test) == "__name__ == '__main__'"
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize("settings", GRAIN_WORKERS, ids=str)
-def test_the_script_of_a_loader_with_worker_processes_runs(
-    settings: dict[str, Any], tmp_path: Path
-) -> None:
-    pytest.importorskip("grain", reason="needs Grain")
-    (tmp_path / "tensorflow_datasets.py").write_text(
-        "class Builder:\n    def as_data_source(self, split): return list(range(23))\n"
-        "def builder(name): return Builder()\n"
-    )
-    script = tmp_path / "script.py"
-    script.write_text(code_of(settings).replace("    ...", "    print(*batch)"))
-    ran = subprocess.run(
-        [sys.executable, script], check=False, capture_output=True, text=True, timeout=120
-    )
-    order = plan_order(DATA, "train", settings).order
-    assert [int(number) for number in ran.stdout.split()] == order.read(
-        0, order.num_examples
-    ).tolist(), ran.stderr
 
 
 REAL_FILES: list[tuple[str, dict[str, Any]]] = [

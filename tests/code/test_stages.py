@@ -22,7 +22,7 @@ from shardctl.verbs.simulate.answer import simulate
 from shardctl.verbs.simulate.view import simulate_python
 from tests.cases import FUZZ, check_cases
 from tests.code.pasted import run
-from tests.order.staged_folders import Folders
+from tests.order.toy_pipelines import Folders
 from tests.pipelines.random_pipelines import Habits, RandomPipeline, random_pipeline
 from tests.pipelines.real_pipelines import examples_of
 

@@ -1,9 +1,7 @@
-"""Files are written whole or not at all, and what killed writers leave goes with the next write."""
+"""Files are written whole or not at all, whoever writes and is killed."""
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 import signal
 import stat
@@ -17,8 +15,8 @@ from types import FrameType
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.files.atomic import new_file, temporary_names
-from tests.cases import FUZZ, add_cases, seed_of_test
+from shardctl.files.atomic import new_file
+from tests.cases import add_cases
 from tests.children import start
 
 
@@ -152,13 +150,13 @@ def test_a_name_need_not_be_utf_8(tmp_path: Path) -> None:
 def test_a_pipe_is_written_in_place(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    read: list[str] = []
-    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
-    reader.start()
+    end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     write(["a", "b"], str(pipe))
-    reader.join(timeout=10)
-    assert read == ["ab"]
+    assert os.read(end, 9) == b"ab"
+    os.close(end)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
+    with pytest.raises(UsageError, match="No such device or address"):  # nobody reads it any more
+        write(["a"], str(pipe))
 
 
 def test_another_thread_may_write(tmp_path: Path) -> None:
@@ -267,12 +265,8 @@ for kill in range(1, kills + 1):
     time.sleep(moments.random() * 0.006)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    left += len(os.listdir(os.path.dirname(target))) - 1
+    left = len(os.listdir(os.path.dirname(target))) - 1
     check()
-    if kill % 5 == 0:
-        write_once(kill)
-        assert os.listdir(os.path.dirname(target)) == [os.path.basename(target)]
-        check()
 print(left)
 """
 
@@ -293,15 +287,9 @@ def kill_writers(folder: Path, how: str, seed: int, kills: int) -> int:
 
 @pytest.mark.long
 @pytest.mark.parametrize("how", ["position", "output"])
-def test_what_killed_writers_leave_is_gone_with_the_next_write(tmp_path: Path, how: str) -> None:
-    # That kills hit the writing is part of the test: some leave a file until then.
-    assert kill_writers(tmp_path, how, seed=1, kills=60) > 0
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize("how", ["position", "output"])
-def test_any_number_of_killed_writers_leaves_nothing(tmp_path: Path, how: str) -> None:
-    kill_writers(tmp_path, how, seed_of_test(), FUZZ // 5 * 5)
+def test_killed_writers_leave_the_target_whole(tmp_path: Path, how: str) -> None:
+    # That kills hit the writing is part of the test: some leave a temporary file.
+    assert kill_writers(tmp_path, how, seed=1, kills=30) > 0
 
 
 def test_the_file_of_a_process_that_lives_is_left_alone(tmp_path: Path) -> None:
@@ -321,25 +309,6 @@ def test_the_file_of_a_process_that_lives_is_left_alone(tmp_path: Path) -> None:
         assert target.read_bytes() == b"first to end"
     assert target.read_bytes() == b"first to begin"
     assert os.listdir(tmp_path) == ["out"]
-
-
-def test_an_error_after_the_last_step_takes_nobodys_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # An interrupt may come when the file has its name, and its old name is another writer's.
-    target = tmp_path / "out"
-    other = Path(next(temporary_names(str(target))))
-    replace = os.replace
-
-    def interrupted(source: str, to: str) -> None:
-        replace(source, to)
-        other.write_text("of another")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "replace", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        write(["new"], str(target))
-    assert (target.read_text(), other.read_text()) == ("new", "of another")
 
 
 def test_many_writers_of_one_target_all_end_well(tmp_path: Path) -> None:
@@ -364,53 +333,3 @@ def test_many_writers_of_one_target_all_end_well(tmp_path: Path) -> None:
     assert len(target.read_text()) == 5000
     assert len(set(target.read_text())) == 1
     assert os.listdir(tmp_path) == ["out"]
-
-
-def test_without_locks_nothing_of_others_is_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def no_locks(handle: int, operation: int) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    target = tmp_path / "out"
-    names = [Path(name) for name in temporary_names(str(target))]
-    names[0].write_text("whose?")
-    monkeypatch.setattr(fcntl, "flock", no_locks)
-    write(["x"], str(target))
-    assert sorted(os.listdir(tmp_path)) == [".out.shardctl-0", "out"]
-    for name in names:
-        name.write_text("whose?")
-    with pytest.raises(UsageError, match=r"\.out\.shardctl-0 and others like it are in the way"):
-        write(["y"], str(target))
-    assert target.read_text() == "x"
-
-
-def test_what_killed_writers_leave_is_gone_on_nfs_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    flock = fcntl.flock
-
-    def flock_of_nfs(handle: int, operation: int) -> None:
-        # As flock(2) says: it is a lock of fcntl(2), for which the file must be open for writing.
-        if fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
-            raise OSError(errno.EBADF, "Bad file descriptor")
-        flock(handle, operation)
-
-    target = tmp_path / "out"
-    for name in temporary_names(str(target)):
-        Path(name).write_text("left")
-    monkeypatch.setattr(fcntl, "flock", flock_of_nfs)
-    write(["x"], str(target))
-    assert os.listdir(tmp_path) == ["out"]
-
-
-def test_names_in_the_way_that_are_no_files_are_passed_over(tmp_path: Path) -> None:
-    names = [Path(name) for name in temporary_names(str(tmp_path / "out"))]
-    names[0].mkdir()
-    os.mkfifo(names[1])
-    (tmp_path / "elsewhere").write_text("kept")
-    names[2].symlink_to("elsewhere")
-    write(["x"], str(tmp_path / "out"))
-    assert (tmp_path / "out").read_text() == "x"
-    assert (tmp_path / "elsewhere").read_text() == "kept"
-    assert all(os.path.lexists(name) for name in names[:3])

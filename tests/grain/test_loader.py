@@ -200,7 +200,8 @@ def test_what_would_make_other_batches_is_refused() -> None:
     batch = transforms.Batch
     refused: list[tuple[list[Any], dict[str, Any], int, str]] = [
         ([Odd()], {"batch": 2}, 2, "Odd with --workers: .* workers=0"),
-        ([[]], {"batch": 2}, 2, "list with --workers"),
+        ([[]], {"batch": 2}, 2, "list is no transformation of Grain"),
+        ([3], {}, 0, "int is no transformation of Grain"),
         ([batch(3)], {}, 0, "batches of 3.*--batch 3"),
         ([batch(3)], {"batch": 2}, 0, "batches of 3, and the settings of 2"),
         ([batch(2), batch(2)], {"batch": 2}, 0, "of 2, then of 2"),

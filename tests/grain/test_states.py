@@ -13,7 +13,7 @@ import pytest
 from shardctl import Host, ReadSettings, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
-from shardctl.grain import Sampler, consumed, data_loader, map_dataset
+from shardctl.grain import Sampler, consumed
 from shardctl.grain.states import (
     Deal,
     elements_of_iterator,
@@ -23,16 +23,12 @@ from shardctl.grain.states import (
 )
 from shardctl.live.key_order import KeyOrder
 from shardctl.saved.resume_plan import RunSegment
-from tests.cases import FUZZ, counted, random_of_a_fuzz_run
+from tests.cases import counted
 from tests.grain.toys import (
-    as_lists,
     cut,
-    handed_out,
     keys_of,
-    needs_grain,
     raises_in_one_line,
     random_settings,
-    shares_of,
     state_of,
     toy,
 )
@@ -252,56 +248,3 @@ def test_what_is_no_state_is_refused(wrong: object) -> None:
 def test_a_batch_that_is_none_is_refused(batch: int) -> None:
     with pytest.raises(UsageError, match=f"--batch {batch}: 3 elements"):
         consumed({"next_index": 3}, batch=batch)
-
-
-@pytest.mark.fuzz
-def test_loaders_stopped_anywhere_go_on_with_other_workers() -> None:
-    needs_grain()
-    numbers = random_of_a_fuzz_run()
-    for _ in counted(range(max(1, FUZZ // 10))):
-        data = toy(*[numbers.randrange(9) for _ in range(5)], 6)
-        settings = random_settings(numbers)
-        source, batch = list(range(data.split("train").num_examples)), settings.batch
-        try:
-            expected = cut(keys_of(KeyOrder(data, "train", settings)), batch)
-        except UsageError:
-            continue
-        states: list[bytes] = []
-        done: list[Any] = []
-        for workers in numbers.choices([0, 1, 2, 3, 7], k=3):
-            loader = data_loader(source, data, "train", settings, workers=workers, states=states)
-            left = as_lists(handed_out(loader), batch)
-            assert done + left == expected, len(done)
-            took = numbers.randint(0, len(left))
-            done += left[:took]
-            states = [state_of_loader(loader, took)]
-            assert consumed(states[0]) == sum(1 if batch is None else len(b) for b in done)
-        examples = map_dataset(source, data, "train", settings, states=states)
-        rest = as_lists(examples if batch is None else examples.batch(batch), batch)
-        assert rest == expected[len(done) :]
-
-
-def state_of_loader(loader: Any, batches: int) -> bytes:
-    """Return the state after so many batches, of the workers' own states put together by Grain."""
-    shares = shares_of(loader)
-    for step in range(batches):
-        next(shares[step % len(shares)])
-    iterator = loader._dataset.__iter__()
-    while not hasattr(iterator, "_sampler"):
-        (iterator,) = iterator._parents
-    found = [share.get_state() for share in shares]
-
-    class Interleave:
-        """Stands for that of the workers' processes, whose states it has."""
-
-        def get_state(self) -> Any:
-            if not loader.multiprocessing_options.num_workers:
-                return found[0]
-            turn = batches % len(found)
-            return {"next_index_in_cycle": turn, "iterators_in_use_states": found}
-
-        def close(self) -> None:
-            pass
-
-    iterator._parents = (Interleave(),)
-    return json.dumps(iterator.get_state()).encode()

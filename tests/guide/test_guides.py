@@ -54,25 +54,3 @@ def test_its_links_lead_to_guides(subject: str) -> None:
 def test_no_line_is_a_command_to_a_runner_of_ci(subject: str) -> None:
     text = read_guide(subject).text
     assert inert(text) == text
-
-
-def test_two_calls_lead_from_a_newcomers_question_to_its_answer() -> None:
-    _, *sections = re.split(r"^## ", read_guide("questions").text, flags=re.M)
-    asked = {section.splitlines()[0]: section for section in sections}
-    words = [
-        "steps",
-        "died",
-        "checkpoints",
-        "no seed",
-        "step 91",
-        "last month",
-        "hang",
-        "8 GiB",
-        "metadata",
-    ]
-    words += ["corrupt", "bucket"]
-    assert [[word for word in words if word in question] for question in asked] == [
-        [word] for word in words
-    ]
-    for section in asked.values():  # the calls are run by tests/test_sessions.py
-        assert 1 <= len(re.findall(r"^\$ shardctl ", section, flags=re.M)) <= 2

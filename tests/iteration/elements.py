@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from shardctl.base.tfds_rules import Loop
@@ -12,6 +10,7 @@ from shardctl.iteration.iteration import EVERYTHING, Iteration, Node, Source
 from shardctl.stages.stages import Pipeline
 from shardctl.stages.text import parse_stages
 from shardctl.tfdata.shuffle_seeds import ScriptSeeds
+from tests.pipelines.real_pipelines import passes
 
 Elements = list[list[int]]
 
@@ -35,11 +34,6 @@ class Watched(Source):
     @property
     def num_read(self) -> int:
         return sum(iteration.pulled for iteration in self.made)
-
-
-def passes(codes: Any) -> Any:
-    """Stand for the predicate of a filter and for the list of what it keeps."""
-    return codes % 3 != 1
 
 
 def node_of(

@@ -24,34 +24,31 @@ from shardctl.stages.pipelines import open_stages, options_of
 from shardctl.stages.stages import Pipeline, WithOptions
 from shardctl.stages.text import parse_stages, text_of
 from shardctl.tfdata.shuffle_seeds import KernelSeeds, SeedGenerator
-from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
+from tests.cases import FUZZ, add_cases, fuzzed, random_of_a_fuzz_run
 from tests.iteration.elements import elements_of, node_of, pass_of
 from tests.iteration.real import (
-    Drawing,
-    behind,
     check_against_tensorflow,
     check_random,
+    random_of_numbers,
     real_dataset,
     real_passes,
 )
+from tests.pipelines.random_pipelines import Habits
+from tests.pipelines.real_pipelines import real_dataset as made_of
 
-KINDS: dict[str, dict[str, bool]] = {
-    "chains": {},
-    "mixtures": {"mixed": True},
-    "sharing": {"mixed": True, "sharing": True},
-    "filters": {"mixed": True, "filters": True},
+KINDS: dict[str, dict[str, Any]] = {
+    "chains": {"mixtures": 0.0},
+    "mixtures": {"mixtures": 0.9},
+    "sharing": {"mixtures": 0.9, "sharing": 0.6},
+    "filters": {"mixtures": 0.5, "filters": True},
 }
 
 
+@fuzzed(6)
 @pytest.mark.parametrize("kind", KINDS)
-def test_random_pipelines_hand_out_what_tensorflow_does(kind: str) -> None:
-    check_random(6, random.Random(kind), **KINDS[kind])
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize("kind", KINDS)
-def test_many_pipelines_hand_out_what_tensorflow_does(kind: str) -> None:
-    check_random(max(FUZZ // 2, 20), random_of_a_fuzz_run(), **KINDS[kind])
+def test_random_pipelines_hand_out_what_tensorflow_does(kind: str, num_cases: int) -> None:
+    rng = random_of_a_fuzz_run() if num_cases == FUZZ else random.Random(kind)
+    check_random(num_cases, rng, **KINDS[kind])
 
 
 def numbers(first: int, count: int) -> str:
@@ -70,14 +67,11 @@ ANEW = "range(3) | shuffle(3, seed=1)"
     [
         # One dataset object twice.
         (f"zip([{USED}, {USED}])", 3),
-        (f"zip([{USED} | map, {USED} | map, {USED}])", 3),
         (f"zip([{USED} | repeat(2), {USED}])", 3),
-        (f"zip([{USED} | repeat(2), {USED} | repeat(2)])", 3),
         (f"zip([{USED} | take(3) | repeat(4), {USED}])", 1),
         (f"zip([{CACHED}, {CACHED}])", 3),
         (f"zip([{CACHED} | repeat(2), {CACHED}])", 1),
         (f"{USED} | concatenate({USED})", 3),
-        (f"{CACHED} | concatenate({CACHED})", 3),
         (f"{USED} | concatenate({USED} | map) | repeat(2)", 1),
         (f"sample_from_datasets([{USED}, {USED}, {USED}], seed=1)", 3),
         (
@@ -103,10 +97,8 @@ ANEW = "range(3) | shuffle(3, seed=1)"
         (f"sample_from_datasets([{SHORT}, range(30) | shuffle(9, seed=1) | cache], seed=1)", 3),
         # One input of some weight is the dataset itself, and needs no seed.
         (f"sample_from_datasets([{SHORT}], weights=[1, 0]) | repeat(2)", 3),
-        (f"sample_from_datasets([{SHORT}], weights=[0, 1]) | repeat(2)", 3),
         # Caches of one length fill together; batches in tuples.
         (f"zip([{SHUFFLED} | cache, {SHUFFLED} | map | cache])", 3),
-        ("zip([range(5), range(11) | batch(3), range(5)])", 3),
         # A filter of nothing has as many elements as nobody knows, and repeated no end.
         ("values([]) | filter(kept=kept.txt)", 3),
         ("values([]) | filter(kept=kept.txt) | repeat | take(16)", 3),
@@ -133,9 +125,9 @@ def test_global_seeds_are_drawn_in_the_order_of_the_script() -> None:
 @pytest.mark.long
 def test_pulling_at_once_does_what_pulling_one_by_one_does() -> None:
     rng = random.Random(5)
-    for number in range(150):
-        drawing = Drawing(rng, mixed=number % 3 == 0, sharing=True, filters=number % 5 == 0)
-        text = drawing.pipeline()
+    for number in range(60):
+        habits = Habits(mixtures=0.9 * (number % 3 == 0), sharing=0.6, filters=number % 5 == 0)
+        text = random_of_numbers(rng, habits).pipeline
         try:
             at_once, stepwise = node_of(text, 3), node_of(text, 3)
             for _ in range(3):
@@ -175,7 +167,7 @@ def test_what_is_refused_has_two_outcomes(above: str, name: str) -> None:
             return code
 
         source = tf.data.Dataset.range(8).map(lambda code: tf.py_function(wait, [code], tf.int64))
-        dataset = behind(source, parse_stages(f"shuffle(2, seed=7) | {above}").stages)
+        dataset = made_of(parse_stages(f"shuffle(2, seed=7) | {above}"), lambda _: source)
         for _ in dataset:  # a program that takes its time lets the threads read further
             time.sleep(0 if slow_input else 0.1)
         return real_passes(dataset, 1)[0]
@@ -288,10 +280,8 @@ def test_maps_run_in_parallel_and_inputs_are_rewritten_too() -> None:
         ("range(5) | shuffle(3)", None, "shuffle"),
         ("range(5) | shuffle(3)", 0, ""),
         ("range(5) | shuffle(1) | shuffle(1, seed=[0, 0])", None, ""),
-        ("range(5) | shuffle(3, seed=0)", None, ""),
         ("range(5) | shuffle(3, seed=[0, 0])", 5, "shuffle"),
         ("range(5) | filter | filter(kept=kept.txt)", None, "filter"),
-        ("range(5) | flat_map", None, "opaque"),
         ("range(5) | map(deterministic=false) | map(calls=1, deterministic=false)", None, ""),
         ("range(5) | map(calls=2, deterministic=false)", None, "map"),
         ("range(5) | map(calls=auto) | with_options(deterministic=false)", None, "map"),
@@ -309,7 +299,6 @@ def test_maps_run_in_parallel_and_inputs_are_rewritten_too() -> None:
             "sample_from_datasets([range(3) | shuffle(3), range(3)])",
             *(None, "shuffle sample_from_datasets"),
         ),
-        ("sample_from_datasets([range(3), range(3)], weights=[0, 1])", None, ""),
     ],
 )
 def test_open_stages(text: str, seed: int | None, names: str) -> None:

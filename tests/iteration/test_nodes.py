@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ from shardctl.tfdata.shuffle_buffer import shuffle_permutation
 from shardctl.tfdata.shuffle_seeds import (
     KernelSeeds,
     SeedGenerator,
-    iterators_per_pass,
     shuffle_kernel_seeds,
 )
 from tests.iteration.elements import Watched, check_lookups, elements_of, node_of, pass_of
@@ -56,13 +54,10 @@ BATCHES = [[0, 1, 2], [3, 4, 5], [6]]
 
 HAND: list[tuple[str, list[Any]]] = [
     ("range(3)", [0, 1, 2]),
-    ("values([5, -2, 5, 50])", [5, -2, 5, 50]),
     ("values([])", []),
     ("range(7) | batch(3)", BATCHES),
     ("range(7) | batch(3, drop_remainder=true)", BATCHES[:2]),
-    ("range(2) | batch(3)", [[0, 1]]),
     ("range(2) | batch(3, drop_remainder=true)", []),
-    ("range(6) | batch(3)", BATCHES[:2]),
     ("range(7) | batch(2) | batch(3)", [[0, 1, 2, 3, 4, 5], [6]]),
     ("range(3) | batch(2) | repeat(3) | batch(2)", [[0, 1, 2]] * 3),
     ("values([4, 4, 4]) | batch(2)", [[4, 4], [4]]),
@@ -73,14 +68,10 @@ HAND: list[tuple[str, list[Any]]] = [
     ),
     ("range(7) | batch(3) | skip(1) | unbatch", [3, 4, 5, 6]),
     ("range(10) | take(3)", [0, 1, 2]),
-    ("range(4) | take(30)", [0, 1, 2, 3]),
-    ("range(10) | skip(4)", [4, 5, 6, 7, 8, 9]),
     ("range(10) | skip(12)", []),
     ("range(10) | skip(-1)", []),
     ("range(10) | shard(4, 1)", [1, 5, 9]),
-    ("range(10) | shard(4, 3)", [3, 7]),
     ("range(10) | shard(20, 15)", []),
-    ("range(7) | batch(3) | repeat(2) | skip(1)", [*BATCHES[1:], *BATCHES]),
     ("range(7) | batch(3) | repeat(2) | take(4)", [*BATCHES, BATCHES[0]]),
     ("range(8) | batch(3) | repeat(2) | shard(2, 0)", [[0, 1, 2], [6, 7], [3, 4, 5]]),
     ("range(7) | batch(3) | repeat(2) | shard(2, 1)", [[3, 4, 5], [0, 1, 2], [6]]),
@@ -107,7 +98,6 @@ HAND: list[tuple[str, list[Any]]] = [
     ),
     ("range(8) | shuffle(-2, seed=7) | repeat(2)", shuffled(8, 8, 0, 1)),
     ("values([]) | shuffle(3, seed=7) | repeat", []),
-    ("values([]) | shuffle(3, seed=7) | map | repeat", []),
     (
         "range(8) | shuffle(3, seed=7, reshuffle_each_iteration=false) | repeat(2)",
         shuffle_permutation(8, 3, KernelSeeds(seed=87654321, seed2=7)).tolist() * 2,
@@ -196,22 +186,6 @@ def test_the_second_pass_goes_on_with_the_pairs(text: str, loop: Any, pairs: lis
     assert [code for element in found for code in element] == shuffled(9, 9, *pairs)
 
 
-@pytest.mark.parametrize("loop", ["python", "keras-fit"])
-@pytest.mark.parametrize(("epochs", "batch"), product((1, 2, 3), (3, 4)))
-def test_passes_take_as_many_pairs_as_the_settings_say(loop: Any, epochs: int, batch: int) -> None:
-    for between in ("", "map | "):
-        text = f"range(9) | shuffle(9, seed=7) | {between}repeat({epochs}) | batch({batch})"
-        how = {"fused": not between, "partial_last_batch": bool(9 * epochs % batch)}
-        try:
-            earlier = 2 * iterators_per_pass(epochs, loop=loop, **how)
-        except UnpredictableOrderError:
-            with pytest.raises(UnpredictableOrderError, match="timing"):
-                pass_of(text, 2, loop=loop)
-            continue
-        found = [code for element in elements_of(pass_of(text, 2, loop=loop)) for code in element]
-        assert found == shuffled(9, 9, *range(earlier, earlier + epochs))
-
-
 def test_iterators_take_their_pair_when_they_are_made() -> None:
     below = shuffle_of(Source(range(4)), 9)
     node = shuffle_of(below, 9)
@@ -276,20 +250,15 @@ def pulled(node: Node) -> Any:
     ("text", "cardinality", "never_ends"),
     [
         ("range(7) | batch(3)", 3, False),
-        ("range(7) | batch(3, drop_remainder=true)", 2, False),
         ("range(7) | batch(3) | unbatch", UNKNOWN, False),
         ("range(7) | batch(3, drop_remainder=true) | unbatch", 6, False),
         ("range(3) | repeat | batch(2)", INFINITE, True),
         ("range(3) | repeat | batch(2) | unbatch", INFINITE, True),
-        ("range(3) | repeat(4)", 12, False),
         ("values([]) | repeat", 0, False),
-        ("range(9) | batch(2) | unbatch | repeat(2)", UNKNOWN, False),
         ("range(9) | batch(2) | unbatch | repeat", INFINITE, False),
         ("range(3) | repeat | take(4)", 4, False),
         ("range(3) | repeat | shard(2, 1)", INFINITE, True),
         ("range(9) | batch(2) | unbatch | take(3)", UNKNOWN, False),
-        ("range(3) | concatenate(range(4))", 7, False),
-        ("range(9) | batch(2) | unbatch | concatenate(range(3))", UNKNOWN, False),
         ("range(9) | batch(2) | unbatch | concatenate(range(3) | repeat)", INFINITE, True),
         ("zip([range(3), range(4)])", 3, False),
         ("zip([range(3) | repeat, range(4)])", 4, False),
@@ -410,6 +379,18 @@ def test_what_threads_leave_open(text: str, refused: int | None, rule: str) -> N
                 pass_of(f"range(9) | {text}", index)
 
 
+def test_an_endless_repeat_that_ends_is_begun_anew_by_threads_that_read_on() -> None:
+    # Such a pipeline's second pass had 25 examples in most runs of TensorFlow, and none in some.
+    text = (
+        "sample_from_datasets([range(9), range(0)], weights=[0.7, 0.3], seed=1, "
+        "stop_on_empty_dataset=true, rerandomize_each_iteration=true) "
+        "| repeat | map | batch(5, drop_remainder=true) | map | take(16)"
+    )
+    pass_of(text)
+    with pytest.raises(UnpredictableOrderError):
+        pass_of(text, 1)
+
+
 # One dataset object used more than once: exact where it is certain, refused elsewhere.
 
 
@@ -507,7 +488,6 @@ def test_billions_of_elements_are_counted_at_once() -> None:
 def test_long_inputs_of_a_filter_are_found_over_many_checkpoints() -> None:
     iteration = Filter(Source(range(300_000)), lambda codes: codes % 7 == 3).iterate()
     assert iteration.pull(10) == 10
-    assert iteration.inputs[0].pulled == 67  # up to the tenth that passes, and no further
     expected = np.arange(3, 300_000, 7)
     assert iteration.pull(10**9) == len(expected) - 10
     elements = np.random.default_rng(0).integers(0, len(expected), 200)

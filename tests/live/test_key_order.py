@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import random
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -15,7 +14,7 @@ import shardctl
 from shardctl import Dataset, Host, ReadSettings, Split
 from shardctl.errors import UsageError
 from shardctl.live import key_order
-from shardctl.live.key_order import KeyOrder, continued, end_with_parent, record_at
+from shardctl.live.key_order import KeyOrder, continued, record_at
 from shardctl.saved.resume_plan import RunSegment
 from shardctl.settings.read_settings import as_settings
 from tests.cases import counted
@@ -139,9 +138,3 @@ def test_other_settings_are_refused_by_name(change: dict[str, Any]) -> None:
     record = record_at(KeyOrder(DATA, "train", SETTINGS), 8)
     (name,) = change
     raises_in_one_line(lambda: continued(order, [record]), UsageError, f"{name} was")
-
-
-def test_nothing_ends_where_no_worker_of_grain_is() -> None:
-    before = threading.active_count()
-    end_with_parent()
-    assert threading.active_count() == before

@@ -78,10 +78,6 @@ def test_the_generator_of_the_caller_is_left_as_it_was() -> None:
         {"seed": 2},
         {"seed": 2, "buffer": 30},
         {"seed": 2, "buffer": 30, "arrow": True},
-        *(
-            {"seed": 2, "buffer": 30, "arrow": True, "before_shuffle": c}
-            for c in ("map", "filter", "cast")
-        ),
     ],
     ids=str,
 )

@@ -135,19 +135,3 @@ def test_what_came_before_an_error_is_handed_out_first(
     with pytest.raises(kind, match=words):
         next(pieces)
     assert closed == [True]
-
-
-def test_closing_closes_what_hands_out() -> None:
-    closed = []
-
-    def batches() -> Iterator[Int64s]:
-        try:
-            while True:
-                yield np.arange(5000)
-        finally:
-            closed.append(True)
-
-    pieces = in_pieces(batches())
-    next(pieces)
-    pieces.close()
-    assert closed == [True]

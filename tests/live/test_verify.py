@@ -217,21 +217,3 @@ def test_a_version_that_differs_anywhere_is_not_kept(here: Here, toy: type) -> N
     assert not found.equal
     assert found.unequal[0].startswith("ReadSettings(")
     assert verified_version("torch", "9.0.0") is None
-
-
-@pytest.mark.long
-def test_settings_with_workers_of_a_library_that_is_not_there_are_left_out(
-    here: Here, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loader = LOADERS["torch"]
-    takes = ("epochs", "workers")
-    known = replace(loader, takes=takes)
-    monkeypatch.setitem(LOADERS, "torch", known)
-    monkeypatch.setattr(module, "NUM_SETTINGS", 20)
-    here.version = "9.0.0"
-    here.runs(toy_loaders.WithoutWorkers)
-    found = shardctl.verify("mnist", "train[:10]", {"loader": "torch"})
-    assert found.equal
-    assert "equal in 19 random settings as well (1 with workers left out" in str(found.notes[-1])
-    with pytest.raises(MissingDependencyError, match="PyTorch is needed"):
-        shardctl.verify("mnist", "train[:10]", {"loader": "torch", "workers": 2})

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from shardctl.base.arrays import Int64s
-from shardctl.errors import MissingDependencyError, UsageError
+from shardctl.errors import UsageError
 from shardctl.live.library import Library
 from shardctl.loaders.loader_sequence import LoaderConfig
 
@@ -89,12 +89,3 @@ class WithWorker(Library):
         path.with_suffix(".new").replace(path)
         yield np.arange(5000)
         time.sleep(600)
-
-
-class WithoutWorkers(InOrder):
-    """Its worker processes are those of a library that is not there."""
-
-    def batches(self, asked: LoaderConfig) -> Iterator[Int64s]:
-        if asked.workers:
-            raise MissingDependencyError("PyTorch is needed for this")
-        yield from super().batches(asked)

@@ -1,9 +1,9 @@
 """What real loaders handed out, a file for each version: read, and recorded anew.
 
-    python -m tests.loaders.recorded torch stateful accelerate
+    python -m tests.loaders.recorded torch stateful accelerate hf
 
 writes the files of the versions that are installed, with the settings of the files that are there.
-Those of Hugging Face are written by `hugging_face/record.py`, which calls the library itself.
+Those of Hugging Face are of real Parquet files and generators, as the library itself read them.
 """
 
 from __future__ import annotations
@@ -98,7 +98,8 @@ def record(loader: str) -> None:
     if "version" in found:
         found["version"] = metadata.version(library)
     else:
-        found["versions"] = {name: metadata.version(name) for name in found["versions"]}
+        versions = found.setdefault("versions", found.pop("recorded_with", {}))
+        found["versions"] = {name: metadata.version(name) for name in versions if name != "python"}
     name = f"recorded_{loader}_{metadata.version(library)}.json"
     lines = json.dumps(found, separators=(",", ":")).replace("},{", "},\n{")
     FILES[newest].with_name(name).write_text(lines + "\n", encoding="utf-8")

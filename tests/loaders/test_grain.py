@@ -228,23 +228,6 @@ def test_a_trillion_reads_are_dealt_without_a_list_of_batches() -> None:
     assert dealt.bounds(dealt.num_batches - 1) == (10**12 + 1 - 85, 10**12 + 1)
 
 
-def sizes_and_sets(version: str) -> list[tuple[int, set[int]]]:
-    found = [grain_sequence(asked(359, version, seed=1, host=(h, 2))) for h in range(2)]
-    return [(f.num_examples, set(f.indices_at(np.arange(f.num_examples)).tolist())) for f in found]
-
-
-def test_hosts_of_359_examples_read_179_each_whichever_is_left_over() -> None:
-    """From `len(sampler) // shard_count` and `even_split` of Grain 0.2.18, by hand."""
-    (first, read), (second, other) = sizes_and_sets("0.2.18")
-    assert (first, second, other) == (179, 179, set(range(180, 359)))
-    whole = grain_sequence(asked(180, seed=1)).indices_at(np.arange(180)).tolist()
-    assert set(range(180)) - read == {whole[179]}
-    assert [size for size, _ in sizes_and_sets("0.2.12")] == [180, 179]
-    # Over two epochs 718 // 2 is 359 for both: the smaller host begins a third.
-    ends = [grain_sequence(asked(359, seed=1, epochs=2, host=(h, 2))) for h in range(2)]
-    assert [end.epochs_at(np.array([357, 358])).tolist() for end in ends] == [[1, 1], [1, 2]]
-
-
 @pytest.mark.parametrize(("drops", "sizes"), [(False, [4, 4, 3]), (True, [3, 3, 3])])
 def test_a_rest_is_of_the_first_hosts_or_dropped(drops: bool, sizes: list[int]) -> None:
     for host, size in enumerate(sizes):

@@ -100,6 +100,7 @@ def test_a_version_is_proven_if_it_is_one_of_those_compared(
     version: str, found: str | None
 ) -> None:
     assert proven_as(PROVEN, version) == found
+    assert proven_as(LOADERS["hf"].proven, "4.8.2") is None
 
 
 def test_how_a_version_was_built_does_not_matter() -> None:

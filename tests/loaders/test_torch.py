@@ -157,34 +157,6 @@ def test_whether_it_shuffles() -> None:
     assert not sequence("torch", global_seed=5).shuffles
 
 
-def test_workers_change_the_order_of_a_stateful_loader() -> None:
-    def of(workers: int, epoch: int) -> list[int]:
-        given: dict[str, Any] = {"n": 12, "global_seed": 5, "shuffle": True}
-        return order("stateful", **given, workers=workers, first_epoch=epoch)
-
-    assert of(0, 0) != of(1, 0) == of(2, 0) == of(8, 0)
-    # Two permutations an epoch, of which the second is read.
-    assert [of(2, epoch) for epoch in range(3)] == [of(0, 2 * e + 1) for e in range(3)]
-
-
-def test_before_the_seed_of_a_stateful_loader_was_drawn_all_runs_had_one_order() -> None:
-    given: dict[str, Any] = {"n": 12, "shuffle": True}
-    old, new = (
-        [order("stateful", version, **given, global_seed=seed) for seed in (5, 6)]
-        for version in ("0.10.1", "0.11.0")
-    )
-    assert old[0] == old[1] not in new
-    assert new[0] != new[1]
-
-
-def test_all_processes_of_accelerate_have_whole_batches_and_as_many_of_them() -> None:
-    """Of 50 examples in batches of 8 for 4 processes: 7 batches, so 2 for each, 14 come twice."""
-    given: dict[str, Any] = {"n": 50, "batch": 8, "seed": 3, "shares": True, "num_hosts": 4}
-    parts = [order("accelerate", **given, host=host) for host in range(4)]
-    assert [len(part) for part in parts] == [16] * 4
-    assert sorted(np.bincount(np.concatenate(parts)).tolist()) == [1] * 36 + [2] * 14
-
-
 def test_the_default_of_the_trainer_is_said_and_that_of_accelerate_itself_is_torchs() -> None:
     (said,) = sequence("accelerate", batch=2, seed=1).assumptions
     assert "Accelerator() alone has another order, which --shuffle with --global-seed N" in said
@@ -221,7 +193,6 @@ def test_that_workers_end_is_assumed_where_it_counts(
 
 
 OPEN, MOST = UnpredictableOrderError, (1 << 64) - 1
-OLD = {"version": "0.10.1", "shuffle": True, "workers": 1}
 
 
 @pytest.mark.parametrize(
@@ -241,13 +212,6 @@ OLD = {"version": "0.10.1", "shuffle": True, "workers": 1}
         ("stateful", {"seed": 1, "global_seed": 2}, UsageError, "leave one out"),
         ("stateful", {"n": 0, "global_seed": 1, "shuffle": True}, UsageError, "an empty dataset"),
         ("stateful", {"shares": True, "global_seed": 5}, UsageError, "means nothing to Distrib"),
-        (
-            "stateful",
-            {**OLD, "seed": 1},
-            UsageError,
-            r"0\.11\.0 on, not of 0\.10\.1",
-        ),
-        ("stateful", {**OLD, "global_seed": 1, "persistent_workers": True}, UsageError, "0.11.0"),
         ("accelerate", {"batch": 2, "shuffle": True}, OPEN, "the data_seed or seed of the Trainer"),
         ("accelerate", {"seed": 1}, UsageError, "give --batch N of one process"),
         ("accelerate", {}, UsageError, "give --batch N of one process"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import ExampleSize
 from shardctl.metadata.tfds_metadata import example_size, read_example_size, read_tfds_folder
-from tests.cases import FUZZ, check_cases, some
+from tests.cases import FUZZ, check_cases, few_or_fuzz, some
 from tests.tfds_datasets import build_dataset
 
 _TFDS = "tensorflow_datasets.core.features."
@@ -91,7 +91,8 @@ def _flat(specs: Any, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]
     return [leaf for name, inner in specs.items() for leaf in _flat(inner, (*path, name))]
 
 
-def _check_sizes(num_cases: int, *, fuzz: bool = False) -> None:
+@few_or_fuzz(150, FUZZ)
+def test_sizes_are_those_of_the_tensors_that_tfds_decodes(tf: Any, num_cases: int) -> None:
     import tensorflow_datasets as tfds
     from google.protobuf import json_format
 
@@ -102,41 +103,22 @@ def _check_sizes(num_cases: int, *, fuzz: bool = False) -> None:
         assert sorted(found.unknown) == sorted(expected.unknown)
         assert (found.num_bytes, found.num_tensors) == (expected.num_bytes, expected.num_tensors)
 
-    check_cases(_features, check, num_cases, fuzz=fuzz)
-
-
-def test_sizes_are_those_of_the_tensors_that_tfds_decodes(tf: Any) -> None:
-    _check_sizes(150)
-
-
-@pytest.mark.fuzz
-def test_sizes_of_many_features(tf: Any) -> None:
-    _check_sizes(FUZZ, fuzz=True)
+    check_cases(_features, check, num_cases)
 
 
 def test_features_of_no_library_that_is_known_are_of_unknown_size() -> None:
-    document = {
-        "pythonClassName": _TFDS + "features_dict.FeaturesDict",
-        "featuresDict": {
-            "features": {
-                "mine": {
-                    "pythonClassName": "my.project.Tensor",
-                    "tensor": {"shape": {"dimensions": ["4"]}, "dtype": "int64"},
-                },
-                "maybe": {
-                    "pythonClassName": _TFDS + "tensor_feature.Tensor",
-                    "tensor": {"shape": {}, "dtype": "int64", "optional": True},
-                },
-                "steps": {
-                    "pythonClassName": _TFDS + "dataset_feature.Dataset",
-                    "sequence": {"feature": {}, "length": "-1"},
-                },
-            }
+    tensor: dict[str, Any] = {"shape": {"dimensions": ["4"]}, "dtype": "int64"}
+    features = {
+        "mine": {"pythonClassName": "my.Tensor", "tensor": tensor},
+        "maybe": {
+            "pythonClassName": _TFDS + "tensor_feature.Tensor",
+            "tensor": {**tensor, "optional": True},
         },
     }
-    assert example_size(document) == ExampleSize(
-        num_bytes=0, num_tensors=3, unknown=("mine", "maybe", "steps")
-    )
+    kind = _TFDS + "features_dict.FeaturesDict"
+    document = {"pythonClassName": kind, "featuresDict": {"features": features}}
+    unknown = ("mine", "maybe")
+    assert example_size(document) == ExampleSize(num_bytes=0, num_tensors=2, unknown=unknown)
 
 
 @pytest.mark.parametrize(

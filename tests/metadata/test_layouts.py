@@ -29,7 +29,7 @@ from shardctl.metadata.layouts import (
 from shardctl.metadata.reference import merge_datasets
 from shardctl.verbs.layout.answer import layout
 from shardctl.verbs.layout.view import layout_document
-from tests.cases import FUZZ, check_cases, few_or_many, some
+from tests.cases import FUZZ, check_cases, few_or_fuzz, few_or_many, some
 from tests.record_files import framed
 from tests.strategies import datasets, documents, error_line
 
@@ -70,10 +70,6 @@ class TestReading:
         assert train.location(1) == (str(tmp_path / "files"), "train/00001-of-00003")
         assert test.location(0) == (str(tmp_path / "files"), "one.array_record")
 
-    def test_splits_may_be_a_list(self) -> None:
-        as_list = read({"splits": [{"name": "train", "shard_lengths": [1, 2]}]})
-        assert as_list == read({"splits": {"train": {"shard_lengths": [1, 2]}}})
-
     def test_boundaries_are_those_tfds_writes(self) -> None:
         def check(numbers: tuple[int, int]) -> None:
             from tensorflow_datasets.core.utils import shard_utils
@@ -85,10 +81,6 @@ class TestReading:
 
         numbers = st.tuples(st.integers(1, 60), st.integers(0, 10**6))
         check_cases(numbers, check, 80)
-
-    def test_fewer_examples_than_shards_leave_shards_empty(self) -> None:
-        assert read_split(num_examples=2, num_shards=4) == (0, 1, 1, 0)
-        assert read_split(num_examples=0, num_shards=2) == (0, 0)
 
     def test_ordered_is_disable_shuffling(self) -> None:
         splits = {"train": {"shard_lengths": [1]}}
@@ -104,10 +96,7 @@ class TestRefusals:
             (None, "a layout must be a mapping, not nothing"),
             ([], "a layout must be a mapping, not a list"),
             ({1: 2}, "a layout: key 1 is not text; put it in quotes"),
-            (
-                {"split": {}},
-                "unknown key 'split'; did you mean splits? a layout may have: name, config",
-            ),
+            ({"split": {}}, "unknown key 'split'; did you mean splits? a layout may have: name, c"),
             ({}, "splits must be a mapping of split names, not nothing"),
             ({"splits": {}}, "dataset 'toy' has no splits"),
             ({"splits": "train"}, "splits must be a mapping of split names, not 'train'"),
@@ -142,34 +131,19 @@ class TestRefusals:
             ({"shard_lengths": [16**9999]}, "length of shard 0 a number of more than 40 digits"),
             ({"shard_lengths": [2**63 - 1] * 2}, "an int64 holds at most 9223372036854775807"),
             ({"shard_lengths": 7}, "shard_lengths must be a list, not 7"),
-            (
-                {"shard_length": [7]},
-                "unknown key 'shard_length'; did you mean shard_lengths? a split may have: ",
-            ),
+            ({"shard_length": [7]}, "unknown key 'shard_length'; did you mean shard_lengths? a sp"),
             ({"num_examples": 7}, "no num_shards; give shard_lengths, or num_examples and"),
             ({"num_examples": 7, "num_shards": 0}, "num_shards 0 is not between 1 and 10000000"),
             ({"num_examples": 7, "num_shards": 10**7 + 1}, "num_shards 10000001 is not between"),
             ({"num_examples": -7, "num_shards": 1}, "num_examples -7 is negative"),
-            (
-                {"num_examples": 7.5, "num_shards": 1},
-                "num_examples must be a whole number, not 7.5",
-            ),
+            ({"num_examples": 7.5, "num_shards": 1}, "num_examples must be a whole number, not 7."),
             ({"num_examples": 2**63 - 1, "num_shards": 3}, "is too large for TFDS's boundaries"),
             ({"num_examples": 2**63, "num_shards": 3}, "is more than an int64 holds"),
             ({"shard_lengths": [1], "num_bytes": -1}, "num_bytes -1 is negative"),
-            (
-                {"shard_lengths": [1], "filenames": ["../a"]},
-                "file name '../a' leaves the dataset's",
-            ),
+            ({"shard_lengths": [1], "filenames": ["../a"]}, "file name '../a' leaves the dataset'"),
             ({"shard_lengths": [1], "filenames": ["a", "b"]}, "2 file names for 1 shards"),
-            (
-                {"shard_lengths": [1], "filepath_template": "{X}"},
-                "'{X}' is not a variable; TFDS knows",
-            ),
-            (
-                {"shard_lengths": [1], "filepath_template": "/{SPLIT}"},
-                "leaves the dataset's folder",
-            ),
+            ({"shard_lengths": [1], "filepath_template": "{X}"}, "'{X}' is not a variable; TFDS k"),
+            ({"shard_lengths": [1], "filepath_template": "/{SPLIT}"}, "leaves the dataset's folde"),
         ],
     )
     def test_a_broken_split_is_refused_by_name_and_rule(self, split: Any, said: str) -> None:
@@ -177,18 +151,9 @@ class TestRefusals:
         assert line.startswith("split 'train'")
         assert said in line
 
-    def test_an_error_names_the_file(self, tmp_path: Path) -> None:
-        (tmp_path / "l.yaml").write_text("splits: {train: {}}")
-        line = some(error_line(lambda: read_layout_file(tmp_path / "l.yaml")))
-        assert line.startswith(f"{tmp_path}/l.yaml: split 'train': no num_examples")
-
-    @pytest.mark.long
-    def test_nonsense_gives_a_dataset_or_one_line_of_error(self) -> None:
-        check_cases(nonsense, check_nonsense, 200)
-
-    @pytest.mark.fuzz
-    def test_any_nonsense_gives_a_dataset_or_one_line_of_error(self) -> None:
-        check_cases(nonsense, check_nonsense, FUZZ, fuzz=True)
+    @few_or_fuzz(200, FUZZ)
+    def test_nonsense_gives_a_dataset_or_one_line_of_error(self, num_cases: int) -> None:
+        check_cases(nonsense, check_nonsense, num_cases)
 
 
 _ANY = documents(LAYOUT_KEYS + SPLIT_KEYS)
@@ -359,15 +324,6 @@ def test_it_is_read_back(data: Path, document: dict[str, Any], ending: str) -> N
     assert [one.num_records for one in layout.files()] == [3, 0, 2]
     assert [one.split for one in layout.files()] == ["train", "train", "test"]
     assert list(layout.wanted()) == [str(data)]
-
-
-def test_the_same_bytes_whoever_counts(data: Path) -> None:
-    texts = {
-        "".join(to_yaml(index_document(index(data, jobs=jobs, cache=cache), "/")))
-        for jobs in (1, 2)
-        for cache in (True, False)
-    }
-    assert len(texts) == 1
 
 
 def test_a_folder_elsewhere_is_whole(data: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.errors import DatasetError
-from shardctl.metadata.project_file import PROJECT_KEYS, Project, find_project
+from shardctl.metadata.project_file import PROJECT_KEYS, find_project
 from tests.cases import check_cases, few_or_many, some
 from tests.strategies import damaged, documents, error_line
 
@@ -46,20 +46,6 @@ def test_stages_may_be_beside_the_settings_or_among_them(tmp_path: Path) -> None
         find_project(tmp_path)
 
 
-def test_without_a_file_a_project_says_nothing(tmp_path: Path) -> None:
-    project = find_project(tmp_path / "not" / "there")
-    assert project == Project(path=None, dataset=(), data_dir=None, read={}, lint={})
-    assert project.setting_lines() == {}
-
-
-@pytest.mark.parametrize("text", ["", "# nothing yet\n", "{}", "dataset:\nread:\n"])
-def test_an_empty_file_has_no_settings(tmp_path: Path, text: str) -> None:
-    (tmp_path / "shardctl.yaml").write_text(text)
-    project = find_project(tmp_path)
-    assert project.path == tmp_path / "shardctl.yaml"
-    assert (project.dataset, project.data_dir, project.read, project.lint) == ((), None, {}, {})
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -94,12 +80,6 @@ def test_a_key_that_means_nothing_is_named_with_its_line_and_what_was_meant(
     (tmp_path / "shardctl.yaml").write_text(text)
     line = some(error_line(lambda: find_project(tmp_path)))
     assert line.startswith(f"{tmp_path}/shardctl.yaml{said}")
-
-
-def test_a_folder_of_that_name_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "shardctl.yaml").mkdir()
-    with pytest.raises(DatasetError, match="is a folder; a file is needed here"):
-        find_project(tmp_path)
 
 
 @few_or_many(80, 400)

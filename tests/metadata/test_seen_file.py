@@ -29,18 +29,9 @@ def seen(tmp_path: Path, data: bytes) -> list[int]:
     return [int(code) for code in read_seen(path, CODES).codes]
 
 
-def test_ids_come_in_any_order_and_any_number_of_times(tmp_path: Path) -> None:
-    lines = [IDS[14], IDS[3], IDS[0], IDS[3]]
-    assert seen(tmp_path, "\n".join([*lines, ""]).encode()) == [0, 3, 14]
-
-
 def test_blank_lines_and_other_line_ends_are_passed_over(tmp_path: Path) -> None:
     assert seen(tmp_path, f"\n  \r\n{IDS[2]}\r\n \n{IDS[1]} \n\n".encode()) == [1, 2]
     assert seen(tmp_path, b"") == []
-
-
-def test_gzip_is_read_whatever_its_name(tmp_path: Path) -> None:
-    assert seen(tmp_path, gzip.compress(f"{IDS[5]}\n".encode())) == [5]
 
 
 def test_a_last_line_without_an_end_is_a_warning(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from shardctl.base.tfds_rules import TEMPLATE_VARIABLES
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
-from shardctl.metadata.tfds_metadata import dataset_from_info, find_tfds_folder, read_tfds_folder
-from tests.cases import FUZZ, check_cases, some
+from shardctl.metadata.tfds_metadata import dataset_from_info, read_tfds_folder
+from tests.cases import FUZZ, check_cases, few_or_fuzz, some
 from tests.strategies import Recipe, documents, error_line, recipes
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
 
@@ -116,16 +116,19 @@ def accepts(read: Any, folder: Path) -> bool:
 
 
 class TestAgainstTfds:
-    @pytest.mark.parametrize("file_format", WRITABLE_FORMATS)
+    @few_or_fuzz(45, FUZZ // 4)
     def test_a_dataset_tfds_wrote_reads_as_tfds_reads_it(
-        self, tmp_path: Path, file_format: str
+        self, tmp_path: Path, num_cases: int
     ) -> None:
-        check_cases(recipes((file_format,)), built_check(tmp_path), 15)
+        numbers = itertools.count()
 
-    @pytest.mark.fuzz
-    def test_any_dataset_tfds_wrote_reads_as_tfds_reads_it(self, tmp_path: Path) -> None:
-        strategy = recipes(WRITABLE_FORMATS)
-        check_cases(strategy, built_check(tmp_path), FUZZ // 4, fuzz=True)
+        def check(recipe: Recipe) -> None:
+            folder = build_dataset(tmp_path / str(next(numbers)), **recipe.arguments())
+            dataset = read_tfds_folder(folder)
+            assert summary_of(dataset) == summary_by_tfds(folder)
+            assert dataset.version == recipe.version
+
+        check_cases(recipes(WRITABLE_FORMATS), check, num_cases)
 
     @pytest.mark.parametrize("num_shards", [1, 99_999, 100_000, 1_234_567])
     def test_file_names_have_the_digits_tfds_gives_them(self, num_shards: int) -> None:
@@ -249,26 +252,17 @@ class TestAgainstTfds:
         assert accepts(summary_by_tfds, folder) is tfds_accepts, why
         assert (error_line(lambda: read_tfds_folder(folder)) is None) is not tfds_accepts, why
 
-    def test_templates_resolve_as_tfds_resolves_them(self, toy: Path) -> None:
-        check = template_check(toy)
-        check_cases(template_texts, check, 60)
+    @few_or_fuzz(60, FUZZ // 2)
+    def test_templates_resolve_as_tfds_resolves_them(self, toy: Path, num_cases: int) -> None:
+        def check(template: str) -> None:
+            folder = put(toy, with_split(filepathTemplate=template))
+            line = error_line(lambda: read_tfds_folder(folder))
+            if line is None:
+                assert summary_of(read_tfds_folder(folder)) == summary_by_tfds(folder)
+            elif "leaves the dataset's folder" not in line and "names no file" not in line:
+                assert not accepts(summary_by_tfds, folder)
 
-    @pytest.mark.fuzz
-    def test_many_templates_resolve_as_tfds_resolves_them(self, toy: Path) -> None:
-        check = template_check(toy)
-        check_cases(template_texts, check, FUZZ // 2, fuzz=True)
-
-
-def built_check(root: Path) -> Any:
-    numbers = itertools.count()
-
-    def check(recipe: Recipe) -> None:
-        folder = build_dataset(root / str(next(numbers)), **recipe.arguments())
-        dataset = read_tfds_folder(folder)
-        assert summary_of(dataset) == summary_by_tfds(folder)
-        assert dataset.version == recipe.version
-
-    return check
+        check_cases(template_texts, check, num_cases)
 
 
 template_texts = st.lists(
@@ -281,25 +275,10 @@ template_texts = st.lists(
 ).map("".join)
 
 
-def template_check(toy: Path) -> Any:
-    def check(template: str) -> None:
-        folder = put(toy, with_split(filepathTemplate=template))
-        line = error_line(lambda: read_tfds_folder(folder))
-        if line is None:
-            assert summary_of(read_tfds_folder(folder)) == summary_by_tfds(folder)
-        elif "leaves the dataset's folder" not in line and "names no file" not in line:
-            assert not accepts(summary_by_tfds, folder)
-
-    return check
-
-
 class TestBadInput:
-    def test_nonsense_gives_a_dataset_or_one_line_of_error(self) -> None:
-        check_cases(nonsense, check_nonsense, 50)
-
-    @pytest.mark.fuzz
-    def test_any_nonsense_gives_a_dataset_or_one_line_of_error(self) -> None:
-        check_cases(nonsense, check_nonsense, FUZZ, fuzz=True)
+    @few_or_fuzz(50, FUZZ)
+    def test_nonsense_gives_a_dataset_or_one_line_of_error(self, num_cases: int) -> None:
+        check_cases(nonsense, check_nonsense, num_cases)
 
     @pytest.mark.parametrize(
         ("info", "said"),
@@ -351,24 +330,15 @@ class TestFolders:
         (tmp_path / "toy" / "plain" / "2.0.0.incompleteABC" / "dataset_info.json").touch()
         (tmp_path / "toy" / ".config").mkdir()
         for above in (folder, folder.parent, folder.parent.parent, tmp_path):
-            assert find_tfds_folder(above) == folder
+            assert read_tfds_folder(above).data_dir == str(folder)
 
     def test_several_versions_are_the_choices(self, tmp_path: Path) -> None:
         for version in ("1.0.0", "2.0.0"):
             build_dataset(tmp_path, version=version, with_files=False)
         with pytest.raises(DatasetError, match=r"2 datasets; choose one: 1\.0\.0, 2\.0\.0$"):
-            find_tfds_folder(tmp_path / "toy")
+            read_tfds_folder(tmp_path / "toy")
 
     def test_data_dir_is_absolute(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         folder = build_dataset(tmp_path, with_files=False)
         monkeypatch.chdir(tmp_path)
         assert read_tfds_folder(Path("toy")).data_dir == str(folder)
-
-
-@pytest.mark.slow
-def test_a_million_shards_load(tmp_path: Path) -> None:
-    lengths = [str(1000 + index % 7) for index in range(1_000_000)]
-    info = with_split(shardLengths=lengths)
-    (tmp_path / "dataset_info.json").write_text(json.dumps(info, indent=2))
-    dataset = read_tfds_folder(tmp_path)
-    assert dataset.splits[0].num_examples == sum(map(int, lengths))

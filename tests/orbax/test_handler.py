@@ -118,18 +118,6 @@ def test_a_position_that_cannot_be_written_leaves_no_checkpoint(
         assert later.all_steps() == [1]
 
 
-def test_arguments_are_made_once_and_saved_often(
-    manager: Any, position: Position, builder: Any
-) -> None:
-    arguments = items(position)
-    for step in (1, 2, 3):
-        position.advance(4)
-        manager.save(step, args=arguments)
-    manager.wait_until_finished()
-    again = Position(builder, "train", SETTINGS)
-    assert [restore(manager, again, step).data.consumed for step in (2, 3, 1)] == [8, 12, 4]
-
-
 @pytest.mark.parametrize("kind", ["Checkpointer", "AsyncCheckpointer"])
 def test_a_position_is_a_checkpoint_of_its_own_too(
     kind: str, position: Position, builder: Any, tmp_path: Path
@@ -142,14 +130,6 @@ def test_a_position_is_a_checkpoint_of_its_own_too(
             alone.wait_until_finished()
         assert alone.restore(tmp_path / "data", args=shardctl_args.Restore(again)) is again
     assert again.consumed == 5
-
-
-@pytest.mark.parametrize("kind", ["Checkpointer", "AsyncCheckpointer"])
-def test_a_file_is_named_after_the_process(kind: str, position: Position, tmp_path: Path) -> None:
-    handler = shardctl_args.PositionHandler(process=Host(index=1, count=2))
-    with getattr(ocp, kind)(handler) as alone:
-        alone.save(tmp_path / "data", args=shardctl_args.Save(position))
-    assert [f.name for f in (tmp_path / "data").glob("process*")] == ["process_1-of-2.json"]
 
 
 def test_without_arguments_the_states_are_returned(manager: Any, position: Position) -> None:
@@ -334,30 +314,6 @@ def test_as_many_processes_go_on_with_the_very_examples(many: Any, tmp_path: Pat
         settings = position_of(many, Host(index=i, count=2)).settings
         whole = pipeline(many, "train", settings, transform=lambda example: example["id"])
         assert seen[i] + read(position, 1000) == [int(i) for i in whole.as_numpy_iterator()]
-
-
-def test_processes_that_are_numbered_anew_take_the_state_of_their_host(
-    many: Any, tmp_path: Path
-) -> None:
-    stopped = [position_of(many, one) for one in hosts(3)]
-    for i, position in enumerate(stopped):
-        position.advance(5 + i)
-    save_all(tmp_path / "data", stopped)
-    for process, host in zip(hosts(3), (2, 0, 1), strict=True):
-        position = position_of(many, Host(index=host, count=3))
-        assert restored(tmp_path / "data", process, position).consumed == 5 + host
-
-
-def test_processes_that_read_everything_go_on_as_any_number(many: Any, tmp_path: Path) -> None:
-    stopped = [position_of(many, None) for _ in range(3)]
-    for position in stopped:
-        position.advance(9)
-    save_all(tmp_path / "data", stopped)
-    for process in (*hosts(3), *hosts(2), Host(index=0, count=1)):
-        assert restored(tmp_path / "data", process, position_of(many, None)).consumed == 9
-    before = read(position_of(many, None), 9)
-    left = [read(position, 1000) for position in go_on(many, tmp_path / "data", 2)]
-    assert Counter(before) + Counter(i for one in left for i in one) == EVERY
 
 
 def test_states_of_other_settings_or_too_few_are_refused_and_change_nothing(

@@ -10,65 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.order.epoch_reading import (
     EpochReading,
     EpochSeeds,
-    own_rows,
     repetitions_listed,
-    sorted_reads,
 )
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
-from shardctl.spec.reads import Reads
-from shardctl.spec.subsplit import resolve_subsplit
 from shardctl.tfdata.interleave import Interleave
 from shardctl.tfdata.shuffle_seeds import KernelSeeds
 from tests.oracles import interleave_by_hand
 from tests.tfdata.shuffle_oracles import iterator_seeds
-from tests.verbs.resume.resume_cases import dataset
 
 # What a host reads.
-
-TOY = dataset(train=(3, 0, 5, 3), test=(4,))
-SECOND = Host(index=1, count=2)
-
-
-def given_to(spec: str = "train", **settings: Any) -> Reads:
-    return sorted_reads(TOY, resolve_subsplit(spec, TOY).ranges, ReadSettings(**settings))
-
-
-@pytest.mark.parametrize(
-    ("settings", "rows"),
-    [
-        ({}, [(0, 0, 3), (2, 0, 5), (3, 0, 3)]),  # no empty file among them
-        ({"reverse": True}, [(3, 0, 3), (2, 0, 5), (0, 0, 3)]),
-        ({"host": SECOND}, [(2, 3, 2), (3, 0, 3)]),  # an even part, taken before it is sorted
-        ({"host": SECOND, "reverse": True}, [(3, 0, 3), (2, 3, 2)]),
-        # Hosts of an InputContext are given the same, and those of ds.shard.
-        ({"host": SECOND, "host_by": "files"}, [(0, 0, 3), (2, 0, 5), (3, 0, 3)]),
-        ({"host": SECOND, "host_by": "examples"}, [(0, 0, 3), (2, 0, 5), (3, 0, 3)]),
-    ],
-)
-def test_the_reader_is_given_the_even_part_of_a_host_or_all(
-    settings: dict[str, Any], rows: list[tuple[int, int, int]]
-) -> None:
-    reads = given_to(**settings)
-    columns = (column.tolist() for column in (reads.shard, reads.skip, reads.take))
-    assert list(zip(*columns, strict=True)) == rows
-
-
-def test_by_files_a_host_reads_every_so_manieth_instruction() -> None:
-    def shards(index: int, count: int, host_by: Any, spec: str = "train") -> list[int]:
-        settings = ReadSettings(host=Host(index=index, count=count), host_by=host_by)
-        found: list[int] = own_rows(given_to(spec), settings).shard.tolist()
-        return found
-
-    assert [shards(index, 2, "files") for index in range(2)] == [[0, 3], [2]]
-    assert shards(1, 2, "examples") == shards(1, 2, "even") == [0, 2, 3]
-    with pytest.raises(UsageError, match=r"3 file instructions for 4 hosts.*--host-by even"):
-        shards(0, 4, "files")
-    assert shards(0, 1, "files", "train[:0]") == []
 
 
 # The seeds of an epoch: those of the iterator that TensorFlow makes for it.
@@ -122,15 +76,6 @@ def test_seeds_under_a_buffer_fixed_ones_and_those_that_are_drawn() -> None:
     # A file shuffle with a seed of its own draws none.
     for one in (seeds(**drawn), seeds(shuffle_seed=7, **drawn)):
         assert one.of_buffer(0) == iterator_seeds(None, 1, True, 0, op_index=0)
-
-
-def test_a_later_pass_of_keras_over_a_repeat_is_left_open_unless_a_partial_batch_asks() -> None:
-    fit: dict[str, Any] = {"loop": "keras-fit", "epochs": 2, "pass_index": 1, "shuffle_seed": 7}
-    with pytest.raises(UnpredictableOrderError, match="depends on timing"):
-        seeds(**fit).of_files(0)
-    # Then a pass of 2 epochs makes 2, and one more for the repeat, and one more for Keras.
-    found = seeds(**fit, partial_last_batch=True).of_files(0)
-    assert found == iterator_seeds(7, None, True, 4)
 
 
 # One reading of the files.

@@ -15,7 +15,7 @@ from shardctl.dataset.folders import combined
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
 from shardctl.order.example_codes import ExampleCodes, RowLookup
-from shardctl.spec.reads import Reads, reads_of, shard_names
+from shardctl.spec.reads import Reads, reads_of
 from shardctl.spec.subsplit import SplitRange, resolve_subsplit
 from tests.strategies import datasets, error_line
 
@@ -115,18 +115,6 @@ def test_what_is_no_tfds_id_is_refused() -> None:
     splits = (Split(name="a", shard_lengths=(2**62,)), Split(name="b", shard_lengths=(2**62,)))
     with pytest.raises(UsageError, match="more than 9223372036854775807 examples"):
         ExampleCodes(Dataset(name="d", splits=splits), ["a", "b"])
-
-
-@pytest.mark.parametrize("folders", [("/data",), ("/data/mon", "/data/tue")])
-def test_examples_are_named_together_as_one_by_one(folders: tuple[str, ...]) -> None:
-    codes = spread(*folders)
-    every = np.random.default_rng(1).permutation(np.arange(3 * len(folders)).repeat(3))
-    splits, shards, _ = codes.places(every)
-    assert codes.tfds_ids(every) == [name for code in every for name in codes.tfds_ids([code])]
-    assert shard_names(codes.dataset.splits, splits, shards) == [
-        codes.dataset.splits[split].filename(shard)
-        for split, shard in zip(splits.tolist(), shards.tolist(), strict=True)
-    ]
 
 
 # Files in several folders, called in a tfds_id as TFDS calls them.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,10 +18,8 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.subsplit import SplitRange, resolve_subsplit
 from shardctl.tfdata.shuffle_buffer import shuffle_permutation
-from tests.cases import FUZZ, check_cases, seed_of_test
-from tests.order.order_cases import Case, cases, changed, elements, tensorflow_dataset
-
-NUM_PASSES = 3
+from tests.cases import FUZZ, check_cases, fuzzed, seed_of_test
+from tests.order.order_cases import Case, cases, changed
 
 
 def whole(order: Order) -> list[int]:
@@ -38,20 +35,6 @@ def of_shards(*lengths: int, **settings: object) -> ReaderOrder:
     return ReaderOrder(dataset, ranges, ReadSettings(**settings))  # type: ignore[arg-type]
 
 
-def agrees_with_tensorflow(case: Case) -> None:
-    import tensorflow as tf
-
-    dataset = tensorflow_dataset(tf, case)
-    for index in range(1 if case.settings.repeat_files else NUM_PASSES):
-        assert whole(case.order(index)) == elements(dataset), (case, index)
-    tf.random.set_seed(None)
-
-
-def test_files_without_examples_fill_no_buffer_however_often() -> None:
-    order = of_shards(0, 0, repeat_files=True, buffer=10, buffer_seed=3, epochs=5)
-    assert order.replay(0).num_elements == order.reading(0).num_examples == 0
-
-
 def test_positions_of_all_hosts_are_counted_where_files_repeat() -> None:
     settings = {"repeat_files": True, "host_by": "examples", "host": Host(index=1, count=1000)}
     most = (2**63 - 1) // 1000
@@ -60,29 +43,6 @@ def test_positions_of_all_hosts_are_counted_where_files_repeat() -> None:
         of_shards(5, 3, epochs=most + 1, **settings)
     with pytest.raises(UsageError, match="positions go up to"):
         of_shards(3, 4, epochs=2**61)
-
-
-def test_every_pass_is_what_tensorflow_hands_out() -> None:
-    check_cases(cases(), agrees_with_tensorflow, 8)
-
-
-@pytest.mark.fuzz
-def test_every_pass_is_what_tensorflow_hands_out_fuzzed() -> None:
-    check_cases(cases(), agrees_with_tensorflow, FUZZ, fuzz=True)
-
-
-@pytest.mark.parametrize("reshuffle", [True, False])
-def test_skip_and_take_of_tensorflow_are_a_slice(reshuffle: bool) -> None:
-    import tensorflow as tf
-
-    settings = ReadSettings(
-        cycle=3, block=2, shuffle_seed=5, buffer=7, buffer_seed=2, epochs=2, reshuffle=reshuffle
-    )
-    case = Case(lengths=(3, 0, 9, 20), slices=((0, 32),), settings=settings)
-    for start, count in ((0, 64), (1, 13), (5, 0), (30, 1), (30, 34), (64, 13)):
-        dataset = tensorflow_dataset(tf, case).skip(start).take(count)
-        stop = min(start + count, 64)
-        assert case.order().read(start, stop).tolist() == elements(dataset)
 
 
 def test_slices_and_random_positions_agree_with_the_whole() -> None:
@@ -157,14 +117,6 @@ def test_hosts_share_the_examples_among_them() -> None:
     check_cases(cases(), law, 30)
 
 
-def test_repeated_files_of_more_epochs_begin_the_same() -> None:
-    settings = {"repeat_files": True, "shuffle_seed": 7, "cycle": 3, "block": 2}
-    for buffer in ({}, {"buffer": 5, "buffer_seed": 1}):
-        orders = [of_shards(3, 0, 7, 2, epochs=n, **settings, **buffer) for n in (1, 2, 5, 11)]
-        for shorter, longer in pairwise(whole(order) for order in orders):
-            assert longer[: len(shorter)] == shorter
-
-
 def test_repeated_files_are_listed_as_far_as_they_are_asked_about() -> None:
     far = of_shards(5, 3, shuffle_seed=1, repeat_files=True, epochs=2**50)
     near = of_shards(5, 3, shuffle_seed=1, repeat_files=True, epochs=9)
@@ -206,7 +158,9 @@ def test_the_slot_and_the_offset_of_each_visit() -> None:
 
 
 def test_an_order_of_no_examples() -> None:
-    for settings in ({}, {"epochs": 3, "repeat_files": True}, {"buffer": -2, "buffer_seed": 1}):
+    several: list[dict[str, Any]] = [{}, {"epochs": 3, "repeat_files": True}]
+    several += [{"buffer": size, "buffer_seed": 1} for size in (-2, 10)]
+    for settings in (*several, several[1] | several[3]):
         order = of_shards(0, 0, shuffle_seed=3, **settings)
         assert (order.num_examples, whole(order)) == (0, [])
         assert [array.tolist() for array in order.positions_of([0, 5])] == [[], []]
@@ -247,33 +201,7 @@ def test_more_positions_than_memory_holds_are_refused(monkeypatch: pytest.Monkey
         of_shards(5, 3, epochs=4).positions_of([0, 7])
 
 
-def test_fewer_files_than_hosts_are_refused_as_tfds_refuses_them() -> None:
-    host = Host(index=0, count=3)
-    with pytest.raises(UsageError, match=r"2 file instructions for 3 hosts.*--host-by even"):
-        of_shards(3, 0, 4, host=host, host_by="files")
-    assert whole(of_shards(3, 0, 4, host=Host(index=0, count=1), host_by="files"))
-
-
-def test_orders_that_open_files_alike_share_how_and_none_can_change_it() -> None:
-    train = Split(name="train", shard_lengths=(3,) * 40)
-    whole = [SplitRange(split=train, start=0, stop=120)]
-    data = Dataset(name="d", splits=(train,))
-    one, other, third = (
-        ReaderOrder(data, whole, ReadSettings(shuffle_seed=seed, cycle=cycle, epochs=2))
-        for seed, cycle in ((1, 4), (1, 7), (2, 4))
-    )
-    rows = [order.reading(0).opened for order in (one, other, third)]
-    assert rows[0] is rows[1]
-    assert rows[0].tolist() != rows[2].tolist()
-    assert sorted(rows[2].tolist()) == list(range(40))
-    assert one.reading(1).opened.tolist() != rows[0].tolist()
-    with pytest.raises(ValueError, match="read-only"):
-        rows[0][0] = 5
-
-
 # A few examples in many epochs at once, as each epoch alone reads them.
-
-NUM_CASES = 16
 
 
 def order_at_random(seed: int) -> Order:
@@ -306,13 +234,16 @@ def order_at_random(seed: int) -> Order:
 
 
 @pytest.mark.long
-def test_an_example_is_where_each_epoch_alone_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    together = 0
-    for seed in range(NUM_CASES):
+@fuzzed(16)
+def test_an_example_is_where_each_epoch_alone_reads_it(
+    num_cases: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together, first = 0, seed_of_test() if num_cases == FUZZ else 0
+    for seed in range(first, first + num_cases):
         check_positions(order_at_random(seed), seed)
-        monkeypatch.setattr(reader_order, "ROOM", 100 + seed)
+        monkeypatch.setattr(reader_order, "ROOM", 100 + seed % 99)
         together += not order_at_random(seed).settings.repeat_files
-    assert together > NUM_CASES // 2
+    assert together > num_cases // 2
 
 
 def check_positions(order: Order, seed: int) -> None:
@@ -331,9 +262,3 @@ def check_positions(order: Order, seed: int) -> None:
         if len(position) and (order.num_buffered is None or not order.settings.repeat_files):
             assert position.min() > last, seed
             last = int(position.max())
-
-
-@pytest.mark.fuzz
-def test_an_example_is_where_each_epoch_alone_reads_it_fuzzed() -> None:
-    for seed in range(seed_of_test(), seed_of_test() + FUZZ):
-        check_positions(order_at_random(seed), seed)

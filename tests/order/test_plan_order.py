@@ -21,18 +21,15 @@ import shardctl
 from shardctl.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
-from shardctl.order import file_formats
-from shardctl.order.file_formats import format_warnings, refuse_open_hosts, resolved_spec
+from shardctl.order.file_formats import refuse_open_hosts, resolved_spec
 from shardctl.order.plan_order import order_of, plan_order
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.sources import progress_of
 from shardctl.order.staged import StagedOrder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import HOST_MODES, Host
-from shardctl.spec.subsplit import resolve_subsplit
 from shardctl.stages.pipelines import readers_of
 from shardctl.stages.text import parse_stages
-from shardctl.verbs.resume.answer import codes_of, resume_unseen_of
 from shardctl.verbs.resume.hosts import resume_on_hosts
 from shardctl.verbs.snapshot.answer import snapshot
 from tests.cases import FUZZ, check_cases
@@ -64,24 +61,6 @@ def test_an_order_keeps_the_ranges_and_what_it_was_resolved_to() -> None:
     assert plan_order(even(test=(1, 1)), None).spec == "test"
 
 
-def test_a_spec_is_resolved_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    resolutions: list[str] = []
-
-    def counted(spec: str, dataset: Dataset) -> Any:
-        resolutions.append(spec)
-        return resolve_subsplit(spec, dataset)
-
-    monkeypatch.setattr(file_formats, "resolve_subsplit", counted)
-    settings = ReadSettings(cycle=2)
-    snapshot(TWO, "train+test", settings)
-    resume_on_hosts(TWO, "train[1:]", settings, hosts=4, to_hosts=3, consumed=[1])
-    resolved = resolved_spec(TWO, "test")
-    codes = [codes_of(resolved).parse("3")]
-    assert resume_unseen_of(resolved, settings, seen=codes).remaining == 4
-    assert order_of(resolved, settings).order.num_examples == 5
-    assert resolutions == ["train+test", "train[1:]", "test"]
-
-
 @pytest.mark.parametrize(
     ("spec", "settings", "warning"),
     [
@@ -90,21 +69,15 @@ def test_a_spec_is_resolved_once(monkeypatch: pytest.MonkeyPatch) -> None:
         ("train[3:3]", {}, "selects no examples"),
         ("train", {"host": Host(index=10, count=11)}, "host 10/11 by even reads no examples"),
         ("train[:2]", {"batch": 3, "drop_remainder": True}, "2 examples fill no batch"),
-        ("train", {"buffer": 3, "global_seed": 1}, "buffer takes its seed from --global-seed: thi"),
         (
             "train",
-            {"buffer": 3, "global_seed": 1, "shuffle_files": True, "deterministic": True},
-            "--shuffle-files and --buffer take their seeds from --global-seed: this is the order",
-        ),
-        (
-            None,
-            {"stages": "shuffle(9) | map | repeat(2) | shuffle(3)", "global_seed": 4},
-            "2 parts of --stages without seeds draw theirs from --global-seed: this is the order i",
+            {"buffer": 3, "global_seed": 1},
+            "what has no seed draws it from --global-seed: this is the order if",
         ),
         (
             None,
             {"stages": "shuffle(9) | map | repeat(2)", "global_seed": 4},
-            "and the dataset, and if the script builds them in this order; a seed of its own fixes",
+            "all in the order of the pipeline; a seed of its own fixes it",
         ),
     ],
 )
@@ -242,15 +215,6 @@ def test_resume_refuses_what_no_reader_of_tf_data_can_do(plan: Callable[[Dataset
             plan(written_as(other))
         (said,) = plan_order(written_as(other)).warnings
         assert said.startswith(f"TFDS does not read {other} files, so this is the order of ")
-
-
-def test_only_the_splits_that_are_read_are_warned_of_and_once() -> None:
-    both = written_as("parquet")
-    assert list(format_warnings(both, resolved_spec(both, "test").ranges)) == []
-    assert len(list(format_warnings(both, resolved_spec(both, "train+test").ranges))) == 1
-    planned = plan_order(both, "train")
-    assert planned.warnings == planned.with_settings(ReadSettings(cycle=2)).warnings
-    assert len(planned.warnings) == 1
 
 
 # Files that a script lists itself: the same order as the real list_files, or a warning.

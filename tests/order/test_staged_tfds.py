@@ -15,8 +15,8 @@ from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.order.order import Order
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings
-from tests.cases import FUZZ, check_cases
-from tests.order.staged_folders import Folders
+from tests.cases import FUZZ, check_cases, fuzzed
+from tests.order.toy_pipelines import Folders
 from tests.pipelines.random_pipelines import Habits, RandomPipeline, random_pipeline
 from tests.pipelines.real_pipelines import examples_of, real_dataset
 
@@ -108,13 +108,9 @@ def _cases(
     return st.randoms(use_true_random=False).map(drawn)
 
 
-def test_stages_hand_out_what_tensorflow_does(folders: Folders) -> None:
-    cases = _cases(folders, Habits(), may_be_endless=True)
-    check_cases(cases, lambda case: agrees_with_tensorflow(folders, *case), 4)
-
-
-@pytest.mark.fuzz
-def test_stages_hand_out_what_tensorflow_does_fuzzed(folders: Folders) -> None:
+@fuzzed(4, FUZZ // 2)
+def test_stages_hand_out_what_tensorflow_does(folders: Folders, num_cases: int) -> None:
     # Some pipelines without an end keep TensorFlow busy for ever before the first element.
-    cases = _cases(folders, Habits(), may_be_endless=False)
-    check_cases(cases, lambda case: agrees_with_tensorflow(folders, *case), FUZZ // 2, fuzz=True)
+    is_fuzz = num_cases == FUZZ // 2
+    cases = _cases(folders, Habits(), may_be_endless=not is_fuzz)
+    check_cases(cases, lambda case: agrees_with_tensorflow(folders, *case), num_cases, fuzz=is_fuzz)

@@ -18,7 +18,9 @@ from shardctl.order.reader_order import ReaderOrder
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.subsplit import resolve_subsplit
+from shardctl.stages.stages import Read
 from tests.order.order_cases import behind_the_reader, changed, read_settings
+from tests.pipelines.random_pipelines import Sized
 from tests.tfds_datasets import build_dataset
 
 SPLITS = {"train": [3, 0, 5, 17, 16, 1, 33], "test": [4, 0, 9], "extra": [6]}
@@ -128,11 +130,22 @@ def shuffled_paths(toy: Toy, seed: int) -> list[str]:
 def read_by_tfds(toy: Toy, case: Case, settings: ReadSettings, epoch_size: int) -> Any:
     """Return TFDS's dataset of "tfds_id id", with what a user makes of it."""
     import tensorflow as tf
-    import tensorflow_datasets as tfds
 
     tf.random.set_seed(settings.global_seed)
-    host, spec, config = settings.host or Host(index=0, count=1), case.spec, tfds.ReadConfig()
-    config.add_tfds_id = True
+    paths = None if case.file_order is None else shuffled_paths(toy, case.file_order)
+    dataset = reader_of_tfds(toy.builder, case.spec, settings, paths)
+    dataset = dataset.map(as_line, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+    return behind_the_reader(dataset, settings, epoch_size)
+
+
+def reader_of_tfds(
+    builder: Any, spec: str, settings: ReadSettings, paths: list[str] | None = None
+) -> Any:
+    """Return what `as_dataset` reads, with `tfds_id`; files in the order of `paths`."""
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    host, config = settings.host or Host(index=0, count=1), tfds.ReadConfig(add_tfds_id=True)
     if settings.cycle is not None:
         config.interleave_cycle_length = settings.cycle
     config.interleave_block_length = settings.block
@@ -142,8 +155,8 @@ def read_by_tfds(toy: Toy, case: Case, settings: ReadSettings, epoch_size: int) 
         config.options.deterministic = settings.deterministic
     if settings.reverse:
         config.experimental_interleave_sort_fn = lambda files: files[::-1]
-    if case.file_order is not None:
-        rank = {path: i for i, path in enumerate(shuffled_paths(toy, case.file_order))}
+    if paths is not None:
+        rank = {path: i for i, path in enumerate(paths)}
         config.experimental_interleave_sort_fn = lambda files: sorted(
             files, key=lambda file: rank[str(file.filename)]
         )
@@ -154,11 +167,7 @@ def read_by_tfds(toy: Toy, case: Case, settings: ReadSettings, epoch_size: int) 
         spec = tfds.even_splits(spec, host.count, drop_remainder=False)[host.index]
     if settings.host is not None and settings.host_by == "files":
         config.input_context = tf.distribute.InputContext(host.count, host.index)
-    dataset = toy.builder.as_dataset(
-        split=spec, read_config=config, shuffle_files=settings.shuffles_files
-    )
-    dataset = dataset.map(as_line, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
-    return behind_the_reader(dataset, settings, epoch_size)
+    return builder.as_dataset(split=spec, read_config=config, shuffle_files=settings.shuffles_files)
 
 
 def as_line(example: Any) -> Any:
@@ -166,3 +175,59 @@ def as_line(example: Any) -> Any:
     import tensorflow as tf
 
     return tf.strings.join([example["tfds_id"], tf.strings.as_string(example["id"])], separator=" ")
+
+
+# Readers of two datasets, as stages have them.
+
+STAGED = {
+    "toy": {"train": [5, 0, 3, 11, 4, 1, 7], "test": [4, 6]},
+    "other": {"train": [9, 2, 8], "test": [3, 0, 5]},
+}
+STAGED_SPECS = (
+    "train",
+    "train",
+    "test",
+    "train[20%:]",
+    "train[3:17]",
+    "train+test",
+    "train[1shard:]",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folders:
+    """The datasets, each in a folder of its own below `root`."""
+
+    root: Path
+
+    @classmethod
+    def build(cls, root: Path) -> Folders:
+        for name, splits in STAGED.items():
+            build_dataset(root, name, splits)
+        return cls(root=root)
+
+    def draw(self, rng: random.Random) -> Sized:
+        name = rng.choice(list(STAGED))
+        settings: dict[str, Any] = {}
+        if rng.random() < 0.8:
+            settings = {"cycle": rng.choice([1, 2, 3, 16]), "block": rng.choice([1, 2, 3, 16])}
+        if rng.random() < 0.6:
+            settings["shuffle_seed"] = rng.choice([0, 1, 32, 7])
+            settings["reshuffle"] = rng.choice([None, None, True, False])
+        if rng.random() < 0.2:
+            settings["reverse"] = True
+        if rng.random() < 0.3:
+            settings["host"] = rng.choice(["0/2", "1/2"])
+            settings["host_by"] = rng.choice(["even", "files"])
+        own = tuple((key, value) for key, value in settings.items() if value is not None)
+        folder = str(self.root / name / "1.0.0")
+        read = Read(spec=rng.choice(STAGED_SPECS), data=folder, settings=own)
+        return Sized(source=read, num_examples=sum(map(sum, STAGED[name].values())))
+
+    def dataset(self, read: Read) -> Any:
+        import tensorflow_datasets as tfds
+
+        settings: dict[str, Any] = dict(read.settings)
+        builder = tfds.builder_from_directory(read.data)
+        dataset = reader_of_tfds(builder, str(read.spec), ReadSettings(**settings))
+        return dataset.map(lambda example: example["tfds_id"])

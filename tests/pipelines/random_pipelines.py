@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from hypothesis import strategies as st
@@ -15,6 +15,7 @@ from shardctl.stages.stages import (
     Cache,
     ChooseFromDatasets,
     Concatenate,
+    Filter,
     Map,
     Pipeline,
     Prefetch,
@@ -22,6 +23,7 @@ from shardctl.stages.stages import (
     Repeat,
     SampleFromDatasets,
     Shard,
+    Shared,
     Shuffle,
     Skip,
     Take,
@@ -71,6 +73,9 @@ class Habits:
     mixtures: sources that combine others, at this rate.
     parallel: whether maps and prefetches may run in threads of their own.
     most_examples: of a pass.
+    filters: whether a list says what passes some filters.
+    sharing: inputs that are one object wherever they are drawn again, at this rate; `shared` has
+        those of one pipeline.
     """
 
     seedless: float = 0.0
@@ -78,6 +83,9 @@ class Habits:
     mixtures: float = 0.15
     parallel: bool = True
     most_examples: int = MOST_EXAMPLES
+    filters: bool = False
+    sharing: float = 0.0
+    shared: list[RandomPipeline] = field(default_factory=list)
 
 
 def pipelines(
@@ -161,6 +169,9 @@ class _Drawing:
         return RandomPipeline(pipeline=Pipeline(source=drawn.source), most=drawn.num_examples)
 
     def below(self, like: Element | None = None, *, endless: bool = False) -> RandomPipeline:
+        sharing = self.habits.sharing if like in (None, "example") else 0.0
+        if sharing and self.rng.random() < sharing:
+            return self.used_again()
         return random_pipeline(
             self.rng,
             self.sources,
@@ -169,6 +180,19 @@ class _Drawing:
             like=like,
             may_be_endless=endless,
         )
+
+    def used_again(self) -> RandomPipeline:
+        """Return an object that is there already, or a new one, with at most a stage behind it."""
+        known = self.habits.shared
+        if not known or self.rng.random() < 0.4:
+            made = random_pipeline(
+                self.rng, self.sources, self.habits, most_stages=2, like="example"
+            )
+            source = Shared(label=f"d{len(known)}", pipeline=made.pipeline)
+            known.append(RandomPipeline(pipeline=Pipeline(source=source), most=made.most))
+        one = self.rng.choice(known)
+        staged = self.stage(one)
+        return staged if staged.element == "example" and staged.most is not None else one
 
     def alike(self, made: RandomPipeline, like: Element) -> RandomPipeline:
         """Return a pipeline with batches taken apart, and made again where they are wanted."""
@@ -250,6 +274,9 @@ class _Drawing:
             ("prefetch", 2),
             ("with_options", 1),
             ("concatenate", 1),
+            *(
+                [("filter", 3)] if self.habits.filters else []
+            ),  # Hypothesis draws what weighs nothing
         )
         names, weights = zip(*kinds, strict=True)
         drawn = getattr(self, f"_{self.rng.choices(names, weights)[0]}")(made)
@@ -338,3 +365,9 @@ class _Drawing:
         other = self.below(made.element)
         stage = Concatenate(other=other.pipeline)
         return _then(made, stage, most=made.most + (other.most or 0))
+
+    def _filter(self, made: RandomPipeline) -> RandomPipeline:
+        # Where a filter lets nothing pass of what has no end TensorFlow looks for it for ever.
+        if made.most is None or made.element != "example":
+            return made
+        return _then(made, Filter(kept="kept.txt"), most=made.most)

@@ -6,12 +6,15 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
+import numpy as np
+
 from shardctl.stages.part import Source, Stage
 from shardctl.stages.stages import (
     Batch,
     Cache,
     ChooseFromDatasets,
     Concatenate,
+    Filter,
     Map,
     Pipeline,
     Prefetch,
@@ -20,6 +23,7 @@ from shardctl.stages.stages import (
     Repeat,
     SampleFromDatasets,
     Shard,
+    Shared,
     Shuffle,
     Skip,
     Take,
@@ -30,13 +34,19 @@ from shardctl.stages.stages import (
 )
 from tests.pipelines.random_pipelines import Element
 
-MakeRead = Callable[[Read], Any]
+MakeRead = Callable[[Any], Any]
+
+
+def passes(codes: Any) -> Any:
+    """Stand for the predicate of a filter and for the list of what it keeps."""
+    return codes % 3 != 1
 
 
 def real_dataset(pipeline: Pipeline, read: MakeRead, variants: random.Random | None = None) -> Any:
     """Return the tf.data.Dataset of a pipeline, built from its source to its last stage.
 
-    read: returns TFDS's dataset, or what stands for it; elements of all of them are of one kind.
+    read: returns TFDS's dataset, or what stands for it, and the object of a source that is shared;
+        elements of all of them are of one kind.
     variants: where given, things that change no order are put in here and there: a map of an
         element to itself, which TensorFlow removes, a seedless operation between others.
     """
@@ -52,7 +62,7 @@ def _source(source: Source, read: MakeRead, variants: random.Random | None) -> A
     import tensorflow as tf
 
     match source:
-        case Read():
+        case Read() | Shared():
             return read(source)
         case Range(stop=stop):
             return tf.data.Dataset.range(stop)
@@ -63,7 +73,7 @@ def _source(source: Source, read: MakeRead, variants: random.Random | None) -> A
         case SampleFromDatasets():
             return tf.data.Dataset.sample_from_datasets(
                 [real_dataset(one, read, variants) for one in source.inputs],
-                weights=None if source.weights is None else list(source.weights),
+                weights=_weights(source),
                 seed=source.seed,
                 stop_on_empty_dataset=source.stop_on_empty,
                 rerandomize_each_iteration=source.rerandomize,
@@ -75,6 +85,12 @@ def _source(source: Source, read: MakeRead, variants: random.Random | None) -> A
                 stop_on_empty_dataset=source.stop_on_empty,
             )
     raise NotImplementedError(source)
+
+
+def _weights(source: SampleFromDatasets) -> Any:
+    if source.weights is not None and source.weights_dtype == "float64":
+        return np.array(source.weights)
+    return None if source.weights is None else list(source.weights)
 
 
 def _staged(dataset: Any, stage: Stage, read: MakeRead, variants: random.Random | None) -> Any:
@@ -103,6 +119,7 @@ _CALLS: dict[type[Stage], Callable[[Any, Any], Any]] = {
     Take: lambda ds, call: ds.take(call.count),
     Skip: lambda ds, call: ds.skip(call.count),
     Cache: lambda ds, call: ds.cache(),
+    Filter: lambda ds, call: ds.filter(passes),
 }
 
 

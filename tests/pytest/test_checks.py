@@ -180,31 +180,6 @@ def test_what_is_not_pinned_fails(project: pytest.Pytester, dataset: str, words:
     assert not SNAPSHOT.parent.exists()
 
 
-def test_of_several_passes_all_are_pinned_or_none(project: pytest.Pytester) -> None:
-    """Where a pass of a check cannot be pinned, the ones before it are not written either."""
-    passes = "order_snapshot.check(dataset(7).repeat().take(9).prefetch(2).repeat(2), passes=2)"
-    write(project, f"def test_order(order_snapshot):\n    {passes}\n")
-    result = run(project, "--update-orders")
-    count = len(list(SNAPSHOT.parent.glob("*"))) if SNAPSHOT.parent.exists() else 0
-    assert (outcomes(result), count) in (({"passed": 1}, 2), ({"failed": 1}, 0))
-
-
-def test_a_mixture_of_two_datasets_is_pinned(project: pytest.Pytester) -> None:
-    mixture = """\
-def test_order(order_snapshot):
-    parts = [dataset(7), dataset(8, "test").repeat()]
-    import tensorflow as tf
-    mixed = tf.data.Dataset.sample_from_datasets(parts, seed=3, stop_on_empty_dataset=True)
-    order_snapshot.check(mixed.batch(4))
-"""
-    write(project, mixture)
-    assert outcomes(run(project, "--update-orders")) == {"passed": 1}
-    write(project, mixture.replace("seed=3", "seed=4"))
-    assert f"{SNAPSHOT} and today first differ at position " in said(run(project))
-    write(project, mixture)
-    assert outcomes(run(project)) == {"passed": 1}
-
-
 def test_a_torn_snapshot_is_refused_and_written_anew(project: pytest.Pytester) -> None:
     write(project, ONE_TEST)
     run(project, "--update-orders")
@@ -229,42 +204,6 @@ def test_each_parameter_has_its_file(project: pytest.Pytester) -> None:
     assert outcomes(run(project, "--update-orders")) == {"passed": 3}
     assert len(list(SNAPSHOT.parent.iterdir())) == 3
     assert outcomes(run(project)) == {"passed": 3}
-
-
-# Each process of xdist would load TensorFlow, and what it tells of a dataset is not the point.
-WITHOUT_TENSORFLOW = """\
-import types
-
-import pytest
-import shardctl
-import shardctl.tfds
-
-def inspect(spec, loop):
-    return types.SimpleNamespace(
-        check_predictable=lambda: None,
-        dataset=shardctl.read_dataset("toy/1.0.0"),
-        spec=spec,
-        settings=shardctl.ReadSettings(shuffle_seed=7, cycle=2),
-    )
-
-shardctl.tfds.inspect = inspect
-
-"""
-
-
-@pytest.mark.slow
-def test_processes_of_xdist_write_and_report_together(project: pytest.Pytester) -> None:
-    pytest.importorskip("xdist")
-    tests = PARAMETERS.replace("train[:50]", "train[2:]").replace("dataset(7, spec)", "spec")
-    project.path.joinpath("test_train.py").write_text(WITHOUT_TENSORFLOW + tests)
-    result = run(project, "-p", "xdist", "-n2", "--update-orders")
-    assert outcomes(result) == {"passed": 3}
-    assert "3 order snapshots written" in said(result)
-
-
-def test_the_fixture_and_the_option_explain_themselves(project: pytest.Pytester) -> None:
-    assert "order_snapshot" in said(run(project, "--fixtures"))
-    assert "--update-orders" in said(run(project, "--help"))
 
 
 def test_a_run_without_the_fixture_loads_nothing(
@@ -302,19 +241,3 @@ def test_two_parameters_have_two_files_on_any_file_system(first: str, second: st
     names = [file_name(stem_of(f"test_order[{text}]"), None, 0) for text in (first, second)]
     assert (names[0].lower() == names[1].lower()) == (first == second)
     assert all(re.fullmatch(r"[\w=+,-]{1,130}\.yaml", name, re.ASCII) for name in names)
-
-
-@given(words, words)
-def test_two_checks_have_two_files(first: str, second: str) -> None:
-    names = [file_name("test_order", text, 0) for text in (first, second)]
-    assert (names[0].lower() == names[1].lower()) == (first == second)
-
-
-def test_a_test_of_a_class_and_its_passes() -> None:
-    stem = stem_of("TestTrain::test_order")
-    names = [file_name(stem, None, index) for index in range(3)]
-    assert names == [
-        "TestTrain.test_order.yaml",
-        "TestTrain.test_order.pass.1.yaml",
-        "TestTrain.test_order.pass.2.yaml",
-    ]

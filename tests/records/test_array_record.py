@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from shardctl.records import array_record
 from shardctl.records.array_record import ArrayRecord, read_array_record
 from shardctl.records.contents import FileContents
 from tests.byte_sources import far
-from tests.cases import counted
 
 RECORDS = [bytes([index]) * (50 + index) for index in range(40)]
 
@@ -160,21 +158,3 @@ def test_the_footer_of_a_file_far_away_is_fetched_alone(
     checked = ArrayRecord().count(far(path.read_bytes()), checksums=True, report=report.append)
     assert (checked.num_records, checked.damage, checked.checked) == (count, None, "checksums")
     assert sum(report) == source.num_bytes
-
-
-def test_damage_of_a_file_far_away_is_that_of_one_near(path: Path, tmp_path: Path) -> None:
-    rng, data, other = random.Random(16), path.read_bytes(), tmp_path / "changed"
-    end, num_found = len(data), 0
-    for _ in counted(range(120)):
-        damaged = bytearray(data)
-        if rng.random() < 0.3:
-            del damaged[rng.randrange(end) :]
-        else:  # in the footer, and in the postscript of the last block
-            start = rng.choice([0, end - 65_536, end - 131_072])
-            damaged[rng.randrange(start, start + 300)] ^= 1 << rng.randrange(8)
-        other.write_bytes(damaged)
-        near, there = read(other, checksums=False), ArrayRecord().count(far(bytes(damaged)))
-        assert there.num_records == near.num_records
-        assert (there.damage is None) == (near.damage is None)
-        num_found += near.damage is not None
-    assert 30 < num_found < 120

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import random
 import re
 import tempfile
@@ -12,15 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 from shardctl.records import streams as window
 from shardctl.records import tfrecord
 from shardctl.records.contents import FileContents
-from shardctl.records.read_file import count_file
 from shardctl.records.tfrecord import TFRecord
-from shardctl.stores.stores import LocalSource, store_of
-from tests.cases import FUZZ, add_cases, check_cases, counted, random_of_a_fuzz_run, some
+from shardctl.stores.stores import LocalSource
+from tests.cases import (
+    FUZZ,
+    add_cases,
+    counted,
+    few_or_fuzz,
+    random_of_a_fuzz_run,
+    some,
+)
 from tests.record_files import (
     counted_far,
     counted_near,
@@ -30,8 +34,6 @@ from tests.record_files import (
     records_read,
     stored,
 )
-from tests.stores.fault_server import Faults
-from tests.stores.servers import FolderServer
 
 RECORDS = (b"abcde", b"", b"c" * 30)
 ENDS = (0, 21, 37, 83)
@@ -98,23 +100,6 @@ def test_what_tensorflow_writes_is_sound(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("checksums", [True, False])
-def test_records_of_any_size_are_counted(monkeypatch: Any, checksums: bool) -> None:
-    # Blocks are made small, so that records end before, at and behind their ends.
-    blocks_of(monkeypatch, 256)
-    sizes = st.lists(st.sampled_from([0, 1, 11, 100, 228, 240, 256, 257, 512, 2000]), max_size=12)
-
-    def law(drawn: list[int]) -> None:
-        data = framed(*(bytes([index]) * size for index, size in enumerate(drawn)))
-        found = read(data, checksums=checksums)
-        assert (found.num_records, found.damage) == (len(drawn), None)
-        assert found.num_bytes_read <= found.num_bytes == len(data)  # type: ignore[operator]
-        if checksums:
-            assert found.num_bytes_read == len(data)
-
-    check_cases(sizes, law, 40)
-
-
 def walked(data: bytes, *, checksums: bool) -> tuple[int, tuple[str, int, int] | None]:
     position = num_records = 0
     first = None
@@ -172,14 +157,9 @@ def check_runs(monkeypatch: pytest.MonkeyPatch, rng: random.Random, count: int) 
                 add_cases()
 
 
-@pytest.mark.long
-def test_runs_of_equal_records_are_followed_record_by_record(monkeypatch: Any) -> None:
-    check_runs(monkeypatch, random.Random(11), 40)
-
-
-@pytest.mark.fuzz
-def test_any_runs_of_equal_records_are_followed(monkeypatch: Any) -> None:
-    check_runs(monkeypatch, random_of_a_fuzz_run(), FUZZ // 4)
+@few_or_fuzz(40, FUZZ // 4)
+def test_runs_of_equal_records_are_followed(monkeypatch: Any, num_cases: int) -> None:
+    check_runs(monkeypatch, random_of_a_fuzz_run(), num_cases)
 
 
 def test_each_changed_byte_is_found_as_tensorflow_finds_it(tmp_path: Path) -> None:
@@ -214,16 +194,6 @@ def test_a_file_cut_off_anywhere_has_the_records_before_the_cut(tmp_path: Path) 
                 assert first_bad(found) == ("cut", record_at(cut), ENDS[record_at(cut)])
     # TensorFlow takes a file that ends inside the header of a record for one that ends before it.
     check_beside_tensorflow(tmp_path, files, lambda cut: cut - ENDS[record_at(cut)] < 12)
-
-
-def test_what_follows_the_last_record_is_found_as_tensorflow_finds_it(tmp_path: Path) -> None:
-    files = [SMALL + rest for rest in (b"\n", bytes(11), bytes(12), b"x" * 12, b"trailing" * 9)]
-    for data in files:
-        assert read(data).damage is not None
-        assert read(data).num_records == 3
-        assert first_bad(read(data))[1:] == (3, 83)
-    # Zeros are a length of 0 with a wrong checksum; fewer than 12 bytes TensorFlow does not see.
-    check_beside_tensorflow(tmp_path, files, lambda number: number < 2)
 
 
 @pytest.mark.parametrize("length", TOO_LONG)
@@ -279,16 +249,10 @@ def check_files(tmp_path: Path, files: list[bytes]) -> None:
     check_beside_tensorflow(tmp_path, list(counted(files)), blind)
 
 
-def test_files_of_random_damage_are_found_as_tensorflow_finds_them(tmp_path: Path) -> None:
-    files = damaged_files(random.Random(5), 30)
-    check_files(tmp_path, files)
-    assert sum(read(data).damage is None for data in files) in range(5, 15)
-
-
-@pytest.mark.fuzz
-def test_files_of_any_damage_are_found_as_tensorflow_finds_them(tmp_path: Path) -> None:
+@few_or_fuzz(2, max(FUZZ // 20, 10))
+def test_random_damage_is_found_as_tensorflow_finds_it(tmp_path: Path, num_cases: int) -> None:
     rng = random_of_a_fuzz_run()
-    for _ in range(max(FUZZ // 20, 10)):
+    for _ in range(num_cases):
         check_files(tmp_path, damaged_files(rng, 20))
 
 
@@ -302,24 +266,6 @@ def test_all_records_with_damaged_data_are_counted() -> None:
     assert found.damage.text == (
         "record 0 at byte 0: its data does not match its checksum; 2 records have damaged data"
     )
-
-
-@pytest.mark.parametrize("size", [100, 255, 256, 300, 2000])
-def test_damage_in_a_record_that_crosses_blocks(monkeypatch: Any, size: int) -> None:
-    blocks_of(monkeypatch, 256)
-    data = framed(b"a" * 200, bytes(size), b"b")
-    for byte in (228, 228 + size // 2, 227 + size, 228 + size, 231 + size):
-        damaged = bytearray(data)
-        damaged[byte] ^= 4
-        found = read(bytes(damaged))
-        assert first_bad(found) == ("data", 1, 216)
-        assert found.num_records == 3
-
-
-def test_a_plain_length_that_looks_like_zlib_is_damage() -> None:
-    data = bytearray(framed(bytes(0x0178)))  # 78 01: what zlib writes at its lowest level
-    data[9] ^= 1
-    assert first_bad(read(bytes(data))) == ("header", 0, 0)
 
 
 @pytest.mark.parametrize("block", [64, 1 << 18])
@@ -343,71 +289,3 @@ def test_a_file_that_grows_is_read_up_to_the_size_that_it_had() -> None:
         for checksums in (True, False):
             found = TFRecord().count(source, checksums=checksums)
             assert (found.num_records, found.damage) == (3, None)
-
-
-def counted_there(path: str, *, checksums: bool = False) -> FileContents:
-    file = some(store_of(path).status(path))
-    return count_file(file, "tfrecord", checksums=checksums)
-
-
-def small_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(window, "_REMOTE_FIRST", 300)
-    monkeypatch.setattr(window, "_REMOTE_AHEAD", 4_000)
-    monkeypatch.setattr(window, "_REMOTE_NEAR", 1_000)
-    monkeypatch.setattr(window, "_REMOTE_HEADER", 12)
-
-
-@pytest.mark.long
-def test_a_file_behind_a_web_server(web: FolderServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    small_requests(monkeypatch)
-    rng = random.Random(1)
-    files = {
-        "small": framed(*(rng.randbytes(rng.randrange(90)) for _ in range(120))),
-        "large": framed(*(rng.randbytes(rng.randrange(2_000, 2_900)) for _ in range(8))),
-        "equal": framed(bytes(3_000)) * 15,
-    }
-    for name, data in files.items():
-        for packed, compression in ((data, None), (gzip.compress(data, 1), "GZIP")):
-            web.put(name, packed)
-            for checksums in (True, False):
-                found = counted_there(web.url(name), checksums=checksums)
-                assert found.num_records == counted_near(data).num_records
-                assert (found.damage, found.compression) == (None, compression)
-            web.put(name, packed[:-5])
-            cut = some(counted_there(web.url(name)).damage)
-            assert cut.kind == "cut"
-
-
-@pytest.mark.long
-def test_a_body_that_ends_early_is_no_end_of_the_file(
-    faults: Faults, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small_requests(monkeypatch)
-    data = framed(*[b"x" * 84] * 100)  # half of a body ends between two records
-    faults.put("a", data)
-    for _ in range(2):
-        faults.truncate = 1
-        found = counted_there(faults.url("a"))
-        assert (found.num_records, found.damage) == (100, None)
-
-
-def test_a_file_that_is_replaced_meanwhile_is_not_counted(
-    faults: Faults, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small_requests(monkeypatch)
-    faults.put("a", framed(*[b"x" * 84] * 100))
-    num_answers = 0
-
-    def replace_it() -> None:
-        nonlocal num_answers
-        num_answers += 1
-        if num_answers == 2:
-            faults.put("a", framed(*[b"y" * 84] * 100))
-
-    faults.changed = replace_it
-    found = counted_there(faults.url("a"))
-    assert num_answers >= 2
-    assert found.num_records is None
-    assert found.damage is not None
-    assert found.damage.kind == "unreadable"
-    assert "changed while it was read" in found.damage.text

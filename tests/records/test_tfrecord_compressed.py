@@ -15,11 +15,10 @@ from unittest import mock
 import google_crc32c
 import pytest
 
-from shardctl.records import streams as window
 from shardctl.records import tfrecord
 from shardctl.records.contents import FileContents
 from shardctl.records.tfrecord import compression_of, masked, opened
-from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
+from tests.cases import FUZZ, add_cases, few_or_fuzz, random_of_a_fuzz_run
 from tests.record_files import counted_far, counted_near, framed, header, records_read
 
 RECORDS = [bytes([index]) * (40 + 7 * index) for index in range(6)]
@@ -239,19 +238,6 @@ def check_random_files(reader: Reader, rng: random.Random, count: int) -> None:
             assert reader.read(data, compression)[0] == 0, number
 
 
-def test_random_damage_is_found_as_tensorflow_finds_it(reader: Reader) -> None:
-    check_random_files(reader, random.Random(7), 20)
-
-
-@pytest.mark.fuzz
-def test_any_damage_is_found_as_tensorflow_finds_it(reader: Reader) -> None:
-    check_random_files(reader, random_of_a_fuzz_run(), FUZZ)
-
-
-def test_the_pieces_of_remote_files_change_nothing(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(window, "_REMOTE_AHEAD", 300_000)
-    data = gzip.compress(large(*(random.Random(1).randbytes(90_000) for _ in range(9))), 1)
-    assert reader.compare(data, "GZIP").num_records == 9
-    assert first_bad(reader.compare(data[:-70_000], "GZIP"))[:2] == ("cut", 8)
+@few_or_fuzz(20, FUZZ)
+def test_random_damage_is_found_as_tensorflow_finds_it(reader: Reader, num_cases: int) -> None:
+    check_random_files(reader, random_of_a_fuzz_run(), num_cases)

@@ -13,18 +13,15 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset, Split
-from shardctl.dataset.folders import combined
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.order.plan_order import PlannedOrder, plan_order
 from shardctl.order.sources import reads_spec, resolved_reading, spec_as_given
 from shardctl.saved import snapshot as module
 from shardctl.saved.snapshot import (
-    PinnedSource,
     ShardHashes,
     Snapshot,
     checksum,
-    datasets_of,
     pinned_layout,
     run_lengths,
     shortened,
@@ -62,12 +59,6 @@ def test_what_a_snapshot_gives_back(monkeypatch: pytest.MonkeyPatch) -> None:
         ("train", TOY.splits[0].shard_lengths)
     ]
     assert (found.dataset.title, pinned("test+train").num_examples) == ("toy:1.0.0", 44)
-    titles = [
-        replace(found, head=replace(found.head, config=config, version=version)).title
-        for config in (None, "small")
-        for version in (None, "1.2.3")
-    ]
-    assert titles == ["toy", "toy:1.2.3", "toy/small", "toy/small:1.2.3"]
     settings = pinned(shuffle_seed=5, cycle=2, block=3, epochs=2).settings()
     assert settings is not None
     assert (settings.shuffle_seed, settings.cycle, settings.block, settings.epochs) == (5, 2, 3, 2)
@@ -121,14 +112,6 @@ def test_a_layout_that_fits_is_kept_without_folders_in_the_order_of_the_dataset(
     assert kept.split is not None
 
 
-def test_lengths_that_fit_no_more_are_kept_as_digests_of_chunks() -> None:
-    irregular = tuple(i * i % 977 for i in range(20_000))
-    large, small = pinned_layout(toy(a=irregular, b=(3, 4)), ["a", "b"])
-    assert (large.split, small.hashes) == (None, None)
-    assert large.hashes is not None
-    assert len(large.hashes.digests) == -(-20_000 // large.hashes.size) <= module.MAX_CHUNKS
-
-
 @pytest.mark.parametrize(
     ("num_files", "longer", "fits"),
     [(100, 0, True), (1498, 0, True), (1498, 15, True), (1498, 16, False), (2000, 0, False)],
@@ -154,35 +137,7 @@ def test_a_shard_that_changes_changes_the_digest_of_its_chunk_alone(at: int) -> 
     assert not {*before} & {*digests("b", *range(512))}  # the names are part of them
 
 
-def test_the_digests_of_a_split_kept_as_it_is_can_be_made_for_any_chunk() -> None:
-    def check(case: tuple[tuple[int, ...], int]) -> None:
-        lengths, size = case
-        (kept,) = pinned_layout(toy(train=lengths), ["train"])
-        files = (ShardFiles(pattern="toy-train-\0", num_shards=len(lengths)),)
-        named = Split(name="train", shard_lengths=lengths, files=files)
-        assert kept.hashed(size) == ShardHashes.of(named, size)
-
-    check_cases(st.tuples(shard_lengths(), st.integers(1, 9)), check, 50)
-
-
 # Readers of stages.
-
-
-def test_datasets_that_were_pinned_as_one_are_those_that_readers_name() -> None:
-    def source(data: str | None, label: str) -> PinnedSource:
-        return PinnedSource(data=data, label=label, title=label, ordered=label == "b")
-
-    both = combined([toy("a", train=(3, 4)), toy("b", train=(5,), ordered=True)])
-    found = datasets_of(both, [source(None, "a"), source("./b", "b"), source("b:1.0.0", "b")])
-    assert list(found) == [None, "./b", "b:1.0.0"]
-    lengths = [[(s.name, s.shard_lengths) for s in one.splits] for one in found.values()]
-    assert lengths == [[("train", (3, 4))], [("train", (5,))], [("train", (5,))]]
-    assert [one.ordered for one in found.values()] == [False, True, True]
-    assert found["./b"] is found["b:1.0.0"]
-    again = combined([found[None], found["./b"]])
-    assert [s.shard_lengths for s in again.splits] == [s.shard_lengths for s in both.splits]
-    one = toy("a", train=(3, 4))
-    assert datasets_of(one, [source(None, "")]) == {None: one}
 
 
 def taken(text: str, spec: str | None = None, dataset: Dataset = TOY) -> TakenSnapshot:
@@ -247,8 +202,8 @@ def test_stages_are_pinned_as_written_and_compared_as_what_they_say(tmp_path: Pa
     assert "stages" not in "".join(snapshot_yaml(short))
     found = diff(through_file(one, tmp_path)[0], PinnedOrder(snapshot=short, label="now"))
     assert found.equal
-    changes = [(c.kind, c.name, c.stage and c.stage.change) for c in found.changes]
-    assert changes == [("stage", "map", "left out")]
+    changes = [(c.kind, c.name, c.place, c.place_now) for c in found.changes]
+    assert changes == [("stage", "map", "stage 1", None)]
 
 
 def any_source(rng: random.Random) -> Sized:

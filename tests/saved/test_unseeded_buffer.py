@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -12,32 +11,7 @@ from hypothesis import strategies as st
 
 from shardctl.errors import UsageError
 from shardctl.saved.unseeded_buffer import behind_buffer, expected_lost
-from tests.cases import FUZZ, add_cases, check_cases
-
-
-@pytest.mark.parametrize("buffer_size", [1, 4, 9, 30])
-def test_the_kernel_reads_a_buffer_less_one_more_than_it_hands_out(buffer_size: int) -> None:
-    tf = pytest.importorskip("tensorflow")
-    num_read = 0
-
-    def inputs() -> Iterator[int]:
-        nonlocal num_read
-        for index in range(20):
-            num_read += 1
-            yield index
-
-    dataset = tf.data.Dataset.from_generator(
-        inputs, output_signature=tf.TensorSpec((), tf.int64)
-    ).shuffle(buffer_size)
-    options = tf.data.Options()
-    options.experimental_optimization.apply_default_optimizations = False
-    options.experimental_optimization.inject_prefetch = False
-    options.autotune.enabled = False
-    dataset = dataset.with_options(options)
-    for emitted, _ in enumerate(dataset, 1):
-        found = behind_buffer(buffer_size=buffer_size, emitted=emitted, num_elements=20, risk=None)
-        assert found.num_read == num_read, emitted
-        add_cases()
+from tests.cases import FUZZ, add_cases, check_cases, fuzzed
 
 
 @st.composite
@@ -76,15 +50,10 @@ def check_bounds(drawn: tuple[int, int, int, int, float]) -> None:
             assert (lost, repeated) == (found.most_lost, 0)
 
 
-def test_no_seed_loses_or_repeats_more_than_is_said() -> None:
+@fuzzed(30)
+def test_no_seed_loses_or_repeats_more_than_is_said(num_cases: int) -> None:
     pytest.importorskip("tensorflow")
-    check_cases(stops(), check_bounds, 30)
-
-
-@pytest.mark.fuzz
-def test_no_seed_loses_or_repeats_more_than_is_said_fuzzed() -> None:
-    pytest.importorskip("tensorflow")
-    check_cases(stops(), check_bounds, FUZZ, fuzz=True)
+    check_cases(stops(), check_bounds, num_cases, fuzz=num_cases == FUZZ)
 
 
 def epochs_of_any_seed(num: int, buffer_size: int, count: int) -> Any:
@@ -158,29 +127,7 @@ def test_the_closed_form_is_the_sum_over_all_inputs() -> None:
     check_cases(stops(), check, 40)
 
 
-def test_an_old_example_is_in_the_buffer_with_a_chance_of_exp_minus_k() -> None:
-    lost = [
-        expected_lost(10**7 - 10**4 * k, buffer_size=10**4, emitted=10**7, num_elements=None)
-        for k in (1, 2, 3)
-    ]
-    assert math.isclose(lost[1] / lost[0], math.exp(-1), rel_tol=1e-3)
-    assert math.isclose(lost[2] / lost[1], math.exp(-1), rel_tol=1e-3)
-
-
 @pytest.mark.parametrize("risk", [0, 0.0, -1.0, math.nan, math.inf, 10.5])
 def test_a_risk_is_above_0_and_at_most_the_buffer(risk: float) -> None:
     with pytest.raises(UsageError, match="above 0 and at most the size of the buffer, 10"):
         behind_buffer(buffer_size=10, emitted=50, num_elements=90, risk=risk)
-
-
-def test_what_the_buffer_had_read_is_read_again_from_where_it_goes_on() -> None:
-    # It has read 20 + 7, and two buffers of 8 back are 16 fewer.
-    found = behind_buffer(buffer_size=8, emitted=20, num_elements=60, risk=1.5)
-    assert found.buffers_again == 2
-    assert (found.num_read, found.first_read, found.num_read_again) == (27, 11, 16)
-
-
-def test_where_nothing_is_read_again_nothing_is_repeated() -> None:
-    found = behind_buffer(buffer_size=8, emitted=20, num_elements=60, risk=None)
-    assert (found.first_read, found.most_lost) == (27, 7)
-    assert (found.least_repeated, found.most_repeated) == (0, 0)

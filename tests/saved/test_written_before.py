@@ -139,18 +139,6 @@ def test_a_plan_is_the_text_of_its_file_and_compares_with_today(name: str, tmp_p
     assert (diff.equal, diff.changes) == (True, ())
 
 
-def test_two_plans_are_compared_call_by_call() -> None:
-    one, other = "other_hosts.yaml", "other_hosts_by_examples.json"
-    found = diff_plans(listing(FOLDER / one), listing(FOLDER / other), labels=("a", "b"))
-    assert not found.equal
-    assert found.first is not None
-    assert (found.first.plan, found.first.position) == ("host 0 of 3", 0)
-    changed = {cause.name: (cause.expected, cause.actual) for cause in found.changes}
-    calls = tuple(read_plan(FOLDER / name).after_read for name in (one, other))
-    assert changed["after_read"] == calls
-    assert changed["plan 3"] == ("host 2 of 3", None)
-
-
 def test_plans_of_subsplits_are_compared() -> None:
     """`plan train 'test[1:]+train[:6]' --hosts 2`, and the same of train[3:]."""
     before, after = listing(FOLDER / "plan.json"), listing(FOLDER / "plan.yaml")

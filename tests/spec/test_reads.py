@@ -240,23 +240,6 @@ def test_files_come_back_to_front_or_in_the_order_of_a_list() -> None:
         assert sorted_rows(reads_from(*pieces), **order).first.tolist() == firsts
 
 
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        (("d-train-00000", "a/d-train-00000"), "names 'd-train-00000' twice"),
-        (("d-train-00000",), "leaves out d-train-00002, d-train-00003; every file"),
-        (
-            ("d-train-00000", "d-train-00002", "d-train-00003", "d-trian-00001"),
-            "names 'd-trian-00001', which is not a file of d; it has, for one, d-train-00000",
-        ),
-        (("\x1b[2J",), r"'\\x1b\[2J'"),
-    ],
-)
-def test_a_list_that_does_not_fit_is_refused(names: tuple[str, ...], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        sorted_rows(reads_from((FOUR, 0, 9)), file_order=names)
-
-
 def as_one_name_at_a_time(reads: Reads, names: tuple[str, ...]) -> Reads:
     """`sorted_rows` the slow way: what each name stands for, one after the other."""
     splits = reads.dataset.splits

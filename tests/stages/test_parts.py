@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from shardctl.errors import UsageError
 from shardctl.stages import stages as ast
@@ -17,63 +16,20 @@ from shardctl.stages.pipelines import parts_of, readers_of, sources_of, with_cha
 from shardctl.stages.text import parse_stages, text_of
 from shardctl.verbs.lint.context import count_of
 from tests.cases import check_cases, counted
+from tests.golden import assert_answers
 from tests.pipelines.real_pipelines import real_dataset
 from tests.stages.any_pipelines import pipelines
+from tests.strategies import error_line
 
 MOST = 2**63 - 1
-TWO = (ast.Pipeline(), ast.Pipeline())
 
 
-MADE: dict[str, Callable[[Any], object]] = {
-    "shuffle: buffer=0: a number of elements from 1 to": lambda s: s.Shuffle(buffer=0),
-    "shuffle: buffer=-1: ": lambda s: s.Shuffle(buffer=-1),
-    "shuffle: buffer=1.5: a whole number is needed": lambda s: s.Shuffle(buffer=1.5),
-    "a seed, or the two seeds of the kernel": lambda s: s.Shuffle(buffer=3, seed=(1, 2, 3)),
-    "shuffle: reshuffle=1: true or false": lambda s: s.Shuffle(buffer=3, reshuffle=1),
-    "repeat: count=0: nothing would be left": lambda s: s.Repeat(count=0),
-    "repeat: count=-2: 1 or more is needed, or -1": lambda s: s.Repeat(count=-2),
-    "batch: size=0: a number from 1 to": lambda s: s.Batch(size=0),
-    "shard: num_shards=0: a number from 1": lambda s: s.Shard(num_shards=0, index=0),
-    "shard: index=-1: a number from 0 to": lambda s: s.Shard(num_shards=2, index=-1),
-    "shard: index=2 of num_shards=2: shards": lambda s: s.Shard(num_shards=2, index=2),
-    "take: count=-2: a number from 0 to": lambda s: s.Take(count=-2),
-    f"skip: count={MOST + 1}: a number from 0 to": lambda s: s.Skip(count=MOST + 1),
-    'map: calls=0: a number from 1 is needed, or "auto"': lambda s: s.Map(calls=0),
-    'map: calls="many": a whole number is needed': lambda s: s.Map(calls="many"),
-    'prefetch: size=-2: a number from 0 is needed, or "auto"': lambda s: s.Prefetch(size=-2),
-    "range: stop=-1: a number from 0 to": lambda s: s.Range(stop=-1),
-    "values: values=(1.5,): a whole number is needed": lambda s: s.Values(values=(1.5,)),
-    "zip: an input, or several, is needed": lambda s: s.Zip(inputs=()),
-    "a Pipeline is needed at index 0": lambda s: s.Zip(inputs=(s.Range(stop=1),)),
-    "a Pipeline is needed": lambda s: s.Concatenate(other=s.Range(stop=1)),
-    'filter: kept="": a name is needed': lambda s: s.Filter(kept=""),
-    'opaque: call="": a name is needed': lambda s: s.Opaque(call=""),
-    "read: spec=3: a text is needed": lambda s: s.Read(spec=3),
-    "read: settings=3: settings by their names are needed": lambda s: s.Read(settings=3),
-    "a is there twice": lambda s: s.Read(settings=(("a", 1), ("a", 2))),
-    "sample_from_datasets: 1 weight of 2 inputs: one each is needed": lambda s: (
-        s.SampleFromDatasets(inputs=TWO, weights=(1.0,))
-    ),
-    "an input, or several": lambda s: s.ChooseFromDatasets(inputs=(), choices=s.Pipeline()),
-    "a seed, or the two seeds": lambda s: s.Shuffle(buffer=3, seed=(1, 2**63)),
-    'read: settings="ab": settings by': lambda s: s.Read(settings="ab"),
-    "pairs of a name and a value": lambda s: s.Read(settings=[("a",)]),
-    "Repeat: no source of a pipeline": lambda s: s.Pipeline(source=s.Repeat()),
-    "Range: no stage of a pipeline": lambda s: s.Pipeline(stages=(s.Range(stop=3),)),
-}
+GOLDEN = Path(__file__).parent / "golden"
 
 
-@pytest.mark.parametrize("said", MADE)
-def test_what_no_call_of_tf_data_takes_is_refused(said: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        MADE[said](ast)
-    assert said in str(caught.value)
-
-
-@pytest.mark.parametrize("weights", [(0.0, 0.0), (1.0, -1.0), (1.0, math.nan), (1e308, 1e308)])
-def test_weights_are_numbers_with_a_sum(weights: tuple[float, ...]) -> None:
-    with pytest.raises(UsageError, match="one is more than 0"):
-        ast.SampleFromDatasets(inputs=TWO, weights=weights)
+def test_what_no_call_of_tf_data_takes_is_refused() -> None:
+    names = {**vars(ast), "TWO": (ast.Pipeline(), ast.Pipeline())}
+    assert_answers(GOLDEN / "made.txt", lambda question: repr(eval(question, names)))
 
 
 def test_values_are_kept_as_pythons_own() -> None:
@@ -137,34 +93,16 @@ def test_counts_are_the_cardinalities_of_tensorflow() -> None:
         assert count_of(pipeline, lambda read: None) == names.get(real, real), text
 
 
-@pytest.mark.parametrize(
-    ("text", "endless"),
-    [
-        ("repeat", True),
-        ("repeat(9)", False),
-        ("repeat | take(3)", False),
-        ("repeat | take(-1) | batch(3) | map", True),
-        ("concatenate(repeat)", True),
-        ("repeat | flat_map", False),  # nobody knows
-        ("range(3) | repeat", True),
-        ("zip(a | repeat, b)", False),
-        ("zip(a | repeat, b | repeat)", True),
-        ("sample_from_datasets([a | repeat, b])", True),
-        ("sample_from_datasets([a | repeat, b], stop_on_empty=True)", False),
-        ("sample_from_datasets([a | repeat, b | repeat], stop_on_empty=True)", True),
-        ("choose_from_datasets([a | repeat, b | repeat], range(2))", False),
-        ("choose_from_datasets([a | repeat, b | repeat], range(2) | repeat)", True),
-        ("choose_from_datasets([a | repeat, b], range(2) | repeat)", False),
-    ],
-)
-def test_what_never_ends(text: str, endless: bool) -> None:
-    assert parse_stages(text).never_ends is endless
-    if not endless:
-        assert parse_stages(f"{text} | shuffle(-2) | skip(-1)")
-        return
-    for stage, said in (("shuffle(-2)", "the buffer never fills"), ("skip(-1)", "nothing comes")):
-        with pytest.raises(UsageError, match=said):
-            parse_stages(f"{text} | {stage}")
+def _ends(text: str) -> str:
+    """Return whether a pipeline never ends, and what is said of one behind which nothing comes."""
+    said = [str(parse_stages(text).never_ends)]
+    for stage in ("shuffle(-2)", "skip(-1)"):
+        said.append(error_line(lambda last=stage: parse_stages(f"{text} | {last}")) or "taken")  # type: ignore[misc]
+    return "\n".join(said)
+
+
+def test_what_never_ends() -> None:
+    assert_answers(GOLDEN / "endless.txt", _ends)
 
 
 def test_readers_are_in_the_order_of_the_script_and_parts_of_all_levels() -> None:

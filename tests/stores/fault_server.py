@@ -49,11 +49,9 @@ class Faults:
     delay: float = 0.0
     ranges: bool = True
     weak: bool = False
-    no_head: bool = False
     no_length: bool = False
     lie: str = ""  # a Content-Range that is sent whatever was asked for
     encoding: str = ""
-    extra: dict[str, str] = field(default_factory=dict)
     redirect: str = ""
     changed: Callable[[], None] | None = None
     requests: list[str] = field(default_factory=list)
@@ -117,14 +115,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return self.answer(302, b"", {"Location": faults.redirect + self.path})
         if faults.changed is not None and self.command == "GET":
             faults.changed()
-        if self.command == "HEAD" and faults.no_head:
-            return self.answer(405, b"", {})
         data = faults.files.get(urllib.parse.unquote(urllib.parse.urlsplit(self.path).path)[1:])
         if data is None:
             return self.answer(404, b"none", {})
         known = hashlib.sha1(data, usedforsecurity=False).hexdigest()
         tag = ("W/" if faults.weak else "") + f'"{known}"'
-        headers = {"ETag": tag, **faults.extra}
+        headers = {"ETag": tag}
         if faults.encoding:
             headers["Content-Encoding"] = faults.encoding
         wanted = self.headers.get("If-Match")

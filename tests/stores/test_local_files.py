@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.errors import DatasetError
-from shardctl.files.parse import decode
+from shardctl.errors import DatasetError, NotThereError
 from shardctl.stores.stores import LocalStore, absolute, read_file, subfolders, working_folder
 from tests.strategies import error_line
 
@@ -30,6 +29,9 @@ def test_a_file_is_read_up_to_the_bound(tmp_path: Path) -> None:
 def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     assert error_line(lambda: read_file(gone)) == f"cannot read '{gone}': no such file"
+    for ask in (read_file, subfolders):
+        with pytest.raises(NotThereError):
+            ask(gone)
     assert "is a folder; a file is needed" in str(error_line(lambda: read_file(tmp_path)))
     assert "no path holds a NUL character" in str(error_line(lambda: read_file(Path("a\0b"))))
     assert "name too long" in str(error_line(lambda: read_file(tmp_path / ("x" * 999))))
@@ -61,29 +63,6 @@ def test_a_folder_that_cannot_be_listed_says_why(tmp_path: Path) -> None:
     assert error_line(lambda: subfolders(gone)) == f"cannot read '{gone}': no such folder"
     assert error_line(lambda: subfolders(file)) == f"cannot read '{file}': not a directory"
     assert "no path holds a NUL" in str(error_line(lambda: subfolders(Path("a\0b"))))
-
-
-@pytest.mark.parametrize(
-    ("data", "text"),
-    [(b"", ""), ("é".encode(), "é"), (b"\xef\xbb\xbfa", "a"), (b"a\r\nb", "a\r\nb")],
-)
-def test_utf_8_is_text_without_the_mark_that_editors_put_in_front(data: bytes, text: str) -> None:
-    assert decode(data, source="x") == text
-
-
-@pytest.mark.parametrize(
-    ("data", "line"),
-    [
-        (b"\xff", "line 1 "),
-        (b"a\nb\n\xe9", "line 3 "),
-        ("a".encode("utf-16"), "line 1 "),
-        (b"a\n\0", "line 2 holds a NUL character"),
-    ],
-)
-def test_what_is_not_text_is_refused_with_its_line(data: bytes, line: str) -> None:
-    said = error_line(lambda: decode(data, source="notes.txt"))
-    assert said is not None
-    assert said.startswith(f"notes.txt: {line}")
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs /proc")

@@ -1,4 +1,4 @@
-"""Web servers: folders by their pages, sizes and versions by their headers."""
+"""Web servers: sizes and versions by their headers, logins, and folders that are not listed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 
 import pytest
 
+from shardctl.base.text import public_url
 from shardctl.errors import DatasetError
 from shardctl.stores.stores import store_of
-from shardctl.stores.web_server import WebServerStore, links_of, version_of
+from shardctl.stores.web_server import WebServerStore, version_of
 from tests.stores.fault_server import Faults
 from tests.stores.servers import FolderServer
 
@@ -34,7 +35,6 @@ def test_metadata_needs_no_ranges(web_without_ranges: FolderServer) -> None:
     web_without_ranges.put("1.0.0/dataset_info.json", b"{}")
     path = web_without_ranges.url("1.0.0/dataset_info.json")
     assert WebServerStore().read(path, max_num_bytes=10) == b"{}"
-    assert WebServerStore().subfolders(web_without_ranges.base) == ["1.0.0"]
 
 
 def test_a_file_that_is_replaced_just_now_is_not_the_one_that_was_listed(web: FolderServer) -> None:
@@ -61,10 +61,9 @@ def test_an_empty_file_has_no_bytes(web: FolderServer) -> None:
     assert WebServerStore().read(web.url("empty"), max_num_bytes=1) == b""
 
 
-def test_a_server_that_answers_get_alone_is_asked_by_get(faults: Faults) -> None:
+def test_files_are_asked_for_by_get_which_signed_urls_answer(faults: Faults) -> None:
     faults.put("a.bin", bytes(1000))
     faults.put("empty.bin", b"")
-    faults.no_head = True
     file = WebServerStore().status(faults.url("a.bin?X-Amz-Signature=s"))
     assert file is not None
     assert file.num_bytes == 1000
@@ -88,80 +87,34 @@ def test_a_file_of_unknown_size_is_refused(faults: Faults) -> None:
     assert file.num_bytes == 1000
 
 
-def test_a_server_without_a_page_for_a_folder_says_the_way_out(faults: Faults) -> None:
-    faults.put("folder/", b'{"files": []}')
-    with pytest.raises(DatasetError, match="has no page that lists this folder; name the files"):
-        list(WebServerStore().scan(faults.url("folder")))
-    assert not WebServerStore().is_folder(faults.url("folder"))
+def test_folders_are_not_listed_and_the_way_out_is_said(web: FolderServer) -> None:
+    web.put("folder/a.bin", b"a")
+    store = store_of(web.base)
+    asked = (lambda f: list(store.scan(f)), store.subfolders, store.is_folder)
+    for ask in asked:
+        with pytest.raises(DatasetError, match="/folder': no folder of a web server is listed; na"):
+            ask(web.url("folder"))
 
 
-def test_links_to_what_is_not_there_are_left_out(faults: Faults) -> None:
-    faults.put("folder/", b'<a href="a.bin">a</a><a href="gone.bin">b</a>')
-    faults.put("folder/a.bin", b"a")
-    faults.extra = {"Content-Type": "text/html"}
-    (file,) = WebServerStore().scan(faults.url("folder"))
-    assert file.path == faults.url("folder/a.bin")
+def test_names_are_taken_as_urls_write_them(web: FolderServer) -> None:
+    web.put("odd/a b+c=d@2-00000-of-00001.bin", b"odd")
+    url = web.url("odd/a%20b+c=d@2-00000-of-00001.bin")
+    file = store_of(url).status(url)
+    assert file is not None
+    assert (file.path, file.num_bytes) == (url, 3)
+    assert store_of(url).status(web.url("odd")) is None  # the folder so called
+    assert store_of(url).read(url, max_num_bytes=3) == b"odd"
 
 
 def test_a_login_in_a_url_is_sent_and_no_part_of_paths(faults: Faults) -> None:
     faults.put("d/a.bin", bytes(range(100)))
-    faults.put("d/", b'<a href="a.bin">a</a>')
-    faults.extra = {"Content-Type": "text/html"}
     folder = faults.url("d").replace("//", "//me:planted@") + "?X-Amz-Signature=planted"
-    store = store_of(folder)
-    (listed,) = store.scan(folder)
-    assert listed == store.status(faults.url("d/a.bin"))
+    store = store_of(public_url(folder))
+    listed = store.status(faults.url("d/a.bin"))
+    assert listed is not None
     assert listed.path == faults.url("d/a.bin")
     with store.open(listed) as source:
         assert source.read(5, 9) == bytes(range(5, 9))
     assert store.read(listed.path, max_num_bytes=100) == bytes(range(100))
-    assert store.is_folder(faults.url("d"))
     assert all(login.startswith("Basic ") for login in faults.logins)
     assert all("X-Amz-Signature=planted" in request for request in faults.requests)
-
-
-URL = "https://host/data/mnist/"
-
-APACHE = """<!DOCTYPE HTML PUBLIC "-//W3C//DTD HTML 3.2 Final//EN"><html><body><table>
-<tr><th><a href="?C=N;O=D">Name</a></th><th><a href="?C=M;O=A">Last modified</a></th></tr>
-<tr><td><a href="/data/">Parent Directory</a></td></tr>
-<tr><td><a href="1.0.0/">1.0.0/</a></td></tr>
-<tr><td><a href="train-00000-of-00001.tfrecord">train-00000-of-00001.tfr..&gt;</a></td></tr>
-</table></body></html>"""
-NGINX = """<html><head><title>Index of /data/mnist/</title></head><body><pre><a href="../">../</a>
-<a href="1.0.0/">1.0.0/</a>   22-Nov-2026 11:00  -
-<a href="train-00000-of-00001.tfrecord">train-00000-of-00001.tfrecord</a>  22-Nov-2026 100
-</pre></body></html>"""
-ABSOLUTE = """<a href="/data/mnist/1.0.0/">a</a>
-<A HREF='https://host/data/mnist/train-00000-of-00001.tfrecord'>b</A>"""
-
-
-@pytest.mark.parametrize("page", [APACHE, NGINX, ABSOLUTE])
-def test_files_and_folders_of_common_servers(page: str) -> None:
-    files, folders = links_of(page, URL)
-    assert files == [f"{URL}train-00000-of-00001.tfrecord"]
-    assert folders == [f"{URL}1.0.0/"]
-
-
-@pytest.mark.parametrize(
-    "link",
-    [
-        "../other.tfrecord", "/etc/passwd", "//evil/data/mnist/a", "https://evil/data/mnist/a",
-        "http://host/data/mnist/a", "a?download=1", "?C=N", "#top", "", "..", ".", "./", "%2e%2e/",
-        "a%2Fb", "..%2Fa", "a%5Cb", "javascript:alert(1)", "mailto:a@b", "deeper/a", "a%00",
-        "https://[bad/a", "https://user:pw@host/data/mnist/a", "https://host:444/data/mnist/a",
-    ],
-)  # fmt: skip
-def test_links_that_are_no_files_of_the_folder_are_left_out(link: str) -> None:
-    assert links_of(f'<a href="{link}">x</a>', URL) == ([], [])
-
-
-def test_names_stay_as_urls_write_them_and_come_once() -> None:
-    page = '<a href="a%20b+c.bin">x</a><a href="a%20b+c.bin">icon</a><a href="b#part">b</a>'
-    assert links_of(page, URL) == ([f"{URL}a%20b+c.bin", f"{URL}b"], [])
-
-
-def test_a_folder_whose_name_is_written_in_two_ways_is_the_same() -> None:
-    page = '<a href="/a%20b/x%2D1">x</a>'
-    assert links_of(page, "http://h/a%20b/") == (["http://h/a%20b/x%2D1"], [])
-    assert links_of(page, "http://h/a b/")[0] == ["http://h/a b/x%2D1"]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heapreplace
 from random import Random
 from typing import Any
-from weakref import ref
 
 import numpy as np
 import pytest
@@ -17,11 +15,10 @@ from hypothesis import strategies as st
 
 from shardctl.base.arrays import Int64s
 from shardctl.errors import UsageError
-from shardctl.order.epoch_reading import opened_together, positions_together
 from shardctl.tfdata import interleave as module
 from shardctl.tfdata.interleave import Interleave, InterleaveState
 from shardctl.tfdata.schedule import Rounds, opening_keys
-from tests.cases import FUZZ, counted, random_of_a_fuzz_run
+from tests.cases import FUZZ, counted, fuzzed, random_of_a_fuzz_run
 from tests.oracles import interleave_by_hand
 
 # TensorFlow's parallel interleave doubles the block length in 63 bits.
@@ -132,13 +129,6 @@ def test_every_way_to_read_is_that_of_the_machine_played_by_hand(
         check_by_hand(random)
 
 
-@pytest.mark.fuzz
-def test_many_more_cases_are_those_played_by_hand() -> None:
-    random = random_of_a_fuzz_run()
-    for _ in counted(range(FUZZ)):
-        check_by_hand(random)
-
-
 def test_reads_the_example_of_the_tensorflow_documentation() -> None:
     # tf.data.Dataset.interleave: range(1, 6), each repeated 6 times, cycle_length 2, block_length 4
     shards, _ = Interleave([6] * 5, cycle_length=2, block_length=4).locate(np.arange(30))
@@ -193,33 +183,21 @@ def test_the_continuation_lists_slots_then_unopened_shards() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ask", "message"),
+    ("lengths", "cycle", "block", "message"),
     [
-        (lambda _: Interleave([1], cycle_length=0, block_length=1), "cycle_length 0: at least 1"),
-        (lambda _: Interleave([1], cycle_length=1, block_length=0), "block_length 0: a block has"),
-        (lambda _: Interleave([1, -3], cycle_length=1, block_length=1), "-3 examples: a shard's"),
-        (lambda _: Interleave([1.5], cycle_length=1, block_length=1), "lengths: "),
-        (lambda _: Interleave([2**62] * 2, cycle_length=1, block_length=1), f"{2**63} examples:"),
+        ([1], 0, 1, "cycle_length 0: at least 1"),
+        ([1], 1, 0, "block_length 0: a block has"),
+        ([1, -3], 1, 1, "-3 examples: a shard's"),
+        ([2**62] * 2, 1, 1, f"{2**63} examples:"),
         # Each shard needs room for a visit that yields nothing and for its key.
-        (lambda _: Interleave([2**63 - 3, 0], cycle_length=1, block_length=1), "63-bit integers"),
-        (lambda order: order.locate([0, 5]), "position 5: there are 5"),
-        (lambda order: order.locate([-1]), "position -1: there are 5"),
-        (lambda order: order.position([2], [0]), "shard 2: there are 2"),
-        (lambda order: order.position([1], [2]), "offset 2: shard 1 yields 2 examples"),
-        (lambda order: order.position([1], []), "1 shards, 0 offsets"),
-        (lambda order: order.read(0, 6, [0, 0]), r"\[0, 6\): a range lies in \[0, 5\]"),
-        (lambda order: order.read(3, 2, [0, 0]), r"\[3, 2\)"),
-        (lambda order: order.read(0, 5, [0]), "1 first_ids: there are 2 shards"),
-        (lambda order: order.read(-1, 5, [0, 0]), r"\[-1, 5\)"),
-        (lambda order: order.state(6), r"\[6, 6\)"),
-        (lambda order: order.continuation(-1), r"\[-1, -1\)"),
+        ([2**63 - 3, 0], 1, 1, "63-bit integers"),
     ],
 )
 def test_an_error_names_the_value_and_the_rule(
-    ask: Callable[[Interleave], object], message: str
+    lengths: list[int], cycle: int, block: int, message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        ask(Interleave([3, 2], cycle_length=2, block_length=2))
+        Interleave(lengths, cycle_length=cycle, block_length=block)
 
 
 def check_against_tensorflow(tf: Any, num_cases: int, random: Random) -> None:
@@ -236,22 +214,10 @@ def check_against_tensorflow(tf: Any, num_cases: int, random: Random) -> None:
         assert tensorflow_order(tf, ranges, case) == whole[consumed:], (number, case, consumed)
 
 
-def test_the_order_is_that_of_tensorflow(tf: Any) -> None:
-    check_against_tensorflow(tf, 25, Random(1))
-
-
-@pytest.mark.fuzz
-def test_the_order_is_that_of_tensorflow_in_many_cases(tf: Any) -> None:
-    check_against_tensorflow(tf, FUZZ, random_of_a_fuzz_run())
-
-
-@pytest.mark.long
-def test_the_order_is_that_of_tensorflow_at_the_size_of_imagenet(tf: Any) -> None:
-    lengths = tuple(1251 + (shard % 8 == 0) for shard in range(1024))
-    case = Case(lengths=lengths, cycle_length=16, block_length=16)
-    first_ids = (np.cumsum(lengths) - lengths).tolist()
-    expected = tensorflow_order(tf, list(zip(first_ids, lengths, strict=True)), case)
-    assert case.interleave.read(0, sum(lengths), first_ids).tolist() == expected
+@fuzzed(25)
+def test_the_order_is_that_of_tensorflow(tf: Any, num_cases: int) -> None:
+    random = random_of_a_fuzz_run() if num_cases == FUZZ else Random(1)
+    check_against_tensorflow(tf, num_cases, random)
 
 
 def test_shards_that_are_read_alike_have_one_schedule_while_it_is_in_use() -> None:
@@ -264,10 +230,6 @@ def test_shards_that_are_read_alike_have_one_schedule_while_it_is_in_use() -> No
     ):
         made = Interleave(other, cycle_length=cycle, block_length=block)
         assert made._schedule is not first._schedule
-    unused = ref(first._schedule)
-    del first
-    gc.collect()
-    assert unused() is None
 
 
 # When shards open, and the visits of slots.
@@ -336,25 +298,3 @@ def test_rounds_that_take_63_bits_to_count_do_not_overflow() -> None:
     found = Rounds.until(np.array([2**62, 1]))
     assert [x.tolist() for x in found.places(np.array([2**62]))] == [[2**62 - 1], [0]]
     assert found.ordinals(np.array([2**62 - 1]), np.array([0])).tolist() == [2**62]
-
-
-def test_an_example_is_where_each_of_many_interleaves_alone_has_it() -> None:
-    num_even = 0
-    for seed in range(100):
-        draw = np.random.default_rng(seed)
-        count, several, block = (int(draw.integers(1, n)) for n in (12, 6, 6))
-        lengths = draw.integers(0, draw.integers(1, 20), (count, several))
-        if draw.random() < 0.4:
-            lengths = int(draw.integers(0, 4)) * block + draw.integers(0, block, (count, several))
-        sizes = {"cycle_length": min(count, int(draw.integers(1, 9))), "block_length": block}
-        keys = opened_together(lengths, **sizes)
-        num_even += keys.shape[1] < several
-        places, offset = draw.integers(0, count, several), int(draw.integers(0, 20))
-        found = positions_together(lengths, keys, places, offset, **sizes)
-        for column, place in enumerate(places.tolist()):
-            alone = Interleave(lengths[:, column].copy(), **sizes)
-            opened = np.broadcast_to(keys, lengths.shape)[:, column]
-            assert opened.tolist() == alone._schedule.opening.tolist(), seed
-            if offset < lengths[place, column]:
-                assert found[column] == alone.position([place], [offset])[0], seed
-    assert num_even

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardctl.base.tfds_rules import Loop
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.tfdata.philox import philox_samples
 from shardctl.tfdata.shuffle_buffer import shuffle_permutation
@@ -18,12 +13,11 @@ from shardctl.tfdata.shuffle_seeds import (
     KernelSeeds,
     ScriptSeeds,
     SeedGenerator,
-    iterators_per_pass,
     seeds_of_iterator,
     seeds_of_iterators,
     shuffle_kernel_seeds,
 )
-from tests.cases import FUZZ, add_cases, check_cases
+from tests.cases import FUZZ, check_cases, fuzzed
 from tests.tfdata.shuffle_oracles import (
     EDGE_SEEDS,
     global_seed,
@@ -31,7 +25,6 @@ from tests.tfdata.shuffle_oracles import (
     philox_block,
     tf_order,
 )
-from tests.tfds_datasets import build_dataset
 
 # Random123 1.14, tests/kat_vectors, "philox4x32 10": counter words, key words, result.
 PUBLISHED = """
@@ -76,19 +69,10 @@ def test_any_part_of_a_stream_is_its_blocks_cut(
     assert samples.dtype == "uint32"
 
 
-def test_long_parts_are_their_short_parts_joined_and_no_stream_has_others() -> None:
+def test_long_parts_are_their_short_parts_joined() -> None:
     whole = philox_samples(5, 6, 3, 200_000)
     for start in (0, 65_532, 65_533, 131_069, 199_990):
         assert philox_samples(5, 6, 3 + start, 10).tolist() == whole[start : start + 10].tolist()
-    for outside in (
-        (-1, 0, 0, 1),
-        (0, 2**64, 0, 1),
-        (0, 0, -1, 1),
-        (0, 0, 0, -1),
-        (0, 0, 2**66, 1),
-    ):
-        with pytest.raises(UsageError):
-            philox_samples(*outside)
 
 
 # range(9).shuffle(9, seed, reshuffle_each_iteration) after set_seed: TensorFlow 2.21.0, CPU.
@@ -96,22 +80,15 @@ RECORDED = [
     # op seed, global seed, reshuffle, iterator
     (0, None, True, 0, [3, 7, 2, 8, 1, 6, 5, 4, 0]),
     (7, None, None, 0, [1, 4, 3, 2, 8, 6, 0, 7, 5]),
-    (7, None, True, 1, [7, 3, 5, 6, 0, 2, 8, 1, 4]),
     (7, None, True, 5, [5, 3, 1, 0, 2, 8, 4, 6, 7]),
     (-1, None, False, 0, [3, 2, 0, 1, 6, 5, 7, 4, 8]),
-    (2**31 - 1, None, False, 0, [6, 0, 4, 8, 7, 2, 3, 5, 1]),
-    (2**63, None, False, 0, [6, 5, 8, 2, 3, 4, 1, 0, 7]),
     (-(2**63), None, True, 2, [6, 8, 7, 0, 4, 5, 1, 2, 3]),
-    (10**31, None, True, 0, [8, 6, 0, 7, 5, 3, 2, 4, 1]),
     (0, 0, True, 0, [4, 2, 0, 1, 8, 3, 7, 6, 5]),
     (2**31 - 1, 0, False, 0, [0, 3, 1, 5, 2, 7, 6, 8, 4]),
     (7, 2**31 - 1, True, 5, [0, 6, 4, 8, 3, 1, 5, 7, 2]),
-    (7, -1, True, 1, [2, 5, 7, 1, 3, 4, 0, 6, 8]),
     (7, 42, None, 0, [7, 5, 2, 1, 8, 6, 0, 3, 4]),  # also after keras.utils.set_random_seed(42)
     (10**31, 10**31, True, 0, [5, 3, 8, 1, 2, 4, 7, 0, 6]),
     (None, 0, True, 0, [2, 3, 5, 7, 0, 1, 8, 6, 4]),
-    (None, 2**31 - 1, True, 0, [4, 3, 0, 1, 6, 5, 2, 8, 7]),
-    (None, -1, False, 0, [7, 5, 6, 0, 4, 8, 1, 3, 2]),
     (None, 10**31, False, 0, [1, 2, 3, 6, 5, 7, 0, 4, 8]),
 ]
 
@@ -164,15 +141,9 @@ def test_a_draw_for_random_numbers_counts_as_an_op_without_a_seed() -> None:
     assert order == RECORDED_WITHOUT_OP_SEED[1]
 
 
-def test_orders_are_tensorflows_for_any_seeds_and_iterator() -> None:
-    check_cases(cases, _agrees_with_tensorflow, 20)
-
-
-@pytest.mark.fuzz
-@settings(max_examples=FUZZ, deadline=None)
-@given(cases)
-def test_orders_are_tensorflows_for_many_seeds_and_iterators(case: Case) -> None:
-    _agrees_with_tensorflow(case)
+@fuzzed(20)
+def test_orders_are_tensorflows_for_any_seeds_and_iterator(num_cases: int) -> None:
+    check_cases(cases, _agrees_with_tensorflow, num_cases, fuzz=num_cases == FUZZ)
 
 
 @settings(max_examples=10, deadline=None)
@@ -184,14 +155,6 @@ def test_seedless_orders_are_tensorflows_for_any_global_seed(
         orders = [tf_order(20, 20, None, reshuffle=reshuffle) for _ in range(op_index + 1)]
     kernel = iterator_seeds(None, set_seed, reshuffle, 0, op_index=op_index)
     assert shuffle_permutation(20, 20, kernel).tolist() == orders[-1]
-
-
-@given(seeds, st.none() | seeds, st.integers(-5, 5))
-def test_seeds_a_multiple_of_the_modulus_apart_are_one_seed(
-    op_seed: int, set_seed: int | None, times: int
-) -> None:
-    other = op_seed + times * (2**31 - 1)
-    assert shuffle_kernel_seeds(op_seed, set_seed) == shuffle_kernel_seeds(other, set_seed)
 
 
 def test_what_fixes_no_order_is_refused() -> None:
@@ -246,196 +209,3 @@ def test_seeds_of_a_script_are_drawn_one_after_the_other() -> None:
     # A pair is taken as it is; of two zeros the kernel takes those of the machine.
     assert ScriptSeeds(3).kernel((8, 9)) == KernelSeeds(seed=8, seed2=9)
     assert ScriptSeeds(3).kernel((0, 0)) is ScriptSeeds().kernel(None) is None
-
-
-# Passes: the iterators that TensorFlow, TFDS and Keras really use up.
-
-NUM_PASSES = 3
-NUM_ELEMENTS, BUFFER_SIZE, USER_SEED = 12, 5, 7
-NUM_FILES, FILE_LENGTH, FILE_SEED = 6, 2, 3
-LOOPS: list[Loop] = ["python", "keras-fit"]
-Passes = list[list[int]]
-Orders = dict[tuple[int, ...], int]  # each order of a shuffle, and its iterator
-
-
-@pytest.fixture(scope="module")
-def user_orders() -> Orders:
-    return _orders(NUM_ELEMENTS, BUFFER_SIZE, USER_SEED)
-
-
-@pytest.fixture(scope="module")
-def file_orders() -> Orders:
-    """Map the positions that each order of the files reads to its iterator."""
-    return {
-        tuple(file * FILE_LENGTH + i for file in files for i in range(FILE_LENGTH)): index
-        for files, index in _orders(NUM_FILES, NUM_FILES, FILE_SEED).items()
-    }
-
-
-def _orders(num_elements: int, buffer_size: int, seed: int) -> Orders:
-    import tensorflow as tf
-
-    dataset = tf.data.Dataset.range(num_elements).shuffle(buffer_size, seed=seed)
-    orders = {tuple(order): index for index, order in enumerate(_run_python(dataset.batch(99), 20))}
-    assert len(orders) == 20, "two iterators with one order cannot be told apart"
-    return orders
-
-
-def _run_python(dataset: Any, num_passes: int) -> Passes:
-    return [[int(x) for batch in dataset for x in batch.numpy()] for _ in range(num_passes)]
-
-
-def _run_keras(dataset: Any, num_passes: int, **fit_options: Any) -> Passes:
-    import keras
-    import tensorflow as tf
-
-    passes: Passes = []
-
-    class Recorder(keras.Model):  # type: ignore[misc]
-        def train_step(self, batch: Any) -> dict[str, float]:
-            tf.py_function(lambda b: passes[-1].extend(b.numpy().tolist()), [batch], [])
-            return {"loss": 0.0}
-
-    begin = keras.callbacks.LambdaCallback(on_epoch_begin=lambda epoch, logs: passes.append([]))
-    model = Recorder()
-    model.compile(run_eagerly=True)
-    how = {"shuffle": False, "verbose": 0, "callbacks": [begin], **fit_options}
-    model.fit(dataset, epochs=num_passes, **how)
-    return passes
-
-
-RUNNERS = {"python": _run_python, "keras-fit": _run_keras}
-
-
-def _users(*, fused: bool, dataset: Any = None, **options: Any) -> Any:
-    """Return a user's shuffle; what is between it and a repeat keeps them from one op."""
-    import tensorflow as tf
-
-    dataset = tf.data.Dataset.range(NUM_ELEMENTS) if dataset is None else dataset
-    dataset = dataset.shuffle(BUFFER_SIZE, seed=USER_SEED, **options)
-    return dataset if fused else dataset.map(lambda x: x + 0)
-
-
-def _files(*, repeat_filenames: bool = False) -> Any:
-    """Return a dataset made as TFDS's reader makes it: files shuffled, then interleaved."""
-    import tensorflow as tf
-
-    def file(number: Any) -> Any:
-        return tf.data.Dataset.range(number * FILE_LENGTH, (number + 1) * FILE_LENGTH)
-
-    files = tf.data.Dataset.range(NUM_FILES).shuffle(NUM_FILES, seed=FILE_SEED)
-    if repeat_filenames:
-        return files.repeat().interleave(file, cycle_length=1, num_parallel_calls=1)
-    examples = files.interleave(file, cycle_length=1, num_parallel_calls=1)
-    return examples.apply(tf.data.experimental.assert_cardinality(NUM_FILES * FILE_LENGTH))
-
-
-def _epochs(one_pass: Sequence[int], num_epochs: int) -> list[tuple[int, ...]]:
-    length = len(one_pass) // num_epochs
-    return [tuple(one_pass[length * e : length * (e + 1)]) for e in range(num_epochs)]
-
-
-def _predicted(num_epochs: int, **how: Any) -> Passes:
-    per_pass = iterators_per_pass(num_epochs, **how)
-    return [[p * per_pass + e for e in range(num_epochs)] for p in range(NUM_PASSES)]
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("which", ["fused", "apart", "files"])
-def test_a_shuffle_under_repeat(
-    loop: Loop, which: str, user_orders: Orders, file_orders: Orders
-) -> None:
-    fused, orders = which == "fused", file_orders if which == "files" else user_orders
-    # 12 elements leave a partial batch of 5, none of 4, where Keras races.
-    for num_epochs, batch_size in product((1, 3), (4, 5)):
-        if loop == "keras-fit" and not fused and num_epochs == 3 and batch_size == 4:
-            continue
-        dataset = _files() if which == "files" else _users(fused=fused)
-        passes = RUNNERS[loop](dataset.repeat(num_epochs).batch(batch_size), NUM_PASSES)
-        found = [[orders[epoch] for epoch in _epochs(p, num_epochs)] for p in passes]
-        rule = _predicted(num_epochs, loop=loop, fused=fused, partial_last_batch=True)
-        assert found == rule, (num_epochs, batch_size)
-        add_cases(NUM_PASSES)
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("fused", [True, False])
-def test_a_file_shuffle_under_a_users_shuffle(
-    loop: Loop, fused: bool, file_orders: Orders, user_orders: Orders
-) -> None:
-    both = {
-        tuple(stream[position] for position in order): (file_index, user_index)
-        for stream, file_index in file_orders.items()
-        for order, user_index in user_orders.items()
-    }
-    for num_epochs in (1, 3):
-        dataset = _users(fused=fused, dataset=_files())
-        passes = RUNNERS[loop](dataset.repeat(num_epochs).batch(5), NUM_PASSES)
-        found = [[both[epoch] for epoch in _epochs(p, num_epochs)] for p in passes]
-        files = _predicted(num_epochs, loop=loop, fused=False, under_shuffle=True)
-        user = _predicted(num_epochs, loop=loop, fused=fused, partial_last_batch=True)
-        assert [[pair[0] for pair in p] for p in found] == files
-        assert [[pair[1] for pair in p] for p in found] == user
-        add_cases(NUM_PASSES)
-
-
-@pytest.mark.parametrize("fused", [True, False])
-def test_an_endless_repeat_reads_one_iterator_after_the_other(
-    fused: bool, user_orders: Orders, file_orders: Orders
-) -> None:
-    endless = _users(fused=fused).repeat()
-    [read] = _run_python(endless.take(5 * NUM_ELEMENTS).batch(5), 1)
-    assert [user_orders[epoch] for epoch in _epochs(read, 5)] == list(range(5))
-    # Keras keeps one iterator where it is told the steps of an epoch: one pass for all of them.
-    endless = _users(fused=fused).repeat().batch(NUM_ELEMENTS // 2)
-    epochs = _run_keras(endless, 5, steps_per_epoch=2)
-    assert [user_orders[tuple(epoch)] for epoch in epochs] == list(range(5))
-    [read] = _run_python(_files(repeat_filenames=True).take(5 * NUM_ELEMENTS).batch(5), 1)
-    assert [file_orders[epoch] for epoch in _epochs(read, 5)] == list(range(5))
-
-
-def test_keras_on_an_unknown_cardinality_counts_as_python(user_orders: Orders) -> None:
-    unknown = _users(fused=True).filter(lambda x: x >= 0).batch(5)
-    passes = _run_keras(unknown, NUM_PASSES)
-    assert [[user_orders[tuple(p)]] for p in passes] == _predicted(1, fused=True)
-
-
-@pytest.mark.parametrize("fused", [True, False])
-def test_a_shuffle_that_does_not_reshuffle_has_one_order(fused: bool) -> None:
-    dataset = _users(fused=fused, reshuffle_each_iteration=False).repeat(2).batch(4)
-    order = tf_order(NUM_ELEMENTS, BUFFER_SIZE, USER_SEED, reshuffle=False)
-    assert _run_keras(dataset, NUM_PASSES) == [order * 2] * NUM_PASSES
-
-
-def test_what_keras_reads_after_a_race_is_not_predicted(user_orders: Orders) -> None:
-    import tensorflow as tf
-
-    with pytest.raises(UnpredictableOrderError, match="timing"):
-        iterators_per_pass(2, loop="keras-fit", fused=False)
-
-    # What decides it: nothing that reads ahead makes 3 iterators a pass; a prefetch makes 4, or
-    # starts the next pass in between, as its thread happens to run.
-    options = tf.data.Options()
-    options.experimental_optimization.inject_prefetch = False
-    dataset = _users(fused=False).repeat(2).batch(4).with_options(options)
-    passes = _run_keras(dataset, 2)
-    assert [[user_orders[e] for e in _epochs(p, 2)] for p in passes] == [[0, 1], [3, 4]]
-
-
-def test_the_file_shuffle_of_a_real_tfds_dataset(tmp_path: Any, file_orders: Orders) -> None:
-    import tensorflow_datasets as tfds
-
-    folder = build_dataset(tmp_path, splits={"train": [FILE_LENGTH] * NUM_FILES})
-    builder = tfds.builder_from_directory(folder)
-    for with_user_shuffle in (False, True):
-        config = tfds.ReadConfig(
-            shuffle_seed=FILE_SEED, interleave_cycle_length=1, try_autocache=False
-        )
-        dataset = builder.as_dataset(split="train", shuffle_files=True, read_config=config)
-        dataset = dataset.map(lambda example: example["id"])
-        if with_user_shuffle:
-            # A buffer of one keeps the order, so that the files can still be read off it.
-            dataset = dataset.shuffle(1, seed=USER_SEED)
-        passes = _run_python(dataset.repeat(3).batch(5), NUM_PASSES)
-        found = [[file_orders[epoch] for epoch in _epochs(p, 3)] for p in passes]
-        assert found == _predicted(3, fused=False, under_shuffle=with_user_shuffle)

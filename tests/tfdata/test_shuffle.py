@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardctl.errors import UsageError
@@ -18,14 +17,13 @@ from shardctl.tfdata.interleave import Interleave
 from shardctl.tfdata.philox import philox_samples
 from shardctl.tfdata.shuffle_buffer import (
     ShuffleReplay,
-    ShuffleWindow,
     inputs_of_places,
     outputs_of_inputs,
     shuffle_permutation,
 )
 from shardctl.tfdata.shuffle_permutations import permutations, shuffled_codes, shuffled_in_turn
 from shardctl.tfdata.shuffle_seeds import KernelSeeds, shuffle_kernel_seeds
-from tests.cases import FUZZ, add_cases, check_cases, seed_of_test
+from tests.cases import FUZZ, add_cases, check_cases, fuzzed, seed_of_test
 from tests.tfdata.shuffle_oracles import tf_order
 
 # range(n).shuffle(B, seed=7, reshuffle_each_iteration=False): TensorFlow 2.21.0, CPU.
@@ -73,15 +71,9 @@ def test_orders_are_those_recorded(sizes: tuple[int, int], order: list[int]) -> 
     assert shuffle_permutation(*sizes, KernelSeeds(seed=87654321, seed2=7)).tolist() == order
 
 
-def test_orders_are_tensorflows_for_any_length_and_buffer() -> None:
-    check_cases(cases, _agrees_with_tensorflow, 20)
-
-
-@pytest.mark.fuzz
-@settings(max_examples=FUZZ, deadline=None)
-@given(cases)
-def test_orders_are_tensorflows_for_many(case: tuple[int, int, int, float]) -> None:
-    _agrees_with_tensorflow(case)
+@fuzzed(20)
+def test_orders_are_tensorflows_for_any_length_and_buffer(num_cases: int) -> None:
+    check_cases(cases, _agrees_with_tensorflow, num_cases, fuzz=num_cases == FUZZ)
 
 
 @pytest.mark.parametrize(
@@ -166,13 +158,6 @@ def test_what_a_late_start_does_not_look_back_to_is_followed(
         monkeypatch.setattr(shuffle_buffer, "_SMALL", small)
         for start in (1, 151, 5_000, 19_851, 19_999):
             assert np.concatenate(list(replay.chunks(start))).tolist() == expected[start:]
-
-
-def test_nothing_is_followed_from_the_start_of_an_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    replay = replay_of(1000, 1000, 5)
-    expected = shuffle_permutation(1000, 1000, replay.seeds).tolist()
-    monkeypatch.setattr(shuffle_buffer, "inputs_of_places", None)
-    assert np.concatenate(list(replay.chunks())).tolist() == expected
 
 
 def test_positions_are_found_in_any_order_and_more_than_once() -> None:
@@ -297,41 +282,6 @@ def test_a_buffer_of_more_than_32_bits_is_followed_without_one() -> None:
     inputs = replay.inputs_at(outputs)
     assert (replay.outputs_of(inputs) == outputs).all()
     assert replay.pending(size - 49).tolist() == sorted(inputs[-49:].tolist())
-
-
-# The window of a shuffle: swaps done all at once are those of a list, one after the other.
-
-
-@given(st.integers(1, 60), st.data())
-def test_what_is_handed_out_is_what_swapping_one_by_one_hands_out(
-    num_elements: int, data: st.DataObject
-) -> None:
-    buffer = data.draw(st.integers(1, num_elements))
-    sizes = [min(buffer, num_elements - step) for step in range(num_elements)]
-    offsets = [data.draw(st.integers(0, size - 1)) for size in sizes]
-    cuts = sorted(data.draw(st.lists(st.integers(0, num_elements), max_size=4)))
-    contents, expected = list(range(num_elements)), []
-    for step, offset in enumerate(offsets):
-        expected.append(contents[step + offset])
-        contents[step + offset] = contents[step]
-    window, taken = ShuffleWindow(num_elements, buffer, 0), list[int]()
-    for start, stop in pairwise([0, *cuts, num_elements]):
-        taken += window.advance(np.array(offsets[start:stop], np.uint64)).tolist()
-        if stop + buffer <= num_elements:
-            assert sorted([*taken, *window.contents().tolist()]) == list(range(stop + buffer))
-    assert taken == expected
-
-
-def test_a_buffer_entered_midway_holds_the_numbers_of_its_places() -> None:
-    window = ShuffleWindow(100, 4, 50)
-    assert window.contents().tolist() == [50, 51, 52, 53]
-    # Input 53 leaves for what was at place 50 by then; the next input is read.
-    assert window.advance(np.array([3, 3], np.uint8)).tolist() == [53, 54]
-    assert window.contents().tolist() == [52, 50, 51, 55]
-    for num_elements, dtype in ((2**31 - 1, np.int32), (2**31, np.int64)):
-        contents = ShuffleWindow(num_elements, 2, num_elements - 2).contents()
-        assert contents.dtype == dtype
-        assert contents.tolist() == [num_elements - 2, num_elements - 1]
 
 
 # Many shuffles at once, and a buffer over a reading.

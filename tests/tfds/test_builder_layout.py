@@ -61,36 +61,3 @@ def test_splits_are_in_an_order_that_is_named_the_others_behind(
     splits = tuple(Split(name=name, shard_lengths=(1,)) for name in "abc")
     found = in_order_of(Dataset(name="toy", splits=splits), names)
     assert [split.name for split in found.splits] == expected
-
-
-@pytest.mark.parametrize("place", ["gcs", pytest.param("s3", marks=pytest.mark.slow)])
-def test_tfds_finds_the_same_dataset_in_a_bucket(
-    tfds: Any,
-    request: pytest.FixtureRequest,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    place: str,
-) -> None:
-    """TFDS reads the metadata there with fsspec; tf.data has no way to these servers."""
-    from etils.epath import gpath
-
-    server: Any = request.getfixturevalue(place)
-    monkeypatch.setattr(gpath, "_is_tf_installed", lambda: False)
-    monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
-    root = tmp_path / "root"
-    build_dataset(root, splits={"train": [30, 0, 50], "test": [7]}, with_files=False)
-    for file in root.rglob("*.json"):
-        server.put(f"bridge/{file.relative_to(root).as_posix()}", file.read_bytes())
-    url = server.url("bridge/toy/1.0.0")
-    builder = tfds.builder_from_directory(url)
-    theirs, ours = dataset_of(builder), shardctl.read_dataset(server.url("bridge/toy"))
-    assert theirs.fingerprint == ours.fingerprint
-    assert theirs.data_dir == ours.data_dir == url
-    assert theirs.example_size == ours.example_size is not None
-    for spec in ("train[:50%]", "train[31:]+test"):
-        (plan,) = shardctl.plan(url, spec).plans
-        found = [
-            (str(f.filename), f.skip, f.take) for f in builder.info.splits[spec].file_instructions
-        ]
-        listed = [(f"{url}/{f.filename}", f.skip, f.take) for f in plan.file_instructions]
-        assert found == listed

@@ -214,26 +214,21 @@ def test_what_is_not_the_commands_own_is_silent_inside_alone() -> None:
     assert out == "-1 3\n"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_an_error_in_the_block_ends_the_silence() -> None:
     _, err = said("raise SystemExit('why')")
     assert err.splitlines() == ["before", "progress", "why"]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_everything_is_shown_to_who_looks_for_a_fault() -> None:
-    _, err = said(SHARDCTL_TRACEBACK="1")
+    out, err = said(SHARDCTL_TRACEBACK="1", TF_CPP_MIN_LOG_LEVEL="0")
+    assert out == "-1 0\n"  # a log level of one's own is kept
     for words in ("from C++\n", "logged\n", "warned"):
         assert words in err
 
 
-@pytest.mark.long
-def test_a_log_level_of_ones_own_is_kept() -> None:
-    out, _ = said(TF_CPP_MIN_LOG_LEVEL="0")
-    assert out == "-1 0\n"
-
-
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="closes a descriptor with a shell")
 def test_a_closed_standard_error_is_no_error() -> None:
     program = (

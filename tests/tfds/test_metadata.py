@@ -162,17 +162,6 @@ def test_features_that_do_not_fit_are_told(tfds: Any, toy: Dataset, tmp_path: Pa
     assert sorted(os.listdir(folder)) == ["train-00000", "train-00001"]
 
 
-def test_features_that_fit_in_part_are_doubted(tfds: Any, toy: Dataset, tmp_path: Path) -> None:
-    import numpy as np
-
-    features = {"words": tfds.features.Sequence(tfds.features.Text())}
-    found = write_metadata(toy, str(tmp_path / "data"), features)
-    assert [line for line in found.warnings if "hold more than the features name" in line]
-    assert [line for line in found.warnings if "has no words" in line]
-    again = write_metadata(toy, str(tmp_path / "data"), {"id": np.int64}, force=True)
-    assert again.warnings == ()
-
-
 def test_an_empty_split_is_warned_of(tmp_path: Path) -> None:
     dataset = files_of_toy(tmp_path, "{split}-{i:05d}", {"train": [2], "test": [0, 0]})
     found = write_metadata(dataset, str(tmp_path / "data"), str(tmp_path / "features.json"))

@@ -240,6 +240,7 @@ def test_other_ranks_go_on_where_workers_were_ahead() -> None:
         ({"workers": 10_001}, ("10000",)),
         ({"options": {"shuffle": True}}, ("shuffle", "follows from the order")),
         ({"options": {"in_order": False}}, ("in_order=False",)),
+        ({"options": {"nope": 1}}, ("options: ", "'nope'")),
         ({"consumed": 81}, ("80 examples",)),
         ({"source": 3}, ("a data source is needed",)),
     ],

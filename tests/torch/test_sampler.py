@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import random
 from dataclasses import replace
 from itertools import islice
@@ -138,16 +137,6 @@ def test_states_are_of_one_order_and_files_without_end_have_no_next_pass() -> No
     endless = Sampler(DATA, "train", {"shuffle_seed": 3, "repeat_files": True, "epochs": 2})
     with pytest.raises(UnpredictableOrderError):
         endless.set_epoch(1)
-
-
-def test_it_is_a_sampler_of_torch_where_that_is_imported() -> None:
-    torch_data = pytest.importorskip("torch.utils.data", reason="PyTorch is not installed")
-    sampler = Sampler(DATA, "train", SETTINGS)
-    assert isinstance(sampler, torch_data.Sampler)
-    assert isinstance(sampler, Sampler)
-    copied = pickle.loads(pickle.dumps(sampler))
-    assert isinstance(copied, torch_data.Sampler)
-    assert [*copied] == order_of(SETTINGS)
 
 
 # States: as text, and of StatefulDataLoaders.

@@ -7,11 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import xml.etree.ElementTree as ET
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import ClassVar
@@ -67,7 +65,6 @@ class Tried:
     """What came out of a pair.
 
     verified: how many orders `shardctl verify` found equal, of all.
-    skipped: how many tests were left out, by reason.
     """
 
     PACKAGES: ClassVar[Sequence[str]] = (
@@ -79,7 +76,7 @@ class Tried:
     num_failed: int = 0
     verified: str = "-"
     failures: tuple[str, ...] = ()
-    skipped: Mapping[str, int] = field(default_factory=dict)
+    num_skipped: int = 0
 
     @property
     def is_good(self) -> bool:
@@ -104,14 +101,10 @@ def _runs(path: str) -> bool:
     return not subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode
 
 
-def tried(pair: Pair, folder: Path, *, quick: bool, processes: str) -> Tried:
+def tried(pair: Pair, folder: Path, *, quick: bool) -> Tried:
     """Return what came out of a pair, whose environment is made in a folder."""
-    made = folder / f"python{pair.python}-tensorflow{pair.line.name}"
-    with tempfile.TemporaryDirectory() as scratch:  # short, as paths in what tests compare
-        return _tried(pair, made, quick=quick, processes=processes, scratch=Path(scratch))
-
-
-def _tried(pair: Pair, made: Path, *, quick: bool, processes: str, scratch: Path) -> Tried:
+    made, scratch = folder / "env", folder / "t"  # short, as paths in what tests compare
+    scratch.mkdir()
     python = str(made / "bin" / "python")
     env = _environment(made, scratch)
     venv = [str(interpreter(pair.python)), "-m", "venv", "--clear", "--without-pip", str(made)]
@@ -134,43 +127,49 @@ def _tried(pair: Pair, made: Path, *, quick: bool, processes: str, scratch: Path
     said = subprocess.check_output([python, "-c", _VERSIONS, *Tried.PACKAGES], env=env, text=True)
     verified, problems = _verified(python, scratch, env)
     results = made / "results.xml"
-    subprocess.run(
+    tests = QUICK if quick else ()
+    ran = subprocess.run(
         [
-            *(python, "-m", "pytest", "-q", "-m", "tensorflow", "-n", processes),
-            *("-p", "no:cacheprovider", f"--junitxml={results}", *(QUICK if quick else ())),
+            *(
+                python,
+                "-m",
+                "pytest",
+                "-q",
+                "-rfE",
+                "-m",
+                "tensorflow",
+                "-n",
+                "0" if quick else "2",
+            ),
+            *("-p", "no:cacheprovider", f"--junitxml={results}", *tests),
         ],
         cwd=ROOT,
         env=env,
         check=False,
-        stdout=(made / "pytest.log").open("w"),
-        stderr=subprocess.STDOUT,
+        capture_output=True,
+        text=True,
     )
-    return counted_tests(results, versions=json.loads(said), verified=verified, problems=problems)
+    known = {"versions": json.loads(said), "verified": verified, "problems": problems}
+    return counted_tests(results, ran.stdout, **known)
 
 
 def counted_tests(
-    results: Path, *, versions: Mapping[str, str], verified: str, problems: tuple[str, ...]
+    results: Path, log: str, *, versions: Mapping[str, str], verified: str, problems: Sequence[str]
 ) -> Tried:
-    """Return what a file of pytest says of its tests, beside what is known already."""
+    """Return what files of pytest say of its tests, beside what is known already."""
     if not results.exists():
         return Tried(versions=versions, verified=verified, failures=(*problems, "pytest: no end"))
-    failures, skipped, num_tests = [], Counter[str](), 0
-    for case in ET.parse(results).iter("testcase"):
-        num_tests += 1
-        for left_out in case.iter("skipped"):
-            skipped[left_out.get("message") or ""] += 1
-        for bad in (case.find("failure"), case.find("error")):
-            if bad is not None:
-                why = (bad.get("message") or "").partition("\n")[0]
-                failures.append(f"{case.get('classname')}::{case.get('name')}: {why:.200}")
-                break
+    suite = next(ET.parse(results).iter("testsuite"))
+    count = {name: int(suite.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")}
+    num_failed = count["failures"] + count["errors"]
+    named = [line for line in log.splitlines() if line.startswith(("FAILED ", "ERROR "))]
     return Tried(
         versions=versions,
-        num_passed=num_tests - skipped.total() - len(failures),
-        num_failed=len(failures),
+        num_passed=count["tests"] - count["skipped"] - num_failed,
+        num_failed=num_failed,
+        num_skipped=count["skipped"],
         verified=verified,
-        failures=(*problems, *failures),
-        skipped=skipped,
+        failures=(*problems, *named, *(["pytest: failures"] if num_failed and not named else [])),
     )
 
 

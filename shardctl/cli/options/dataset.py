@@ -24,7 +24,7 @@ from shardctl.errors import (
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
     from shardctl.metadata.project_file import Project
-    from shardctl.metadata.reference import ChosenDataset, Fallback
+    from shardctl.metadata.reference import ChosenDataset, NamedDataset
     from shardctl.saved.resume_plan import ResumePlan
     from shardctl.settings.read_settings import ReadSettings
 
@@ -76,7 +76,7 @@ def chosen_dataset(
     options: DatasetOptions,
     project: Project,
     *,
-    fallback: Fallback | None = None,
+    fallback: NamedDataset | None = None,
     settings: ReadSettings | None = None,
 ) -> Dataset:
     """Return the dataset the options, the environment, the project or the folder choose.
@@ -95,7 +95,7 @@ def dataset_and_refs(
     options: DatasetOptions,
     project: Project,
     *,
-    fallback: Fallback | None = None,
+    fallback: NamedDataset | None = None,
     folder: Path = Path(),
     is_read: bool = True,
 ) -> ChosenDataset:

@@ -117,8 +117,8 @@ def index_document(index: Index, beside: str | None = None) -> Document:
         document["compression"] = index.compression
     document["paths"] = [_inside(path, index.data_dir, beside) for path in index.paths]
     if index.globs:
-        globs = {name: _inside_glob(glob, index.data_dir) for name, glob in index.globs}
-        document["globs"] = globs
+        root = f"{index.data_dir.rstrip('/')}/"  # a glob below it goes along with files that move
+        document["globs"] = {name: glob.removeprefix(root) for name, glob in index.globs}
     document["splits"] = [_split(split, index.data_dir) for split in index.splits]
     if index.keep_going:
         document["problems"] = [
@@ -160,14 +160,6 @@ def _inside(path: str, root: str, beside: str | None) -> str:
         if all(path.split(os.sep)[0] != ".." for path in inside):
             return os.path.relpath(whole, root)
     return whole.removeprefix(f"{root.rstrip('/')}/")
-
-
-def _inside_glob(glob: str, root: str) -> str:
-    """Return a glob of a split as it is held against the end of paths, where it is from the root.
-
-    So it goes along with files that move.
-    """
-    return glob.removeprefix(f"{root.rstrip('/')}/")
 
 
 def _relative(data_dir: str, beside: str | None) -> str:

@@ -32,7 +32,6 @@ _REPORTS = 0.1  # seconds between two
 _COARSE, _FINE = 2_100_000_000, 30_000_000
 _SECOND = 1_000_000_000
 _TIMES = ("mtime", "modified", "last_modified", "LastModified", "created")
-_EVERY, _SHARE = 1.0, 20  # seconds between two writings at least, and so many times as one takes
 _MOST_BYTES = 1 << 28  # of the counts of one folder
 _MOST_FOLDERS = 4096  # that are kept
 
@@ -193,7 +192,6 @@ class CountCache:
         self._folder = None if folder is None else folder / "counts"
         self._rows: dict[str, dict[str, _Row]] = {}
         self._changed: set[str] = set()
-        self._next_writing = time.monotonic() + _EVERY
         self.failed: str | None = None
 
     def find(self, task: FileToCount) -> FileContents | None:
@@ -220,8 +218,6 @@ class CountCache:
             row = [task.file_format, task.checksums, file.num_bytes, file.version]
             self._of_folder(folder)[name] = [*row, contents.num_records, contents.compression]
             self._changed.add(folder)
-            if time.monotonic() > self._next_writing:
-                self.write()
 
     def _of_folder(self, folder: str) -> dict[str, _Row]:
         if folder not in self._rows:
@@ -236,7 +232,6 @@ class CountCache:
         """Write what became known; what another process wrote meanwhile of a folder may be lost."""
         if self._folder is None:
             return
-        begin = time.monotonic()
         try:
             for changed in self._changed:
                 body = json.dumps(self._rows[changed]).encode()
@@ -253,9 +248,6 @@ class CountCache:
         except OSError as error:
             why = printable(error.strerror or str(error), 200)
             self.failed = f"counts are not kept in {quoted(str(self._folder), 200)}: {why}"
-        self._changed.clear()
-        now = time.monotonic()
-        self._next_writing = now + max(_EVERY, _SHARE * (now - begin))
 
 
 def _read(path: Path) -> dict[str, _Row]:

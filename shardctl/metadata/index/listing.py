@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
@@ -25,7 +25,6 @@ from shardctl.metadata.index.file_names import (
     is_glob,
     is_passed_over,
     name_matcher,
-    sharded_regex,
 )
 from shardctl.stores.store import Store, StoredFile
 from shardctl.stores.stores import (
@@ -50,13 +49,12 @@ class Listing:
     """The files that PATHs mean, in no order.
 
     root: the folder that all of them are below, without a slash at its end.
-    sidecars: files that say something of them. ignored: files that were passed over.
+    sidecars: files that say something of them.
     """
 
     root: str
     files: Sequence[StoredFile]
     sidecars: Sequence[StoredFile] = ()
-    ignored: Sequence[StoredFile] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -102,29 +100,20 @@ class _Lister:
     """Collects files; each once, however many PATHs mean it."""
 
     def __init__(self, watch: Listed | None, absent: list[str] | None) -> None:
-        self._watch = watch
-        self._absent = absent
-        self._files: list[StoredFile] = []
-        self._sidecars: list[StoredFile] = []
-        self._ignored: list[StoredFile] = []
-        self._known: set[str] = set()
+        self._watch, self._absent = watch, absent
+        self._files: dict[str, StoredFile] = {}
+        self._sidecars: dict[str, StoredFile] = {}
         self._notes: list[str] = []
         self._count = 0
 
     def listing(self) -> Listing:
         """Return what was collected."""
         return Listing(
-            root=_common_folder({split_path(file.path)[0] for file in self._files}),
-            files=self._files,
-            sidecars=self._sidecars,
-            ignored=self._ignored,
+            root=_common_folder({split_path(path)[0] for path in self._files}),
+            files=[*self._files.values()],
+            sidecars=[*self._sidecars.values()],
             notes=tuple(dict.fromkeys(self._notes)),
         )
-
-    def _put(self, files: list[StoredFile], file: StoredFile) -> None:
-        if file.path not in self._known:
-            self._known.add(file.path)
-            files.append(file)
 
     def take_file(self, path: str) -> bool:
         """Take the file at a path and return whether there is one."""
@@ -136,7 +125,7 @@ class _Lister:
                 f"{quoted(path, 200)} is no record file, by its name; give the files of records, "
                 "or the folder that they are in"
             )
-        self._put(self._files, file)
+        self._files[file.path] = file
         self._listed()
         return True
 
@@ -165,10 +154,10 @@ class _Lister:
         for folder, group in itertools.groupby(texts, lambda text: split_path(text)[0]):
             names = [split_path(text)[1] for text in group]
             plain = not is_glob(folder) and not any(map(name_matcher, names))
-            if plain and is_remote(path) and len(names) > _MANY and store.is_folder(folder[:-1]):
+            lists = is_remote(path) and not path.startswith("http")
+            if plain and lists and len(names) > _MANY and store.is_folder(folder[:-1]):
                 self._take_matching(store, folder, set(names).__contains__, names[0][:1])
-                there = {file.path for file in self._files}
-                missing += [name for name in names if folder + name not in there]
+                missing += [name for name in names if folder + name not in self._files]
                 continue
             for name in names:
                 if not (self.take_file(folder + name) or self._take_pattern(store, folder + name)):
@@ -176,10 +165,9 @@ class _Lister:
         if missing and self._absent is not None:
             self._absent += missing
         elif missing:
-            are = "is" if len(missing) == 1 else "are"
             raise DatasetError(
-                f"{quoted(path, 200)}: {len(missing):,} of the {len(texts):,} that it stands for "
-                f"{are} not there: {choices(missing, 3)}"
+                f"{quoted(path, 200)} stands for {len(texts):,} files, of which {len(missing):,} "
+                f"not there: {choices(missing, 3)}"
             )
 
     def _take_pattern(self, store: Store, path: str) -> bool:
@@ -190,18 +178,19 @@ class _Lister:
             return False
         folders = list(folders_of(store, folder))
         if matches is None:  # a name behind a folder that is a glob
-            return _any_of(self.take_file(inner + name) for inner in folders)
+            return sum(self.take_file(inner + name) for inner in folders) > 0
         if name == ANY_FOLDERS:
             folders = [deeper for inner in folders for deeper in with_subfolders(store, inner)]
         found = [self._take_matching(store, inner, matches, name[:1]) for inner in folders]
         if any(found) or name == ANY_FOLDERS or not is_glob(name):
             return any(found)
-        return _any_of(  # as where a shell makes folders of the glob
+        taken = (  # as where a shell makes folders of the glob
             self._take_tree(store, inner + sub)
             for inner in folders
             for sub in store.subfolders(inner)
             if matches(sub) and not is_passed_over(sub)
         )
+        return sum(taken) > 0
 
     def _take_matching(
         self, store: Store, folder: str, matches: Callable[[str], bool], first: str
@@ -214,11 +203,10 @@ class _Lister:
         for file, name, kind in self._scan(store, folder):
             hidden = kind == FileKind.UNFINISHED and not (first in "._" and name.startswith(first))
             if kind == FileKind.SIDECAR:
-                self._put(self._sidecars, file)
-            elif matches(name):
-                taken = kind != FileKind.OTHER and not hidden
-                self._put(self._files if taken else self._ignored, file)
-                found |= taken
+                self._sidecars[file.path] = file
+            elif kind != FileKind.OTHER and not hidden and matches(name):
+                self._files[file.path] = file
+                found = True
         return found
 
     def _take_tree(self, store: Store, folder: str, above: tuple[str, ...] = ()) -> bool:
@@ -227,19 +215,15 @@ class _Lister:
         way = way_to(folder, above)
         if way is None:
             return False
-        found, shards = False, []
+        of_kind: dict[FileKind, list[StoredFile]] = {}
         for file, _, kind in self._scan(store, folder):
-            found |= kind == FileKind.RECORDS
-            columns = {FileKind.RECORDS: self._files, FileKind.SIDECAR: self._sidecars}
-            if kind == FileKind.SHARD:
-                shards.append(file)
-            else:
-                self._put(columns.get(kind, self._ignored), file)
-        for file in shards:
-            self._put(self._ignored if found else self._files, file)
+            of_kind.setdefault(kind, []).append(file)
+        taken = of_kind.get(FileKind.RECORDS) or of_kind.get(FileKind.SHARD, [])
+        self._files |= {file.path: file for file in taken}
+        self._sidecars |= {file.path: file for file in of_kind.get(FileKind.SIDECAR, [])}
         inner = [name for name in store.subfolders(folder) if not is_passed_over(name)]
-        if not (found or shards):
-            return _any_of(self._take_tree(store, folder + name, way) for name in inner)
+        if not taken:
+            return sum(self._take_tree(store, folder + name, way) for name in inner) > 0
         if inner:
             where = quoted(folder.rstrip("/"), 200)
             self._notes.append(
@@ -259,11 +243,6 @@ class _Lister:
         self._count += 1
         if self._watch is not None and not self._count % _TOLD_EVERY:
             self._watch(self._count)
-
-
-def _any_of(found: Iterable[bool]) -> bool:
-    """Return whether any is true, after all were asked for."""
-    return any(list(found))
 
 
 def _common_folder(folders: Collection[str]) -> str:
@@ -377,10 +356,6 @@ def listed_spec(pattern: str, dataset: Dataset, *, look: bool = True) -> str:
             reads, or in another order.
         DatasetError: the files cannot be listed.
     """
-    whole = pattern if is_remote(pattern) else absolute(pattern)
-    if look:
-        _check_pattern(pattern, whole)
-        _check_matches(pattern, whole)
     if dataset.file_format != "tfrecord":
         raise UsageError(
             f"list_files: {quoted(pattern, 200)} are {dataset.file_format} files, and "
@@ -396,7 +371,13 @@ def listed_spec(pattern: str, dataset: Dataset, *, look: bool = True) -> str:
             )
     # The splits as their first files lie, which has to be how all files lie.
     splits.sort(key=lambda split: as_bytes(next(_paths_of(dataset, split.name))))
-    paths = chain.from_iterable(_paths_of(dataset, split.name) for split in splits)
+    paths = list(chain.from_iterable(_paths_of(dataset, split.name) for split in splits))
+    for path in sorted({*paths} ^ {*_paths_of_tf_data(pattern)}) if look else ():
+        only = "here alone" if path in paths else "to tf.data, and is no record file"
+        raise UsageError(
+            f"list_files: {quoted(pattern, 200)} means {quoted(path, 200)} {only}; write a glob of "
+            "the record files, as train-*-of-00008"
+        )
     for before, after in pairwise(paths):
         if as_bytes(before) > as_bytes(after):
             names = [quoted(split_path(path)[1], 80) for path in (before, after)]
@@ -414,41 +395,15 @@ def _paths_of(dataset: Dataset, name: str) -> Iterator[str]:
         yield from (folder + path for path in part)
 
 
-def _check_pattern(pattern: str, whole: str) -> None:
-    name = split_path(pattern)[1]
-    braces = next(expanded(pattern)) != pattern
-    said = None
-    if braces or sharded_regex(name) is not None:
-        said = "is not expanded by tf.data; write a glob, as train-*-of-00008"
-    elif ANY_FOLDERS in pattern.split("/"):
-        said = "has a part **, which tf.data reads as *, one folder"
-    elif not is_glob(pattern) and store_of(whole).is_folder(whole):
-        said = "is a folder, which tf.data would read as a file; write a glob, as folder/*"
-    if said is not None:
-        raise UsageError(f"list_files: {quoted(pattern, 200)} {said}")
-
-
-def _check_matches(pattern: str, whole: str) -> None:
-    """Refuse files and folders that tf.data would read as record files, and that are none."""
+def _paths_of_tf_data(pattern: str) -> Iterator[str]:
+    """Yield the files and folders that a pattern means to tf.data, which reads ** as *."""
+    whole = pattern if is_remote(pattern) else absolute(pattern)
     folder, name = split_path(whole)
-    if not is_glob(pattern):
+    if not is_glob(whole):
+        yield whole
         return
-    listing = list_files([whole])
-    matches = glob_regex(name).fullmatch
-    others = (file.path for file in (*listing.ignored, *listing.sidecars))
-    found = next((path for path in others if matches(split_path(path)[1])), None)
-    if found is None:
-        found = next(_folders_matching(folder, name), None)
-    if found is not None:
-        raise UsageError(
-            f"list_files: {quoted(pattern, 200)} matches {quoted(found, 200)} too, which is no "
-            "record file, and tf.data would read it as one; write a pattern of the record files"
-        )
-
-
-def _folders_matching(folder: str, name: str) -> Iterator[str]:
-    store = store_of(folder)
-    for inner in folders_of(store, folder):
-        for found in store.subfolders(inner.rstrip("/") or "/"):
-            if glob_regex(name).fullmatch(found):
-                yield inner + found
+    store, matches = store_of(folder), glob_regex(name).fullmatch
+    for inner in folders_of(store, folder.replace(ANY_FOLDERS, "*")):
+        place = inner.rstrip("/") or "/"
+        names = (split_path(file.path)[1] for file in store.scan(place))
+        yield from (inner + one for one in chain(names, store.subfolders(place)) if matches(one))

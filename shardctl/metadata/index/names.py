@@ -339,7 +339,7 @@ class _SplitOrder:
         for found in sets:
             self._look_at(found)
             self.files += found.files
-        self._compare_with_names(sets)
+        self._compare_with_names()
         if len(sets) > 1:
             self._note(f"{len(sets)} kinds of files, one after the other: {_listed(sets)}")
 
@@ -372,12 +372,8 @@ class _SplitOrder:
         elif numbers is not None and totals is None and numbers[0] > 1:
             self._note(f"the first number is {numbers[0]:,}")
 
-    def _compare_with_names(self, sets: Sequence[ShardSet]) -> None:
+    def _compare_with_names(self) -> None:
         """Note where tf.data, which sorts names by their bytes, has another order."""
-        first = sets[0]
-        same_widths = len(first.texts) == 1 and len(set(first.widths)) == 1 and not first.unclear
-        if len(sets) == 1 and same_widths:
-            return
         for before, after in pairwise(self.files):
             if path_key(before) > path_key(after):
                 names = [quoted(split_path(file.path)[1], 100) for file in (before, after)]
@@ -427,14 +423,12 @@ class _SplitOrder:
         if not count:
             return
         missing = [*islice((at for at in range(start, stop) if at not in known), _SHOWN)]
-        folder = split_path(found.files[0].path)[0].removeprefix(self._root)
-        name = printable(folder + found.filename(missing[0]), 200)
         of = "" if total is None else f" of {total:,}"
         if count == 1:
-            text = f"shard {missing[0]}{of} is missing ({name})"
+            text = f"shard {missing[0]}{of} is missing ({found.glob})"
         else:
             shown = ", ".join(map(str, missing)) + (", .." if count > _SHOWN else "")
-            text = f"{count:,}{of} shards are missing: {shown} (the first is {name})"
+            text = f"{count:,}{of} shards are missing: {shown} ({found.glob})"
         self._problem("gap", text)
 
 
@@ -464,4 +458,4 @@ def _several_writes(found: ShardSet) -> bool:
 
     As where Spark appends to a folder.
     """
-    return found.random is None and RANDOM in found.text and found.totals is None
+    return found.words_differ and RANDOM in found.text and found.totals is None

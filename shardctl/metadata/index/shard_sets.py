@@ -47,7 +47,7 @@ class ShardSet:
 
     folder: below the root. text: their name, with a mark for the number, and for the number of
     shards where it is there. numbers: the number of each, None where nothing is counted; totals:
-    how many there are, by each name. random: the random words, None where they differ. unclear:
+    how many there are, by each name. words_differ: random words do. unclear:
     several numbers vary, and none of them counts the files. texts: how the names are written, those
     of a compressed copy too.
     """
@@ -57,16 +57,13 @@ class ShardSet:
     files: list[StoredFile]
     numbers: list[int] | None = None
     totals: list[int] | None = None
-    widths: tuple[int, int] = (0, 0)
-    total_width: int = 0
-    random: list[str] | None = None
+    words_differ: bool = False
     unclear: bool = False
     texts: set[str] = field(default_factory=set)
 
     def join(self, other: ShardSet) -> None:
         """Take the files of another set that nothing counts either."""
         self.files = sorted(self.files + other.files, key=path_key)
-        self.random = self.random if self.random == other.random else None
         self.texts |= other.texts
         self.unclear |= other.unclear
 
@@ -74,15 +71,6 @@ class ShardSet:
     def glob(self) -> str:
         """A glob of the files, below the root."""
         return self.folder + glob_of(min(self.texts, key=len))
-
-    def filename(self, number: int) -> str:
-        """Return how the file of a number would be called; `*` stands for what is not known."""
-        name = min(self.texts).replace(NUMBER, f"{number:0{self.widths[0]}d}", 1)
-        if self.totals is not None:
-            name = name.replace(NUMBER, f"{self.totals[0]:0{self.total_width}d}", 1)
-        words = iter(self.random or ())
-        name = "".join(next(words, "*") if char == RANDOM else char for char in name)
-        return name.replace(NUMBER, "*")
 
 
 def shard_sets(root: str, files: Iterable[StoredFile]) -> list[ShardSet]:
@@ -155,9 +143,7 @@ class _Shape:
             files=[self.files[row] for row in rows],
             numbers=None if index is None else [columns[index][row] for row in rows],
             totals=None if total is None else [columns[total][row] for row in rows],
-            widths=(0, 0) if index is None else self.widths(index),
-            total_width=0 if total is None else self.widths(total)[0],
-            random=None if any(map(self.random[0].__ne__, self.random)) else self.random[0],
+            words_differ=any(map(self.random[0].__ne__, self.random)),
             unclear=unclear,
             texts={first + ending for ending in self.endings},
         )

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from shardctl.base.columns import Tabular
-from shardctl.base.text import choices, counted, in_short, quoted
+from shardctl.base.text import choices, quoted
 from shardctl.base.tfds_rules import DEFAULT_TEMPLATE, FILE_FORMATS, MIN_SHARD_DIGITS
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
@@ -39,7 +39,7 @@ class TfdsSplit:
     template: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TfdsMetadata(Tabular):
     """The metadata that TFDS reads a folder of record files by.
 
@@ -55,10 +55,6 @@ class TfdsMetadata(Tabular):
     splits: tuple[TfdsSplit, ...]
     written: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        written = f"{counted(len(self.written), 'file')} written"
-        return in_short(self, f"{self.name}:{self.version}", self.folder, written)
 
 
 def plan_tfds_metadata(dataset: Dataset, folder: str, version: str) -> TfdsMetadata:
@@ -148,19 +144,15 @@ def _prefix(part: ShardFiles, split: Split, folder: str) -> str:
     if there is None:
         raise DatasetError(f"nobody knows where the files of split {quoted(split.name)} are")
     if is_remote(there) or is_remote(folder):
-        base = folder.rstrip("/") + "/"
-        below = (there.rstrip("/") + "/").removeprefix(base)
-        if is_remote(below) or not is_remote(there):
-            raise _elsewhere(there, split, folder)
+        below = (there.rstrip("/") + "/").removeprefix(folder.rstrip("/") + "/")
+        is_below = is_remote(there) and not is_remote(below)
+    else:
+        path = os.path.relpath(os.path.realpath(there), os.path.realpath(folder))
+        is_below = path.split(os.sep)[0] != os.pardir
+        below = "" if path == os.curdir else path.replace(os.sep, "/") + "/"
+    if is_below:
         return below
-    path = os.path.relpath(os.path.realpath(there), os.path.realpath(folder))
-    if path == os.pardir or path.startswith(os.pardir + os.sep):
-        raise _elsewhere(there, split, folder)
-    return "" if path == os.curdir else path.replace(os.sep, "/") + "/"
-
-
-def _elsewhere(there: str, split: Split, folder: str) -> UsageError:
-    return UsageError(
+    raise UsageError(
         f"the files of split {quoted(split.name)} are in {quoted(there, 200)}, which is not below "
         f"{quoted(folder, 200)}: TFDS looks for them beside its metadata; name their folder, or "
         "one above it, or link them there"

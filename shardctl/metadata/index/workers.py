@@ -104,10 +104,8 @@ def checked_jobs(jobs: int | None, runner: object = None) -> int | None:
     if jobs is not None and runner is not None:
         text = "{jobs!} with {runner}: it knows itself how many workers count"
         raise refused(text, jobs=jobs)
-    if jobs is not None and jobs < 1:
-        raise refused("{jobs!}: at least 1 process has to count", jobs=jobs)
-    if jobs is not None and jobs > _MOST_JOBS:
-        raise refused("{jobs!}: at most {} processes are started", _MOST_JOBS, jobs=jobs)
+    if jobs is not None and not 1 <= jobs <= _MOST_JOBS:
+        raise refused("{jobs!}: 1 to {} processes can count", _MOST_JOBS, jobs=jobs)
     return jobs
 
 
@@ -172,10 +170,7 @@ class _Children:
 def _lost(child: subprocess.Popen[bytes], batch: list[FileToCount]) -> DatasetError:
     """Return the error of a process that ended by itself."""
     code = child.wait()
-    how = f"ended with {code}"
-    if code < 0:
-        memory = ", as a system does that runs out of memory" if code == -signal.SIGKILL else ""
-        how = f"was ended by {signal.Signals(-code).name}{memory}"
+    how = f"ended with {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
     what = quoted(batch[0].file.path, 200)
     return DatasetError(f"the process that counted {what} {how}; fewer --jobs take less memory")
 

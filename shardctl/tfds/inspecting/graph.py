@@ -31,6 +31,28 @@ BATCHES = (
     "PaddedBatchDataset",
     "PaddedBatchDatasetV2",
 )
+# What says something of the whole, or guards it.
+GUARDS = (
+    "OptionsDataset",
+    "AssertCardinalityDataset",
+    "AssertNextDataset",
+    "FinalizeDataset",
+    "ModelDataset",
+    "MaxIntraOpParallelismDataset",
+    "PrivateThreadPoolDataset",
+)
+# What changes which elements come, and when, but none of them.
+CHOOSES = (
+    *SHUFFLES,
+    *CACHES,
+    "ShuffleAndRepeatDataset",
+    "ShuffleAndRepeatDatasetV2",
+    "RepeatDataset",
+    "TakeDataset",
+    "SkipDataset",
+    "ShardDataset",
+    "FilterDataset",
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -368,13 +390,6 @@ class Options(NamedTuple):
     stated: WithOptions = WithOptions()
     noop_elimination: bool | None = None
     op_determinism: bool = False
-
-    @property
-    def removes_nothing_done(self) -> bool:
-        """Whether TensorFlow takes stages out that do nothing."""
-        if self.noop_elimination is None:
-            return self.stated.optimizations is not False
-        return self.noop_elimination
 
     @property
     def hands_out_what_is_ready(self) -> bool:

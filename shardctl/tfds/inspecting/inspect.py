@@ -9,7 +9,7 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Annotated, Any
@@ -29,14 +29,13 @@ from shardctl.stages.pipelines import options_of as options_in_stages
 from shardctl.stages.stages import Pipeline, Read
 from shardctl.stages.text import text_of
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.inspecting.graph import Operation, constant, operation_of, options_in_force
+from shardctl.tfds.inspecting.graph import Operation, operation_of, options_in_force
 from shardctl.tfds.inspecting.reader import FoundReader
 from shardctl.tfds.inspecting.stage_of import global_seed_of, stated_seed
 from shardctl.tfds.inspecting.walk import FoundPipeline, walked
 from shardctl.verbs.inspect.answer import InspectedStage, Inspection, OpenStage, SourceLine
 
 NO_SEED: KernelPair = (0, 0)  # tells a kernel to take its seeds from the machine
-_MOST_SHOWN = 8  # values of an argument
 
 LineOf = Callable[[Operation], SourceLine | None]
 Part = Any  # a stage or a source
@@ -113,13 +112,16 @@ class _Parts:
         own = [reader.pair for reader in each if reader.pair is not None]
         parts = [_pair_of(stage.part) for stage in found.stages]
         seeds = own or [pair for pair in parts if pair is not None]
-        refs, datasets = _references(each)
+        # Datasets are told apart by their folders; where all read one, no reader names it.
+        refs = {key: one.dataset.data_dir or one.dataset.title for key, one in readers.items()}
+        datasets = {ref: readers[key].dataset for key, ref in reversed(refs.items())}
+        several = len(datasets) > 1
         return cls(
             global_seed=global_seed_of(seeds),
             sole=each[0] if len(found.readers) == 1 else None,
             readers=readers,
-            refs={key: refs[id(reader)] for key, reader in readers.items()},
-            datasets=datasets,
+            refs=refs if several else dict.fromkeys(refs),
+            datasets={ref: datasets[ref] for ref in refs.values()} if several else {},
         )
 
     def settings_of(self, reader: FoundReader) -> dict[str, Any]:
@@ -179,20 +181,6 @@ def _pair_of(part: Part) -> KernelPair | None:
     return seed if isinstance(seed, tuple) else None
 
 
-def _references(readers: Iterable[FoundReader]) -> tuple[dict[int, str | None], dict[str, Dataset]]:
-    """Return the reference of each reader's dataset, None where all read one, and what they name.
-
-    Datasets are told apart by their folders.
-    """
-    of_readers = {id(one): one.dataset.data_dir or one.dataset.title for one in readers}
-    datasets: dict[str, Dataset] = {}
-    for one in readers:
-        datasets.setdefault(of_readers[id(one)], one.dataset)
-    if len(datasets) == 1:
-        return dict.fromkeys(of_readers), {}
-    return {**of_readers}, datasets
-
-
 def _shown(
     found: FoundPipeline, parts: _Parts, settings: ReadSettings, line_of: LineOf
 ) -> tuple[InspectedStage, ...]:
@@ -214,7 +202,6 @@ def _shown(
             InspectedStage(
                 call=text,
                 operation=stage.operations[-1].op,
-                arguments=_arguments(stage.operations),
                 effect=said if reason is None else f"leaves the order open: {reason}",
                 level=stage.level,
                 reason=reason,
@@ -269,7 +256,7 @@ def _call(part: Part) -> str:
     if isinstance(part, call.Shuffle) and part.seed == NO_SEED:
         part = replace(part, seed=None)
     if isinstance(part, call.Zip | call.SampleFromDatasets | call.ChooseFromDatasets):
-        return _combination(part)
+        return f"{part.name}({len(part.inputs)} inputs)"
     if isinstance(part, call.Concatenate):
         return "concatenate(..)"
     if isinstance(part, call.Shared):
@@ -279,54 +266,10 @@ def _call(part: Part) -> str:
     return text_of(pipeline)
 
 
-def _combination(part: call.Zip | call.SampleFromDatasets | call.ChooseFromDatasets) -> str:
-    said = [f"{len(part.inputs)} inputs"]
-    if isinstance(part, call.SampleFromDatasets):
-        said += [] if part.weights is None else [f"weights={[*part.weights]}"]
-        said += [] if part.seed in (None, NO_SEED) else [f"seed={part.seed}"]
-    if not isinstance(part, call.Zip):
-        said.append(f"stop_on_empty_dataset={part.stop_on_empty}")
-    return f"{part.name}({', '.join(said)})"
-
-
-def _arguments(operations: tuple[Operation, ...]) -> dict[str, Any]:
-    """Return the arguments that TensorFlow has, of a reader those of all its operations."""
-    said: dict[str, Any] = {}
-    for operation in operations:
-        prefix = f"{operation.op}." if len(operations) > 1 else ""
-        for name, node in operation.arguments.items():
-            value = constant(node)
-            if value is not None and value.size <= _MOST_SHOWN:
-                said[prefix + name] = _plain(value)
-        for name in ("reshuffle_each_iteration", "deterministic", "stop_on_empty_dataset"):
-            if (attribute := operation.attributes.get(name)) is not None:
-                said[prefix + name] = attribute.s.decode() if attribute.s else bool(attribute.b)
-    return said
-
-
-def _plain(value: Any) -> Any:
-    if value.dtype == object:
-        found = [bytes(text).decode("utf-8", "replace") for text in value.reshape(-1)]
-        return found if value.ndim else found[0]
-    return value.tolist()
-
-
-# What a reader does to the order of the examples, in a sentence.
-
-
 def effect_of_reader(reader: FoundReader) -> str:
-    """Return in which order a reader reads."""
-    settings = dict(reader.settings)
-    order = "files as listed"
-    if settings.get("shuffle_files"):
-        order = "files shuffled" + ", anew for each iterator" * (settings.get("reshuffle") is None)
-    elif settings.get("reverse"):
-        order = "files back to front"
-    elif "file_order" in settings:
-        order = "files in an order of their own"
-    shared = f", those of host {settings['host']}" if "host" in settings else ""
+    """Return what a reader reads; its settings stand in its call."""
     endless = ", without end" if reader.is_endless else ""
-    return f"reads {reader.listed.spec} of {reader.dataset.title}: {order}{shared}{endless}"
+    return f"reads {reader.listed.spec} of {reader.dataset.title}{endless}"
 
 
 # A real `tf.data.Dataset` read back as stages: where is its order open, and what is it?
@@ -448,14 +391,29 @@ class Lines:
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
-        """Note who makes datasets while the block runs, in this thread."""
-        watching = _watching_here()
-        with _patched():
-            watching.append(self)
+        """Note who makes datasets while the block runs, in this thread; others wait their turn."""
+        from tensorflow.python.data.ops import dataset_ops  # no public name
+
+        kind, here = dataset_ops.DatasetV2, threading.get_ident()
+        with _lock:
+            plain = plain_init, plain_metadata = kind.__init__, kind._metadata
+
+            def init(dataset: Any, *args: Any, **kwargs: Any) -> None:
+                plain_init(dataset, *args, **kwargs)
+                if threading.get_ident() == here:
+                    self.note(dataset, _line_of_script(sys._getframe(1)))
+
+            def metadata(dataset: Any) -> Any:
+                found = plain_metadata.fget(dataset)
+                if threading.get_ident() == here:
+                    found.name = _token(dataset).encode()
+                return found
+
+            kind.__init__, kind._metadata = init, property(metadata)
             try:
                 yield
             finally:
-                watching.remove(self)
+                kind.__init__, kind._metadata = plain
 
     def note(self, dataset: Any, line: SourceLine | None) -> None:
         """Note the line that made a dataset."""
@@ -465,55 +423,8 @@ class Lines:
                 self._by_key.setdefault(_key_of_dataset(dataset), line)
 
 
-@contextlib.contextmanager
-def _patched() -> Iterator[None]:
-    """Let datasets tell those who watch their thread; undone when the last thread is through."""
-    from tensorflow.python.data.ops import dataset_ops  # no public name
-
-    kind = dataset_ops.DatasetV2
-    with _lock:
-        plain = _plain_watching[0] if _plain_watching else (kind.__init__, kind._metadata)
-        if not _plain_watching:
-            kind.__init__, kind._metadata = _watched_class(*plain)
-        _plain_watching.append(plain)
-    try:
-        yield
-    finally:
-        with _lock:
-            _plain_watching.pop()
-            if not _plain_watching:
-                kind.__init__, kind._metadata = plain
-
-
-def _watched_class(plain_init: Any, plain_metadata: Any) -> tuple[Any, Any]:
-    """Return `__init__` and `_metadata` of datasets, which tell those who watch this thread."""
-
-    def init(dataset: Any, *args: Any, **kwargs: Any) -> None:
-        plain_init(dataset, *args, **kwargs)
-        for lines in _watching_here():
-            lines.note(dataset, _line_of_script(sys._getframe(1)))
-
-    def metadata(dataset: Any) -> Any:
-        found = plain_metadata.fget(dataset)
-        if _watching_here():
-            found.name = _token(dataset).encode()
-        return found
-
-    return init, property(metadata)
-
-
-_lock = threading.Lock()
-_plain_watching: list[
-    tuple[Any, Any]
-] = []  # what datasets are without it, once for each that watches
+_lock = threading.RLock()  # a script may inspect another
 _numbers = itertools.count(1)  # over all scripts, since a dataset of one may be used in another
-_threads = threading.local()
-
-
-def _watching_here() -> list[Lines]:
-    """Return who watches this thread."""
-    found: list[Lines] = _threads.__dict__.setdefault("watching", [])
-    return found
 
 
 def _token(dataset: Any) -> str:

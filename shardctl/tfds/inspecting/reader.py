@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shardctl.base.text import quoted
@@ -28,7 +29,14 @@ from shardctl.stores.stores import (
     store_of,
     way_below,
 )
-from shardctl.tfds.inspecting.graph import SHUFFLES, Function, NoConstantError, Operation, constant
+from shardctl.tfds.inspecting.graph import (
+    SHUFFLES,
+    Function,
+    NoConstantError,
+    Operation,
+    call_name,
+    constant,
+)
 from shardctl.tfds.inspecting.stage_of import kernel_pair
 
 if TYPE_CHECKING:
@@ -150,15 +158,14 @@ def _common_folder(names: Sequence[str]) -> str:
     Raises:
         DatasetError: they lie in several places.
     """
-    first = path_of(names[0])
-    if not isinstance(first, RemotePath) and not any(map(is_remote, names)):
-        return os.path.commonpath([os.path.dirname(name) for name in names])
-    folder = first.parent
-    while not all(name.startswith(f"{folder}/") for name in names):
-        if folder == folder.parent:
-            raise DatasetError(f"{quoted(names[0])} and {quoted(names[-1])} lie in two places")
-        folder = folder.parent
-    return str(folder)
+    inside = [name.rpartition("/")[0].split("/") for name in names]
+    alike = [
+        parts[0]
+        for parts in takewhile(lambda parts: len({*parts}) == 1, zip(*inside, strict=False))
+    ]
+    if any(map(is_remote, names)) and len(alike) < 3:  # scheme, nothing, bucket
+        raise DatasetError(f"{quoted(names[0])} and {quoted(names[-1])} lie in two places")
+    return "/".join(alike) or "/"
 
 
 def _places(dataset: Dataset) -> Mapping[str, tuple[int, int]]:
@@ -510,8 +517,13 @@ def rows_of(operation: Operation) -> Rows:
         here = here.input
     rows = _listed(here)
     for step in reversed(chain):
-        rows = _STEPS[step.op](rows, step)
-        rows = replace(rows, operations=(*rows.operations, step))
+        found = _STEPS[step.op](rows, step)
+        if found is None:
+            raise UnknownReaderError(
+                f"{call_name(step.op)} does to the list of its files what no settings say: a list "
+                "is cut, then sharded once, then shuffled as a whole, then repeated without end"
+            )
+        rows = replace(found, operations=(*rows.operations, step))
     return rows
 
 
@@ -523,27 +535,20 @@ def _listed(operation: Operation) -> Rows:
     return Rows(columns=tuple(c.reshape(-1) for c in columns), operations=(operation,))
 
 
-def _shard(rows: Rows, step: Operation) -> Rows:
+def _shard(rows: Rows, step: Operation) -> Rows | None:
     count, index = step.number("num_shards"), step.number("index")
-    if rows.repeats:
-        raise UnknownReaderError("the list of its files is sharded behind a repeat")
     if count == 1:
         return rows
-    if rows.shuffle is not None:
-        raise UnknownReaderError("the list of its files is shuffled, then sharded")
-    if rows.host is not None:
-        raise UnknownReaderError("the list of its files is sharded twice")
+    if rows.repeats or rows.shuffle is not None or rows.host is not None:
+        return None
     return replace(rows, host=Host(index=index, count=count))
 
 
-def _shuffle(rows: Rows, step: Operation) -> Rows:
-    buffer = step.number("buffer_size")
+def _shuffle(rows: Rows, step: Operation) -> Rows | None:
     if rows.repeats or rows.shuffle is not None:
-        raise UnknownReaderError("the list of its files is shuffled behind a shuffle or a repeat")
-    if 0 <= buffer < _num_left(rows):
-        raise UnknownReaderError(
-            f"the list of its {len(rows)} files is shuffled by a buffer of {buffer}, not as a whole"
-        )
+        return None
+    if 0 <= step.number("buffer_size") < _num_left(rows):
+        return None
     return replace(
         rows, shuffle=step, pair=kernel_pair(step), reshuffle=step.flag("reshuffle_each_iteration")
     )
@@ -554,26 +559,24 @@ def _num_left(rows: Rows) -> int:
     return len(rows) if host is None else len(range(host.index, len(rows), host.count))
 
 
-def _repeat(rows: Rows, step: Operation) -> Rows:
+def _repeat(rows: Rows, step: Operation) -> Rows | None:
     count = step.number("count")
     if count == 1:
         return rows
-    if count >= 0 or rows.repeats:
-        raise UnknownReaderError(f"the list of its files is repeated {count} times")
-    return replace(rows, repeats=True)
+    return None if count >= 0 or rows.repeats else replace(rows, repeats=True)
 
 
-def _cut(rows: Rows, step: Operation) -> Rows:
+def _cut(rows: Rows, step: Operation) -> Rows | None:
     count, is_take = step.number("count"), step.op == "TakeDataset"
     if count < 0 if is_take else count == 0:
         return rows
     if rows.host is not None or rows.shuffle is not None or rows.repeats:
-        raise UnknownReaderError("the list of its files is cut behind a shard, shuffle or repeat")
+        return None
     kept = slice(count) if is_take else slice(count if count > 0 else len(rows), None)
     return replace(rows, columns=tuple(column[kept] for column in rows.columns))
 
 
-_STEPS: Mapping[str, Callable[[Rows, Operation], Rows]] = {
+_STEPS: Mapping[str, Callable[[Rows, Operation], Rows | None]] = {
     "ShardDataset": _shard,
     **dict.fromkeys(SHUFFLES, _shuffle),
     "RepeatDataset": _repeat,

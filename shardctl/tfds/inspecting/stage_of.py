@@ -21,11 +21,10 @@ def stages_of_operation(operation: Operation, options: Options) -> tuple[Stage, 
 
     options: those in force for the whole pipeline.
     """
-    make, simple = _STAGES.get(operation.op), _SIMPLE.get(operation.op)
+    make = _STAGES.get(operation.op)
     try:
-        if simple is not None:
-            return (simple(operation),)
-        return (opaque(operation),) if make is None else make(operation, options)
+        made = opaque(operation) if make is None else make(operation, options)
+        return made if isinstance(made, tuple) else (made,)
     except graph.NoConstantError as error:
         return (Opaque(call=_call(operation.op), reason=str(error)),)
 
@@ -44,33 +43,33 @@ def _call(op: str) -> str:
     return re.sub(r"Dataset(V\d)?$", "", op)
 
 
-def _shuffle(operation: Operation, options: Options) -> tuple[Stage, ...]:
+def _shuffle(operation: Operation, options: Options) -> Stage:
     reshuffle = None if operation.flag("reshuffle_each_iteration") else False
     buffer = operation.number("buffer_size")
-    return (call.Shuffle(buffer=buffer, seed=kernel_pair(operation), reshuffle=reshuffle),)
+    return call.Shuffle(buffer=buffer, seed=kernel_pair(operation), reshuffle=reshuffle)
 
 
-def _batch(operation: Operation, options: Options) -> tuple[Stage, ...]:
+def _batch(operation: Operation, options: Options) -> Stage:
     drop_remainder = bool(operation.number("drop_remainder"))
-    return (call.Batch(size=operation.number("batch_size"), drop_remainder=drop_remainder),)
+    return call.Batch(size=operation.number("batch_size"), drop_remainder=drop_remainder)
 
 
-def _parallel_batch(operation: Operation, options: Options) -> tuple[Stage, ...]:
+def _parallel_batch(operation: Operation, options: Options) -> Made:
     # Threads of its own read ahead, and hand out what is ready first, as those of a map do.
-    return (*_batch(operation, options), *_parallel_map(operation, options))
+    return _batch(operation, options), _parallel_map(operation, options)
 
 
 _TAKES_APART = "what it takes apart is not just what a batch made"
 
 
-def _unbatch(operation: Operation, options: Options) -> tuple[Stage, ...]:
+def _unbatch(operation: Operation, options: Options) -> Stage:
     if _splits_batches(operation.input):
-        return (call.Unbatch(),)
+        return call.Unbatch()
     why = (
         f"{_TAKES_APART}, so how many elements come of each depends on the data; behind a map, "
         "shapes tell it of batches made with drop_remainder=True"
     )
-    return (Opaque(call="unbatch", reason=why),)
+    return Opaque(call="unbatch", reason=why)
 
 
 def _splits_batches(below: Operation, depth: int = 1) -> bool:
@@ -87,7 +86,7 @@ def _splits_batches(below: Operation, depth: int = 1) -> bool:
             inputs = below.inputs[_COMBINES[below.op] :]
             return all(_splits_batches(each, depth) for each in inputs)
         elif not (
-            below.op in _KEEPS_BATCHES
+            below.op in (*graph.GUARDS, *graph.CHOOSES, "PrefetchDataset")
             or below.is_identity
             or (depth == 1 and below.op in graph.MAPS and _keeps_length(below))
         ):
@@ -104,21 +103,21 @@ def _keeps_length(operation: Operation) -> bool:
     return len(lengths) == 1 and -1 not in lengths
 
 
-def _rebatch(operation: Operation, options: Options) -> tuple[Stage, ...]:
+def _rebatch(operation: Operation, options: Options) -> Made:
     value = operation.value("batch_sizes")
     sizes = set() if value is None else set(value.ravel().tolist())
     if len(sizes) != 1 or min(sizes) <= 0:
-        return (Opaque(call="rebatch", reason="its batches have several sizes"),)
+        return Opaque(call="rebatch", reason="its batches have several sizes")
     if not _splits_batches(operation.input):
-        return (Opaque(call="rebatch", reason=_TAKES_APART),)
+        return Opaque(call="rebatch", reason=_TAKES_APART)
     drop_remainder = bool(operation.value("drop_remainder"))
     return call.Unbatch(), call.Batch(size=sizes.pop(), drop_remainder=drop_remainder)
 
 
-def _cache(operation: Operation, options: Options) -> tuple[Stage, ...]:
+def _cache(operation: Operation, options: Options) -> Stage:
     if keeps_in_memory(operation):
-        return (call.Cache(),)
-    return (Opaque(call=CACHE_IN_FILE, reason=WHY_OPEN[CACHE_IN_FILE]),)
+        return call.Cache()
+    return Opaque(call=CACHE_IN_FILE, reason=WHY_OPEN[CACHE_IN_FILE])
 
 
 def keeps_in_memory(cache: Operation) -> bool:
@@ -127,10 +126,10 @@ def keeps_in_memory(cache: Operation) -> bool:
     return filename is not None and filename.size == 1 and not filename.item()
 
 
-def _parallel_map(operation: Operation, options: Options) -> tuple[Stage, ...]:
+def _parallel_map(operation: Operation, options: Options) -> Stage:
     calls = _or_auto(operation.number("num_parallel_calls"))
     in_order = None if options.op_determinism else deterministic(operation)
-    return (Map(calls=calls, deterministic=in_order),)
+    return Map(calls=calls, deterministic=in_order)
 
 
 def deterministic(operation: Operation) -> bool | None:
@@ -147,22 +146,22 @@ def _or_auto(number: int) -> int | Literal["auto"]:
     return "auto" if number == _AUTOTUNE else number
 
 
-Make = Callable[[Operation, Options], tuple[Stage, ...]]
-_SIMPLE: Mapping[str, Callable[[Operation], Stage]] = {
-    "RepeatDataset": lambda op: call.Repeat(count=_count(op) if _count(op) >= 0 else None),
-    "ShardDataset": lambda op: call.Shard(
+Made = Stage | tuple[Stage, ...]
+_STAGES: Mapping[str, Callable[[Operation, Options], Made]] = {
+    "RepeatDataset": lambda op, _: call.Repeat(count=_count(op) if _count(op) >= 0 else None),
+    "ShardDataset": lambda op, _: call.Shard(
         num_shards=op.number("num_shards"), index=op.number("index")
     ),
-    "TakeDataset": lambda op: call.Take(count=_count(op)),
-    "SkipDataset": lambda op: call.Skip(count=_count(op)),
-    "PrefetchDataset": lambda op: call.Prefetch(size=_or_auto(op.number("buffer_size"))),
-    "AssertCardinalityDataset": lambda op: call.AssertCardinality(count=op.number("cardinality")),
+    "TakeDataset": lambda op, _: call.Take(count=_count(op)),
+    "SkipDataset": lambda op, _: call.Skip(count=_count(op)),
+    "PrefetchDataset": lambda op, _: call.Prefetch(size=_or_auto(op.number("buffer_size"))),
+    "AssertCardinalityDataset": lambda op, _: call.AssertCardinality(
+        count=op.number("cardinality")
+    ),
     # These hand out what they read, and do no more than part what they are between: as does the
     # zip of `enumerate`; others are sources.
-    **dict.fromkeys(("MapDataset", "FinalizeDataset", "ZipDataset"), lambda _: Map()),
-    **dict.fromkeys(("FilterDataset", "ParallelFilterDataset"), lambda _: call.Filter()),
-}
-_STAGES: Mapping[str, Make] = {
+    **dict.fromkeys(("MapDataset", "FinalizeDataset", "ZipDataset"), lambda *_: Map()),
+    **dict.fromkeys(("FilterDataset", "ParallelFilterDataset"), lambda *_: call.Filter()),
     **dict.fromkeys(graph.SHUFFLES, _shuffle),
     **dict.fromkeys(graph.BATCHES, _batch),
     **dict.fromkeys(graph.CACHES, _cache),
@@ -170,19 +169,8 @@ _STAGES: Mapping[str, Make] = {
     "UnbatchDataset": _unbatch,
     "RebatchDatasetV2": _rebatch,
     "ParallelMapDatasetV2": _parallel_map,
-    "OptionsDataset": lambda op, options: (options.in_force(graph.options_of(op)),),
+    "OptionsDataset": lambda op, options: options.in_force(graph.options_of(op)),
 }
-_KEEPS_BATCHES = (
-    "PrefetchDataset",
-    "OptionsDataset",
-    "CacheDatasetV2",
-    "ShuffleDatasetV3",
-    "RepeatDataset",
-    "TakeDataset",
-    "SkipDataset",
-    "ShardDataset",
-    "AssertCardinalityDataset",
-)
 # What combines datasets, and the first of its inputs that is not a selector.
 _COMBINES = {"ConcatenateDataset": 0, "DirectedInterleaveDataset": 1}
 # Seeds as TensorFlow's kernels have them, and as a script would state them.

@@ -6,12 +6,12 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.iteration.build import build
 from shardctl.stages import stages as call
-from shardctl.stages.part import KernelPair, Source, Stage
+from shardctl.stages.part import Source, Stage
 from shardctl.stages.pipelines import readers_of
 from shardctl.stages.stages import WHY_OPEN, Map, Opaque, Pipeline, Range, Shared, WithOptions
 from shardctl.tfdata.mixture import weights_of_logits
@@ -126,7 +126,7 @@ class _Walk:
         found = sampling(selector, len(given))
         inputs = tuple(self.pipeline(each, level + 1) for each in given)
         if found is not None:
-            return call.SampleFromDatasets(inputs=inputs, stop_on_empty=stop, **found._asdict())
+            return call.SampleFromDatasets(inputs=inputs, stop_on_empty=stop, **found)
         choices = _choices(selector, self._options)
         return call.ChooseFromDatasets(inputs=inputs, choices=choices, stop_on_empty=stop)
 
@@ -266,17 +266,14 @@ def _removed(
     TensorFlow takes such stages out (tensorflow/core/grappler/optimizers/data/
     noop_elimination.cc), unless options say no; then they still part a shuffle from a repeat.
     """
-    is_identity = operation.is_identity
-    if not is_identity and stages not in _NOTHING_DONE:
+    if not operation.is_identity and stages not in _NOTHING_DONE:
         return None
-    if options.removes_nothing_done:
-        # Those of a chain are left to the rules of the pipeline, where these see the same.
-        return () if is_identity or options.stated.optimizations is False else None
-    if is_identity or options.noop_elimination is None:
-        return None
-    if stages == (call.Repeat(count=1),):
-        return (Opaque(call="repeat", reason="noop_elimination=False keeps a repeat of one epoch"),)
-    return (Map(),)
+    optimizes = options.stated.optimizations is not False
+    if options.noop_elimination not in (None, optimizes):
+        reason = "noop_elimination is set otherwise than the other optimizations; leave it out"
+        return (Opaque(call=_called(operation), reason=reason),)
+    # Those of a chain are left to the rules of the pipeline, where these see the same.
+    return () if operation.is_identity and optimizes else None
 
 
 _NOTHING_DONE: tuple[tuple[Stage, ...], ...] = (
@@ -295,17 +292,8 @@ _NOTHING_DONE: tuple[tuple[Stage, ...], ...] = (
 _FLOAT32_BYTES = 4
 
 
-class Sampling(NamedTuple):
-    """What samples, as `SampleFromDatasets` has it: a kernel pair is the seed."""
-
-    weights: tuple[float, ...] | None
-    weights_dtype: Literal["float32", "float64"]
-    seed: KernelPair | None
-    rerandomize: bool | None
-
-
-def sampling(selector: Operation, num_inputs: int) -> Sampling | None:
-    """Return the sampling that a selector is, None where it is none."""
+def sampling(selector: Operation, num_inputs: int) -> dict[str, Any] | None:
+    """Return what `SampleFromDatasets` says, a kernel pair as seed; None where nothing samples."""
     function = selector.function
     if selector.op != "MapDataset" or function is None:
         return None
@@ -320,12 +308,12 @@ def sampling(selector: Operation, num_inputs: int) -> Sampling | None:
         in_pairs = batch.number("batch_size") == 2
         if logits.shape != (1, num_inputs) or not in_pairs:
             return None
-        return Sampling(
-            weights=_weights(logits[0]),
-            weights_dtype="float64" if logits.dtype.itemsize > _FLOAT32_BYTES else "float32",
-            seed=stage_of.kernel_pair(numbers),
-            rerandomize=numbers.flag("rerandomize_each_iteration") or None,
-        )
+        return {
+            "weights": _weights(logits[0]),
+            "weights_dtype": "float64" if logits.dtype.itemsize > _FLOAT32_BYTES else "float32",
+            "seed": stage_of.kernel_pair(numbers),
+            "rerandomize": numbers.flag("rerandomize_each_iteration") or None,
+        }
     except (NoConstantError, UsageError):
         return None
 

@@ -21,28 +21,8 @@ _OPS: Mapping[Kind, tuple[str, ...]] = {
     "batch": (*graph.BATCHES, "DenseToSparseBatchDataset"),
     "unbatch": ("UnbatchDataset",),
     "kept": (*graph.MAPS, "ParallelMapDataset", "PrefetchDataset"),
-    # What says something of the whole, or guards it.
-    "dropped": (
-        "OptionsDataset",
-        "AssertCardinalityDataset",
-        "AssertNextDataset",
-        "FinalizeDataset",
-        "ModelDataset",
-        "MaxIntraOpParallelismDataset",
-        "PrivateThreadPoolDataset",
-    ),
-    # What changes which elements come, and when, but none of them.
-    "order": (
-        *graph.SHUFFLES,
-        *graph.CACHES,
-        "ShuffleAndRepeatDataset",
-        "ShuffleAndRepeatDatasetV2",
-        "RepeatDataset",
-        "TakeDataset",
-        "SkipDataset",
-        "ShardDataset",
-        "FilterDataset",
-    ),
+    "dropped": graph.GUARDS,
+    "order": graph.CHOOSES,
     "merged": ("ConcatenateDataset", "DirectedInterleaveDataset"),
     "zipped": ("ZipDataset",),
 }
@@ -86,31 +66,6 @@ class GraphNode:
     def leaves(self) -> list[GraphNode]:
         """The sources below, from the left."""
         return [node for node in self.walk() if node.kind == "leaf"]
-
-
-class _Tree:
-    """Makes the tree of a graph, and counts its leaves and sources."""
-
-    def __init__(self) -> None:
-        self.num_leaves = self.num_sources = 0  # sources, whose elements are counted by themselves
-
-    def of(self, here: Operation, source: int | None = None) -> GraphNode:
-        """Return the tree below a dataset; `source` is that of all in it, told by their index."""
-        kind = _KINDS.get(here.op, "leaf")
-        indexed = source is not None
-        if source is None and (kind == "leaf" or (kind == "zipped" and _indexed(here))):
-            source, self.num_sources = self.num_sources, self.num_sources + 1
-            indexed = True
-        if indexed and kind not in ("zipped", "kept", "dropped"):
-            self.num_leaves += 1
-            return GraphNode(operation=here, kind="leaf", leaf=self.num_leaves - 1, source=source)
-        return GraphNode(
-            operation=here,
-            kind=kind,
-            inputs=tuple(self.of(below, source) for below in _datasets(here, kind)),
-            size=size_of(here) if kind == "batch" else 1,
-            source=source if kind == "zipped" else None,
-        )
 
 
 def _datasets(here: Operation, kind: Kind) -> tuple[Operation, ...]:
@@ -159,11 +114,11 @@ class EditedGraph:
     """A graph of which only what makes elements of examples is left, its leaves open.
 
     Batches are formed anew, so a window may end with a batch that is not full and has none before
-    its end; see `full_widths`. What the graph holds beside datasets is as it was at this call.
+    its end; see `full_width`. What the graph holds beside datasets is as it was at this call.
 
     Raises:
-        NotRebuildable: TensorFlow makes no graph of the dataset; or batches that were formed, mixed
-            and parted again would come out otherwise.
+        NotRebuildable: TensorFlow makes no graph of the dataset; or batches of several sizes, or
+            that were formed, mixed and parted again, would come out otherwise.
     """
 
     def __init__(self, dataset: Any) -> None:
@@ -173,13 +128,31 @@ class EditedGraph:
             raise NotRebuildable(str(error)) from error
         self.graph: Graph = operation.graph
         self.element_spec = dataset.element_spec
-        tree = _Tree()
-        self.root = tree.of(operation)
-        self.num_sources = tree.num_sources
+        self._num_leaves = self.num_sources = 0  # sources, whose elements are counted each
+        self.root = self._tree(operation)
         self._cancelled: set[int] = set()
         self._cancel(self.root)
         self._check_batches(self.root, outer=False, mixed=False)
-        self._check_widths(self.root)
+        # How many examples an element has where its batches are full.
+        self.full_width = self._width(self.root)
+
+    def _tree(self, here: Operation, source: int | None = None) -> GraphNode:
+        """Return the tree below a dataset; `source` is that of all in it, told by their index."""
+        kind = _KINDS.get(here.op, "leaf")
+        indexed = source is not None
+        if source is None and (kind == "leaf" or (kind == "zipped" and _indexed(here))):
+            source, self.num_sources = self.num_sources, self.num_sources + 1
+            indexed = True
+        if indexed and kind not in ("zipped", "kept", "dropped"):
+            self._num_leaves += 1
+            return GraphNode(operation=here, kind="leaf", leaf=self._num_leaves - 1, source=source)
+        return GraphNode(
+            operation=here,
+            kind=kind,
+            inputs=tuple(self._tree(below, source) for below in _datasets(here, kind)),
+            size=size_of(here) if kind == "batch" else 1,
+            source=source if kind == "zipped" else None,
+        )
 
     def buffer_sizes(self) -> Iterator[int]:
         """Yield the sizes of the shuffle buffers above the leaves."""
@@ -192,12 +165,6 @@ class EditedGraph:
         """The mixtures and concatenations, from the root down."""
         return [node for node in self.root.walk() if node.kind == "merged"]
 
-    @cached_property
-    def full_widths(self) -> Int64s:
-        """How many examples an element has whose first is of leaf i, where its batches are full."""
-        of_source = {leaf.source: leaf for leaf in self.root.leaves}
-        return np.array([self._width_for(self.root, leaf) for leaf in of_source.values()], np.int64)
-
     def choices(self, merged: GraphNode, leaves: Int64s) -> Int64s:
         """Return which input of a mixture each of its elements in a window comes from."""
         branches = {
@@ -209,15 +176,7 @@ class EditedGraph:
         for leaf, index in branches.items():
             table[leaf] = index
         found = table[leaves]
-        found = found[found >= 0]
-        widths = [self._width(branch) for branch in merged.inputs]
-        if len(set(widths)) == 1:
-            return found[:: widths[0]]
-        picked, at = [], 0
-        while at < len(found):
-            picked.append(int(found[at]))
-            at += widths[picked[-1]] or 1
-        return np.array(picked, np.int64)
+        return found[found >= 0][:: self._width(merged)]
 
     def applied(self, leaves: Sequence[Any], choices: Sequence[Any]) -> Any:
         """Return the dataset of elements made of those that `leaves` yield, one dataset a leaf.
@@ -314,30 +273,14 @@ class EditedGraph:
         for below in node.inputs:
             self._check_batches(below, outer=outer, mixed=mixed)
 
-    def _check_widths(self, node: GraphNode) -> None:
-        for below in node.inputs:
-            self._check_widths(below)
-        live = node.kind == "batch" and id(node) not in self._cancelled
-        if (live or node.kind == "zipped") and None in map(self._width, node.inputs):
-            raise NotRebuildable("a mixture of batches of several sizes is batched or zipped")
-
-    def _width(self, node: GraphNode) -> int | None:
-        """Return how many examples a full element has, None where that depends on the input."""
-        widths = [self._width(below) for below in node.inputs]
-        if not widths:
-            return 1
-        if node.source is not None:
+    def _width(self, node: GraphNode) -> int:
+        """Return how many examples a full element has."""
+        if not node.inputs or node.source is not None:
             return 1  # of an index of its source
+        widths = [self._width(below) for below in node.inputs]
         if node.kind == "zipped":
-            return None if None in widths else sum(width or 0 for width in widths)
-        width = widths[0] if len(set(widths)) == 1 else None
-        if node.kind == "batch" and id(node) not in self._cancelled:
-            return None if width is None else width * node.size
-        return width
-
-    def _width_for(self, node: GraphNode, leaf: GraphNode) -> int:
-        width = self._width(node)
-        if width is not None:
-            return width
-        branch = next(b for b in node.inputs if any(leaf is found for found in b.leaves))
-        return self._width_for(branch, leaf)
+            return sum(widths)
+        if len(set(widths)) > 1:
+            raise NotRebuildable("it mixes batches of several sizes")
+        is_batch = node.kind == "batch" and id(node) not in self._cancelled
+        return widths[0] * (node.size if is_batch else 1)

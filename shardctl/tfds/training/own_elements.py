@@ -226,8 +226,8 @@ _RANDOM = (
     "TruncatedNormal",
     "SampleDistortedBoundingBox",
 )
-_OF_PYTHON = ("PyFunc",)
-_OF_VARIABLES = ("Assign", "ResourceScatter", "VarIsInitialized")
+# And those that read or keep a state besides: of variables, of Python.
+_STATEFUL = (*_RANDOM, "Assign", "ResourceScatter", "VarIsInitialized", "PyFunc")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -276,16 +276,15 @@ class OwnElements:
             window=self._window,
         )
 
-    def state_warnings(self) -> Iterator[str]:
-        """Yield what maps do that is no matter of their examples alone."""
-        for kinds, what in (
-            (_RANDOM, "draws random numbers: its examples are the same, its numbers are others"),
-            (_OF_VARIABLES, "changes variables, which have the values of now"),
-            (_OF_PYTHON, "calls Python, whose state nobody can see"),
-        ):
-            ops = self._ops(kinds)
-            if ops:
-                yield f"a map of the pipeline ({choices(sorted(ops), 4)}) {what}"
+    @property
+    def state_warning(self) -> str | None:
+        """What maps do that is no matter of their examples alone, None where they do not."""
+        if not (ops := self._ops(_STATEFUL)):
+            return None
+        return (
+            f"a map of the pipeline ({choices(sorted(ops), 4)}) draws random numbers, keeps "
+            "variables or calls Python: its examples are the same, what it makes of them may not be"
+        )
 
     @cached_property
     def random_ops(self) -> set[str]:
@@ -373,18 +372,16 @@ class Rest:
 
         A batch that is not full ends its window, since batches are formed anew in each.
         """
-        full = self.edited.full_widths
-        size = max(1, self.window // int(full.max(initial=1)))
+        full = self.edited.full_width
+        size = max(1, self.window // full)
         at = self.start
         while True:
             with self._lock:
                 stop = self.elements.steps_up_to(at + size)
                 if stop <= at:
                     return
-                leaves, _, widths = self.elements.examples_in_steps(at, stop)
-            firsts = np.cumsum(widths) - widths
-            here = full[leaves[firsts]] if len(leaves) else widths
-            cuts = np.flatnonzero(widths != here) + 1
+                widths = self.elements.examples_in_steps(at, stop)[2]
+            cuts = np.flatnonzero(widths != full) + 1
             for begin, end in zip((0, *cuts.tolist()), (*cuts.tolist(), stop - at), strict=True):
                 if begin < end:
                     yield np.array([at + begin, at + end], np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
@@ -53,12 +53,13 @@ def pipeline(
 ) -> Any:
     """Return the `tf.data.Dataset` that settings describe, of TFDS's own reader and tf.data.
 
-    The calls, in their order: `tf.random.set_seed(settings.global_seed)` where there is one,
-    `builder.as_dataset` with a `tfds.ReadConfig`, `map(transform)`, then `shard`, `shuffle`,
-    `repeat` and `batch`, each where the settings have it; or `settings.stages`, call by call. So
-    iterating gives the order that `shardctl simulate` predicts for pass 0, and iterating again that
-    of pass 1. A map among the stages leaves elements as they are; a reader of stages that names a
-    dataset of its own finds it as `shardctl` does, in its folder.
+    The calls, in their order: `tf.random.set_seed(settings.global_seed)` where there is one (what
+    was in force before is so again afterwards), `builder.as_dataset` with a `tfds.ReadConfig`,
+    `map(transform)`, then `shard`, `shuffle`, `repeat` and `batch`, each where the settings have
+    it; or `settings.stages`, call by call. So iterating gives the order that `shardctl simulate`
+    predicts for pass 0, and iterating again that of pass 1. A map among the stages leaves elements
+    as they are; a reader of stages that names a dataset of its own finds it as `shardctl` does, in
+    its folder.
 
     `transform` is a function of one example; it makes examples fit into a batch, or leaves of them
     `example["tfds_id"]` (a string scalar) with `add_tfds_id`. `decoders` is TFDS's own argument.
@@ -69,7 +70,7 @@ def pipeline(
     Raises:
         UnpredictableOrderError: TensorFlow leaves the order open.
         UsageError: a global seed is in force in TensorFlow that the settings do not have and that
-            changes the order (see `global_seed.check_global_seed`); a bad spec.
+            changes the order (see `check_global_seed`); a bad spec.
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
     settings = ReadSettings() if settings is None else settings
@@ -79,9 +80,7 @@ def pipeline(
     refuse_unreadable(dataset)
     planned = plan_order(dataset, spec, settings)
     if settings.global_seed is None:
-        check_global_seed(settings, lambda: len(planned.order.reads))
-    else:
-        tf.random.set_seed(settings.global_seed)
+        check_global_seed(settings)
 
     def read_of(part: Read) -> Any:
         own, of_own = (builder, dataset) if part.data is None else _referred(part.data)
@@ -98,9 +97,9 @@ def pipeline(
             made = made.map(transform, num_parallel_calls=tf.data.AUTOTUNE)
         return made
 
-    return StageCalls(reader=read_of).dataset(
-        stages_of(settings, lambda: planned.order.num_examples)
-    )
+    stages = stages_of(settings, lambda: planned.order.num_examples)
+    with global_seed_of(settings):
+        return StageCalls(reader=read_of).dataset(stages)
 
 
 def _referred(reference: str) -> tuple[Any, Dataset]:
@@ -181,7 +180,7 @@ def rest_of_plan(
     planned = plan_order(dataset, spec, plan.settings)
     check_same_dataset(plan.dataset, planned.order.dataset, "plan", allow_version=allow_version)
     if checks_seed:
-        check_global_seed(plan.settings, lambda: 2, of_plan=True)
+        check_global_seed(plan.settings, of_plan=True)
     settings = plan.settings
     made = real_dataset(builder, spec, settings, **how) if real is None else real()
     own = OwnElements(dataset=made, elements=planned.order)
@@ -299,8 +298,8 @@ def resume_like(
         rest = own.made(start=steps)
     except NotRebuildable as why:
         return read_again(own, steps, why, pass_index=pass_index, loop=loop)
-    for warning in own.state_warnings():
-        warnings.warn(warning, stacklevel=3)  # past @checked
+    if own.state_warning is not None:
+        warnings.warn(own.state_warning, stacklevel=3)  # past @checked
     return rest
 
 
@@ -460,54 +459,22 @@ def as_tensors(dataset: Any) -> Any:
 
 
 def _sampled(source: call.SampleFromDatasets, inputs: list[Any]) -> Any:
-    """Return a mixture; of seeds of the kernel its choices are made here."""
-    sets, stop, weights = tensorflow().data.Dataset, source.stop_on_empty, source.weights
-
-    def given(numbers: Sequence[float]) -> Any:
-        """Return weights as a script gives them: numbers, or an array of 64 bits each."""
-        return np.array(numbers) if source.weights_dtype == "float64" else list(numbers)
-
-    if not isinstance(source.seed, tuple):
-        return sets.sample_from_datasets(
-            inputs,
-            weights=None if weights is None else given(weights),
-            seed=source.seed,
-            stop_on_empty_dataset=stop,
-            rerandomize_each_iteration=source.rerandomize,
+    """Return a mixture, by the call of a script."""
+    if isinstance(source.seed, tuple):
+        raise UsageError(
+            f"--stages: no script draws the inputs of a mixture by the seeds {source.seed} beside "
+            "other seeds; give the dataset object itself, to shardctl.tfds.verify or resume_like"
         )
-    pairs = zip(inputs, weights or (1.0,) * len(inputs), strict=True)
-    kept = [(one, weight) for one, weight in pairs if weight > 0]
-    if len(kept) < 2:
-        return kept[0][0] if kept else inputs[0].take(0)
-    inputs, own = [one for one, _ in kept], given([weight for _, weight in kept])
-    logits = None if weights is None else own
-    selector = _selector(logits, len(kept), source.seed, rerandomize=source.rerandomize)
-    return sets.choose_from_datasets(inputs, selector, stop_on_empty_dataset=stop)
-
-
-def _selector(weights: Any, num_inputs: int, pair: KernelPair, *, rerandomize: bool | None) -> Any:
-    """Return what `sample_from_datasets` makes of weights and a seed, with the seeds of the kernel.
-
-    Source: tensorflow/python/data/ops/sample_from_datasets_op.py.
-    """
-    tf = tensorflow()
-    seeds = {"seed": tf.constant(pair[0], tf.int64), "seed2": tf.constant(pair[1], tf.int64)}
-    kinds = {"output_types": [tf.int64], "output_shapes": [[]]}
-    op, more = tf.raw_ops.RandomDataset, {}
-    if rerandomize:
-        op = tf.raw_ops.RandomDatasetV2
-        generator = tf.raw_ops.DummySeedGenerator()
-        more = {"seed_generator": generator, "rerandomize_each_iteration": True}
-    numbers = op(**seeds, **kinds, **more)
-    drawn = tf.data.experimental.from_variant(numbers, tf.TensorSpec([], tf.int64)).batch(2)
-    logits = [[1.0] * num_inputs] if weights is None else [tf.math.log(tf.constant(weights))]
-
-    def chosen(seed: Any) -> Any:
-        return tf.squeeze(
-            tf.raw_ops.StatelessMultinomial(logits=logits, num_samples=1, seed=seed), axis=[0, 1]
-        )
-
-    return drawn.map(without_autograph(chosen))
+    weights: Any = source.weights
+    if weights is not None:  # an array has 64 bits each
+        weights = np.array(weights) if source.weights_dtype == "float64" else list(weights)
+    return tensorflow().data.Dataset.sample_from_datasets(
+        inputs,
+        weights=weights,
+        seed=source.seed,
+        stop_on_empty_dataset=source.stop_on_empty,
+        rerandomize_each_iteration=source.rerandomize,
+    )
 
 
 # What each host mode is in TFDS and tf.data: the calls by which a host gets its examples.

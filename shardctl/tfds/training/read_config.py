@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import index
@@ -16,7 +16,6 @@ from shardctl.base.arguments import checked
 from shardctl.base.text import choices, quoted
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, UsageError
-from shardctl.order.epoch_reading import own_rows, sorted_reads
 from shardctl.order.plan_order import order_of
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.sources import resolved_reading
@@ -158,7 +157,6 @@ def read_config(
     builder: Builder | None = None,
     *,
     host: int | HostLike | None = None,
-    epoch: int | None = None,
     allow_version: bool = False,
     **options: Any,
 ) -> Any:
@@ -166,10 +164,10 @@ def read_config(
 
     `plan` is a `ResumePlan` or the path of a plan file; give the `ReadConfig` to `tfds.load` or
     `builder.as_dataset` with `split=plan.spec` and without `shuffle_files`. What is read is the
-    rest of the epoch in which the plan begins, or `epoch`, one of those that follow, in its own
-    file order. `host`, an index or a `Host`, chooses among the hosts of a plan for several; a plan
-    for one of them is refused where this process is another, as `resume` does. What the plan has in
-    `after_read` is left to the caller.
+    rest of the epoch in which the plan begins; `resume_epochs` reads those that follow. `host`, an
+    index or a `Host`, chooses among the hosts of a plan for several; a plan for one of them is
+    refused where this process is another, as `resume` does. What the plan has in `after_read` is
+    left to the caller.
 
     With `builder` the plan is checked against all of its dataset at once, without it when a builder
     reads with this `ReadConfig`: name, config, version, layout, order of the folders.
@@ -179,7 +177,7 @@ def read_config(
 
     Raises:
         DatasetError: the dataset is another one or has changed; the text says how.
-        UsageError: an option that the plan fixes, no such host or epoch, a plan for another host,
+        UsageError: an option that the plan fixes, no such host, a plan for another host,
             `shuffle_files=True`; a global seed in force as for `resume`, now or when a builder
             reads with this; a plan in exact order through a buffer, or for a host of
             `ds.shard` whose buffer held examples, both of which `shardctl.tfds.resume` reads.
@@ -197,16 +195,9 @@ def read_config(
             "shardctl.tfds.resume does"
         )
     reads_of_host(plan, host)  # which is refused now
-    later = None if epoch == plan.epoch else epoch
-    if later is None:
-        _refuse_buffered_examples(plan)
-    else:
-        _check_epoch(plan, later)
+    _refuse_buffered_examples(plan)
     here = None if builder is None else fitted(builder, plan, host, allow_version=allow_version)
-    if here is None:
-        check_global_seed_of_plan(plan)
-    else:
-        here.check_global_seed()
+    check_global_seed_of_plan(plan)
 
     def sort(files: Sequence[Any]) -> list[Any]:
         caller = sys._getframe(1)
@@ -216,9 +207,8 @@ def read_config(
         own = here
         if own is None:
             own = fitted(_builder_that_reads(caller), plan, host, allow_version=allow_version)
-        own.check_global_seed()  # the dataset is made here, which may be long after
-        reads = own.reads if later is None else reads_of_epoch(own.order, later)
-        return _planned(plan, files, reads)
+        check_global_seed_of_plan(plan)  # the dataset is made here, which may be long after
+        return _planned(plan, files, own.reads)
 
     return tensorflow_datasets().ReadConfig(
         **{"try_autocache": False, **options},
@@ -238,13 +228,6 @@ def _check_options(options: dict[str, Any]) -> None:
             "options.deterministic=False hands out examples as their decoding ends, which is not "
             "the planned order; leave it out"
         )
-
-
-def _check_epoch(plan: ResumePlan, epoch: int) -> None:
-    following = epochs_that_follow(plan)
-    if epoch not in following:
-        what = f"{plan.epoch} to {following[-1]}" if following else f"{plan.epoch} alone"
-        raise UsageError(f"epoch={epoch}: the plan continues with {what}")
 
 
 def _refuse_buffered_examples(plan: ResumePlan) -> None:
@@ -333,14 +316,6 @@ class FittedPlan:
         codes = codes_of(self._resolved)  # also where nothing fixes an order
         return kind(codes=codes, cycle=self.plan.cycle_length, block=self.settings.block, **how)
 
-    def check_global_seed(self) -> None:
-        """Refuse a global seed that is in force and changes the order that the plan is of.
-
-        Raises:
-            UsageError: see `check_global_seed_of_plan`.
-        """
-        check_global_seed_of_plan(self.plan, self.dataset)
-
     @cached_property
     def _resolved(self) -> Resolved:
         return resolved_reading(self.dataset, self.plan.spec, self.plan.settings)
@@ -413,11 +388,6 @@ def epochs_that_follow(plan: ResumePlan) -> range:
     return range(plan.epoch + 1, plan.epoch + 1 + plan.num_further_epochs)
 
 
-def reads_of_epoch(order: ReaderOrder, epoch: int) -> Reads:
-    """Return the rows of an order as one epoch opens them."""
-    return order.reads.select(order.reading(epoch).opened)
-
-
 # A `tf.random.set_seed` that is in force while a dataset is made, and the orders it changes.
 
 
@@ -431,15 +401,13 @@ def seed_in_force() -> int | None:
     return None if seed is None else int(seed)
 
 
-def check_global_seed(
-    settings: ReadSettings, num_files: Callable[[], int], *, of_plan: bool = False
-) -> None:
+def check_global_seed(settings: ReadSettings, *, of_plan: bool = False) -> None:
     """Refuse a global seed that is in force and with which a pipeline of settings reads otherwise.
 
     It counts besides an explicit seed (tensorflow/python/framework/random_seed.py), and is mostly
     set for other reasons: `keras.utils.set_random_seed` calls `tf.random.set_seed`. No seed in
     force is no sign of a wrong order, since a process that resumes need not set any; nor is one
-    where nothing is shuffled: `num_files` counts the files that a shuffle of files is given.
+    where nothing is shuffled.
 
     tf.data takes the seed when a dataset is built, so one that is set later changes nothing of it,
     and one that was in force in another process, or only while the dataset was built by hand, is
@@ -453,66 +421,51 @@ def check_global_seed(
     if in_force is None:
         return
     as_said, real = (
-        [seeds.kernel(seed) for seed, _ in drawn]
+        [seeds.kernel(seed) for seed in drawn]
         for seeds in (ScriptSeeds(settings.global_seed), ScriptSeeds(in_force))
     )
-    if None in as_said:
-        return  # nothing fixes an order that could change
-    for (_, of_files), one, other in zip(drawn, as_said, real, strict=True):
-        if one != other and not (of_files and num_files() <= 1):
-            raise _otherwise(settings, in_force, of_plan=of_plan)
-
-
-def _otherwise(settings: ReadSettings, in_force: int, *, of_plan: bool) -> UsageError:
+    if None in as_said or as_said == real:
+        return  # nothing fixes an order that could change, or it is the same
     said = settings.global_seed
     has = "no global_seed" if said is None else f"global_seed={said}"
     what, cure = "the settings have", f"say so with ReadSettings(global_seed={in_force})"
     if of_plan:
         what, cure = "the plan has", f"plan again with global_seed={in_force}"
-    return UsageError(
+    raise UsageError(
         f"tf.random.set_seed({in_force}) is in force (keras.utils.set_random_seed sets it too) and "
         f"changes the order, and {what} {has}: if the pipeline was built with it, {cure}; if not, "
         f"call tf.random.set_seed({said}) before this, and set_seed({in_force}) after it again"
     )
 
 
-def _drawn_seeds(settings: ReadSettings) -> Iterator[tuple[int | KernelPair | None, bool]]:
-    """Yield the seed of each shuffle that changes something, and whether it is one of files."""
+def _drawn_seeds(settings: ReadSettings) -> Iterator[int | KernelPair | None]:
+    """Yield the seed of each shuffle that changes something."""
     for part in parts_of(stages_of(settings), choices=True):
         if isinstance(part, Read):
             reader = settings_of_read(settings, part)
             if reader.shuffles_files:
-                yield reader.shuffle_seed, True
+                yield reader.shuffle_seed
         elif isinstance(part, SampleFromDatasets) or (
             isinstance(part, Shuffle) and part.buffer != 1  # which hands out what it is given
         ):
-            yield part.seed, False
+            yield part.seed
 
 
-def check_global_seed_of_plan(plan: ResumePlan, dataset: Dataset | None = None) -> None:
+def check_global_seed_of_plan(plan: ResumePlan) -> None:
     """Refuse a global seed that is in force and with which a plan's pipeline read otherwise.
 
     The plan would then go on at a place in another order. What a log of examples has left is the
-    same in any order. `dataset` is the plan's, where it is at hand.
+    same in any order.
 
     Raises:
         UsageError: the order was another one.
     """
-
-    def num_files() -> int:
-        if dataset is None:
-            return 2 if plan.reader_state is None else plan.reader_state.num_files
-        own = replace(plan.settings, host=None) if plan.hosts else plan.settings
-        read = resolved_reading(dataset, plan.spec, plan.settings)
-        given = sorted_reads(dataset, read.ranges, own)
-        return len(own_rows(given, own))
-
     if plan.from_seen:
         return
     settings = plan.settings
     if plan.unseeded is not None:  # such a plan is one of the file order alone
         settings = replace(settings, buffer=None, buffer_seed=None, buffer_reshuffle=None)
-    check_global_seed(settings, num_files, of_plan=True)
+    check_global_seed(settings, of_plan=True)
 
 
 @contextlib.contextmanager

@@ -104,16 +104,12 @@ class RecordReader:
         files = tf.data.Dataset.from_tensor_slices((*columns, *runs))
 
         def of_file(path: Any, prefix: Any, skip: Any, take: Any, begin: Any, end: Any) -> Any:
-            records = self._of_file(path, prefix, skip, take)
-            steps = tf.scatter_nd(
-                tf.concat([begin, end], 0)[:, None],
-                tf.concat([tf.ones_like(begin), -tf.ones_like(end)], 0),
-                take[None] + 1,
-            )
-            mask = tf.cumsum(steps)[:-1] > 0
-            marked = tf.data.Dataset.zip((records, tf.data.Dataset.from_tensor_slices(mask)))
-            kept = marked.filter(without_autograph(lambda _, is_wanted: is_wanted))
-            return kept.map(without_autograph(lambda record, _: record))
+            def is_wanted(index: Any, _: Any) -> Any:
+                return tf.reduce_any((begin <= index) & (index < end))
+
+            numbered = self._of_file(path, prefix, skip, take).enumerate()
+            kept = numbered.filter(without_autograph(is_wanted))
+            return kept.map(without_autograph(lambda _, record: record))
 
         return self._interleaved(files, of_file)
 

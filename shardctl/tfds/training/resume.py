@@ -33,6 +33,7 @@ from shardctl.tfds.training.pipeline import (
 )
 from shardctl.tfds.training.read_config import (
     FittedPlan,
+    check_global_seed_of_plan,
     check_host_of_plan,
     epochs_that_follow,
     fitted,
@@ -112,7 +113,7 @@ def dataset_to_resume(
         )
     here = fitted(builder, plan, host, allow_version=allow_version)
     if checks_seed:
-        here.check_global_seed()
+        check_global_seed_of_plan(here.plan)
     with_ids = how.get("add_tfds_id", False)
     reader = here.reader(RecordReader, builder=builder, with_ids=with_ids)
     if plan.hosts and plan.has_stages:
@@ -136,9 +137,7 @@ def _of_listed(builder: Any, resumed: _Resumed, how: dict[str, Any]) -> Any:
     examples = resumed.transformed(resumed.rest(), here.num_examples, how["transform"])
     for call in plan.after_read:
         if isinstance(call, resume_plan.ShuffleCall):
-            size = call.buffer_size
-            size = max(1, here.num_examples) if size == WHOLE_DATASET else size
-            examples = examples.shuffle(size, seed=call.seed, reshuffle_each_iteration=False)
+            examples = resumed.shuffled(examples, call.buffer_size, call.seed)
         elif isinstance(call, resume_plan.BatchCall):
             examples = examples.batch(call.batch_size, drop_remainder=call.drop_remainder)
         elif isinstance(call, resume_plan.ConcatenateCall) and here.settings.host is not None:
@@ -200,7 +199,7 @@ def resume_epochs(
             "shardctl.tfds.resume reads what is left"
         )
     here = fitted(builder, plan, host, allow_version=allow_version)
-    here.check_global_seed()
+    check_global_seed_of_plan(here.plan)
     reader = here.reader(RecordReader, builder=builder, with_ids=add_tfds_id)
     resumed = _Resumed(here=here, decoders=decoders, reader=reader)
     tf, plan = tensorflow(), here.plan
@@ -325,10 +324,12 @@ class _Resumed:
         examples = self._decoded(rest)
         if settings.buffer is None:
             return examples
-        size = settings.buffer
-        if size == WHOLE_DATASET:
-            size = max(1, self.here.num_examples)
-        return examples.shuffle(size, seed=settings.buffer_seed, reshuffle_each_iteration=False)
+        return self.shuffled(examples, settings.buffer, settings.buffer_seed)
+
+    def shuffled(self, examples: Any, size: int, seed: int | None) -> Any:
+        """Return the examples of the rest shuffled anew."""
+        size = max(1, self.here.num_examples) if size == WHOLE_DATASET else size
+        return examples.shuffle(size, seed=seed, reshuffle_each_iteration=False)
 
     def _in_runs(self, reads: Reads) -> Any:
         """Return the records of instructions; a file that they read in many runs is opened once."""

@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -111,6 +111,7 @@ class Reading:
     unknown: Callable[[int], str] = _none_unknown
 
 
+@dataclass(kw_only=True, eq=False)
 class Pass:
     """One iteration of a reading as pieces of codes, until its end or until TensorFlow gives up.
 
@@ -120,47 +121,37 @@ class Pass:
     trains on in that epoch of `fit`, the earlier ones read before.
     """
 
-    def __init__(
-        self,
-        reading: Reading,
-        *,
-        size: int = 1,
-        stop: int | None,
-        fit_epoch: int | None = None,
-        progress: Progress | None = None,
-    ) -> None:
-        self.unknown = reading.unknown
-        self.reason: str | None = None
-        self.num_done = 0
-        self._reading = reading
-        self._size = size
-        self._stop = stop
-        self._fit_epoch = fit_epoch
-        self._progress = progress
+    reading: Reading
+    size: int = 1
+    stop: int | None
+    fit_epoch: int | None = None
+    progress: Progress | None = None
+    reason: str | None = field(init=False, default=None)
+    num_done: int = field(init=False, default=0)
 
     def __iter__(self) -> Iterator[Int64s]:
         try:
             for batch in self._batches():
-                codes = self._reading.codes_of(batch)
-                if self._stop is not None:
-                    codes = codes[: self._stop - self.num_done]
+                codes = self.reading.codes_of(batch)
+                if self.stop is not None:
+                    codes = codes[: self.stop - self.num_done]
                 self.num_done += len(codes)
-                if self._progress is not None:
-                    self._progress.advance(len(codes))
+                if self.progress is not None:
+                    self.progress.advance(len(codes))
                 yield codes
-                if self.num_done == self._stop:
+                if self.num_done == self.stop:
                     return
         except tensorflow().errors.OpError as error:
             self.reason = reason_of(error)
 
     def _batches(self) -> Iterator[Any]:
-        elements, shape = self._reading.elements, self._reading.shape
-        if self._fit_epoch is not None:
-            found = iter(fitted_epoch(elements, self._fit_epoch))
+        elements, shape = self.reading.elements, self.reading.shape
+        if self.fit_epoch is not None:
+            found = iter(fitted_epoch(elements, self.fit_epoch))
         elif shape == EXAMPLE:
-            elements = elements if self._stop is None else elements.take(self._stop)
+            elements = elements if self.stop is None else elements.take(self.stop)
             yield from (
-                elements.batch(self._size) if self._size > 1 else elements
+                elements.batch(self.size) if self.size > 1 else elements
             ).as_numpy_iterator()
             return
         else:
@@ -355,17 +346,13 @@ _COSTLY = ("Image", "Video", "Audio", "Sequence", "Dataset", "FeaturesDict")
 def _one_feature(builder: Any) -> Any:
     """Return the decoders that decode one feature alone, None where all have to be."""
     features = builder.info.features
-    if not hasattr(features, "items"):
+    if not hasattr(features, "items") or not len(features):
         return None  # no dict of features: left to TFDS to refuse
-    names = sorted(
-        features.keys(), key=lambda name: any(c in type(features[name]).__name__ for c in _COSTLY)
-    )
-    if not names:
-        return None
     decode = tensorflow_datasets().decode
-    name, skipped = names[0], {}
-    if "Image" in type(features[name]).__name__:
-        skipped[name] = decode.SkipDecoding()
+    costs = {n: any(c in type(features[n]).__name__ for c in _COSTLY) for n in sorted(features)}
+    name = min(costs, key=costs.__getitem__)
+    skips = "Image" in type(features[name]).__name__
+    skipped = {name: decode.SkipDecoding()} if skips else {}
     return decode.PartialDecoding({name: True}, decoders=skipped)
 
 

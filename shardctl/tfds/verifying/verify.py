@@ -108,7 +108,7 @@ def verify_order(planned: PlannedOrder, *, take: Take = None) -> Verification:
     dataset, settings = planned.order.dataset, planned.order.settings
     verdict.check_not_nothing(planned.resolved, planned.order.num_examples, settings.host)
     if settings.global_seed is None:
-        check_global_seed(settings, lambda: len(planned.order.reads))
+        check_global_seed(settings)
     check_names(planned.order)
     check = _Check(planned=planned, reads=planned.order.reads, take=take)
     with global_seed_of(settings):
@@ -156,7 +156,7 @@ def difference(
         if code is None:
             return None, None
         if code < 0:
-            name = printable(read.unknown(code), 1000)
+            name = printable(read.reading.unknown(code), 1000)
             return name, name
         has_files = any(split.files for split in codes.dataset.splits)
         return codes.ids(np.array([code]))[0], codes.tfds_ids([code])[0] if has_files else None
@@ -276,7 +276,7 @@ class _Check(ReadCheck):
             if not in_fit:
                 iterate_whole(reading, pass_index)
             return Pass(
-                reading,
+                reading=reading,
                 size=size,
                 stop=None if whole else window.stop,
                 fit_epoch=pass_index if in_fit else None,
@@ -317,14 +317,12 @@ def verify_plan(
 ) -> Verification:
     """Resume from a plan, with `shardctl.tfds.resume`, and compare with the rest of the order.
 
-    A plan that is exact is compared id by id, to the end of all epochs. One that promises every
-    example once is compared by which examples come, until the further epochs begin. A plan for
-    other hosts, or made from a log, has no order to be compared with: every host has to read the
-    examples that its instructions name, each once, and then the further epochs as such a host. Of
-    one for a buffer without a seed the examples of each epoch are compared, in any order. `take`
-    bounds what is read of each reader, and a note says how much that is of what is left. All else
-    that the plan says is compared with what it should say. `allow_version` takes a plan of another
-    version or config whose files are the same.
+    A plan that is exact is compared id by id, to the end of all epochs. Of another the rest of the
+    epoch that it begins in is read, and compared by which examples come: those of the order, or
+    where that does not go on (other hosts, a log, a buffer without a seed) those that each
+    reader's instructions name. `take` bounds what is read of each reader, and a note says how much
+    that is of what is left. All else that the plan says is compared with what it should say.
+    `allow_version` takes a plan of another version or config whose files are the same.
 
     Raises:
         DatasetError: the dataset is not the one that the plan was made for, or as for `verify`.
@@ -342,7 +340,7 @@ def verify_plan(
             "files"
         )
     plan = applied(plan, dataset, allow_version=allow_version)
-    check_global_seed_of_plan(plan, dataset)
+    check_global_seed_of_plan(plan)
     num_examples = plan.consumed + plan.remaining_total
     verdict.check_not_nothing(resolved_spec(dataset, plan.spec), num_examples, plan.settings.host)
     broken, reads, notes = looked_at(dataset, plan)
@@ -383,7 +381,9 @@ class _PlanCheck(ReadCheck):
         left = here.num_examples
         if plan.num_further_epochs:
             left += plan.num_further_epochs * here.order.epoch_size
-        size = verdict.taken(self.take, self.read, left)
+        # Further epochs are those of the order, which only a plan that is exact goes on in.
+        size = verdict.taken(self.take, self.read, left if plan.exact else here.num_examples)
+        self.num_left += left
         if not size:
             return
         start = plan.consumed if self._has_order else 0
@@ -396,20 +396,21 @@ class _PlanCheck(ReadCheck):
             alone = replace(plan, settings=replace(plan.settings, batch=None))
             # Where TensorFlow gives up, a batch holds nothing.
             reading = source.resumed(alone if at_once == 1 else plan, host)
-            return Pass(reading, size=at_once, stop=size, progress=progress)
+            return Pass(reading=reading, size=at_once, stop=size, progress=progress)
 
         def compare(
             expected: Iterable[Int64s], found: Iterable[Int64s]
         ) -> verdict.StreamMismatch | None:
             if plan.exact:
                 return verdict.first_mismatch(expected, found)
-            return self._epoch_by_epoch(expected, found, host, size)
+            # What a buffer has read beyond the cut of an endless reading may not come out.
+            whole = size == here.num_examples and not self._reads_beyond
+            return verdict.first_mismatch_in_any_order(expected, found, all_of_them=whole)
 
         self.difference = difference(
             opened, lambda: self._expected(host, size), self._codes, window, compare
         )
         self.windows.append(window)
-        self.num_left += left
 
     def bounds(self) -> Iterator[str]:
         """Yield a note where not all that is left was read."""
@@ -419,7 +420,7 @@ class _PlanCheck(ReadCheck):
         if num_read < self.num_left:
             yield (
                 f"read: the first {num_read:,} of {self.num_left:,} examples that are left, all "
-                "epochs counted; --take -1 reads them all"
+                "epochs counted; --take -1 reads what a plan says of their order"
             )
 
     @property
@@ -435,49 +436,16 @@ class _PlanCheck(ReadCheck):
         return self.plan.mode == "exactly-once" and self.plan.is_one_stream
 
     def _expected(self, host: int | None, size: int) -> Iterator[Int64s]:
-        """Yield what is to come, all of an epoch where it comes in any order."""
-        plan, first = self.plan, self._here(host).num_examples
+        """Yield what is to come, of no known order all."""
+        plan, here = self.plan, self._here(host)
         if plan.exact:
-            yield from self._here(host).order.chunks(plan.consumed, plan.consumed + size)
-            return
-        if plan.unseeded is not None and host is None:
-            yield from proof.inputs_of_plan(self._here(host).order, plan)
+            yield from here.order.chunks(plan.consumed, plan.consumed + size)
+        elif plan.unseeded is not None and host is None:
+            yield from proof.inputs_of_plan(here.order, plan)
         elif self._has_order:
-            yield from self._here(host).order.chunks(plan.consumed, plan.consumed + first)
+            yield from here.order.chunks(plan.consumed, plan.consumed + here.num_examples)
         else:
             yield from self._instructed(host)
-        if size > first:
-            order = self._here(host).order
-            start = (plan.epoch + 1) * order.epoch_size
-            num_epochs = -(-(size - first) // order.epoch_size)
-            yield from order.chunks(start, start + num_epochs * order.epoch_size)
-
-    def _epoch_by_epoch(
-        self, expected: Iterable[Int64s], found: Iterable[Int64s], host: int | None, size: int
-    ) -> verdict.StreamMismatch | None:
-        """Compare epochs of no known order by their examples, the others in theirs.
-
-        Of no known order is the one that the plan begins in, and all behind buffers without a seed.
-        """
-        wanted = np.concatenate([np.empty(0, np.int64), *expected])
-        pieces = np.concatenate([np.empty(0, np.int64), *found])
-        start, stop = 0, self._here(host).num_examples
-        while start < size:
-            # What a buffer has read beyond the cut of an endless reading may not come out.
-            ones = wanted[start:] if self._reads_beyond else wanted[start:stop]
-            end = min(stop, size)
-            others = pieces[start:end]
-            if not start or self.plan.unseeded is not None:
-                whole = stop <= size and not self._reads_beyond
-                mismatch = verdict.first_mismatch_in_any_order([ones], [others], all_of_them=whole)
-            else:
-                mismatch = verdict.first_mismatch([wanted[start:end]], [others])
-            if mismatch is not None:
-                return replace(mismatch, offset=start + mismatch.offset)
-            start = stop
-            if start < size:
-                stop += self._here(host).order.epoch_size
-        return None
 
     def _instructed(self, host: int | None) -> Iterator[Int64s]:
         """Yield the examples that the instructions name."""

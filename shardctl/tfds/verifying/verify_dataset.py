@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from shardctl.base.arguments import checked
 from shardctl.base.progress import WATCHING, Progress, Watch, watched_by
-from shardctl.base.text import choices, counted
+from shardctl.base.text import choices
 from shardctl.base.tfds_rules import Loop
 from shardctl.errors import UsageError
 from shardctl.order.order import Order
@@ -33,8 +33,6 @@ from shardctl.verbs.verify.answer import (
 )
 from shardctl.verbs.verify.verify_files import check_files_read
 
-_TRIED = 64  # elements that are made twice, where maps draw random numbers
-
 
 @checked
 def verify_dataset(
@@ -50,8 +48,7 @@ def verify_dataset(
     The very object is iterated, and its elements are compared, in every component, with what its
     own maps and batches make of the predicted examples, read by their places in the files. So
     nothing is taken for granted of what maps do to an example. Examples that are alike count as
-    equal; the notes say how many are distinct. Of components that maps change at random, the steady
-    ones are compared, which the notes say too.
+    equal; the notes say how many are distinct.
 
     Args:
         dataset: a `tf.data.Dataset` that nobody has iterated yet, or a function that makes one.
@@ -65,7 +62,8 @@ def verify_dataset(
 
     Raises:
         UnpredictableOrderError: a stage leaves the order open; it is named.
-        UsageError: no files of a dataset are read, or elements cannot be made of single examples.
+        UsageError: no files of a dataset are read, maps draw random numbers, or elements cannot be
+            made of single examples.
         MissingDependencyError: TensorFlow is not installed.
     """
     if not is_dataset(dataset):
@@ -148,7 +146,6 @@ class _Comparison:
     notes: list[str] = field(init=False, default_factory=list)
     difference: FirstDifference | None = field(init=False, default=None)
     num_done: int = field(init=False, default=0)
-    _kept: frozenset[int] | None = field(init=False, default=None)
 
     def run(self, pass_index: int, loop: Loop) -> None:
         """Compare them, and note what was compared."""
@@ -160,7 +157,11 @@ class _Comparison:
                 "shardctl verify with the same stages compares their ids"
             ) from why
         if self.own.random_ops:
-            self._keep_steady(expected)
+            ops = choices(sorted(self.own.random_ops), 4)
+            raise UsageError(
+                f"its maps draw random numbers ({ops}), so what they make of an example is not "
+                "known; let the function leave them out"
+            )
         progress = Progress(None, "elements", self.stop * (pass_index + 1), per_second=10_000)
         distinct: set[int] = set()
         reason: list[str] = []
@@ -169,11 +170,9 @@ class _Comparison:
         for step, (real, predicted) in enumerate(zip_longest(found, expected)):
             progress.advance(1)
             codes = [] if predicted is None else self._codes(step)
-            one, two = parts_of(real, self._kept), parts_of(predicted, self._kept)
+            one, two = parts_of(real), parts_of(predicted)
             if real is None or predicted is None or key(one) != key(two):
-                self._differs(rows_of(one, len(codes)), rows_of(two, len(codes)), codes, expected)
-                if self.difference and self.difference.found is None and reason:
-                    self.difference = replace(self.difference, reason=reason[0])
+                self._differs(rows_of(one, len(codes)), rows_of(two, len(codes)), codes, reason)
                 break
             distinct.update(map(hash, rows_of(two, len(codes))))
             self.num_done += len(codes)
@@ -186,56 +185,22 @@ class _Comparison:
         codes: list[int] = self.order.examples_in_steps(step, step + 1)[1].tolist()
         return codes
 
-    def _keep_steady(self, expected: Any) -> None:
-        """Compare only what comes out alike twice.
-
-        Raises:
-            UsageError: nothing does.
-        """
-        steady, count = steady_components(expected, _TRIED)
-        ops = choices(sorted(self.own.random_ops), 4)
-        if not steady:
-            raise UsageError(
-                f"its maps draw random numbers ({ops}) that change every component of an element, "
-                "so nothing tells which example it is of; let the function leave them out, or hand "
-                "on the tfds_id (ReadConfig(add_tfds_id=True))"
-            )
-        if len(steady) < count:
-            self._kept = steady
-            self.notes.append(
-                f"its maps draw random numbers ({ops}): {len(steady)} of "
-                f"{counted(count, 'component')} of an element, those that do not change, were "
-                "compared"
-            )
-
-    def _differs(self, ones: list[Key], twos: list[Key], codes: list[int], expected: Any) -> None:
+    def _differs(
+        self, ones: list[Key], twos: list[Key], codes: list[int], reason: list[str]
+    ) -> None:
         """Note where an element leaves the predicted one; None stands for the end of either."""
         pairs = enumerate(zip_longest(ones, twos))
         row = next((row for row, (one, two) in pairs if one != two), 0)
-        predicted = self._named(codes[row] if row < min(len(twos), len(codes)) else None)
-        seen: tuple[int | str | None, str | None] = (None, None)
-        if row < len(ones):
-            alike = {
-                code
-                for step, element in enumerate(expected)
-                for code in _alike(ones[row], parts_of(element, self._kept), self._codes(step))
-            }
-            other = "an example that is not predicted"
-            other = f"one of {len(alike)} examples that are alike" if alike else other
-            seen = self._named(alike.pop()) if len(alike) == 1 else (other, other)
+        names, here = self.order.codes, codes[row : row + 1] if row < len(twos) else []
+        found = "another example" if row < len(ones) else None
         self.difference = FirstDifference(
             position=self.num_done + row,
-            expected=predicted[0],
-            found=seen[0],
-            expected_tfds_id=predicted[1],
-            found_tfds_id=seen[1],
+            expected=names.ids(np.array(here))[0] if here else None,
+            found=found,
+            expected_tfds_id=names.tfds_ids(here)[0] if here else None,
+            found_tfds_id=found,
+            reason=reason[0] if reason and found is None else None,
         )
-
-    def _named(self, code: int | None) -> tuple[int | str | None, str | None]:
-        names = self.order.codes
-        if code is None:
-            return None, None
-        return names.ids(np.array([code]))[0], names.tfds_ids([code])[0]
 
 
 def _found(
@@ -263,12 +228,11 @@ def _found(
 Key = tuple[Any, ...]  # what it is equal by: kind, shape and bytes of each component
 
 
-def parts_of(element: Any, kept: frozenset[int] | None = None) -> list[Any]:
+def parts_of(element: Any) -> list[Any]:
     """Return the components of an element as TensorFlow yields it, eager; none of None."""
     nest = tensorflow().nest
     parts = [] if element is None else nest.flatten(element, expand_composites=True)
-    values = [part.numpy() if hasattr(part, "numpy") else part for part in parts]
-    return [np.asarray(v) for index, v in enumerate(values) if kept is None or index in kept]
+    return [np.asarray(part.numpy() if hasattr(part, "numpy") else part) for part in parts]
 
 
 def key(parts: Iterable[Any]) -> Key:
@@ -287,25 +251,3 @@ def rows_of(parts: list[Any], width: int) -> list[Key]:
     if len(lengths) == 1 and (lengths == {width} or (width > 1 and min(lengths) > 0)):
         return [key(part[row] for part in parts) for row in range(lengths.pop())]
     return [key(parts)] if parts else []
-
-
-def _alike(row: Key, parts: list[Any], codes: list[int]) -> Iterator[int]:
-    """Yield the codes of the rows of an element that are like a row."""
-    pairs = zip(rows_of(parts, len(codes)), codes, strict=False)
-    return (code for found, code in pairs if found == row)
-
-
-def steady_components(elements: Any, most: int) -> tuple[frozenset[int], int]:
-    """Return which components of the first elements are the same in two runs, and how many are."""
-    steady: set[int] | None = None
-    count = 0
-    for pair in zip(elements.take(most), elements.take(most), strict=True):
-        one, two = map(parts_of, pair)
-        count = len(one)
-        same = {
-            index
-            for index in range(count)
-            if key(one[index : index + 1]) == key(two[index : index + 1])
-        }
-        steady = same if steady is None else steady & same
-    return frozenset(steady or ()), count

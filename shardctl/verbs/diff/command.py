@@ -168,14 +168,14 @@ class Today:
 
     def _dataset(self, pinned: "Snapshot", path: str) -> "ChosenDataset":
         """Return the dataset of today: the one that is chosen for all, else that of the file."""
-        from shardctl.metadata.reference import Fallback
+        from shardctl.metadata.reference import NamedDataset
         from shardctl.saved.snapshot import ref_as_pinned
 
         refs, folder = pinned.refs or (ref_as_pinned(pinned),), os.path.dirname(path)
         for key in ("all", (refs, folder)):
             if key in self._datasets:
                 return self._datasets[key]
-        fallback = Fallback(refs=refs, folder=Path(folder), said_by=printable(_label_of(path)))
+        fallback = NamedDataset(refs=refs, folder=Path(folder), said_by=printable(_label_of(path)))
         chosen = dataset_and_refs(self._source, self._project, fallback=fallback)
         self._datasets[(refs, folder) if chosen.by == "fallback" else "all"] = chosen
         return chosen

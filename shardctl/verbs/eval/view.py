@@ -163,9 +163,8 @@ def _advice(evaluation: Evaluation) -> Iterator[str]:
     if lost := evaluation.num_lost:
         are, share = "is" if lost == 1 else "are", lost / evaluation.total
         yield f"{lost:,} of {evaluation.total:,} examples {are} lost ({share:.3%})"
-    if not evaluation.is_simple:
+    if evaluation.num_repeated or evaluation.num_left_out or not evaluation.is_simple:
         yield from _of_sharer_advice(evaluation)
-        return
     yield from (_sentence(cure, evaluation) for cure in cures(evaluation))
     if remainder == "ragged":
         yield from _ragged_advice(evaluation)
@@ -176,33 +175,29 @@ def _advice(evaluation: Evaluation) -> Iterator[str]:
             f"{num_hosts:,} hosts compute {padding + whole:,} examples of padding; mask them out "
             "of the metrics"
         )
-    elif hang is None and not evaluation.num_lost and not padding:
+    elif hang is None and not (evaluation.num_lost or evaluation.num_repeated or padding):
         yield "every batch is full and every host makes the same number of steps"
         return
-    yield f"{call_of(evaluation)} makes the padded batches and their masks"
+    if evaluation.is_simple:
+        yield f"{call_of(evaluation)} makes the padded batches and their masks"
 
 
 def _of_sharer_advice(evaluation: Evaluation) -> Iterator[str]:
     """Yield what a loader's shares, or stages, repeat and leave out, and what cures it."""
     settings, hang = evaluation.settings, evaluation.hang(evaluation.remainder)
-    by_stages = settings.reader.shares_in_modes
-    who = "--stages" if by_stages else call_of_hosts(settings)
+    who, cure = call_of_hosts(settings), "gather the predictions and keep the first of each"
+    if settings.reader.shares_in_modes:
+        who, cure = "--stages", "leave out the repeat"
     if evaluation.num_repeated:
-        cure = f"gather the predictions and keep the first {evaluation.total:,}"
         yield (
             f"{counted(evaluation.num_repeated, 'example')} come again by {who}, and a metric "
-            f"counts them twice; {'leave out the repeat' if by_stages else cure}"
+            f"counts them twice; {cure}"
         )
     if evaluation.num_left_out:
         yield f"{counted(evaluation.num_left_out, 'example')} left out by {who}"
     if hang is not None:
         steps = counted(hang.step, "step")
         yield f"cure: end every host after {steps}, or pad until all have made as many"
-    shapes = evaluation.distinct_shapes("ragged")
-    if evaluation.remainder == "ragged" and shapes > 1:
-        yield f"batches have {shapes:,} sizes, each of which a compiler makes a program of"
-    if hang is None and not evaluation.num_lost and not evaluation.num_repeated:
-        yield "every example is seen once, and every host makes the same number of steps"
 
 
 def call_of(evaluation: Evaluation) -> str:
@@ -237,7 +232,7 @@ def _ragged_advice(evaluation: Evaluation) -> Iterator[str]:
         )
     partial = np.unique(evaluation.remainders)
     uneven = partial[partial % evaluation.num_devices > 0]
-    if len(uneven):
+    if len(uneven) and evaluation.is_simple:  # else which batches are partial is not known
         yield (
             f"a last batch of {int(uneven[0]):,} does not divide among {evaluation.num_devices:,} "
             "devices, so it cannot be sharded over them"
@@ -271,12 +266,7 @@ def _sentence(cure: Cure, evaluation: Evaluation) -> str:
     else:
         batches = counted(cure.value, "batch", "batches")
         change = f"--pad with {batches} of padding alone" if cure.value else "--pad"
-    cost = [f"{counted(cure.num_steps, 'step')} a host"]
-    if cure.num_slots:
-        cost.append(f"{cure.padding / cure.num_slots:.1%} of the places empty")
-    if evaluation.remainder == "drop":
-        cost.append(f"{counted(cure.dropped, 'example')} lost" if cure.dropped else "nothing lost")
-    return f"cure: {change} ({', '.join(cost)})"
+    return f"cure: {change} ({counted(cure.num_steps, 'step')} a host)"
 
 
 def problems(evaluation: Evaluation) -> Iterator[str]:
@@ -288,38 +278,29 @@ def problems(evaluation: Evaluation) -> Iterator[str]:
         yield f"{counted(lost, 'example')} {'is' if lost == 1 else 'are'} lost"
 
 
-# The smallest changes of the batch or of padding that let an evaluation end, and their cost.
-
-Change = Literal["batch", "padding"]
+# The smallest changes of the batch or of padding that let an evaluation end.
 
 _MOST_TRIED = 1 << 20  # a batch size farther away than this is not a small change
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cure:
-    """A change after which every host makes the same number of steps, and what it costs.
+    """A change after which every host makes the same number of steps.
 
     value: the batch of a device, or the batches of padding to add in all.
-    num_steps: steps that every host then makes.
-    num_slots: places for examples in all steps of all hosts.
-    padding: places of these that hold no example.
-    dropped: examples that are then not seen.
     """
 
-    change: Change
+    change: Literal["batch", "padding"]
     value: int
     num_steps: int
-    num_slots: int
-    padding: int
-    dropped: int
 
 
 def cures(evaluation: Evaluation) -> tuple[Cure, ...]:
-    """Return the nearest batch that cures the evaluation, and the padding; first what drops less.
+    """Return the nearest batch that cures the evaluation, and the padding, which loses nothing.
 
     A cured evaluation does not hang; where it only lost examples, it loses none; and if partial
-    batches are dropped, every host still makes a step. Of two batches as near the one that
-    computes less is taken; batches a million away are not tried.
+    batches are dropped, every host still makes a step. Of two batches as near it is the larger;
+    batches a million away are not tried.
 
     >>> from shardctl.dataset.dataset import Dataset, Split
     >>> from shardctl.verbs.eval.answer import evaluate
@@ -332,54 +313,27 @@ def cures(evaluation: Evaluation) -> tuple[Cure, ...]:
         return ()
     if not evaluation.is_simple:
         return ()  # of even shares; what else a loader or stages do is not tried
-    found = [*_batch_cure(evaluation), _padding_cure(evaluation)]
-    return tuple(sorted(found, key=lambda cure: cure.dropped))
-
-
-def _padding_cure(evaluation: Evaluation) -> Cure:
-    steps = int(evaluation.num_steps("pad").max())
-    slots = steps * evaluation.host_batch * evaluation.num_hosts
-    return Cure(
-        change="padding",
-        value=int(evaluation.padding_batches.sum()),
-        num_steps=steps,
-        num_slots=slots,
-        padding=slots - evaluation.total,
-        dropped=0,
-    )
-
-
-def _batch_cure(evaluation: Evaluation) -> list[Cure]:
-    now, devices, examples = (
-        evaluation.device_batch,
-        evaluation.num_devices,
-        evaluation.num_examples,
-    )
-    least, most = examples.min(), examples.max()
-    largest = min(-(-int(most) // devices), now + _MOST_TRIED)
-    sizes = np.arange(max(1, now - _MOST_TRIED), largest + 1, dtype=np.int64)
-    of_host, drops = sizes * devices, evaluation.remainder == "drop"
-    good = -(-least // of_host) == -(-most // of_host)
-    if drops:
-        good = (least // of_host == most // of_host) & (least >= of_host)
+    now, devices = evaluation.device_batch, evaluation.num_devices
+    least, most = int(evaluation.num_examples.min()), int(evaluation.num_examples.max())
+    largest = min(-(-most // devices), now + _MOST_TRIED)
+    of_host = np.arange(largest, max(0, now - _MOST_TRIED - 1), -1, dtype=np.int64) * devices
+    steps = -(-most // of_host)
+    good = -(-least // of_host) == steps
+    if evaluation.remainder == "drop":
+        steps = most // of_host
+        good = (least // of_host == steps) & (least >= of_host)
         if evaluation.hang("drop") is None:  # then it is the loss that is to be cured
             good = good & (least == most) & (least % of_host == 0)
-    sizes = sizes[good & (sizes != now)]
-    distance = np.abs(sizes - now)
-    found = []
-    for size in sizes[distance == distance.min(initial=INT64_MAX)].tolist():
-        batch = size * devices
-        steps = int(most) // batch if drops else -(-int(most) // batch)
-        dropped = int((examples % batch).sum()) if drops else 0
-        slots = steps * batch * len(examples)
-        found.append(
-            Cure(
-                change="batch",
-                value=size,
-                num_steps=steps,
-                num_slots=slots,
-                padding=slots - (evaluation.total - dropped),
-                dropped=dropped,
-            )
+    good = good & (of_host != now * devices)
+    found = [
+        Cure(
+            change="padding",
+            value=int(evaluation.padding_batches.sum()),
+            num_steps=int(evaluation.num_steps("pad").max()),
         )
-    return sorted(found, key=lambda cure: (cure.dropped, cure.num_slots))[:1]
+    ]
+    if good.any():
+        nearest = int(np.where(good, np.abs(of_host - now * devices), INT64_MAX).argmin())
+        size = int(of_host[nearest]) // devices
+        found.append(Cure(change="batch", value=size, num_steps=int(steps[nearest])))
+    return tuple(found if evaluation.remainder == "drop" else found[::-1])

@@ -37,16 +37,6 @@ class Comparison:
     strategies: tuple[Strategy, ...]
     num_readers: int = 1
 
-    @property
-    def num_repeated(self) -> int:
-        """Examples that a loader hands out again in an epoch, as its padding."""
-        return self.strategies[0].num_repeated
-
-    @property
-    def num_left_out(self) -> int:
-        """Examples that no host of a loader hands out in an epoch."""
-        return self.strategies[0].num_left_out
-
     @checked
     def strategy(self, name: str) -> Strategy:
         """Return a strategy by name.
@@ -69,16 +59,6 @@ class Comparison:
         """
         able = [strategy for strategy in self.strategies if strategy.refusal is None]
         return min(able, key=_drawbacks) if able else None
-
-    @property
-    def even_shard_counts(self) -> tuple[int, ...]:
-        """Numbers of shards next to the present one that the hosts divide without a remainder."""
-        if self.strategies[0].name not in HOST_MODES or self.num_readers > 1:
-            return ()  # examples are shared, whatever file they lie in; or files of each reader
-        below = self.num_file_instructions // self.num_hosts * self.num_hosts
-        if below and below == self.num_file_instructions:
-            return (below,)
-        return tuple(count for count in (below, below + self.num_hosts) if count)
 
     def __repr__(self) -> str:
         return in_short(self, counted(self.num_hosts, "host"), _best(self))
@@ -219,19 +199,18 @@ def advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
         return
     best = comparison.recommended
     if not settings.reader.shares_in_modes:
-        yield from _of_loader(comparison, settings)
+        yield from _of_loader(comparison)
         return
-    shards = " or ".join(f"{number:,}" for number in comparison.even_shard_counts)
     if comparison.num_readers > 1:
         yield f"{comparison.num_readers:,} readers, each of which the hosts share by itself"
     elif count % num_hosts:
         files = "1 file does" if count == 1 else f"{count:,} files do"
-        yield f"{files} not divide among {num_hosts:,} hosts; {shards} would"
+        yield f"{files} not divide among {num_hosts:,} hosts"
     else:
         each = count // num_hosts
         yield f"{count:,} files divide among {num_hosts:,} hosts, {each:,} each"
     if best is not None:
-        yield from _hang(best, f"{best.name}: ", "")
+        yield from _hang(best, f"{best.name}: ")
     if settings.shuffles_files and settings.shuffle_seed is None:
         yield (
             "examples: without --shuffle-seed each host shuffles the files its own way, so the "
@@ -239,30 +218,26 @@ def advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
         )
 
 
-def _of_loader(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
+def _of_loader(comparison: Comparison) -> Iterator[str]:
     """Yield what to know of the way in which another loader shares the examples."""
     (own,) = comparison.strategies
-    takes = settings.reader.takes
-    drops = "drop_shard_remainder" in takes and not settings.drop_shard_remainder
     if own.num_repeated:
-        cure = "; --drop-shard-remainder leaves out what is over" if drops else ""
         yield (
             f"{own.name} hands out {counted(own.num_repeated, 'example')} again in each epoch, so "
-            f"that every host has as many{cure}"
+            "that every host has as many"
         )
     if own.num_left_out:
         are = "is" if own.num_left_out == 1 else "are"
         yield f"{counted(own.num_left_out, 'example')} {are} handed out by no host in an epoch"
-    yield from _hang(own, "", "--drop-shard-remainder" if drops else "")
+    yield from _hang(own, "")
 
 
-def _hang(strategy: Strategy, name: str, cure: str) -> Iterator[str]:
+def _hang(strategy: Strategy, name: str) -> Iterator[str]:
     load = strategy.num_batches
     if load is not None and strategy.is_uneven:
         yield (
             f"{name}hosts make {spread(load)} batches, so a collective hangs at step "
-            f"{load.min:,}; take({load.min}){f' or {cure}' if cure else ''} gives every host "
-            f"{load.min:,}"
+            f"{load.min:,}; take({load.min}) gives every host {load.min:,}"
         )
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -15,16 +13,15 @@ from shardctl.draw.quantities import bytes_between, counts_between, numbered
 from shardctl.order.shard_map import Bucket, buckets
 from shardctl.spec.host import HOST_MODES
 from shardctl.verbs.hosts.answer import Comparison, HostsPlan
-from shardctl.verbs.hosts.sharing import OUTSTANDING, Strategy
+from shardctl.verbs.hosts.sharing import Strategy
 
 _NOTHING = "nothing, for there are no examples."
 _IN_STEP = "bars of one length are hosts in step; the others wait for the host with the longest."
 _OF_GROUPS = " Of a group of hosts the full part is the least, the shaded part the most."
-_TIMES = "how often all hosts together read the data; 1 is each example once."
 
 
 def hosts_pictures(plan: HostsPlan, paper: Paper) -> tuple[Picture, ...]:
-    """Return how often each way to share reads the data, then what each host reads in each way.
+    """Return what each host reads in each way to share.
 
     A sweep has no figures of single hosts, and no pictures.
     """
@@ -33,34 +30,18 @@ def hosts_pictures(plan: HostsPlan, paper: Paper) -> tuple[Picture, ...]:
         return (Picture(name="hosts", title=f"What hosts read of {plan.spec}", caption=_NOTHING),)
     if comparison.strategies[0].columns is None:
         return ()
-    found = [_times_read(plan, comparison, paper)] if len(comparison.strategies) > 1 else []
-    found += [_strategy(comparison, strategy, paper) for strategy in comparison.strategies]
-    return tuple(found)
-
-
-def _times_read(plan: HostsPlan, comparison: Comparison, paper: Paper) -> Picture:
-    bars = []
-    for strategy in comparison.strategies:
-        times = strategy.read_amplification or 0.0
-        bars.append(Bar(times, times, f"{times:,.2f}", "refused" if strategy.refusal else ""))
-    names = [strategy.name for strategy in comparison.strategies]
-    return Picture(
-        name="hosts-times-read",
-        title=f"Times that {counted(comparison.num_hosts, 'host')} read {plan.spec}",
-        caption=_TIMES,
-        marks=tuple(bar_lines("way to share", names, [Series("times read", bars)], paper)),
-    )
+    return tuple(_strategy(comparison, strategy, paper) for strategy in comparison.strategies)
 
 
 def _strategy(comparison: Comparison, strategy: Strategy, paper: Paper) -> Picture:
     """Return a bar for each host, or group of them; where hosts are alike, one stands for all."""
     found = list(_quantities(strategy))
-    differ = strategy.idle_hosts or any(one.stands_out for one in found)
+    differ = any(values.min() < values.max() for _, values in found)
     rows = paper.num_rows(comparison.num_hosts) if differ else 1
-    groups = buckets(found[0].values, rows)
+    groups = buckets(found[0][1], rows)
     series = [
-        Series(one.name, [one.bar(group) for group in buckets(one.values, rows)])
-        for one in sorted(found, key=lambda one: not one.stands_out)  # if one has room
+        Series(name, [_bar(name, group) for group in buckets(values, rows)])
+        for name, values in found
     ]
     labels = [numbered(group.first, group.last) for group in groups]
     return Picture(
@@ -72,47 +53,24 @@ def _strategy(comparison: Comparison, strategy: Strategy, paper: Paper) -> Pictu
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Quantity:
-    """What each host has of something, int64[num_hosts].
-
-    `in_step` is set where a single one more or less makes others wait.
-    """
-
-    name: str
-    values: Int64s
-    in_step: bool = False
-
-    @cached_property
-    def stands_out(self) -> bool:
-        """Whether some have more than others; one example is as even as whole numbers can be."""
-        least, most = int(self.values.min()), int(self.values.max())
-        much = most - least > 1 and most >= OUTSTANDING * float(self.values.mean())
-        return most > least and (self.in_step or much)
-
-    def bar(self, group: Bucket) -> Bar:
-        """Return the bar of some hosts, with a word where one has the most or none has examples."""
-        less = int(self.values.max()) - int(group.max)
-        rounded = 0 if self.in_step else (OUTSTANDING - 1) * float(self.values.mean())
-        words = ["most"] if self.stands_out and (not less or less < rounded) else []
-        if self.name == "examples" and not group.min:
-            idle = int((self.values[group.first : group.last + 1] == 0).sum())
-            words.append("idle" if idle == group.count else f"{idle:,} idle")
-        between = bytes_between if self.name == "bytes" else counts_between
-        return Bar(group.min, group.max, between(int(group.min), int(group.max)), ", ".join(words))
+def _bar(name: str, group: Bucket) -> Bar:
+    between = bytes_between if name == "bytes" else counts_between
+    idle = name == "examples" and not group.min
+    word = ("idle" if not group.max else "some idle") if idle else ""
+    return Bar(group.min, group.max, between(int(group.min), int(group.max)), word)
 
 
-def _quantities(strategy: Strategy) -> Iterator[_Quantity]:
+def _quantities(strategy: Strategy) -> Iterator[tuple[str, Int64s]]:
     """Yield what hosts have of examples, of batches and of bytes, where these are known.
 
     Without bytes it is the examples taken from disk, where they are others than are handed out.
     """
     columns = strategy.columns
     assert columns is not None
-    yield _Quantity("examples", columns.num_examples)
+    yield "examples", columns.num_examples
     if strategy.batches is not None:
-        yield _Quantity("batches", strategy.batches, in_step=True)
+        yield "batches", strategy.batches
     if columns.num_bytes is not None:
-        yield _Quantity("bytes", columns.num_bytes)
+        yield "bytes", columns.num_bytes
     elif not np.array_equal(columns.num_read, columns.num_examples):
-        yield _Quantity("examples from disk", columns.num_read)
+        yield "examples from disk", columns.num_read

@@ -7,11 +7,10 @@ modes, and what the stages make of a share is played once for all hosts that hav
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, cycle
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -42,7 +41,7 @@ from shardctl.settings.read_settings import ReadSettings, with_stand_in_seeds
 from shardctl.settings.short_form import Chain, chain_of, of_one_reader, settings_of_read, stages_of
 from shardctl.spec.host import HOST_MODES, Host, HostMode
 from shardctl.spec.host_reads import HostReads, SharedReads
-from shardctl.spec.reads import Reads, joined, reads_of, sorted_rows
+from shardctl.spec.reads import joined, reads_of, sorted_rows
 from shardctl.spec.subsplit import Resolved, SplitRange
 from shardctl.stages import stages as tf_stages
 from shardctl.stages.pipelines import last_batch, parts_of, readers_of, with_seeds
@@ -181,48 +180,6 @@ class Run:
     partial_is_last: bool = True
 
 
-class Sharing(ABC):
-    """What hosts share of a pipeline, and each way in which they can.
-
-    settings: how it is read, in the short form where there is one. resolved: what is read.
-    reads: the same as file instructions, of all hosts. ways: the names of the ways to share, of
-        which the settings choose `judged`.
-    num_readers: how many readers of a mixture are shared one by one.
-    own_batch: examples of a host's batch where stages form it; `drops` says whether they drop a
-        partial one. is_simple: whether a host hands out its share once, one example after the
-        other, so that another batch or number of hosts is a matter of arithmetic.
-    """
-
-    settings: ReadSettings
-    resolved: Resolved
-    reads: Reads
-    ways: tuple[str, ...]
-    judged: str
-    num_readers = 1
-    own_batch: int | None = None
-    drops = False
-    is_simple = False
-
-    @abstractmethod
-    def strategy(self, way: str, num_hosts: int) -> Strategy:
-        """Return what each host gets of an epoch, and its batches as the settings form them."""
-
-    @abstractmethod
-    def run(self, num_hosts: int, batch: int, *, drop: bool) -> Run:
-        """Return what each host hands out of one epoch, sharing as the settings choose.
-
-        drop: whether a partial batch is dropped.
-        """
-
-    def refusal(self, num_hosts: int) -> str | None:
-        """Return why TFDS does not read so on every host, None where it does."""
-        return None
-
-    def assumptions(self, num_hosts: int, batch: int) -> tuple[str, ...]:
-        """Return as warnings what the counts depend on though nobody stated it."""
-        return ()
-
-
 def run_of(orders: Sequence[Order], which: Int64s, num_seen: int) -> Run:
     """Return what hosts hand out, each of which has one of the orders, int64[num_hosts]."""
     widths = [_widths(order) for order in orders]
@@ -256,12 +213,24 @@ def call_of_hosts(settings: ReadSettings) -> str:
     return settings.reader.shares_by or settings.reader.title
 
 
-class OfLoader(Sharing):
+class OfLoader:
     """What the processes of another loader share, in its own way.
+
+    settings: how it is read, in the short form where there is one. resolved: what is read.
+    reads: the same as file instructions, of all hosts. ways: the names of the ways to share, of
+        which the settings choose `judged`.
+    num_readers: how many readers of a mixture are shared one by one.
+    own_batch: examples of a host's batch where stages form it; `drops` says whether they drop a
+        partial one. is_simple: whether a host hands out its share once, one example after the
+        other, so that another batch or number of hosts is a matter of arithmetic.
 
     Raises:
         UsageError: a version of the library that nobody knows, or it shares nothing.
     """
+
+    num_readers = 1
+    own_batch: int | None = None
+    drops = is_simple = False
 
     def __init__(self, resolved: Resolved, settings: ReadSettings) -> None:
         if "host" not in settings.reader.takes:
@@ -354,6 +323,10 @@ class OfLoader(Sharing):
         orders = list(self._orders(num_hosts, epochs=1, batch=batch, drop_remainder=drop))
         return run_of(orders, np.arange(num_hosts), self._counts(orders)[1])
 
+    def refusal(self, num_hosts: int) -> str | None:
+        """Return why TFDS does not read so on every host: it does not read at all."""
+        return None
+
     def assumptions(self, num_hosts: int, batch: int) -> tuple[str, ...]:
         """Return as warnings what the counts depend on though nobody stated it."""
         if not self.settings.reader.shares_are_assumed:
@@ -416,7 +389,7 @@ def _refuse_one_host(stages: tf_stages.Pipeline) -> None:
             )
 
 
-class OfReaders(Sharing):
+class OfReaders:
     """The readers of a tf.data pipeline, each of which hosts share in one of the host modes.
 
     reads_again: whether a reader stands more than once in the stages, and so reads its part anew.
@@ -426,6 +399,8 @@ class OfReaders(Sharing):
     """
 
     reads_again = False
+    own_batch: int | None = None
+    drops = False
 
     def __init__(
         self, settings: ReadSettings, found: Sequence[tuple[ReadSettings, Resolved]]
@@ -489,6 +464,10 @@ class OfReaders(Sharing):
             if why is not None:
                 return why
         return None
+
+    def assumptions(self, num_hosts: int, batch: int) -> tuple[str, ...]:
+        """Return nothing: all that the counts depend on is stated."""
+        return ()
 
     def refusal(self, num_hosts: int) -> str | None:
         """Return why TFDS does not read so on every host, None where it does."""
@@ -640,3 +619,6 @@ def _same_permutation(columns: HostReads, settings: ReadSettings) -> bool | None
         return None
     counts = columns.num_instructions[columns.num_instructions > 0]
     return len(counts) == 0 or int(counts.min()) == int(counts.max())
+
+
+Sharing: TypeAlias = "OfLoader | OfReaders"

@@ -124,9 +124,7 @@ def _host_table(strategy: Strategy, screen: Screen) -> Iterator[str]:
     shown = _COLUMNS if strategy.batches is not None else _COLUMNS[:-1]
 
     def row(record: Document) -> Sequence[str]:
-        index, *others = record.values()
-        cells = (cell_of(value, of) for value, of in zip(others, shown[1:], strict=False))
-        return [str(index), *cells]
+        return [str(record["index"]), *(cell_of(record[c.field], c) for c in shown[1:])]
 
     yield from table_pieces(shown, _records(strategy).map(row), screen, keep=_ROWS)
 
@@ -157,20 +155,17 @@ def hosts_document(plan: HostsPlan) -> Document:
         "strategies": [_strategy(strategy) for strategy in comparison.strategies],
         "recommended": None if best is None else best.name,
         "reason": reason(comparison),
-        "even_shard_counts": list(comparison.even_shard_counts),
-        **_of_loader(plan, comparison),
+        **_of_loader(plan, comparison.strategies[0]),
         "advice": list(advice(comparison, plan.settings)),
     }
 
 
-def _of_loader(plan: HostsPlan, comparison: Comparison) -> Document:
+def _of_loader(plan: HostsPlan, own: Strategy) -> Document:
     """Return what there is to say of another loader than TFDS's."""
     if not plan.settings.loader_version:
         return {}
-    return {
-        **picked(plan.settings, "loader loader_version"),
-        **picked(comparison, "repeated_examples=num_repeated left_out_examples=num_left_out"),
-    }
+    of_examples = "repeated_examples=num_repeated left_out_examples=num_left_out"
+    return {**picked(plan.settings, "loader loader_version"), **picked(own, of_examples)}
 
 
 def _strategy(strategy: Strategy) -> Document:

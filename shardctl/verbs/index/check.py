@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from shardctl.base.arguments import checked
 from shardctl.base.columns import Tabular
 from shardctl.base.progress import Watch
-from shardctl.base.text import counted, in_short, public_url
+from shardctl.base.text import public_url
 from shardctl.dataset.dataset import Dataset
 from shardctl.metadata.index.count import count_files
 from shardctl.metadata.index.listing import list_files
@@ -43,19 +43,17 @@ class FileChange:
     reason: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class IndexCheck(Tabular):
     """The files of a layout then and now.
 
-    changes: in shard order, files that appeared at the end. num_touched: files that were written
-    again, with as many bytes and examples, so that the layout holds; they are no changes.
+    changes: in shard order, files that appeared at the end.
     """
 
     layout: str
     dataset: Dataset
     changes: tuple[FileChange, ...]
     num_files: int
-    num_touched: int
     num_counted: int
     warnings: tuple[str, ...] = ()
 
@@ -63,10 +61,6 @@ class IndexCheck(Tabular):
     def equal(self) -> bool:
         """Whether the layout still says what there is."""
         return not self.changes
-
-    def __repr__(self) -> str:
-        changes = counted(len(self.changes), "change")
-        return in_short(self, self.dataset.title, counted(self.num_files, "file"), changes)
 
 
 @checked
@@ -130,7 +124,6 @@ def check_index(
         dataset=known_as.dataset,
         changes=changes,
         num_files=comparison.num_files,
-        num_touched=comparison.num_touched,
         num_counted=found.num_counted,
         warnings=found.warnings,
     )
@@ -162,7 +155,6 @@ class _Comparison:
     """The files of a layout beside those that are there, by their paths."""
 
     def __init__(self, layout: IndexedLayout, listed: Sequence[StoredFile]) -> None:
-        self.num_touched = 0
         self._root = f"{(layout.dataset.data_dir or '').rstrip('/')}/"
         self.then = {one.file.path: _Then(*one) for one in layout.files()}
         self.num_files = len(self.then)
@@ -210,7 +202,4 @@ class _Comparison:
             return "grew" if file.num_bytes > then.file.num_bytes else "shrank"
         if contents.damage is not None:
             return None if then.num_records is None else "broken"
-        if contents.num_records != then.num_records:
-            return "rewritten"
-        self.num_touched += file.version != then.file.version
-        return None
+        return None if contents.num_records == then.num_records else "rewritten"

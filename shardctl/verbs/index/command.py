@@ -29,7 +29,6 @@ from shardctl.cli.output import (
     warn,
 )
 from shardctl.errors import UsageError
-from shardctl.stores.stores import is_remote
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
@@ -64,8 +63,7 @@ class TfdsOptions:
         """Whether metadata is to be written.
 
         Raises:
-            UsageError: one of the options without another that it needs, or a folder that TFDS
-                would not read.
+            UsageError: one of the options without another that it needs.
         """
         if self.tfds is None and (self.features is not None or self.force):
             given = "--force" if self.features is None else "--features"
@@ -75,13 +73,6 @@ class TfdsOptions:
                 "--tfds without --features: TFDS decodes examples by their features, which no file "
                 "tells; give a features.json, module:function, or a dataset of TFDS with the same"
             )
-        if self.tfds is not None and is_remote(self.tfds):
-            from shardctl.tfds.imports import quiet_tensorflow
-
-            with quiet_tensorflow(warn):
-                from shardctl.tfds.metadata import check_folder
-
-                check_folder(self.tfds)  # before a million files are counted
         return self.tfds is not None
 
     def write(self, dataset: "Dataset", out: OutputOptions, *, every_row: bool) -> None:

@@ -14,12 +14,12 @@ from shardctl.draw.tables import Screen, cells_of, columns, paragraph, paragraph
 from shardctl.files.documents import Document
 from shardctl.metadata.index.answer import (
     Index,
-    IndexedSplit,
     index_document,  # noqa: F401  # one of the formats
 )
 from shardctl.metadata.index.tfds_metadata import TfdsMetadata
 from shardctl.saved.head import head, kind_head
 from shardctl.verbs.index.check import IndexCheck
+from shardctl.verbs.layout.answer import SplitLayout
 
 # Metadata that TFDS reads record files by.
 
@@ -70,9 +70,6 @@ def check_table(check: IndexCheck, screen: Screen) -> Iterator[str]:
         yield paragraph(f"of {files}: {said}", screen)
     else:
         yield paragraph(f"{files}: all as {check.layout} says", screen)
-    if check.num_touched:
-        files = counted(check.num_touched, "file")
-        yield paragraph(f"{files} written again, with as many bytes and examples", screen)
     if check.changes:
         path = shlex.quote(check.layout)
         yield paragraph(f"next: shardctl index PATH.. -o {path} counts what changed", screen)
@@ -82,7 +79,7 @@ def check_document(check: IndexCheck) -> Document:
     """Return the answer as a document."""
     return {
         **head("index", check.dataset.identity),
-        **picked(check, "check=layout equal num_files num_touched"),
+        **picked(check, "check=layout equal num_files"),
         "changes": list(map(asdict, check.changes)),
     }
 
@@ -94,7 +91,8 @@ def check_rows(check: IndexCheck) -> Records:
 
 _LONGEST = 200  # characters of PATHs that are repeated
 _MAX_FILES = 20  # files that a table names on a terminal
-_SPLITS = columns("<split files examples bytes smallest largest")
+_SPLITS = columns("<split.name=split split.num_shards=files split.num_examples=examples")
+_SPLITS += columns("~split.num_bytes=bytes balance.min=smallest balance.max=largest")
 _BROKEN = columns("!*path=file <finding.reason=problem")
 _LEGEND = "smallest, largest: examples in a file"
 
@@ -106,7 +104,8 @@ def index_table(index: Index, screen: Screen, *, refs: Sequence[str] = ()) -> It
     title = f"{name}: {index.file_format}{packed}, {index.data_dir}"
     yield paragraph(title, screen, style="bold")
     if index.splits:
-        yield table(_SPLITS, map(_split, index.splits), screen)
+        splits = [SplitLayout(split=one.split) for one in index.splits]
+        yield table(_SPLITS, cells_of(_SPLITS, splits), screen)
         yield paragraph(_LEGEND, screen)
     yield from _faults(index, screen)
     yield paragraph(summary(index), screen)
@@ -114,19 +113,6 @@ def index_table(index: Index, screen: Screen, *, refs: Sequence[str] = ()) -> It
         words = shlex.join(map(public_url, refs))
         words = words if len(words) <= _LONGEST else "PATH.."
         yield paragraph(f"next: shardctl index {words} -o layout.yaml writes the layout", screen)
-
-
-def _split(indexed: IndexedSplit) -> Sequence[str]:
-    split = indexed.split
-    lengths = split.shard_lengths
-    return (
-        split.name,
-        f"{split.num_shards:,}",
-        f"{split.num_examples:,}",
-        human_bytes(split.num_bytes or 0),
-        f"{min(lengths):,}" if lengths else "-",
-        f"{max(lengths):,}" if lengths else "-",
-    )
 
 
 def _faults(index: Index, screen: Screen) -> Iterator[str]:

@@ -53,7 +53,6 @@ class InspectedStage:
 
     call: as stages are written, `shuffle(1000, seed=7)`.
     operation: the operation of TensorFlow that it is, the last one of a reader.
-    arguments: the arguments of that operation, as TensorFlow has them.
     effect: what it does to the order, a sentence without its full stop.
     level: how deep it is among the inputs of `zip` and of mixtures, from 0.
     reason: why it leaves the order open, None if it does not.
@@ -62,7 +61,6 @@ class InspectedStage:
 
     call: str
     operation: str
-    arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
     effect: str = ""
     level: int = 0
     reason: str | None = None
@@ -72,11 +70,8 @@ class InspectedStage:
         keep_fields(self)
 
     def __repr__(self) -> str:
-        return in_short(self, self.call, *([] if self.line is None else [str(self.line)]), self._is)
-
-    @property
-    def _is(self) -> str:
-        return self.effect if self.reason is None else f"open: {self.reason}"
+        effect = self.effect if self.reason is None else f"open: {self.reason}"
+        return in_short(self, self.call, *([] if self.line is None else [str(self.line)]), effect)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,12 +119,9 @@ class Inspection(Tabular):
 
     def __repr__(self) -> str:
         what = "elements" if self.dataset is None else f"{self.dataset.title} {self.spec or ''}"
-        told = "predictable" if self.predictable else f"open at {self._first_open}"
+        first = self.open[0].stage.call if self.open else "no stage"
+        told = "predictable" if self.predictable else f"open at {first}"
         return in_short(self, what.strip(), f"{counted(len(self.stages), 'stage')}, {told}")
-
-    @property
-    def _first_open(self) -> str:
-        return self.open[0].stage.call if self.open else "no stage"
 
     @checked
     def ids(self, pass_index: int = 0) -> Any:

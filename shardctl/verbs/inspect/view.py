@@ -20,6 +20,7 @@ from shardctl.verbs.inspect.answer import InspectedStage, Inspection
 
 _COLUMNS = columns("# <stage <what_it_does_to_the_order <line")
 _INDENT = "  "
+_LINE = "file line code=text"
 _FINDING = "code=rule.code name=rule.name severity title=rule.title why fix"
 
 
@@ -93,7 +94,7 @@ def _pipeline_record(inspection: Inspection) -> Document:
         "pipeline": settings_in_force(inspection.settings, ordered=ordered),
         "stages": [_stage_record(stage) for stage in inspection.stages],
         "open": [
-            {"stage": found.stage.call, "reason": found.reason, **_place(found.stage)}
+            {**picked(found, "stage=stage.call reason"), **picked(found.line, _LINE)}
             for found in inspection.open
         ],
         "refused": inspection.refused,
@@ -102,33 +103,19 @@ def _pipeline_record(inspection: Inspection) -> Document:
 
 
 def _stage_record(stage: InspectedStage) -> Document:
-    return {
-        **picked(stage, "call operation level effect"),
-        "open": stage.reason,
-        **_place(stage),
-        "arguments": dict(stage.arguments),
-    }
-
-
-def _place(stage: InspectedStage) -> Document:
-    return picked(stage.line, "file line code=text")
+    place = picked(stage.line, _LINE)
+    return {**picked(stage, "call operation level effect open=reason"), **place}
 
 
 def inspect_rows(inspections: Sequence[Inspection], function: str = "") -> RecordStream:
     """Return a row a stage."""
+    fields = "level call operation effect open file line"
     rows = [
-        (
-            inspection.name,
-            number,
-            *picked(stage, "level call operation effect").values(),
-            stage.reason or "",
-            _place(stage)["file"] or "",
-            _place(stage)["line"] or "",
-        )
+        (inspection.name, number, *(_stage_record(stage)[field] for field in fields.split()))
         for inspection in inspections
         for number, stage in enumerate(inspection.stages, 1)
     ]
-    return stream_of("name stage level call operation effect open file line", rows)
+    return stream_of(f"name stage {fields}", rows)
 
 
 # The shardctl.yaml from which commands read as a real pipeline does.

@@ -40,7 +40,7 @@ def layout(
     files = check_files(dataset)
     shown = lay_out(with_disk_bytes(dataset, files), *splits or ())
     names = {None, *(split.split.name for split in shown.splits)}
-    problems = [problem.text for problem in files.problems if problem.split in names]
+    problems = [problem.reason or "" for problem in files.problems if problem.split in names]
     warn(not_listed(files))
     warn(first_few(problems))
     FORMATS.write(out, shown, every_row=every_row, picture=picture)

@@ -16,6 +16,7 @@ from shardctl.order.file_formats import refuse_open_hosts
 from shardctl.settings.names import no_such_setting
 from shardctl.settings.read_settings import SHORT_FORM, ReadSettings, SettingsLike, as_settings
 from shardctl.settings.short_form import short_form, stages_of
+from shardctl.settings.table import WholeNumber, Word
 from shardctl.spec.subsplit import default_spec, resolve_subsplit
 from shardctl.stages.pipelines import sources_of
 from shardctl.stages.stages import Read as StageRead
@@ -303,18 +304,7 @@ def _seeds(value: object) -> tuple[int, ...]:
     return parse_seeds(value) if isinstance(value, str) else _numbers(value)
 
 
-def _severity(value: object) -> str:
-    if value not in SEVERITIES:
-        raise UsageError(f"choose from {choices(nearest_first(value, SEVERITIES))}")
-    return str(value)
-
-
-def _count(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UsageError("a whole number, at least 1, is needed")
-    return value
-
-
+_count = WholeNumber(least=1).take
 _KINDS: dict[str, Callable[[object], object]] = {
     "specs": _texts,
     "eval": _texts,
@@ -327,6 +317,6 @@ _KINDS: dict[str, Callable[[object], object]] = {
     "open_files": _count,
     "select": _codes,
     "ignore": _codes,
-    "fail_on": _severity,
+    "fail_on": Word(words=SEVERITIES).take,
 }
 LINT_KEYS = tuple(_KINDS)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from shardctl.base.arguments import checked
 from shardctl.base.columns import Tabular
-from shardctl.base.text import dataset_title, in_short
+from shardctl.base.text import dataset_title
 from shardctl.dataset.dataset import Dataset
 
 
@@ -71,7 +71,7 @@ class ListedDataset:
         return all(any(word.casefold() in text for text in texts) for word in words)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class DatasetList(Tabular):
     """The folders searched, in order, and the datasets found in them and in the catalog.
 
@@ -87,11 +87,6 @@ class DatasetList(Tabular):
     def datasets(self) -> tuple[ListedDataset, ...]:
         """All of them, those with files first: a name is looked up in this order."""
         return self.in_data_dirs + self.built_in
-
-    def __repr__(self) -> str:
-        return in_short(
-            self, "", f"{len(self.in_data_dirs):,} in data dirs", f"{len(self.built_in):,} built in"
-        )
 
     @property
     def problems(self) -> tuple[str, ...]:

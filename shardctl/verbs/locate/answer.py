@@ -16,7 +16,6 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.columns import Cell, OnDemand, Records, Tabular, rows_of
 from shardctl.base.phrase import option, refused
 from shardctl.base.progress import Progress, Watch
-from shardctl.base.text import in_short
 from shardctl.dataset.dataset import DatasetLike
 from shardctl.errors import UsageError
 from shardctl.order.order import MAX_POSITIONS, Order, check_answerable
@@ -56,14 +55,6 @@ class Query:
 
     def __post_init__(self) -> None:
         keep_fields(self)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ConsumedSource:
-    """How many examples of a source are handed out up to the last position or step asked for."""
-
-    spec: str
-    consumed: int
 
 
 MATCH_FIELDS = ("position", "epoch", "step", "id", "tfds_id", "filename", "index_in_shard")
@@ -115,21 +106,13 @@ class Matches(OnDemand[Match]):
         return Matches, self._made_of  # another process has the order too
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Located(Tabular):
-    """What was found, in the order asked, and what was not.
-
-    `sources` is empty where there is one alone.
-    """
+    """What was found, in the order asked, and what was not."""
 
     order: Order
     matches: Matches
     warnings: tuple[str, ...] = ()
-    sources: tuple[ConsumedSource, ...] = ()
-
-    def __repr__(self) -> str:
-        several = "match" if len(self.matches) == 1 else "matches"
-        return in_short(self, self.order.dataset.title, f"{len(self.matches):,} {several}")
 
 
 @checked
@@ -201,12 +184,10 @@ def locate_in(order: Order, queries: Sequence[Query], *, watch: Watch | None = N
 
     warnings: list[str] = []
     found = [(_NONE, _NONE)]
-    last = -1
     for kind, group in groupby(queries, attrgetter("kind")):  # each run is answered at once
         values = [str(query.value) for query in group]
         if kind in ("position", "step"):
             positions = _positions(order, kind, values)
-            last = max(last, int(positions.max(initial=-1)))
             found.append((positions, order.codes_at(positions)))
             continue
         parse = order.codes.parse if kind == "id" else order.codes.parse_tfds_id
@@ -217,24 +198,8 @@ def locate_in(order: Order, queries: Sequence[Query], *, watch: Watch | None = N
         unread = np.setdiff1d(np.arange(len(codes)), query).tolist()
         warnings += [f"{kind} {values[i]}: this order never hands it out" for i in unread]
     positions, codes = (np.concatenate(column) for column in zip(*found, strict=True))
-    return Located(
-        order=order,
-        matches=Matches(order, positions, codes),
-        warnings=tuple(warnings),
-        sources=_consumed(order, last + 1),
-    )
-
-
-def _consumed(order: Order, stop: int) -> tuple[ConsumedSource, ...]:
-    """Return how much of each source is handed out before a position, where there are several."""
-    if len(order.sources) < 2 or not stop:
-        return ()
-    progress = Progress(None, "examples of the sources", stop, per_second=1_000_000)
-    counts = order.consumed(stop, progress.advance)
-    return tuple(
-        ConsumedSource(spec=spec, consumed=count)
-        for spec, count in zip(order.sources, counts, strict=True)
-    )
+    matches = Matches(order, positions, codes)
+    return Located(order=order, matches=matches, warnings=tuple(warnings))
 
 
 def _positions(order: Order, kind: QueryKind, values: Sequence[str]) -> Int64s:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from operator import attrgetter
 
 from shardctl.base.columns import RecordStream
 from shardctl.draw.step_rows import order_head, order_heading
-from shardctl.draw.tables import Screen, cells_of, columns, paragraph, table, table_pieces
+from shardctl.draw.tables import Screen, columns, paragraph, table_pieces
 from shardctl.files.documents import Document
 from shardctl.verbs.locate.answer import Located
-
-_SOURCES = columns("<spec=source consumed=examples")
 
 
 def locate_table(located: Located, screen: Screen, *, spec: str) -> Iterator[str]:
@@ -26,18 +23,11 @@ def locate_table(located: Located, screen: Screen, *, spec: str) -> Iterator[str
     shown = columns(f"position epoch {batched} id *filename=file index_in_shard=index")
     row = attrgetter(*(column.field for column in shown))
     yield from table_pieces(shown, located.matches.map(row), screen)
-    if located.sources:
-        yield paragraph("handed out by then, the last position included:", screen)
-        yield table(_SOURCES, cells_of(_SOURCES, located.sources), screen)
 
 
 def locate_document(located: Located) -> Document:
     """Return the document of `locate`."""
-    return {
-        **order_head("locate", located.order),
-        "matches": located.matches.records,
-        **({"sources": list(map(asdict, located.sources))} if located.sources else {}),
-    }
+    return {**order_head("locate", located.order), "matches": located.matches.records}
 
 
 def locate_rows(located: Located) -> RecordStream:

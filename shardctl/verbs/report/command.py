@@ -24,7 +24,7 @@ from shardctl.verbs.lint.command import UsageOptions, usage_of
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
     from shardctl.metadata.project_file import Project
-    from shardctl.metadata.reference import Fallback
+    from shardctl.metadata.reference import NamedDataset
 
 
 def _formats(page: str, document: str) -> Formats:
@@ -141,7 +141,7 @@ def _compare(
             "were pinned; leave out SPEC and the options of datasets and settings"
         )
 
-    def dataset_of(project: "Project", fallback: "Fallback | None") -> "Dataset":
+    def dataset_of(project: "Project", fallback: "NamedDataset | None") -> "Dataset":
         return dataset_and_refs(source, project, fallback=fallback).dataset
 
     made = compare_sides(

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
 from shardctl.base.arguments import checked
 from shardctl.base.arrays import Int64s, Int64sLike, distinct
 from shardctl.base.phrase import option, refused
-from shardctl.base.text import choices, nearest_first
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.loaders.loader import Stop, library_of
 from shardctl.order.epoch_reading import own_rows, sorted_reads
@@ -115,10 +114,6 @@ def resume(
     >>> plan.consumed, plan.remaining, [str(call) for call in plan.after_read]
     (4000, 26000, ['set_epoch(epoch=3)', 'skip(batches=40)'])
     """
-    if mode not in get_args(BufferMode):
-        raise refused(
-            "{mode!}: choose from {}", choices(nearest_first(mode, get_args(BufferMode))), mode=mode
-        )
     dataset, spec, settings = without_stages(as_dataset(dataset), spec, as_settings(settings))
     if settings.reader.on_tf_data:
         refuse_unreadable(dataset)

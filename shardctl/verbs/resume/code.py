@@ -22,7 +22,6 @@ from shardctl.code.source import (
     settings_code,
     source_of,
 )
-from shardctl.draw.step_rows import settings_words
 from shardctl.errors import UsageError
 from shardctl.loaders.loader import library_of
 from shardctl.order.plan_order import plan_order
@@ -146,11 +145,10 @@ def _with_shardctl(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
     settings, counts = plan.settings, plan.from_consumed
     if plan.from_seen or len(counts) > MAX_PLACES:
         raise UsageError(
-            f"code of {plan.num_instructions:,} file instructions is not written: write the plan "
-            "with --output plan.yaml, then code that reads it with resume --plan plan.yaml "
-            "--format python"
+            "code of this plan is not written: write it with --output plan.yaml, then code that "
+            "reads it with resume --plan plan.yaml --format python"
         )
-    reader.file_order(settings)  # refuses a list that is too long
+    reader.refuse_long_order(settings)
     yield from settings_code(settings)
     spec = literal(plan.spec) if reads_spec(settings) else "None"
     where = ["shardctl.tfds.dataset_of(builder)", spec, "settings"]
@@ -222,17 +220,18 @@ def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) ->
         )
     builder = list(reader.builder(plan.instructions.dataset))
     model = "flax_model" if framework == "flax" else "keras_model"
-    prepare = script_part("prepare")
+    prepare = script_part("prepare").splitlines()
     epoch = plan.settings.pass_index  # of fit; no other form knows it
-    train = Template(script_part(framework)).substitute(step=step, epoch=epoch, epochs=epoch + 1)
+    of_framework = Template(script_part(framework))
+    train = of_framework.substitute(step=step, epoch=epoch, epochs=epoch + 1).splitlines()
     yield from module(
         _head(plan),
-        reader.imports([prepare, train, *builder], reader.BRIDGE, *FRAMEWORKS[framework]),
+        reader.imports([*prepare, *train, *builder], reader.BRIDGE, *FRAMEWORKS[framework]),
         [*builder, *same_dataset(plan)],
         _position(plan, framework),
-        [*_yours(plan, framework), *prepare.splitlines()],
+        prepare,
         script_part(model).splitlines(),
-        train.splitlines(),
+        train,
     )
 
 
@@ -259,19 +258,16 @@ def _why_not(plan: ResumePlan, *, in_fit: bool) -> str | None:
 
 
 def _head(plan: ResumePlan) -> Iterator[str]:
-    yield from comment(f"{plan.spec} of {plan.dataset.title}: {settings_words(plan.pipeline)}")
-    for text in plan.assumptions:
-        yield from comment(f"assumed: {text}")
-    left = f"; {plan.remaining_total:,} are left" if plan.has_end else ""
+    yield from summary_comment(plan)
     yield from comment(
-        f"The training goes on after {plan.consumed:,} examples{left}. Started again, it goes on "
-        'from its last checkpoint, which has the position, in the folder "checkpoints".'
+        "Started again, it goes on from its last checkpoint, which has the position, in the folder "
+        '"checkpoints".'
     )
 
 
 def _position(plan: ResumePlan, framework: str) -> Iterator[str]:
     settings = plan.settings
-    reader.file_order(settings)  # refuses a list that is too long
+    reader.refuse_long_order(settings)
     if settings.global_seed is not None:
         yield f"tf.random.set_seed({literal(settings.global_seed)})"
     in_fit = framework == "keras"  # whose epochs are the passes
@@ -297,12 +293,3 @@ def _first_step(plan: ResumePlan) -> int | None:
     if not plan.consumed:
         return 0
     return int(order.steps_of([plan.consumed - 1])[0][0]) + 1
-
-
-def _yours(plan: ResumePlan, framework: str) -> Iterator[str]:
-    epochs = ", and how many epochs fit has" if framework == "keras" else ""
-    learnt = ", which has learnt from what came before" if plan.consumed else ""
-    yield from comment(
-        f"Yours: prepare, which makes (x, y) of an example, and the model{learnt}, with its "
-        f"optimizer and its loss{epochs}. These are for images with labels."
-    )

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from shardctl.saved.resume_plan import ResumePlan
     from shardctl.settings.read_settings import ReadSettings
     from shardctl.spec.subsplit import Resolved
-    from shardctl.verbs.resume.proof import Proof
 
     Made = tuple[Dataset, ResumePlan, Int64s | None]
 
@@ -89,8 +88,7 @@ class ResumeOptions:
         option(
             parse=real_number(
                 lambda risk: 0 < risk < float("inf"),
-                "the number of examples that may be lost on the average is needed, above 0 and at "
-                "most the size of the buffer",
+                "a number above 0 and at most the size of the buffer is needed",
             )
         ),
     ] = None
@@ -115,14 +113,11 @@ class ResumeOptions:
                 "say how far the pipeline got, in one way: --consumed N, --steps S with --batch "
                 "B, or --seen FILE"
             )
-        if self.mode == "exact-order" and (self.seen or self.hosts) is not None:
-            raise UsageError(
-                "--mode exact-order: other hosts have another order, and a log has none"
-            )
-        unseeded = self.mode in ("at-most-once", "at-least-once") or self.risk is not None
-        if self.seen is not None and (unseeded or self.hosts is not None):
-            given = "--mode" if unseeded else "--hosts"
-            raise UsageError(f"{given} with --seen: a log says what was seen, on any host")
+        if self.mode == "exact-order" and self.hosts is not None:
+            raise UsageError("--mode exact-order: other hosts have another order")
+        for name in ("mode", "risk", "hosts") if self.seen is not None else ():
+            if getattr(self, name) not in (None, "exactly-once"):
+                raise UsageError(f"--{name} with --seen: a log says what was seen, in any order")
 
 
 FORMATS = Formats(
@@ -189,26 +184,18 @@ def resume(
     else:
         FORMATS.write(out, made, proof, every_row=every_row, plan_file=plan)
     if out.output not in (None, "-"):
-        from shardctl.verbs.resume.view import plan_written, script_written
+        from shardctl.verbs.resume.view import plan_written
 
-        lines = plan_written(made, out.output, out.format or "", dataset_options(source))
-        if stopped.framework is not None:
-            lines = script_written(made, out.output, stopped.framework)
-        for line in lines:
+        named, how = dataset_options(source), {"framework": stopped.framework}
+        for line in plan_written(made, out.output, out.format or "", named, **how):
             say(line)
-    if proof is not None:
-        _judge(proof, out, every_row=every_row)
-
-
-def _judge(proof: "Proof", out: OutputOptions, *, every_row: bool) -> None:
-    """Say what a proof found where the answer does not, and exit with 1 where it fails."""
-    if out.format != "table" or out.output is not None:
+    if proof is not None and (out.format != "table" or out.output is not None):
         from shardctl.draw.tables import Screen
         from shardctl.verbs.resume.view import proof_lines
 
         for line in proof_lines(proof, Screen(abridged=not every_row)):
             say(line)
-    if not proof.holds:
+    if proof is not None and not proof.holds:
         raise typer.Exit(1)
 
 
@@ -245,9 +232,8 @@ def _continued(
 
     consumed = stopped.consumed
     # A script keeps its position in the exact order.
-    mode: Any = "exactly-once" if stopped.framework is None else "exact-order"
-    if stopped.mode is not None or stopped.hosts is not None:
-        mode = stopped.mode or "exactly-once"
+    in_order = stopped.framework is not None and stopped.hosts is None
+    mode: Any = stopped.mode or ("exact-order" if in_order else "exactly-once")
     if (stopped.hosts is None) != (stopped.to_hosts is None):
         raise UsageError("--hosts N stopped and --to-hosts M continue: give both, or neither")
     how: dict[str, Any] = {"steps": stopped.steps, "mode": mode, "risk": stopped.risk}
@@ -305,6 +291,5 @@ def _refuse_too_long(count: int, form: str) -> None:
     if count > most:
         raise UsageError(
             f"a plan file of {count:,} file instructions would not be read back: {most:,} are the "
-            f"most as {form}; plan in the program that reads, with shardctl.resume and "
-            "shardctl.tfds.read_config, or read fewer splits"
+            f"most as {form}; plan with shardctl.resume in the program that reads"
         )

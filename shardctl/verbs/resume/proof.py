@@ -159,9 +159,9 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
             order, lambda: _inputs_left(reader, plan), lambda: _in_order(order, plan), 0
         )
         return replace(fed, compared=plan.remaining)
-    left = _looked_over(order, start, stop)
-    found = _counted(plan, order, left(), _in_order(order, plan))
-    return replace(found, moved=num_differing(left(), _in_order(order, plan)))
+    rest = _looked_over(order, start, stop)
+    found = _counted(plan, order, rest(), _in_order(order, plan))
+    return replace(found, moved=num_differing(rest(), _in_order(order, plan)))
 
 
 def _looked_over(order: Order, start: int, stop: int) -> Callable[[], Iterator[Int64s]]:

@@ -36,7 +36,6 @@ from shardctl.saved.resume_plan import (
 )
 from shardctl.saved.unseeded_buffer import DEFAULT_RISK, UnseededBuffer, behind_buffer
 from shardctl.settings.read_settings import ReadSettings, with_any_buffer_seed
-from shardctl.settings.table import SETTING_BY_FIELD
 from shardctl.spec.host import even_range
 from shardctl.spec.reads import Reads
 from shardctl.tfdata.shuffle_buffer import ShuffleReplay
@@ -51,9 +50,7 @@ def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) 
     total, settings = order.num_examples, order.settings
     if (consumed is None) == (steps is None):
         raise refused("say how far the pipeline got: {consumed=N}, or {steps=S} with {batch=B}")
-    longer = "; a longer job has more --epochs"
-    if SETTING_BY_FIELD["pass_index"].is_read_by(settings.loader):
-        longer = f"{longer}, or is in a later --pass"
+    longer = "; a longer job has more --epochs, or is in a later --pass"
     if consumed is not None:
         if not 0 <= consumed <= total:
             end = "" if consumed < 0 or not total or settings.is_endless else longer
@@ -61,11 +58,10 @@ def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) 
         return consumed
     if not order.has_steps:
         raise refused("{steps} needs {batch=N}, or a batch among the {stages}: a step is a batch")
-    steps, num_steps, batch = steps or 0, order.num_steps, settings.batch
+    steps, num_steps = steps or 0, order.num_steps
     if steps < 0 or (num_steps is not None and steps > num_steps):
-        there = "no end" if num_steps is None else f"{num_steps} batches"
-        of, end = "" if batch is None else f" of {batch}", longer if num_steps else ""
-        raise refused("{steps!}: the order has {}{}{}", there, of, end, steps=steps)
+        there, end = f"{num_steps} batches", longer if num_steps else ""
+        raise refused("{steps!}: the order has {}{}", there, end, steps=steps)
     return total if steps == num_steps else order.positions_in_step(steps).start
 
 
@@ -439,12 +435,11 @@ def even_shares(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
     if not 1 <= num_hosts <= MAX_HOSTS:
         raise refused("{to_hosts=}: a number from 1 to {} is needed", MAX_HOSTS, to_hosts=num_hosts)
     total = reads.num_examples
-    shares = []
-    for index in range(num_hosts):
-        part = even_range(0, total, index, num_hosts, drop_remainder=False)
-        share = reads.between(part.start, part.stop)
-        shares.append(HostShare(index=index, count=num_hosts, instructions=share))
-    return tuple(shares)
+    parts = [even_range(0, total, i, num_hosts, drop_remainder=False) for i in range(num_hosts)]
+    return tuple(
+        HostShare(index=index, count=num_hosts, instructions=reads.between(part.start, part.stop))
+        for index, part in enumerate(parts)
+    )
 
 
 def without_dropping(settings: ReadSettings) -> ReadSettings:

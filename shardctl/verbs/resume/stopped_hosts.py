@@ -88,21 +88,18 @@ def stopped_hosts(
     Raises:
         UsageError: a risk outside its range.
     """
-    points = [resume_point(order, count) for order, count in zip(orders, counts, strict=True)]
+    points = list(map(resume_point, orders, counts))
     smallest, of_each = min(order.num_buffered or 1 for order in orders), None
     if mode == "at-least-once":
         risk = min(DEFAULT_RISK, smallest) if risk is None else risk
         check_risk(risk, smallest)
         # A host that had handed out nothing loses nothing.
         of_each = risk / max(sum(bool(point.emitted) for point in points), 1)
-    stopped = list(zip(orders, points, strict=True))
-    sure = [without_seed(order, point, mode, of_each) for order, point in stopped]
-    buffers = [None if one is None else one.buffer for one in sure]
-    found = [
-        OldHost(order=order, point=point, buffer=buffer)
-        for (order, point), buffer in zip(stopped, buffers, strict=True)
-    ]
-    known = [buffer for buffer in buffers if buffer is not None]
+    found = []
+    for order, point in zip(orders, points, strict=True):
+        sure = without_seed(order, point, mode, of_each)
+        found.append(OldHost(order=order, point=point, buffer=sure.buffer if sure else None))
+    known = [host.buffer for host in found if host.buffer is not None]
     return found, of_all_hosts(known, risk) if known else None
 
 
@@ -130,9 +127,12 @@ def left_of_readings(
 
 
 def left_of_hosts(old: Sequence[OldHost]) -> LeftOver:
-    """Return what hosts have left of the epochs that they are in."""
-    epochs = epochs_of(old)
-    left = left_of_epochs(old, epochs)
+    """Return what hosts have left of the epochs that they are in, as runs in the order of files."""
+    begun = [host.point.epoch for host in old if host.has_examples]
+    if not begun:
+        begun = [0 if old[0].rest is None else old[0].rest.epoch]
+    epochs = range(min(begun), max(begun) + 1)
+    left = joined([_left_of_epoch(old, epoch).runs() for epoch in epochs])
     check_left(left, old, epochs[-1])
     unfinished = any(host.point.remaining for host in old)
     follow = old[0].order.settings.epochs - epochs.stop if unfinished else 0
@@ -162,22 +162,6 @@ def pending_of(host: OldHost, epoch: int) -> Int64s:
     if not _is_in(host, epoch) or host.buffer is not None:
         return np.empty(0, np.int64)
     return pending_inputs(host.order, host.point)
-
-
-def epochs_of(old: Sequence[OldHost]) -> range:
-    """Return the epochs that hosts are in; a host that has no examples is in none."""
-    begun = [host.point.epoch for host in old if host.has_examples]
-    if not begun:
-        begun = [0 if old[0].rest is None else old[0].rest.epoch]
-    return range(min(begun), max(begun) + 1)
-
-
-def left_of_epochs(old: Sequence[OldHost], epochs: range) -> Reads:
-    """Return what hosts have left of epochs, as runs in the order of the files, epoch by epoch.
-
-    `epochs` are those that they are in, and end with that of the foremost.
-    """
-    return joined([_left_of_epoch(old, epoch).runs() for epoch in epochs])
 
 
 def _left_of_epoch(old: Sequence[OldHost], epoch: int) -> Reads:

@@ -283,7 +283,12 @@ def _builder(dataset: Dataset) -> str:
 
 
 def plan_written(
-    plan: ResumePlan, path: str, form: str, dataset: Sequence[str] = ()
+    plan: ResumePlan,
+    path: str,
+    form: str,
+    dataset: Sequence[str] = (),
+    *,
+    framework: str | None = None,
 ) -> Iterator[str]:
     """Yield what a file of a plan holds, and what goes on with it.
 
@@ -307,11 +312,7 @@ def plan_written(
         if plan.continued_by == "loader":
             call = "--format python writes the code that goes on; " if plan.stop else ""
         yield f"next: {call}shardctl resume {shlex.join(words)} checks it"
+    elif framework is not None:
+        yield "next: edit prepare(), the model and the loss; rerun it after an interruption"
     elif form == "python":
         yield "next: paste it where the pipeline was made; it goes on where that one stopped"
-
-
-def script_written(plan: ResumePlan, path: str, framework: str) -> Iterator[str]:
-    """Yield what a training script does, and what is left to do with it."""
-    yield f"wrote {path}: a training script ({framework}), from example {plan.consumed:,} on"
-    yield "next: edit prepare(), the model and the loss; rerun it after an interruption"

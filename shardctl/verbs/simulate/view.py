@@ -123,7 +123,7 @@ def _array_header(simulation: Simulation) -> bytes:
 def simulate_python(simulation: Simulation) -> Iterator[str]:
     """Yield code that makes `ds`, whose iterations have the order.
 
-    What is shown of the order (`skip`, `take`) is no part of the pipeline: a comment has it.
+    What is shown of the order (`skip`, `take`) is no part of the pipeline.
 
     Raises:
         DatasetError: `as_dataset` does not read the format.
@@ -152,8 +152,7 @@ def _how_to_read(simulation: Simulation) -> Iterator[str]:
     if settings.loop == "keras-fit":
         yield f"# The order is that of epoch {index} of fit, counted from 0."
         yield f"model.fit(ds, epochs={index + 1})"
-        return
-    if index:
+    elif index:
         from shardctl.code.source import comment
 
         times = "once" if index == 1 else f"{index} times"
@@ -161,15 +160,3 @@ def _how_to_read(simulation: Simulation) -> Iterator[str]:
             f"The order is that of iteration {index} of this very object, counted from 0: go "
             f"through all of it {times} before. Each iteration takes seeds of its own."
         )
-    if not simulation.take:
-        return
-    last = simulation.skip + simulation.take - 1
-    shape = simulation.order.shape
-    if shape is None or len(shape) > 1:
-        yield f"# Positions {simulation.skip:,} to {last:,} of the order count the examples in its"
-        yield "# elements, one element after the other."
-        return
-    examples = "ds.unbatch()" if shape else "ds"
-    skip = f".skip({simulation.skip})" if simulation.skip else ""
-    yield f"# Positions {simulation.skip:,} to {last:,} of the order, as simulate shows them:"
-    yield f"# {examples}{skip}.take({simulation.take})"

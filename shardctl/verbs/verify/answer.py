@@ -15,7 +15,7 @@ import numpy as np
 from shardctl.base.arrays import Int64s
 from shardctl.base.columns import Tabular
 from shardctl.base.phrase import refused
-from shardctl.base.text import counted, in_short, quoted
+from shardctl.base.text import counted, quoted
 from shardctl.dataset.dataset import Dataset, FileFinding
 from shardctl.errors import UsageError
 from shardctl.order.example_codes import ExampleCodes
@@ -64,7 +64,7 @@ class FirstDifference:
     reason: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Verification(Tabular):
     """What came out of reading: nothing that differs, or the first example that does.
 
@@ -113,15 +113,6 @@ class Verification(Tabular):
         if self.num_examples is None:
             return "an endless order"
         return counted(self.num_examples, "example")
-
-    def __repr__(self) -> str:
-        return in_short(
-            self,
-            f"{self.dataset.title} {self.spec}",
-            "equal" if self.equal else "differs",
-            f"{self.num_checked:,} of {self.size_in_words} compared",
-            f"{counted(self.num_files, 'file')} checked",
-        )
 
 
 def check_not_nothing(resolved: Resolved, num_examples: int, host: Host | None) -> None:

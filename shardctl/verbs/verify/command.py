@@ -30,6 +30,7 @@ from shardctl.cli.options.shared import (
 )
 from shardctl.cli.output import AllOption, Formats, OutputOptions, ProgressBars, verb_formats, warn
 from shardctl.errors import UsageError
+from shardctl.files.streams import silent_libraries
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
@@ -196,8 +197,6 @@ def _order(
     settings = reading.settings(project)
     dataset = chosen_dataset(source, project, settings=settings)
     if settings.reader.calls:  # which a process of its own runs
-        from shardctl.files.streams import silent_libraries
-
         with silent_libraries():
             from shardctl.live.verify import verify_loader
 
@@ -211,8 +210,6 @@ def _order(
 
 def _plan(dataset: "Dataset", plan: "ResumePlan", take: "Take") -> "Verification":
     if plan.continued_by == "loader":
-        from shardctl.files.streams import silent_libraries
-
         with silent_libraries():
             from shardctl.live.verify import verify_loader_plan
 

@@ -9,21 +9,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import cast
 
 import numpy as np
 
 from shardctl.base.arguments import checked
 from shardctl.base.columns import Tabular
-from shardctl.base.progress import Progress, Watch
-from shardctl.base.text import choices, counted, in_short, quoted
+from shardctl.base.progress import Watch
+from shardctl.base.text import choices, quoted
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.dataset.dataset import (
     DEADLY,
     Dataset,
     DatasetLike,
     FileFinding,
-    FindingKind,
     Split,
     as_dataset,
 )
@@ -58,7 +56,7 @@ class SplitFiles:
     num_bytes_read: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class FilesVerification(Tabular):
     """What the files of some splits hold, and all that is wrong with them, by split and shard.
 
@@ -81,14 +79,6 @@ class FilesVerification(Tabular):
     def num_files(self) -> int:
         """Files of all splits, see `SplitFiles`."""
         return sum(split.num_files for split in self.splits)
-
-    def __repr__(self) -> str:
-        return in_short(
-            self,
-            self.dataset.title,
-            counted(self.num_files, "file"),
-            counted(len(self.findings), "finding"),
-        )
 
 
 @naming_damaged()  # while `checked` reads the dataset
@@ -138,25 +128,14 @@ def verify_files(
     if on_disk.unlisted is not None:
         raise DatasetError(on_disk.unlisted)
     numbers = [dataset.splits.index(split) for split in chosen]
-    tallies = [Counter[str]() for _ in dataset.splits]
-    ways = Counter[str]()
-    found: dict[Place, FileFinding] = {}
     files = {file[0]: file[1:] for number in numbers for file in _files(dataset, number, on_disk)}
     read = read_record_files(files, dataset.file_format, jobs=jobs, runner=runner, watch=watch)
-    for place, contents in read:
-        note_finding(found, dataset, place, contents)
-        tallies[place[0]].update(
-            num_files=1,
-            num_files_read=int(contents.whole),
-            num_records=contents.num_records or 0,
-            num_bytes=contents.num_bytes or 0,
-            num_bytes_read=contents.num_bytes_read,
-        )
-        ways.update([contents.checked] if contents.whole else ())
+    found = _findings(dataset, read)
+    ways = Counter(contents.checked for contents in read.values() if contents.whole)
     needed = [place for place in files if dataset.splits[place[0]].shard_lengths[place[1]]]
     findings = (
         *(one for one in dataset.damaged if one.split in {split.name for split in chosen}),
-        *missing_as_one(dataset, sorted({*needed, *found}), found),
+        *_missing_as_one(dataset, sorted({*needed, *found}), found),
         *_findings_of_names(chosen, on_disk, {one.split for one in found.values()}),
     )
     if not files and not findings:
@@ -166,11 +145,28 @@ def verify_files(
         )
     return FilesVerification(
         dataset=dataset,
-        splits=tuple(_split_files(dataset.splits[at], tallies[at]) for at in numbers),
+        splits=tuple(
+            _split_files(split, [one for place, one in read.items() if place[0] == number])
+            for number, split in zip(numbers, chosen, strict=True)
+        ),
         findings=findings,
         checked=dict(sorted(ways.items())),
-        notes=tuple(_notes(dataset.file_format, ways, found.values())),
+        notes=tuple(
+            text.format(dataset.file_format)
+            for what, text in _NOTES.items()
+            if what in ways or (what == dataset.file_format and ways)
+        ),
     )
+
+
+_NOTES = {
+    "decoded": "every row of the {} files was decoded; where they carry no checksums (TFDS writes "
+    "none), a changed byte that can still be decoded is not seen",
+    "framing": "the {} files carry no checksums of their data: headers and sizes were checked; "
+    "a changed byte of the data is not seen",
+    "array_record": "the signature and the padding of {} files, which readers skip, were not "
+    "checked",
+}
 
 
 def _check_place(dataset: Dataset, split: Split) -> None:
@@ -193,11 +189,16 @@ def _files(dataset: Dataset, number: int, on_disk: FilesOnDisk) -> Iterator[tupl
             yield (number, shard), file_in(folder or "", name), size or 0
 
 
-def _split_files(split: Split, tally: Counter[str]) -> SplitFiles:
-    of_all = dict.fromkeys(
-        ("num_records", "num_files", "num_files_read", "num_bytes", "num_bytes_read"), 0
+def _split_files(split: Split, read: Sequence[FileContents]) -> SplitFiles:
+    return SplitFiles(
+        name=split.name,
+        num_examples=split.num_examples,
+        num_records=sum(one.num_records or 0 for one in read),
+        num_files=len(read),
+        num_files_read=sum(one.whole for one in read),
+        num_bytes=sum(one.num_bytes or 0 for one in read),
+        num_bytes_read=sum(one.num_bytes_read for one in read),
     )
-    return SplitFiles(name=split.name, num_examples=split.num_examples, **{**of_all, **tally})
 
 
 def _findings_of_names(
@@ -206,41 +207,10 @@ def _findings_of_names(
     """Yield what listing the folders shows; the size of a split where its files are sound."""
     asked_for = {None, *(split.name for split in splits)}
     for problem in on_disk.problems:
-        kind, of_size = problem.kind, problem.kind == "size" and problem.split in damaged
+        of_size = problem.kind == "size" and problem.split in damaged
         # What is missing or empty shows in what the files hold.
-        if kind in ("missing", "empty") or problem.split not in asked_for or of_size:
-            continue
-        yield FileFinding(
-            filename=problem.filename,
-            expected=None,
-            found=None,
-            reason=problem.text,
-            kind=cast(FindingKind, kind),
-            split=problem.split,
-        )
-
-
-def _notes(form: str, ways: Mapping[str, int], found: Collection[FileFinding]) -> Iterator[str]:
-    if "decoded" in ways:
-        none = "checksums (TFDS writes none)" if form == "parquet" else "checksums"
-        yield (
-            f"the {form} files carry no {none}: every row was decoded; "
-            "a changed byte that can still be decoded is not seen"
-        )
-    if "framing" in ways:
-        yield (
-            f"the {form} files carry no checksums of their data: headers and sizes were "
-            "checked; a changed byte of the data is not seen"
-        )
-    if form == "parquet" and any(
-        one.kind == "count" and (one.found or 0) < (one.expected or 0) for one in found
-    ):
-        yield "TFDS 4.9.10 drops rows as it writes parquet; shardctl lint --explain SC061 tells"
-    if form == "array_record" and ways:
-        yield (
-            "the signature and the padding of array_record files, which readers skip, "
-            "were not checked"
-        )
+        if problem.kind not in ("missing", "empty") and problem.split in asked_for and not of_size:
+            yield problem
 
 
 # The contents of the files of an order, checked before a library opens the first of them.
@@ -278,27 +248,20 @@ def check_files_read(reads: Reads, watch: Watch | None = None) -> FileChecks:
     dataset = reads.dataset
     pairs = np.unique(np.stack([reads.split, reads.shard]), axis=1).T.tolist()
     places = [(split, shard) for split, shard in pairs]
-    found: dict[Place, FileFinding] = {}
     if first_file_here(reads) is None:
-        places = [place for place in places if _is_said_to_be_here(dataset.splits[place[0]])]
-        for place in places:
-            note_finding(found, dataset, place, _MISSING)
+        read = {one: _MISSING for one in places if _is_said_to_be_here(dataset.splits[one[0]])}
     elif (reason := why_not_read(dataset.file_format)) is not None:
         return FileChecks(num_files=0, notes=(reason,))
     else:
         paths = {place: file_path(dataset, *place) for place in places}
         files = {place: (path, _size(path)) for place, path in paths.items() if path is not None}
-        for place in paths.keys() - files.keys():
-            note_finding(found, dataset, place, _MISSING)
-        progress = Progress(watch, "files", len(places))
+        read = dict.fromkeys(places, _MISSING)
         try:
-            for place, contents in read_record_files(files, dataset.file_format, watch=watch):
-                progress.advance(1)
-                note_finding(found, dataset, place, contents)
+            read |= read_record_files(files, dataset.file_format, watch=watch)
         except MissingDependencyError as error:
             return FileChecks(num_files=0, notes=(f"the files are not checked: {error}",))
-    findings = tuple(missing_as_one(dataset, places, found))
-    return FileChecks(num_files=len(places), findings=findings)
+    findings = tuple(_missing_as_one(dataset, list(read), _findings(dataset, read)))
+    return FileChecks(num_files=len(read), findings=findings)
 
 
 def _is_said_to_be_here(split: Split) -> bool:
@@ -306,18 +269,19 @@ def _is_said_to_be_here(split: Split) -> bool:
     return any(exists(file_in(folder, DATASET_INFO_FILENAME)) for folder in folders)
 
 
-def note_finding(
-    found: dict[Place, FileFinding], dataset: Dataset, place: Place, contents: FileContents
-) -> None:
-    """Note what is wrong with a file beside what the metadata says of it, if anything is."""
-    split, shard = dataset.splits[place[0]], place[1]
-    expected, filename = split.shard_lengths[shard], split.filename(shard)
-    finding = contents.finding(filename, expected, split.name, dataset.compression)
-    if finding is not None:
-        found[place] = finding
+def _findings(dataset: Dataset, read: Mapping[Place, FileContents]) -> dict[Place, FileFinding]:
+    """Return what is wrong with files beside what the metadata says of them."""
+    found = {}
+    for (number, shard), contents in read.items():
+        split = dataset.splits[number]
+        expected, filename = split.shard_lengths[shard], split.filename(shard)
+        finding = contents.finding(filename, expected, split.name, dataset.compression)
+        if finding is not None:
+            found[number, shard] = finding
+    return found
 
 
-def missing_as_one(
+def _missing_as_one(
     dataset: Dataset, places: Sequence[Place], found: Mapping[Place, FileFinding]
 ) -> Iterator[FileFinding]:
     """Yield findings by place, one for a split of which none of the files at `places` is here."""
@@ -377,8 +341,8 @@ def read_record_files(
     jobs: int | None = None,
     runner: Runner | None = None,
     watch: Watch | None = None,
-) -> Iterator[tuple[Place, FileContents]]:
-    """Yield what files hold, each by its path, and its size where that is known.
+) -> dict[Place, FileContents]:
+    """Return what files hold, each by its path, and its size where that is known.
 
     Raises:
         MissingDependencyError: a package that the format needs is not installed.
@@ -394,5 +358,5 @@ def read_record_files(
         listed=False,
         watch=watch,
     )
-    for number, (place, contents) in enumerate(zip(files, counts.contents, strict=True)):
-        yield place, contents or counts.broken[number]
+    held = enumerate(zip(files, counts.contents, strict=True))
+    return {place: contents or counts.broken[number] for number, (place, contents) in held}

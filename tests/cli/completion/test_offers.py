@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from shardctl.cli.completion import in_place_of, split_line
-from shardctl.cli.main import COMMANDS
 from tests.cli.completion.conftest import Offered
 from tests.cli.conftest import Shardctl
 
@@ -66,27 +65,6 @@ def test_a_broken_request_gets_no_answer(
         monkeypatch.setenv(name, value)
     ran = shardctl()
     assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "", "")
-
-
-_ENOUGH = {
-    "plan": ["train"],
-    "locate": ["--id", "0"],
-    "resume": ["--consumed", "0"],
-    "hosts": ["--hosts", "1"],
-    "eval": ["--batch", "1"],
-    "diff": ["a"],
-    "inspect": ["train.py:make"],
-}
-
-
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "init"])
-def test_the_formats_offered_are_those_the_command_takes(
-    command: str, shardctl: Shardctl, offered: Offered, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    refused = shardctl(command, *_ENOUGH.get(command, []), "--format", "none")
-    assert refused.stderr.startswith("error: no format 'none' here; choose from ")
-    taken = refused.stderr.strip().removeprefix("error: no format 'none' here; choose from ")
-    assert offered(f"shardctl {command} --format ") == taken.split(", ")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import pty
 import select
 import shutil
 import subprocess
-import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -104,15 +103,13 @@ def home(tmp_path: Path) -> Path:
         shutil.copy(_REPOSITORY / source, file)
     program = tmp_path / ".local" / "bin" / "shardctl"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m shardctl "$@"\n')
-    program.chmod(0o755)
+    write_shardctl(program)
     return tmp_path
 
 
 def environment(home: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
-    path = f"{home}/.local/bin:{os.environ['PATH']}"
-    return {**kept, "HOME": str(home), "PATH": path, "PYTHONPATH": str(_REPOSITORY)}
+    return {**kept, "HOME": str(home), "PATH": f"{home}/.local/bin:{os.environ['PATH']}"}
 
 
 def needs(shell: str) -> None:
@@ -172,7 +169,6 @@ def after_tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
     environment = {
         **os.environ,
         "PATH": f"{program.parent}:{os.environ['PATH']}",
-        "PYTHONPATH": str(_SCRIPT.parents[1]),
     }
     setup = f"source '{_SCRIPT}'"
     with terminal("bash", folder=folder, environment=environment, setup=setup) as bash:

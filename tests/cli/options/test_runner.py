@@ -23,6 +23,7 @@ def code_of(*words: object) -> int | str | None:
     return ended.value.code
 
 
+@pytest.mark.slow
 def test_index_and_verify_say_the_same_with_beam(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -51,9 +52,6 @@ def test_index_and_verify_say_the_same_with_beam(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("index", ".", "--runner", "spark"), "--runner 'spark': choose from local, beam"),
-        (("index", ".", "--", "--direct_num_workers=2"), "need --runner beam before it"),
-        (("index", ".", "--jobs", "2", "--runner", "beam"), "is said after --"),
         pytest.param(
             ("index", "--runner", "beam", "--", "--direct_num_workers=2"),
             "no PATH",
@@ -64,7 +62,6 @@ def test_index_and_verify_say_the_same_with_beam(
             "knows no option '--no_such'",
             marks=pytest.mark.slow,
         ),
-        (("verify", "-d", "mnist", "--runner", "beam"), "--runner without --files"),
     ],
 )
 def test_what_does_not_go_together_is_one_line(

@@ -1,57 +1,13 @@
-"""A command that takes groups of options shows Typer each of them."""
+"""Whole numbers as options take them, and paths as annotations name them."""
 
 from __future__ import annotations
 
-import inspect
-from typing import Annotated, Any
+from pathlib import Path
 
 import pytest
-import typer
 
-from shardctl.cli.app import spelled_out
-from shardctl.cli.options.dataset import DatasetOptions
-from shardctl.cli.options.shared import whole_number
-from shardctl.cli.output import Formats, OutputOptions
+from shardctl.cli.options.shared import path_from_repository, whole_number
 from shardctl.errors import UsageError
-
-FORMATS = Formats(renderers={"yaml": lambda *_: [], "json": lambda *_: []})
-taken: list[Any] = []
-
-
-def command(
-    spec: Annotated[str, typer.Argument()],
-    source: DatasetOptions,
-    out: OutputOptions,
-    every_row: Annotated[bool, typer.Option("--all")] = False,
-) -> None:
-    """Do nothing."""
-    taken.append((spec, source, out, every_row))
-
-
-def test_groups_are_replaced_by_their_options_in_their_places() -> None:
-    run = spelled_out(command, FORMATS)
-    parameters = inspect.signature(run).parameters
-    assert list(parameters) == [
-        "spec", "dataset", "data_dir", "no_cache", "format", "output", "every_row", "color",
-    ]  # fmt: skip
-    assert parameters["output"].default is None
-    assert parameters["every_row"].default is False
-    assert run.__doc__ == "Do nothing."
-
-
-def test_the_command_receives_the_groups_and_the_format_to_write() -> None:
-    run = spelled_out(command, FORMATS)
-    taken.clear()
-    source: dict[str, Any] = {"dataset": ["d"], "data_dir": None, "no_cache": True}
-    run(spec="s", **source, format=None, output="o", every_row=True, color=None)
-    assert taken == [
-        (
-            "s",
-            DatasetOptions(dataset=["d"], no_cache=True),
-            OutputOptions(format="yaml", output="o"),
-            True,
-        )
-    ]
 
 
 @pytest.mark.parametrize(("text", "number"), [("0", 0), ("1_000", 1000), (" 7 ", 7), ("-1", -1)])
@@ -80,3 +36,15 @@ def test_bounds_are_taken_and_what_lies_beyond_is_not(
     for number in refused:
         with pytest.raises(UsageError, match=f"^{rule}$"):
             parse(str(number))
+
+
+def test_a_path_that_cannot_be_looked_up_is_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = "x" * 300 + "/order.yaml"
+    assert path_from_repository(Path(long)) == long
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert path_from_repository(Path("order.yaml")) == "order.yaml"

@@ -50,21 +50,6 @@ def test_tfds_reads_what_was_counted(
     assert code_of("verify", "--files", "-d", folder) == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--tfds", "x"), "--tfds without --features"),
-        (("--features", "mnist"), "--features without --tfds"),
-        (("--force",), "--force without --tfds"),
-    ],
-)
-def test_options_that_need_each_other(
-    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert code_of("index", ".", *words) == 2
-    assert said in capsys.readouterr().err
-
-
 def test_nothing_is_written_where_a_file_is_broken(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 from collections.abc import Callable, Sequence
@@ -22,7 +21,7 @@ from shardctl.metadata.reference import (
     refs_found_again,
 )
 from shardctl.settings.read_settings import ReadSettings
-from tests.cases import FUZZ, check_cases
+from tests.cases import FUZZ, check_cases, few_or_fuzz
 from tests.record_files import framed
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
 
@@ -90,12 +89,6 @@ class TestReferences:
         # A path is whole, so that it means the same from everywhere.
         assert splits_of(read(*(tmp_path / ref for ref in refs), cwd=Path("/"))) == expected
 
-    def test_shards_are_in_the_order_of_their_numbers(self, tmp_path: Path) -> None:
-        write(tmp_path, {f"train-{number}.tfrecord": number for number in range(12)})
-        found = read("train-*.tfrecord", cwd=tmp_path)
-        assert splits_of(found) == {"train": tuple(range(12))}
-        assert found.splits[0].filename(10) == "train-10.tfrecord"
-
 
 class TestTraps:
     def test_metadata_of_tfds_speaks_for_its_folder(self, tmp_path: Path) -> None:
@@ -104,14 +97,6 @@ class TestTraps:
         found = read(folder, cwd=tmp_path)
         assert (found.origin, splits_of(found)) == ("dataset_info.json", {"train": (3, 2)})
         assert splits_of(read(folder / "toy-train.tfrecord@2", cwd=tmp_path)) == {"train": (3, 2)}
-
-    def test_metadata_of_hugging_face_is_not_of_tfds(self, tmp_path: Path) -> None:
-        datasets = pytest.importorskip("datasets")
-        whole = datasets.Dataset.from_dict({"a": list(range(5))})
-        whole.save_to_disk(str(tmp_path / "saved"))
-        found = read("saved", cwd=tmp_path)
-        assert (found.file_format, sum(found.splits[0].shard_lengths)) == ("arrow", 5)
-        assert found.is_counted
 
     def test_a_folder_of_files_wins_over_a_name_of_the_catalog(self, tmp_path: Path) -> None:
         write(tmp_path / "mnist", {"train-0.tfrecord": 2})
@@ -134,7 +119,7 @@ class TestTraps:
         ("spoil", "said"),
         [
             (lambda path: path.write_bytes(path.read_bytes()[:-3]), "train-00001-of-00003.tfreco"),
-            (lambda path: path.unlink(), "train: shard 1 of 3 is missing (train-00001-of-0"),
+            (lambda path: path.unlink(), "train: shard 1 of 3 is missing (train-*-of-*.tf"),
         ],
     )
     def test_what_is_wrong_is_named_with_the_way_out(
@@ -147,31 +132,8 @@ class TestTraps:
         assert line.endswith(f"; `shardctl index {folder} --keep-going -o layout.yaml` describes "
                              "the others")  # fmt: skip
 
-    def test_files_that_no_format_knows_are_refused(self, tmp_path: Path) -> None:
-        (tmp_path / "data.bin").write_bytes(b"no records at all")
-        said = "neither a layout file, whose name ends in .yaml, .yml, .json, nor a file of records"
-        assert said in refusal("data.bin", cwd=tmp_path)
-        write(tmp_path, {"data.bin": 3})
-        assert sum(read("data.bin", cwd=tmp_path).splits[0].shard_lengths) == 3
-
-
-def num_counted(path: Path, *, cache: bool = True) -> int:
-    return shardctl.index(path, cache=cache).num_counted
-
 
 class TestCounts:
-    def test_counts_are_kept_until_a_file_changes(self, tmp_path: Path) -> None:
-        folder = write(tmp_path / "data", NAMES)
-        assert splits_of(read("data", cwd=tmp_path))["train"] == TRAIN
-        assert num_counted(folder) == 0
-        changed = folder / "train-00001-of-00003.tfrecord"
-        status = changed.stat()
-        changed.write_bytes(framed(b"abc", b"")[: status.st_size])
-        os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns + 5_000_000_000))
-        write(folder, {changed.name: 2})
-        os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns - 5_000_000_000))
-        assert splits_of(read("data", cwd=tmp_path))["train"] == (3, 2, 2)
-
     def test_a_tab_counts_nothing(self, tmp_path: Path) -> None:
         folder = write(tmp_path / "data", NAMES)
         (folder / "train-00001-of-00003.tfrecord").write_bytes(b"no record")
@@ -257,13 +219,9 @@ def _answer(ask: Callable[[Dataset], Any], dataset: Dataset) -> Any:
         return str(error)
 
 
-def test_files_alone_answer_as_with_the_metadata_of_tfds(tmp_path: Path) -> None:
-    check_cases(st.randoms(use_true_random=False), lambda rng: compare(tmp_path / "case", rng), 12)
-
-
-@pytest.mark.fuzz
-def test_random_datasets_of_tfds_without_their_metadata(tmp_path: Path) -> None:
+@few_or_fuzz(12, FUZZ // 4)
+def test_files_alone_answer_as_with_the_metadata_of_tfds(tmp_path: Path, num_cases: int) -> None:
     def check(rng: random.Random) -> int:
         return compare(tmp_path / "case", rng)
 
-    check_cases(st.randoms(use_true_random=True), check, FUZZ // 4, fuzz=True)
+    check_cases(st.randoms(use_true_random=False), check, num_cases)

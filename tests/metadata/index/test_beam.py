@@ -122,11 +122,6 @@ def test_several_processes_count_the_same(files: Path) -> None:
 JOB_SERVER = ("--runner=PortableRunner", "--environment_type=LOOPBACK")
 
 
-def test_workers_elsewhere_need_a_folder_that_they_see() -> None:
-    with pytest.raises(UsageError, match="PortableRunner has its workers elsewhere"):
-        beam_runner("--job_endpoint=localhost:1", *JOB_SERVER)
-
-
 @pytest.mark.slow
 def test_a_job_server_counts_the_same(files: Path, tmp_path: Path) -> None:
     from apache_beam.runners.portability.local_job_service import LocalJobServicer
@@ -142,10 +137,6 @@ def test_a_job_server_counts_the_same(files: Path, tmp_path: Path) -> None:
     finally:
         server.stop()
     assert list(place.iterdir()) == []
-
-
-def test_nothing_to_count_runs_nothing() -> None:
-    assert list(beam_runner().count(iter(()))) == []
 
 
 def test_what_was_counted_comes_back_through_the_folder_that_is_named(
@@ -235,17 +226,6 @@ def test_what_beam_does_not_take_is_refused(words: list[str], said: str) -> None
     assert "\n" not in str(caught.value)
 
 
-def test_options_of_a_job_server_are_handed_on() -> None:
-    words = ["--runner=FlinkRunner", "--temp_location=/shared", "--fasterCopy"]
-    options = BeamRunner(words)
-    assert (options.name, options.temp_location) == ("FlinkRunner", "/shared")
-
-
-def test_a_runner_of_a_package_that_is_missing() -> None:
-    with pytest.raises(MissingDependencyError, match="no_such_package"):
-        BeamRunner(["--runner=no_such_package.Runner"])
-
-
 def test_beam_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "apache_beam", None)
     installs = re.escape("pip install 'shardctl[beam]'")
@@ -294,7 +274,3 @@ def test_files_and_counts_are_lines_of_ascii(name: str) -> None:
 def test_answers_of_another_version_are_refused(line: str) -> None:
     with pytest.raises(DatasetError, match="needs shardctl of this version"):
         counted_of_line(line)
-
-
-def test_what_a_worker_lacks_is_a_text() -> None:
-    assert counted_of_line(json.dumps([3, "no pyarrow"])) == "no pyarrow"

@@ -44,16 +44,6 @@ def count(runner: Counting, versions: list[str], *, keep_going: bool = False) ->
     return count_files(files, "tfrecord", runner=runner, keep_going=keep_going)
 
 
-def test_each_file_is_asked_for_once() -> None:
-    runner = Counting()
-    found = count(runner, [f"mtime:{LONG_AGO}"] * 10_000)
-    held = [one for one in found.contents if one is not None]
-    assert [one.num_records for one in held] == runner.asked == list(range(10_000))
-    assert {one.compression for one in held} == {"GZIP"}
-    assert (found.num_counted, found.num_known, found.broken) == (10_000, 0, {})
-    assert found.warnings == ()
-
-
 @pytest.mark.long
 def test_behind_a_broken_file_none_is_asked_for() -> None:
     runner = Counting(broken=(5000,))
@@ -158,12 +148,6 @@ def test_names_of_any_bytes_are_known(tmp_path: Path) -> None:
     names = ["/d/\udcff", "/d/a'b\"", "/d/é", "gs://b/a", "/d/\n", "/\udcff/a"]
     kept(tmp_path, *map(task, names))
     assert found(tmp_path, *map(task, names)) == [5] * len(names)
-
-
-def test_compression_is_kept(tmp_path: Path) -> None:
-    kept(tmp_path, task(), compression="GZIP")
-    answer = CountCache(tmp_path).find(task())
-    assert answer == FileContents(num_records=5, num_bytes=9, compression="GZIP")
 
 
 def test_no_flipped_bit_becomes_a_wrong_count(tmp_path: Path) -> None:

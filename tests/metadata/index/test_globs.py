@@ -10,11 +10,9 @@ import pytest
 
 from shardctl.errors import UsageError
 from shardctl.metadata.index.file_names import expanded, glob_regex, path_regex, sharded_regex
-from shardctl.metadata.index.listing import folders_of, no_match, nothing_in
+from shardctl.metadata.index.listing import no_match, nothing_in
 from shardctl.stores.stores import LocalStore
 from tests.cases import add_cases, some
-
-_ALPHABET = "ab1-.[]!^"
 
 
 def test_names_match_as_in_a_shell() -> None:
@@ -132,25 +130,6 @@ def tree(tmp_path: Path) -> Path:
     (tmp_path / "a/file").touch()
     (tmp_path / "a/train-0.tar").touch()
     return tmp_path
-
-
-@pytest.mark.parametrize(
-    ("glob", "found"),
-    [
-        ("a/", ["a/"]),
-        ("*/", ["a/", "b/"]),
-        ("*/x/", ["a/x/", "b/x/"]),
-        ("*/[xy]/", ["a/x/", "a/y/", "b/x/"]),
-        ("**/train/", ["a/x/train/", "b/x/train/"]),
-        ("a/**/", ["a/", "a/x/", "a/x/train/", "a/y/"]),
-        ("nowhere/*/", []),
-        ("*/nowhere/", []),
-        ("a/file/", []),
-    ],
-)
-def test_folders_that_a_glob_means(tree: Path, glob: str, found: list[str]) -> None:
-    expected = [f"{tree}/{name}" for name in found]
-    assert list(folders_of(LocalStore(), f"{tree}/{glob}")) == expected
 
 
 def test_what_is_there_instead(tree: Path) -> None:

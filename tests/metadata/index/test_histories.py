@@ -8,13 +8,11 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from shardctl.files.documents import to_yaml
 from shardctl.metadata.index.answer import index_document
 from shardctl.metadata.index.index import index
 from shardctl.verbs.index.check import check_index
-from tests.cases import FUZZ, counted, random_of_a_fuzz_run
+from tests.cases import FUZZ, counted, few_or_fuzz, random_of_a_fuzz_run
 from tests.record_files import framed
 
 PIECE = framed(b"x" * 34)  # 50 bytes, so that files of other records often have one size
@@ -132,12 +130,8 @@ def changes_between(
     return kinds | {name: "vanished" for name in then if name not in now}
 
 
-def test_a_history(tmp_path: Path) -> None:
-    check_a_history(tmp_path, random.Random(3), 8)
-
-
-@pytest.mark.fuzz
-def test_many_histories(tmp_path: Path) -> None:
+@few_or_fuzz(1, max(1, FUZZ // 100))
+def test_a_history(tmp_path: Path, num_cases: int) -> None:
     rng = random_of_a_fuzz_run()
-    for number in range(max(1, FUZZ // 100)):
-        check_a_history(tmp_path / str(number), rng, 20)
+    for number in range(num_cases):
+        check_a_history(tmp_path / str(number), rng, 12)

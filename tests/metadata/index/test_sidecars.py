@@ -14,7 +14,6 @@ from shardctl.metadata.index.sidecars import Sidecars
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import LocalStore
 from tests.byte_sources import RECORDED
-from tests.tfds_datasets import build_dataset
 
 
 def sidecars_in(folder: Path) -> Sidecars:
@@ -26,25 +25,6 @@ def stated(sidecars: Sidecars, folder: Path) -> dict[str, list[tuple[int, int | 
         Path(path).relative_to(folder).as_posix(): [(e.num_examples, e.num_bytes) for e in expected]
         for path, expected in sidecars.expected.items()
     }
-
-
-def test_metadata_of_tfds_state_the_length_of_each_shard(tmp_path: Path) -> None:
-    folder = build_dataset(tmp_path, splits={"train": [3, 1, 4], "test": [1]})
-    found = sidecars_in(folder)
-    assert stated(found, folder) == {
-        "toy-train.tfrecord-00000-of-00003": [(3, None)],
-        "toy-train.tfrecord-00001-of-00003": [(1, None)],
-        "toy-train.tfrecord-00002-of-00003": [(4, None)],
-        "toy-test.tfrecord-00000-of-00001": [(1, None)],
-    }
-    assert found.absent(set()) == []
-
-
-def test_names_that_follow_no_number_are_found_too(tmp_path: Path) -> None:
-    split = {"name": "train", "shardLengths": ["7"], "filepathTemplate": "{DATASET}.{FILEFORMAT}"}
-    info = {"name": "toy", "version": "1.0.0", "splits": [split]}
-    (tmp_path / "dataset_info.json").write_text(json.dumps(info))
-    assert stated(sidecars_in(tmp_path), tmp_path) == {"toy.tfrecord": [(7, None)]}
 
 
 @pytest.mark.parametrize("name", ["mds_plain", "mds_gz", "mds_zstd"])
@@ -102,13 +82,6 @@ def test_faulty_sidecars_are_problems_and_nothing_else(
     assert all(str(problem) in one and name in one for one in found.problems)
 
 
-def test_many_faulty_sidecars_are_not_all_named(tmp_path: Path) -> None:
-    (tmp_path / "index.json").write_text("hello")
-    (file,) = LocalStore().scan(str(tmp_path))
-    problems = Sidecars([file] * 50).problems
-    assert len(problems) == 20
-
-
 @pytest.mark.parametrize(
     ("num_examples", "num_bytes", "text"),
     [
@@ -140,18 +113,6 @@ def test_index_names_the_files_that_are_not_as_is_stated(tmp_path: Path) -> None
         ("sidecar", "'shard.00001.mds': holds 18 examples, and index.json says 16"),
         ("sidecar", "'shard.00002.mds' is not there"),
     ]
-
-
-def test_many_folders_are_asked_for_their_own_files(tmp_path: Path) -> None:
-    for number in range(30):
-        shutil.copytree(RECORDED / "mds_plain", tmp_path / str(number))
-    store = LocalStore()
-    files = [file for folder in tmp_path.iterdir() for file in store.scan(str(folder))]
-    found = Sidecars([file for file in files if file.path.endswith("index.json")])
-    shards = [file for file in files if file.path.endswith(".mds")]
-    assert [len(found.expected.get(file.path, [])) for file in shards] == [1] * 90
-    absent = shards.pop().path
-    assert found.absent([file.path for file in shards]) == [absent]
 
 
 def test_an_index_of_merged_folders_states_what_is_below_it(tmp_path: Path) -> None:

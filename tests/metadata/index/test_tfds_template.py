@@ -101,9 +101,6 @@ def test_what_tfds_cannot_read_is_refused() -> None:
         planned("x-00000", compression="GZIP")
 
 
-NAMES = ("d-train.tfrecord-00000-of-00002", "d-train.tfrecord-00001-of-00002")
-
-
 def arranged(*names: str) -> ArrangedFiles:
     files = [StoredFile(path=f"gs://b/d/{name}", num_bytes=9, version="etag:x") for name in names]
     split = ArrangedSplit(name="train", files=files)

@@ -9,11 +9,8 @@ from shardctl.metadata.index.file_names import (
     FileKind,
     dataset_of_folder,
     file_kind,
-    is_passed_over,
     named_split,
-    speaks_of_several,
     split_word,
-    valid_name,
 )
 
 
@@ -48,11 +45,6 @@ def test_kinds_by_names(kind: FileKind, names: str) -> None:
     assert {name: file_kind(name) for name in names.split()} == dict.fromkeys(names.split(), kind)
 
 
-def test_folders_that_nobody_looks_into() -> None:
-    assert all(map(is_passed_over, ("_temporary", ".git", "3.0.1.incompleteA1B2C3")))
-    assert not any(map(is_passed_over, ("train", "3.0.1", "a_b")))
-
-
 @pytest.mark.parametrize(
     ("folder", "text", "split"),
     [
@@ -78,13 +70,6 @@ def test_the_split_that_a_name_speaks_of(folder: str, text: str, split: str | No
     assert (found.split if found else None) == split
 
 
-def test_names_that_speak_of_several() -> None:
-    assert speaks_of_several("", "train-test-0")
-    assert speaks_of_several("test/", "train-0")
-    assert not speaks_of_several("val/", "valid-0")
-    assert not speaks_of_several("a/", "b")
-
-
 def test_a_folder_is_called_as_a_split_by_its_whole_name() -> None:
     assert split_word("TRAIN") == "TRAIN"
     assert split_word("my-train") is None
@@ -108,8 +93,3 @@ def test_a_folder_is_called_as_a_split_by_its_whole_name() -> None:
 )
 def test_names_and_versions(root: str, name: str | None, version: str | None) -> None:
     assert dataset_of_folder(root) == (name, version)
-
-
-def test_a_name_that_tfds_takes() -> None:
-    assert valid_name("a--b__c.d ") == "a_b_c_d"
-    assert valid_name("...") is None

@@ -111,7 +111,7 @@ def test_a_process_that_is_killed_is_an_error_that_names_its_file(
         if count:
             processes[1].kill()
 
-    with pytest.raises(DatasetError, match=r"counted '.*/1' was ended by SIGKILL, as a system"):
+    with pytest.raises(DatasetError, match=r"counted '.*/1' was ended by SIGKILL; fewer --jobs"):
         contents(LocalRunner(jobs=2, report=kill).count(tasks(tmp_path, checksums=True)))
     assert all(process.poll() is not None for process in processes)
 

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import shardctl
-from shardctl.verbs.eval.view import call_of
 from tests.cases import add_cases
 from tests.forked_scripts import Ran, forking_python
 from tests.tfds_datasets import build_dataset
@@ -22,112 +21,6 @@ GUIDE = Path(shardctl.__file__).parent / "guide" / "evaluation.md"
 NUM_HOSTS, BATCH = 3, 64
 # Hosts hold 257, 256 and 256 examples of `test`, and 1, 1 and none of `validation`.
 SPLITS = {"test": [300, 0, 400, 69], "validation": [1, 1]}
-
-FLAX_LOOPS = """
-import sys
-
-import jax
-import jax.numpy as jnp
-import numpy as np
-import tensorflow_datasets as tfds
-from flax.jax_utils import pad_shard_unpad, replicate
-from jax.sharding import Mesh, PartitionSpec as P
-
-import shardctl.tfds
-
-builder = tfds.builder_from_directory(sys.argv[1])
-devices = jax.local_device_count()
-weights = dict(np.load("weights.npz"))
-
-
-def of_devices(**arguments):
-    batches = shardctl.tfds.evaluation(builder, "test", batch=64, devices=devices, **arguments)
-    return batches.as_numpy_iterator()
-
-
-def predictions(weights, images):
-    images = images.reshape(len(images), -1) / 255
-    return (images @ weights["kernel"] + weights["bias"]).argmax(axis=-1)
-
-
-def counts(weights, batch, mask):
-    right = (predictions(weights, batch["image"]) == batch["label"]) & mask
-    return jax.lax.psum((right.sum(), mask.sum()), axis_name="batch")
-
-
-def say(name, correct, total):
-    print(name, int(correct), int(total))
-
-
-predict = jax.jit(predictions)
-correct = total = 0
-for batch, mask in eval(sys.argv[2]).as_numpy_iterator():  # as `shardctl eval` advises
-    correct += ((predict(weights, batch["image"]) == batch["label"]) & mask).sum()
-    total += mask.sum()
-say("single device", correct, total)
-assert predict._cache_size() == 1
-
-copies = replicate(weights)
-traced = []
-
-
-def add_counts(metrics, weights, batch, mask):
-    traced.append(batch["image"].shape)
-    right, seen = counts(weights, batch, mask)
-    return {"correct": metrics["correct"] + right, "total": metrics["total"] + seen}
-
-
-for name, step, arguments in (
-    ("psum by pmap", jax.pmap(add_counts, axis_name="batch"), {"device_axis": True}),
-    (
-        "metrics in pad_shard_unpad",
-        pad_shard_unpad(
-            jax.pmap(add_counts, axis_name="batch"), static_argnums=(0, 1), static_return=True
-        ),
-        {},
-    ),
-):
-    metrics = replicate({"correct": 0, "total": 0})
-    for batch, mask in of_devices(**arguments):
-        metrics = step(metrics, copies, batch, mask)
-    say(name, metrics["correct"][0], metrics["total"][0])
-assert set(traced) == {(64, 28, 28, 1)}, traced
-
-step = jax.jit(
-    jax.shard_map(
-        counts,
-        mesh=Mesh(jax.devices(), "batch"),
-        in_specs=(P(), P("batch"), P("batch")),
-        out_specs=P(),
-    )
-)
-correct = total = 0
-for batch, mask in of_devices():
-    right, seen = step(weights, batch, mask)
-    correct, total = correct + int(right), total + int(seen)
-say("psum in shard_map", correct, total)
-assert step._cache_size() == 1
-"""
-
-# The second process goes on to train while the first one still evaluates: nothing of JAX tells
-# the collective of the one from that of the other.
-MIXED = """
-import sys
-
-import jax
-import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
-
-address, process, num_steps = sys.argv[1], int(sys.argv[2]), [2, 1][int(sys.argv[2])]
-jax.distributed.initialize(address, 2, process, shutdown_timeout_seconds=4)
-shared = NamedSharding(Mesh(jax.devices(), "data"), PartitionSpec("data"))
-batch = jax.make_array_from_process_local_data(shared, np.full(1, 1 + process, np.int32))
-evaluate, train = (jax.jit(lambda x, factor=factor: (factor * x).sum()) for factor in (1, 100))
-for _ in range(num_steps):
-    print("evaluated", int(evaluate(batch)), flush=True)
-for _ in range(2):
-    print("trained", int(train(batch)), flush=True)
-"""
 
 
 def blocks_of(name: str) -> str:
@@ -259,14 +152,6 @@ def check_hang(
     add_cases()
 
 
-def check_mixed(all_ran: Sequence[Ran]) -> None:
-    """Check that a process that evaluates gets the numbers of one that trains, and they of it."""
-    first, second = map(lines_of, all_ran)
-    assert first == ["evaluated 3", f"evaluated {1 + 200}", "trained 300"]
-    assert second == ["evaluated 3", f"trained {1 + 200}", "trained 300"]
-    assert [ran.code for ran in all_ran] == [-6, -6]  # the first waits in its last step
-
-
 @pytest.fixture
 def scripts(tmp_path: Path) -> dict[str, Path]:
     """Return the script of the guide, and what tests make of it, by name."""
@@ -287,8 +172,6 @@ def scripts(tmp_path: Path) -> dict[str, Path]:
         "padded": source,
         "ragged": short.replace(padded, unpadded),
         "drop": short.replace(padded, dropped),
-        "flax": FLAX_LOOPS,
-        "mixed": MIXED,
     }
     for name, text in texts.items():
         (tmp_path / f"{name}.py").write_text(text)
@@ -317,20 +200,8 @@ def test_evaluations_on_devices_and_processes_count_what_numpy_counts(
     assert f"{steps} and prints `{result}` and `{shapes}`" in told
 
     hanging = as_processes(scripts["ragged"], dataset, "test")
-    address = free_address()
-    mixed: list[list[str | Path]]
-    mixed = [[scripts["mixed"], address, str(process)] for process in range(2)]
-    all_ran = run([*hanging, *mixed], tmp_path, 1)
+    all_ran = run(hanging, tmp_path, 1)
     plan = planned(dataset, "test", hosts=NUM_HOSTS, devices=1)
     assert plan.num_examples.tolist() == [257, 256, 256]
-    check_hang(all_ran[:NUM_HOSTS], plan, "ragged")
+    check_hang(all_ran, plan, "ragged")
     assert f"`{results_of(all_ran[1])[0].removeprefix('test: ')}`" in told
-    check_mixed(all_ran[NUM_HOSTS:])
-
-    call = call_of(planned(dataset, "test", hosts=1, devices=1))
-    (flax,) = run([[scripts["flax"], dataset, call]], tmp_path, 4)
-    assert flax.code == 0, flax.errors[-2000:]
-    names = ("single device", "psum by pmap", "metrics in pad_shard_unpad", "psum in shard_map")
-    total = sum(SPLITS["test"])
-    assert lines_of(flax) == [f"{name} {right['test']} {total}" for name in names]
-    add_cases(len(names))

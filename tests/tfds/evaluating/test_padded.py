@@ -137,19 +137,6 @@ def test_what_makes_no_batch_of_one_shape_is_refused_by_name(builder: Any, tf: A
         add_cases()
 
 
-def test_a_repeated_example_is_as_finite_as_the_others(tf: Any, builder: Any) -> None:
-    """Zeros are not: a mean over none of them is NaN, and NaN times a mask of 0 is NaN."""
-
-    def image(e: Any) -> Any:
-        return tf.cast(e["image"], tf.float32) + 1
-
-    for padding, finite in (("repeat", True), ("zeros", False)):
-        for values, mask in batches(builder, image, batch=8, padding=padding, hosts=2, host=0):
-            with np.errstate(invalid="ignore"):
-                shares = values / values.sum(axis=(1, 2, 3), keepdims=True)
-            assert np.isfinite((shares.sum(axis=(1, 2, 3)) * mask).sum()) == finite
-
-
 def test_weights_of_keras(builder: Any, tf: Any) -> None:
     for device_axis in (False, True):
         x, y, weight = batches(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from shardctl.errors import UsageError
@@ -13,8 +12,6 @@ from shardctl.tfdata.shuffle_seeds import shuffle_kernel_seeds
 from shardctl.tfds.inspecting.graph import (
     NoConstantError,
     Options,
-    constant,
-    num_rows,
     operation_of,
     options_in_force,
     options_of,
@@ -44,21 +41,6 @@ def test_one_object_has_one_name_and_a_name_of_the_script_is_none() -> None:
     first, second, third = (each.object_name for each in zipped.inputs)
     assert first == second != third
     assert operation_of(_sets().range(3, name="mine")).object_name is None
-
-
-def test_constants_of_texts_and_numbers() -> None:
-    slices = operation_of(_sets().from_tensor_slices((["a", "bcd"], [4, 5])))
-    texts, numbers = (constant(each) for each in slices.others)
-    assert texts.tolist() == [b"a", b"bcd"]
-    assert np.array_equal(numbers, [4, 5])
-    assert num_rows(slices.others[0]) == 2
-
-
-def test_functions_are_followed_behind_identities(tf: Any) -> None:
-    numbers = _sets().range(3)
-    swapped = _sets().zip((numbers, numbers)).map(lambda a, b: (b, a))
-    maps = (numbers.map(tf.identity), numbers.map(lambda number: number + 0), swapped, numbers)
-    assert [operation_of(each).is_identity for each in maps] == [True, False, False, False]
 
 
 def test_a_long_pipeline_is_no_deep_recursion() -> None:
@@ -105,18 +87,14 @@ def test_what_one_call_states_and_what_is_in_force() -> None:
     assert found == Options(stated=in_force, noop_elimination=False)
     assert found.in_force(stated) == WithOptions(fusion=False, warm_start=True, optimizations=False)
     assert not found.hands_out_what_is_ready
-    assert not found.removes_nothing_done
 
 
 def test_operations_made_deterministic_stand_above_options() -> None:
-    loose, plain = WithOptions(deterministic=False), WithOptions(optimizations=False)
+    loose = WithOptions(deterministic=False)
     options = Options(stated=loose, op_determinism=True)
     assert not options.hands_out_what_is_ready
     assert Options(stated=loose).hands_out_what_is_ready
     assert options.in_force(loose) == WithOptions()
-    assert Options().removes_nothing_done
-    assert not Options(stated=plain).removes_nothing_done
-    assert Options(stated=plain, noop_elimination=True).removes_nothing_done
 
 
 @pytest.mark.parametrize("global_seed", [None, 0, 5, 87654321])

@@ -284,11 +284,6 @@ CASES: dict[str, Make] = {
         "train[2:]", interleave_cycle_length=3, interleave_block_length=2
     ),
     "cycle_of_none": lambda w: w.read(interleave_cycle_length=None, interleave_block_length=1),
-    "cycle_of_none_in_this_thread": lambda w: w.read(
-        interleave_cycle_length=None,
-        interleave_block_length=2,
-        num_parallel_calls_for_interleave_files=None,
-    ),
     "cycle_of_none_with_2_calls": lambda w: w.read(
         interleave_cycle_length=None,
         interleave_block_length=2,
@@ -335,9 +330,6 @@ CASES: dict[str, Make] = {
         .repeat(2)
         .repeat(1)
         .with_options(options(apply_default_optimizations=False))
-    ),
-    "no_noop_elimination": lambda w: (
-        mixed(w).skip(0).repeat(2).with_options(options(noop_elimination=False))
     ),
     "options_of_the_reader": options_of_the_reader,
     "seedless_shuffle_after_others": lambda w: seeded(5, lambda: seedless_after_others(w)),
@@ -519,6 +511,10 @@ OPEN: dict[str, tuple[Make, str, str]] = {
     "filter": (lambda w: _numbers().filter(lambda x: x > 3), "filter", _BY_DATA),
     "flat_map": (lambda w: _numbers().flat_map(sets().range), "flat_map", _BY_DATA),
     "interleave": (lambda w: _numbers().interleave(sets().range), "interleave", _BY_DATA),
+    "no noop_elimination": (
+        lambda w: _numbers().skip(0).repeat(2).with_options(options(noop_elimination=False)),
+        *("Skip", "noop_elimination is set otherwise"),
+    ),
     "generator": (lambda w: _generated(), "from_generator", "code of the script"),
     "cache in a file": (
         lambda w: _numbers().shuffle(3, seed=1).cache(str(w.root / "cached")),
@@ -544,7 +540,7 @@ OPEN: dict[str, tuple[Make, str, str]] = {
     ),
     "window": (
         lambda w: _numbers().window(3).map(lambda window: window.cardinality()),
-        *("window", "datasets"),
+        *("window", "the data"),
     ),
     "groups": (
         lambda w: _numbers().group_by_window(lambda x: x % 2, lambda k, d: d.batch(2), 2),
@@ -559,21 +555,21 @@ OPEN: dict[str, tuple[Make, str, str]] = {
     "random numbers": (lambda w: sets().random(seed=1).take(3), "random", "random"),
     "sampled without a seed": (
         lambda w: sample([_numbers(), _numbers()]),
-        *("sample_from_datasets(2 inputs, stop_on_empty_dataset=False)", "no seed"),
+        *("sample_from_datasets(2 inputs)", "no seed"),
     ),
     "choices that are computed": (
         lambda w: sets().choose_from_datasets(
             [_numbers(), _numbers()], _numbers().map(lambda x: x % 2)
         ),
-        *("choose_from_datasets(2 inputs, stop_on_empty_dataset=True)", "computed by code"),
+        *("choose_from_datasets(2 inputs)", "computed by code"),
     ),
     "files in part of a shuffle": (
         lambda w: interleaved(_slices(w).shuffle(2, seed=1)),
-        *("read of files", "buffer of 2, not as a whole"),
+        *("read of files", "shuffle does to the list of its files"),
     ),
     "files shuffled, then sharded": (
         lambda w: interleaved(globbed(w, seed=1).shard(2, 0)),
-        *("read of files", "shuffled, then sharded"),
+        *("read of files", "shard does to the list of its files"),
     ),
     "an old parallel interleave of blocks": (
         lambda w: _slices(w).apply(
@@ -700,17 +696,6 @@ def test_options_that_nothing_goes_by_leave_no_order_open(world: World) -> None:
         read = files(world, num_parallel_calls_for_decode=calls).skip(1)
         found = inspect(read.with_options(options(deterministic=False)))
         assert found.predictable is predictable
-
-
-def test_arguments_are_those_of_tensorflow() -> None:
-    numbers, shuffled = inspect(sets().range(3, 9, 2).shuffle(4, seed=1)).stages
-    assert numbers.arguments == {"start": 3, "stop": 9, "step": 2}
-    assert shuffled.arguments == {
-        "buffer_size": 4,
-        "seed": 87654321,
-        "seed2": 1,
-        "reshuffle_each_iteration": True,
-    }
 
 
 def test_the_function_that_makes_it_is_watched() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from shardctl.errors import DatasetError
 from shardctl.spec.host import Host
 from shardctl.spec.reads import reads_of
 from shardctl.spec.subsplit import resolve_subsplit
-from shardctl.stages.stages import WithOptions
 from shardctl.tfds.inspecting.graph import NoConstantError, Operation, Options, operation_of
 from shardctl.tfds.inspecting.reader import (
     PLAIN_SPLIT,
@@ -173,12 +171,12 @@ def test_a_list_is_cut_shared_shuffled_and_repeated() -> None:
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (lambda files: files.shuffle(2, seed=1), "a buffer of 2, not as a whole"),
-        (lambda files: files.shuffle(3, seed=1).shard(2, 0), "shuffled, then sharded"),
-        (lambda files: files.shard(2, 0).shard(2, 0), "sharded twice"),
-        (lambda files: files.repeat(3), "repeated 3 times"),
-        (lambda files: files.repeat().shuffle(9, seed=1), "behind a shuffle or a repeat"),
-        (lambda files: files.shuffle(3, seed=1).take(2), "cut behind"),
+        (lambda files: files.shuffle(2, seed=1), "^shuffle does to the list"),
+        (lambda files: files.shuffle(3, seed=1).shard(2, 0), "^shard does to the list"),
+        (lambda files: files.shard(2, 0).shard(2, 0), "^shard does"),
+        (lambda files: files.repeat(3), "^repeat does"),
+        (lambda files: files.repeat().shuffle(9, seed=1), "^shuffle does"),
+        (lambda files: files.shuffle(3, seed=1).take(2), "^take does"),
         (lambda files: files.filter(lambda file: True), "FilterDataset makes the list"),
     ],
 )
@@ -214,25 +212,6 @@ def test_an_interleave_of_record_files(folder: Path) -> None:
         "host_by": "files",
     }
     assert (found.pair, found.listed.spec, found.is_tfds) == ((87654321, 5), "test", False)
-
-
-def test_cycles_that_the_machine_decides(tf: Any, folder: Path) -> None:
-    cpus = len(os.sched_getaffinity(0))
-    tuned = _reader(_files(folder).interleave(_records, num_parallel_calls=tf.data.AUTOTUNE))
-    assert dict(tuned.settings)["cycle"] == -(-cpus // 3)
-    plain = _reader(_files(folder).interleave(_records))
-    assert dict(plain.settings) == {"cycle": cpus, "block": 1}
-
-
-@pytest.mark.parametrize(
-    ("deterministic", "in_order"), [(True, "true"), (False, "false"), (None, "default")]
-)
-def test_who_decides_whether_files_are_read_in_order(
-    folder: Path, deterministic: bool | None, in_order: str
-) -> None:
-    how: dict[str, Any] = {"cycle_length": 2, "num_parallel_calls": 2}
-    found = _reader(_files(folder).interleave(_records, deterministic=deterministic, **how))
-    assert found.in_order == in_order
 
 
 def test_what_opens_no_file_that_is_here_is_no_reader(tf: Any, tmp_path: Path) -> None:
@@ -284,18 +263,3 @@ def test_what_belongs_to_the_reader(
 ) -> None:
     _, own, ops = _behind(folder, then, **config)
     assert (own, ops) == ((), left)
-
-
-def test_options_of_the_reader_are_stages_where_they_say_something(tf: Any, folder: Path) -> None:
-    stated, given = WithOptions(fusion=False), tf.data.Options()
-    given.experimental_optimization.shuffle_and_repeat_fusion = False
-    _, own, _ = _behind(folder, lambda ds: ds, Options(stated=stated), options=given)
-    ((stage, operation),) = own
-    assert (stage, operation.op) == (stated, "OptionsDataset")
-
-
-def test_decoding_that_hands_out_what_is_ready(folder: Path) -> None:
-    loose = Options(stated=WithOptions(deterministic=False))
-    assert not _behind(folder, lambda ds: ds, loose)[0].decodes_in_order
-    alone = _behind(folder, lambda ds: ds, loose, num_parallel_calls_for_decode=1)
-    assert alone[0].decodes_in_order

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,52 +10,11 @@ import shardctl.tfds
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.settings.read_settings import ReadSettings
 from tests.order.order_cases import changed
-from tests.tfds_datasets import build_dataset
+from tests.pipelines.real_pipelines import epochs_of_fit
 
 FILES = ReadSettings(shuffle_seed=3, cycle=2, block=2, batch=5)
 NUM_EPOCHS = 4
-
-
-@pytest.fixture(scope="module")
-def builder(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder: Path = build_dataset(
-        tmp_path_factory.mktemp("keras"), splits={"train": [2, 3, 4, 2, 5]}
-    )
-    return tfds.builder_from_directory(folder)
-
-
-class Training:
-    """A Keras model that notes the ids of the examples it is trained on, epoch by epoch."""
-
-    def __init__(self) -> None:
-        import keras
-        import tensorflow as tf
-
-        self.epochs: dict[int, list[int]] = {}
-        current: list[int] = []
-
-        class Model(keras.Model):  # type: ignore[misc]
-            def train_step(self, batch: Any) -> dict[str, float]:
-                tf.py_function(lambda b: current.extend(b.numpy().tolist()), [batch], [])
-                return {"loss": 0.0}
-
-        def end(epoch: int, logs: object = None) -> None:
-            self.epochs[epoch] = current.copy()
-            current.clear()
-
-        self._model = Model()
-        self._model.compile(run_eagerly=True)
-        self._note = keras.callbacks.LambdaCallback(on_epoch_end=end)
-
-    def fit(self, dataset: Any, epochs: int, initial_epoch: int = 0) -> None:
-        self._model.fit(
-            dataset,
-            epochs=epochs,
-            initial_epoch=initial_epoch,
-            shuffle=False,
-            verbose=0,
-            callbacks=[self._note],
-        )
+BATCH: Any = ("batch", "example", False)
 
 
 def only_id(example: Any) -> Any:
@@ -80,33 +38,16 @@ def only_id(example: Any) -> Any:
 def test_fit_resumes_with_the_order_of_the_epochs_that_are_left(
     builder: Any, settings: ReadSettings, stops: list[tuple[int, int]]
 ) -> None:
-    whole = Training()
     dataset = shardctl.tfds.pipeline(builder, "train", settings, transform=only_id)
-    whole.fit(dataset, NUM_EPOCHS)
-    assert len({tuple(ids) for ids in whole.epochs.values()}) == NUM_EPOCHS
+    whole = epochs_of_fit(dataset, BATCH, NUM_EPOCHS)
+    assert len({tuple(ids) for ids in whole}) == NUM_EPOCHS
     for initial_epoch, steps in stops:
-        rest = Training()
-        for epoch, dataset in shardctl.tfds.keras_epochs(
-            builder,
-            "train",
-            settings,
-            epochs=NUM_EPOCHS,
-            initial_epoch=initial_epoch,
-            steps=steps,
-            transform=only_id,
-        ):
-            rest.fit(dataset, epoch + 1, epoch)
-        expected = {e: ids for e, ids in whole.epochs.items() if e >= initial_epoch}
+        how = {"initial_epoch": initial_epoch, "steps": steps, "transform": only_id}
+        rest = shardctl.tfds.keras_epochs(builder, "train", settings, epochs=NUM_EPOCHS, **how)
+        found = {epoch: epochs_of_fit(dataset, BATCH, 1)[0] for epoch, dataset in rest}
+        expected = {e: ids for e, ids in enumerate(whole) if e >= initial_epoch}
         expected[initial_epoch] = expected[initial_epoch][5 * steps :]
-        assert rest.epochs == expected
-
-
-def test_fit_alone_begins_again_with_the_order_of_epoch_0(builder: Any) -> None:
-    """What `keras_epochs` is for: if this ever fails, Keras resumes by itself."""
-    first, again = Training(), Training()
-    first.fit(shardctl.tfds.pipeline(builder, "train", FILES, transform=only_id), 3)
-    again.fit(shardctl.tfds.pipeline(builder, "train", FILES, transform=only_id), 3, 2)
-    assert again.epochs[2] == first.epochs[0] != first.epochs[2]
+        assert found == expected
 
 
 def test_the_end_of_an_epoch_is_the_start_of_the_next(builder: Any) -> None:

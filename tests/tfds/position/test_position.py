@@ -63,14 +63,6 @@ def test_batches_behind_the_settings_are_counted_by_their_rows(builder: Any) -> 
     assert [position.consumed for _ in position.count(position.dataset())] == [*range(1, 35)]
 
 
-def test_without_settings_it_reads_as_tfds_does(builder: Any) -> None:
-    position = shardctl.tfds.Position(builder, "train")
-    read = [int(example["id"]) for example in builder.as_dataset(split="train").as_numpy_iterator()]
-    assert [int(example["id"]) for example in position.dataset().as_numpy_iterator()] == read
-    assert position.num_examples == len(read)
-    assert position.settings.batch is None
-
-
 def test_more_than_the_order_has_is_refused(builder: Any) -> None:
     position = shardctl.tfds.Position(builder, "train", SETTINGS, consumed=30)
     with pytest.raises(UsageError, match="5 examples after 30: the order of train has 34"):
@@ -113,16 +105,6 @@ def test_a_state_past_the_end_changes_nothing(builder: Any) -> None:
     with pytest.raises(UsageError, match="is after 35 examples: the order of train has 34"):
         position.set_state(position_text(replace(record, consumed=35)))
     assert position.consumed == 4
-
-
-def test_a_file_that_cannot_be_written_leaves_nothing_behind(builder: Any, tmp_path: Path) -> None:
-    position = shardctl.tfds.Position(builder, "train", SETTINGS)
-    with pytest.raises(UsageError, match="cannot write the position"):
-        position.save(tmp_path / "missing" / "position.json")
-    (tmp_path / "taken").mkdir()
-    with pytest.raises(UsageError, match="cannot write the position"):
-        position.save(tmp_path / "taken")
-    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 
 @pytest.mark.long

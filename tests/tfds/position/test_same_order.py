@@ -140,9 +140,12 @@ def test_another_spec_format_or_dataset_is_named(tfds: Any, builder: Any, tmp_pa
         ("its config was none, now c", {"config": "c"}),
         ("its file format was tfrecord, now parquet", {"file_format": "parquet"}),
         ("disable_shuffling.* was false, now true", {"disable_shuffling": True}),
-        ("train had 17 examples in 4 shards, now 18 in 4", {"splits": {"train": [4, 0, 7, 7]}}),
+        (
+            "train was 17 examples in 4 shards, now 18 examples",
+            {"splits": {"train": [4, 0, 7, 7]}},
+        ),
         ("the lengths .* changed, the totals did not", {"splits": {"train": [4, 1, 6, 6]}}),
-        ("split test is new", {"splits": {**lengths, "test": [2]}}),
+        ("its split test was none, now 2 examples", {"splits": {**lengths, "test": [2]}}),
         ("file name template of train", {"template": "{SPLIT}_{SHARD_X_OF_Y}.{FILEFORMAT}"}),
     )
     for words, how in others:
@@ -166,6 +169,6 @@ def test_a_source_of_a_mixture_that_changed_is_named(tmp_path: Path, builder: An
     assert again.consumed == 3
     build_dataset(tmp_path, "other", {"train": [4, 4]})
     grown = Position(builder, None, settings, consumed=1)
-    with pytest.raises(DatasetError, match=r"other:1.0.0: train had 7 examples .*, now 8 in 2"):
+    with pytest.raises(DatasetError, match=r"other:1.0.0: .* was 7 examples .*, now 8 examples"):
         grown.set_state(state)
     assert grown.consumed == 1

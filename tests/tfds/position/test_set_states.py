@@ -300,10 +300,10 @@ def test_states_in_another_order_are_not_sent_back_to_set_states(builder: Any) -
 def test_states_of_another_dataset_are_refused(tfds: Any, builder: Any, tmp_path: Path) -> None:
     grown = build_dataset(tmp_path, splits={"train": [*LENGTHS, 1], "test": [4, 5]})
     states = states_of(tfds.builder_from_directory(grown), 3)
-    with pytest.raises(DatasetError, match="train had 81 examples in 10 shards, now 80 in 9"):
+    with pytest.raises(DatasetError, match="train was 81 examples in 10 shards, now 80 exa"):
         position(builder, 0, 2).set_states(states)
     mixed = [*states_of(builder, 3)[:2], states[2]]
-    with pytest.raises(DatasetError, match="train had 81 examples"):
+    with pytest.raises(DatasetError, match="train was 81 examples"):
         position(builder, 0, 2).set_states(mixed)
 
 
@@ -371,7 +371,7 @@ ALONE = replace(record(0, 1), settings=ReadSettings(batch=2))
     [
         ((), "none are given"),
         ((record(0, 3), record(2, 3)), "states of 2 of 3 hosts: 1 missing"),
-        ((record(0, 99),), r"1 of 99 hosts: 1, 2, 3, 4, 5, 6, 7, 8, .. missing"),
+        ((record(0, 99),), r"1 of 99 hosts: 1, 2, 3, 4, 5, 6, 7, 8 and 90 more missing"),
         ((record(0, 2), record(1, 2), record(0, 2)), r"states\[0\] and states\[2\] are both of"),
         ((ALONE, ALONE), r"states\[0\] is of a process alone, and 2 are given"),
         ((record(0, 1), ALONE), r"states\[1\] is of a process alone, and 2 are given"),

@@ -404,27 +404,6 @@ def test_chosen_records_come_with_the_ranks_of_their_codes(
         ]
 
 
-def test_elements_that_are_no_tensors_are_shuffled_as_they_are(tf: Any) -> None:
-    def element(number: Any) -> Any:
-        ragged = tf.RaggedTensor.from_row_lengths(tf.fill([number], number), [number, 0])
-        return {
-            "ragged": ragged,
-            "sparse": tf.sparse.from_dense([number, 0]),
-            "dataset": tf.data.Dataset.range(number),
-            "none": None,
-        }
-
-    elements = tf.data.Dataset.range(12).map(element)
-    seeds = shuffle_kernel_seeds(7, None)
-    shuffled = kernel_shuffle(elements, 5, tf.constant([seeds.seed, seeds.seed2], tf.int64))
-    assert shuffled.element_spec == elements.element_spec
-    for number, found in zip(tf_order(12, 5, 7), shuffled, strict=True):
-        assert found["ragged"].to_list() == [[number] * number, []]
-        assert tf.sparse.to_dense(found["sparse"]).numpy().tolist() == [number, 0]
-        assert list(found["dataset"].as_numpy_iterator()) == list(range(number))
-        assert found["none"] is None
-
-
 # A shuffle that continues from where its buffer stood is the rest of TensorFlow's own.
 
 
@@ -510,27 +489,6 @@ PLACES = st.integers(1, 700).flatmap(
 @pytest.mark.fuzz
 def test_random_places_of_a_shuffle_fuzzed(tf: Any) -> None:
     check_cases(PLACES, lambda place: check_rest(tf, *place), FUZZ // 40, fuzz=True)
-
-
-@pytest.mark.slow
-def test_iterators_that_are_left_and_begun_again_share_nothing(tf: Any) -> None:
-    found, expected = continued(tf, 900, 300, 450)
-    first, second = found.as_numpy_iterator(), found.as_numpy_iterator()
-    assert [next(first) for _ in range(40)] == expected[:40]
-    assert [next(second) for _ in range(90)] == expected[:90]
-    del first
-    assert list(found.as_numpy_iterator()) == expected
-    assert list(second) == expected[90:]
-
-
-def test_outputs_are_handed_out_up_to_the_stop(tf: Any) -> None:
-    state, inside = stopped_at(40, 7, 20)
-    held = held_records(tf, inside)
-    found = replayed(
-        records(tf, range(state.num_read, 40)), held, np.array(inside), state, 25, as_it_is
-    )
-    expected = [f"record {i}".encode() for i in tf_order(40, 7, SEED)[20:25]]
-    assert list(found.as_numpy_iterator()) == expected
 
 
 def test_an_example_that_the_buffer_held_twice_comes_twice(tf: Any) -> None:

@@ -129,8 +129,8 @@ def test_folders_in_the_other_order_would_repeat_every_example(
         ({"version": "1.0.1"}, "its version was 1.0.0, now 1.0.1; --allow-version takes", True),
         pytest.param(
             {"template": "{SPLIT}/{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"},
-            "the file name template of train was 'toy-train.tfrecord-{SHARD_INDEX}-of-"
-            "{NUM_SHARDS}', now 'train/toy-train.tfrecord",
+            "its file name template of train was toy-train.tfrecord-{SHARD_INDEX}-of-"
+            "{NUM_SHARDS}, now train/toy-train.tfrecord",
             False,
             marks=pytest.mark.slow,
         ),
@@ -157,26 +157,6 @@ def test_another_dataset_of_the_same_lengths_is_refused_by_name(
     assert read_ids(builder_of(then).as_dataset(split="train", read_config=config))[0] == 20
     with pytest.raises(DatasetError, match=f"{words}|is not one of the 3 files"):
         builder_of(now).as_dataset(split="train", read_config=config)
-
-
-@pytest.mark.slow
-def test_a_version_that_is_allowed_is_read_to_its_end(tmp_path: Path) -> None:
-    then = folder_of(tmp_path / "then")
-    now = folder_of(tmp_path / "now", version="2.0.0")
-    plan, position = stopped(tmp_path, (then,), 20)
-    builder = builder_of(now)
-    read = read_ids(shardctl.tfds.resume(builder, plan, allow_version=True))
-    assert read == list(range(20, 60))
-    place = shardctl.tfds.Position(builder, "train", SETTINGS)
-    place.restore(position, allow_version=True)
-    assert (place.consumed, read_ids(place.dataset())) == (20, read)
-    with pytest.raises(DatasetError, match=r"its version was 1\.0\.0, now 2\.0\.0"):
-        builder.as_dataset(split="train", read_config=shardctl.tfds.read_config(plan))
-    config = shardctl.tfds.read_config(plan, allow_version=True)
-    assert read_ids(builder.as_dataset(split="train", read_config=config)) == read
-    assert shardctl.tfds.verify_plan(
-        read_tfds_folder(now), read_plan(plan), allow_version=True
-    ).equal
 
 
 def test_older_files_are_read_where_the_layout_shows_the_order(

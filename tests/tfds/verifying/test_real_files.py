@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +17,18 @@ from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.subsplit import resolve_subsplit
-from shardctl.tfds.verifying.real_files import IndexRanges, Reading, why_not_files
+from shardctl.tfds.verifying.real_files import (
+    IndexRanges,
+    Reading,
+    _why_unreadable_there,
+    why_not_files,
+)
 from shardctl.tfds.verifying.verify import verify
 from shardctl.verbs.resume.answer import resume
 from tests.oracles import interleave_by_hand
 from tests.order.toy_pipelines import Toys
-from tests.stores.servers import GcsServer, S3Server, lead_to
+from tests.stores.servers import GcsServer, S3Server
 from tests.tfds.verifying.checked_toys import tampered
-from tests.tfds.verifying.google_hosts import google_hosts
 from tests.tfds_datasets import build_dataset
 
 
@@ -77,33 +80,8 @@ def test_the_cheapest_feature_is_decoded_and_no_other(
 
 
 @pytest.mark.slow
-def test_tensorflow_reads_the_order_of_files_in_a_bucket_of_google(
-    started_gcs: GcsServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    root = tmp_path / "root"
-    build_dataset(root, splits={"train": [30, 0, 50, 20]})
-    for file in root.rglob("*"):
-        if file.is_file():
-            started_gcs.put(f"google/{file.relative_to(root).as_posix()}", file.read_bytes())
-    settings = ReadSettings(shuffle_seed=3, buffer=10, buffer_seed=1, epochs=2)
-    with google_hosts(started_gcs.endpoint, tmp_path) as environment:
-        lead_to(monkeypatch, started_gcs.variables() | environment)
-        monkeypatch.delenv("STORAGE_EMULATOR_HOST")
-        # aiohttp reads SSL_CERT_FILE when it is imported, which it may be already.
-        trusted = ssl.create_default_context(cafile=environment["CURL_CA_BUNDLE"])
-        monkeypatch.setattr("aiohttp.connector._SSL_CONTEXT_VERIFIED", trusted)
-        found = verify("gs://bucket/google/toy/1.0.0", "train", settings)
-        assert found.files == ()
-        assert (found.equal, found.num_checked, found.read) == (True, 200, "files")
-        started_gcs.delete("google/toy/1.0.0/toy-train.tfrecord-00003-of-00004")
-        found = verify("gs://bucket/google/toy", "train", settings)
-        assert not found.equal
-        assert [one.kind for one in found.files] == ["missing"]
-
-
-@pytest.mark.slow
 def test_where_tensorflow_has_no_way_to_the_files_the_reason_is_said(
-    gcs: GcsServer, s3: S3Server
+    gcs: GcsServer, s3: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for place, why in (
         (gcs, "TensorFlow reads gs:// files at Google alone, not at STORAGE_EMULATOR_HOST; "),
@@ -117,6 +95,8 @@ def test_where_tensorflow_has_no_way_to_the_files_the_reason_is_said(
         assert str(why_not_files(reads)).startswith(why)
         place.delete("unread/d-00000")
         assert "are not on this machine" in str(why_not_files(reads))
+    monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
+    assert _why_unreadable_there("gs://bucket/file") is None  # as at Google
 
 
 # Index ranges in place of files.

@@ -72,21 +72,22 @@ def everywhere(toys: Toys) -> tuple[Dataset, Dataset]:
 
 
 @pytest.mark.slow
-def test_the_epochs_that_follow_are_read_too(toys: Toys) -> None:
+def test_of_an_order_that_goes_on_all_is_read_of_another_the_epoch(toys: Toys) -> None:
     settings = ReadSettings(shuffle_seed=7, cycle=2, epochs=3, buffer=9, buffer_seed=1)
     modes: tuple[BufferMode, ...] = ("exactly-once", "exact-order")
     for dataset, mode in zip(everywhere(toys), modes, strict=True):
         plan = resume(dataset, "train", settings, consumed=40, mode=mode)
         found = verify_plan(dataset, plan)
-        assert (found.equal, found.num_checked) == (True, 3 * 75 - 40)
+        assert (found.equal, found.num_checked) == (True, 3 * 75 - 40 if plan.exact else 35)
+        assert any("of 185 examples" in note for note in found.notes) is not plan.exact
         hosts = resume_on_hosts(dataset, "train", settings, hosts=2, to_hosts=3, consumed=[9, 20])
         found = verify_plan(dataset, hosts)
-        assert (found.equal, found.num_checked) == (True, 3 * 75 - 29)
-        assert [w.stop - w.start for w in found.windows] == [16 + 50, 15 + 50, 15 + 50]
+        assert found.equal
+        assert [w.stop - w.start for w in found.windows] == [16, 15, 15]
 
 
 @pytest.mark.slow
-def test_of_buffers_without_a_seed_the_examples_of_each_epoch_are_compared(toys: Toys) -> None:
+def test_of_buffers_without_a_seed_the_examples_of_the_epoch_are_compared(toys: Toys) -> None:
     modes: tuple[BufferMode, ...] = ("at-most-once", "at-least-once")
     datasets = cycle(everywhere(toys))  # so that each change is made on both
     for mode in modes:
@@ -96,7 +97,7 @@ def test_of_buffers_without_a_seed_the_examples_of_each_epoch_are_compared(toys:
             risk = 1.0 if mode == "at-least-once" else None
             plan = resume(dataset, "train", settings, consumed=40, mode=mode, risk=risk)
             found = verify_plan(dataset, plan)
-            assert (found.equal, found.num_checked) == (True, plan.remaining_total)
+            assert (found.equal, found.num_checked) == (True, plan.remaining)
         part = verify_plan(dataset, plan, take=plan.remaining - 3)
         assert (part.equal, part.num_checked) == (True, plan.remaining - 3)
         others = resume(dataset, "train", settings, consumed=10, mode=mode, risk=risk)
@@ -115,7 +116,7 @@ def test_other_hosts_without_the_seeds_are_read_example_by_example(toys: Toys) -
         )
         assert plan.remaining == left
         found = verify_plan(dataset, plan)
-        assert (found.equal, found.num_checked) == (True, left + 75)
+        assert (found.equal, found.num_checked) == (True, left)
         wrong = replace(plan, hosts=(plan.hosts[1], *plan.hosts[1:]))
         assert not verify_plan(dataset, wrong).equal
 
@@ -176,6 +177,15 @@ def test_hosts_that_read_what_another_reads_are_found_out(toys: Toys) -> None:
         "file_instructions: the plan says at most 0 lost and 0 repeated, the pipeline comes to "
         "25 lost and 25 repeated"
     ]
+
+
+def test_an_example_that_is_not_read_is_found(toys: Toys) -> None:
+    dataset = everywhere(toys)[1]
+    plan = resume(dataset, "train", ReadSettings(buffer=9, buffer_seed=1), consumed=40)
+    fewer = replace(plan, instructions=plan.instructions.select(slice(0, -1)))
+    first = verify_plan(dataset, fewer).first_difference
+    assert first is not None
+    assert (first.expected is None, first.found) == (False, None)
 
 
 def test_a_plan_of_stages_is_not_read_here(toys: Toys) -> None:

@@ -251,9 +251,6 @@ def check_cures(case: EvalCase) -> None:
     assert bool(found) == any(problems(evaluation))
     if not found:
         return
-    for cure in found.values():
-        assert cure.num_slots - cure.padding == sum(case.lengths) - cure.dropped
-    assert found["padding"].dropped == 0
     limit = -(-max(map(len, case.shares())) // case.num_devices)
     sizes = [size for size in range(1, limit + 1) if size != case.batch and is_cured(case, size)]
     assert ("batch" in found) == bool(sizes)
@@ -261,10 +258,9 @@ def check_cures(case: EvalCase) -> None:
         cure = found["batch"]
         cured = case.evaluation(batch=cure.value)
         assert cured.hang(case.remainder) is None
-        assert cured.num_lost == cure.dropped
+        assert case.remainder == "drop" or not cured.num_lost
         steps = [cure.num_steps] * cured.num_hosts
         assert cured.num_steps(case.remainder).tolist() == steps
-        assert cure.num_slots == sum(steps) * cured.host_batch
         assert cure.value in sizes
         assert abs(cure.value - case.batch) == min(abs(size - case.batch) for size in sizes)
 
@@ -276,15 +272,13 @@ def test_cures_are_the_nearest_that_hosts_in_lockstep_survive() -> None:
 @pytest.mark.parametrize(
     ("remainder", "expected"),
     [
-        ("ragged", [("batch", 65, 1, 63), ("padding", 7, 2, 4095)]),
+        ("ragged", [("batch", 65, 1), ("padding", 7, 2)]),
         # One example is lost; no batch divides both 513 and 512.
-        ("drop", [("padding", 7, 2, 4095)]),
+        ("drop", [("padding", 7, 2)]),
         ("pad", []),
     ],
 )
-def test_cures_of_4097_examples_and_their_cost(
-    remainder: Remainder, expected: list[tuple[str, int, int, int]]
-) -> None:
+def test_cures_of_4097_examples(remainder: Remainder, expected: list[tuple[str, int, int]]) -> None:
     evaluation = evaluate(toy(4097), batch=64, devices=8, hosts=8, remainder=remainder)
-    found = [(c.change, c.value, c.num_steps, c.padding) for c in cures(evaluation)]
+    found = [(c.change, c.value, c.num_steps) for c in cures(evaluation)]
     assert found == expected

@@ -71,11 +71,3 @@ def test_bad_input_is_one_line(
     assert ran.stderr.startswith("error: ")
     assert ran.stderr.count("\n") == 1
     assert said in ran.stderr
-
-
-def test_the_steps_are_drawn_where_they_are_asked_for(shardctl: Shardctl, odd: Path) -> None:
-    options = ("test", "--hosts", 8, "--devices", 8, "--batch", 64, "-d", odd)
-    assert "█" not in shardctl("eval", *options).stdout  # piped
-    drawn = shardctl("eval", *options, "--picture").stdout
-    assert "█ 2 waits  █" in drawn
-    assert "\nhangs at step 1\n" in drawn

@@ -60,9 +60,12 @@ def test_the_figures_are_those_of_the_orders(
 
 
 LOST = "1 of 13 examples is lost (7.692%)"
+SHAPES = (
+    "2 shapes are compiled; --pad compiles 1 and fills the last batches with {} examples of padding"
+)
 AGAIN = (
     "2 examples come again by DistributedSampler, and a metric counts them twice; gather the "
-    "predictions and keep the first 13"
+    "predictions and keep the first of each"
 )
 
 
@@ -78,15 +81,15 @@ AGAIN = (
         ),
         (
             {"loader": "torch", "drop_shard_remainder": True},
-            "pad",
+            "drop",
             (LOST, "1 example left out by DistributedSampler"),
         ),
+        ({"loader": "torch"}, "ragged", (AGAIN, SHAPES.format(3))),
         (
             {"loader": "torch"},
-            "ragged",
-            (AGAIN, "batches have 2 sizes, each of which a compiler makes a program of"),
+            "pad",
+            (AGAIN, "3 hosts compute 3 examples of padding; mask them out of the metrics"),
         ),
-        ({"loader": "torch"}, "pad", (AGAIN,)),
         (
             {"loader": "hf"},
             "ragged",
@@ -94,15 +97,10 @@ AGAIN = (
                 "hangs at step 2, counted from 0: host 0 waits there for 2 hosts that are done "
                 "after 2 steps",
                 "cure: end every host after 2 steps, or pad until all have made as many",
-                "batches have 2 sizes, each of which a compiler makes a program of",
+                SHAPES.format(1),
             ),
         ),
         ({"loader": "hf"}, "drop", (LOST,)),
-        (
-            {"loader": "hf"},
-            "pad",
-            ("every example is seen once, and every host makes the same number of steps",),
-        ),
     ],
 )
 def test_advice_says_what_a_loader_loses_and_repeats_and_what_cures_it(

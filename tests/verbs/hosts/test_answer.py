@@ -112,8 +112,8 @@ def test_hosts_with_equally_many_files_share_a_permutation(
 
 def test_a_permutation_is_one_only_where_a_seed_fixes_it() -> None:
     dataset = toy(*[6] * 12)
-    for settings in ({}, {"shuffle_files": True}):
-        found = compared(dataset, 4, **settings).strategies
+    for shuffled in (None, True):
+        found = compared(dataset, 4, shuffle_files=shuffled).strategies
         assert [one.same_permutation for one in found] == [None] * 3
     fixed = compared(dataset, 7, shuffle_seed=1)
     # 12 files of 6 for 7 hosts: ids 0 to 10 lie in 2 files, 11 to 21 in 3; whole files are 2 or 1.
@@ -137,24 +137,6 @@ def test_hosts_without_examples_are_refused_under_even_and_idle_under_examples()
     assert (even.idle_hosts, examples.idle_hosts, examples.refusal) == (2, 2, None)
 
 
-def test_64_hosts_with_ds_shard_read_the_data_64_times() -> None:
-    even, files, examples = compared(IMAGENET, 64).strategies
-    assert 1.0 < (even.read_amplification or 0) < 1.03
-    assert (files.read_amplification, files.shared_files, files.num_files.max) == (1.0, 0, 16)
-    assert (examples.read_amplification, examples.shared_files) == (64.0, 1024)
-    assert examples.num_files.max == 1024
-
-
-def test_shares_of_a_subsplit_are_those_of_its_range() -> None:
-    dataset = toy(4, 4, 4)
-    case = HostCase(dataset=dataset, slices=((0, 2, 9),), num_hosts=2, strategy="files")
-    found = compared(dataset, 2, "train[2:9]").strategy("files")
-    assert found.columns is not None
-    assert found.columns.num_examples.tolist() == [sum(map(len, host)) for host in case.reads()]
-    whole = compared(toy(5, 4), 2, batch=2, drop_remainder=True)
-    assert (whole.num_repeated, whole.num_left_out) == (0, 0)  # what batches drop is counted there
-
-
 @pytest.mark.parametrize(
     ("dataset", "num_hosts", "settings", "expected"),
     [
@@ -174,19 +156,6 @@ def test_the_strategy_that_serves_best(
 ) -> None:
     best = compared(dataset, num_hosts, **settings).recommended
     assert (None if best is None else best.name) == expected
-
-
-@pytest.mark.parametrize(
-    ("num_files", "num_hosts", "expected"),
-    [(1024, 64, (1024,)), (1024, 60, (1020, 1080)), (3, 8, (8,)), (8, 8, (8,)), (0, 8, (8,))],
-)
-def test_shard_counts_that_divide_evenly(
-    num_files: int, num_hosts: int, expected: tuple[int, ...]
-) -> None:
-    assert compared(toy(*[2] * num_files), num_hosts).even_shard_counts == expected
-    for count in expected:
-        files = compared(toy(*[2] * count), num_hosts).strategy("files")
-        assert (files.num_files.min, files.imbalance) == (files.num_files.max, 1.0)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1_000_001])
@@ -232,8 +201,8 @@ def test_check_finds_idle_hosts_unequal_batches_and_amplification() -> None:
         ((), 4, {}, []),
         ((10, 10), 2, {}, ["2 files divide among 2 hosts, 1 each"]),
         ((1,) * 2004, 2, {}, ["2,004 files divide among 2 hosts, 1,002 each"]),
-        ((10,), 4, {}, ["1 file does not divide among 4 hosts; 4 would"]),
-        ((1,) * 7, 3, {}, ["7 files do not divide among 3 hosts; 6 or 9 would"]),
+        ((10,), 4, {}, ["1 file does not divide among 4 hosts"]),
+        ((1,) * 7, 3, {}, ["7 files do not divide among 3 hosts"]),
         (
             (513, 512),
             2,

@@ -99,7 +99,6 @@ def test_a_mixture_that_a_host_has_no_file_of_is_refused_by_files() -> None:
         "TFDS refuses an InputContext with fewer files than hosts: 3 for 4"
     )
     assert found.strategy("even").refusal is None
-    assert found.even_shard_counts == ()
     settings = shardctl.ReadSettings()
     assert next(advice(found, settings)) == "2 readers, each of which the hosts share by itself"
 

@@ -6,18 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import Dataset
-from shardctl.draw.picture import picture_lines
 from shardctl.draw.tables import Screen, display_width
 from shardctl.files.documents import to_csv, to_json
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.hosts import view
 from shardctl.verbs.hosts.answer import HostsPlan, hosts
-from tests.cases import FUZZ, check_cases
 from tests.golden import assert_golden
-from tests.verbs.hosts.random_hosts import NUMS_HOSTS, SCREENS, plans
 from tests.verbs.hosts.test_answer import IMAGENET, toy
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -80,27 +76,3 @@ def test_all_shows_every_host_under_each_strategy() -> None:
     shown = "".join(view.hosts_table(plan, Screen(), every_strategy=True))
     assert shown.count("what each host reads") == 3
     assert sum(line.split()[:1] == ["63"] for line in shown.splitlines()) == 3
-
-
-PLANS = st.tuples(plans(NUMS_HOSTS), SCREENS)
-
-
-def check_fits(case: tuple[HostsPlan, Screen]) -> None:
-    plan, screen = case
-    lines = "".join(picture_lines(plan, screen)).splitlines()
-    assert screen.picture_width < 40 or max(map(display_width, lines)) <= screen.picture_width
-    comparison = plan.comparisons[0]
-    if comparison.num_examples:
-        said = " ".join(lines)
-        assert ("idle" in said) == any(one.idle_hosts for one in comparison.strategies)
-        assert ("refuse" in said) == any(one.refusal for one in comparison.strategies)
-
-
-@pytest.mark.long
-def test_no_line_is_wider_than_the_screen() -> None:
-    check_cases(PLANS, check_fits, 4)
-
-
-@pytest.mark.fuzz
-def test_no_line_is_wider_than_the_screen_fuzz() -> None:
-    check_cases(PLANS, check_fits, FUZZ // 4, fuzz=True)

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.children import run_command
 from tests.cli.conftest import Shardctl
-from tests.forked_scripts import forking_commands
 from tests.record_files import framed
 
 
@@ -110,7 +106,7 @@ def test_what_a_layout_leaves_out_is_said_wherever_it_is_read(
     ran = shardctl("plan", "train", "-d", layout)
     assert ran.exit_code == 0
     assert ran.stderr.splitlines() == [
-        "warning: train: shard 0 of 3 is missing (toy-train.tfrecord-00000-of-00003)",
+        "warning: train: shard 0 of 3 is missing (toy-train.tfrecord-*-of-*)",
         "warning: 1 broken file left out: 'toy-train.tfrecord-00001-of-00003'",
     ]
     whole = shardctl("plan", "test", "-d", data / "toy-test.tfrecord-00000-of-00001")
@@ -171,45 +167,3 @@ def test_what_cannot_be_is_refused(
     assert ran.exit_code == 2
     assert said in ran.stderr
     assert len(ran.stderr.splitlines()) == 1
-
-
-@pytest.mark.long
-def test_after_a_kill_the_next_run_goes_on(tmp_path: Path) -> None:
-    folder = tmp_path / "data"
-    folder.mkdir()
-    for shard in range(600):
-        path = folder / f"a-{shard:05}.tfrecord"
-        path.write_bytes(framed())
-        os.utime(path, (1, 1))
-    cache = tmp_path / "cache"
-    # Slowed down and written sooner, so that the first counts are written before the kill.
-    script = (
-        "import time\n"
-        "from shardctl.metadata.index import count\n"
-        "from shardctl.records import read_file\n"
-        "count._EVERY = 0.05\n"
-        "real = read_file.count_file\n"
-        "read_file.count_file = lambda *a, **k: (time.sleep(0.003), real(*a, **k))[1]\n"
-        "from shardctl.metadata.index.index import index\n"
-        f"index({str(folder)!r}, jobs=1)\n"
-    )
-    environment = {**os.environ, "SHARDCTL_CACHE_DIR": str(cache)}
-    with open(os.devnull, "wb") as nothing:
-        process = forking_commands().start(
-            ["-c", script],
-            stdout=nothing.fileno(),
-            stderr=nothing.fileno(),
-            environment=environment,
-        )
-    deadline = time.monotonic() + 20
-    while not written(cache) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.kill()
-    assert process.wait() == -signal.SIGKILL
-    ran = run_command("index", folder, folder=tmp_path, SHARDCTL_CACHE_DIR=str(cache))
-    known = int(ran.out.splitlines()[-2].split(", ")[-1].split()[0].replace(",", ""))
-    assert 0 < known < 600
-
-
-def written(cache: Path) -> bool:
-    return any((cache / "counts").glob("*.json"))

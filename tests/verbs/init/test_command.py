@@ -108,3 +108,28 @@ def test_no_line_of_it_is_a_command_to_a_runner_of_ci(shardctl: Shardctl) -> Non
     assert "##[" not in piped.stdout
     assert shardctl("init", "-d", name).exit_code == 0
     assert find_project(Path()).dataset == (name,)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--file-order order.txt", ["  file_order: '../order.txt'", "dataset: '../toy.yaml'"]),
+        ("--data-dir data", ["data_dir: '../data'"]),
+        ("--data-dir /", ["data_dir: /"]),
+        ("--cycle auto --cpus 96 --host 1/3", ["  cycle: auto", "  cpus: 96", "  host: '1/3'"]),
+        ("--reverse --no-autocache --seeds 1,-2 --ignore SC001,sc02",
+         ["  reverse: true", "  autocache: false", "  seeds: [1, -2]", "  ignore: [SC001, sc02]"]),
+        ("--stages zip(train,read(data='toy.yaml'),read(data='mnist'))|filter(kept='seen.txt')",
+         ["  stages: [{zip: [{read: train, spec: train}, {read: null, data: '../toy.yaml'}, "
+          "{read: null, data: mnist}]}, {filter: '../seen.txt'}]"]),
+    ],
+)  # fmt: skip
+def test_what_is_asked_for_is_stated_as_from_the_file(
+    words: str, said: list[str], shardctl: Shardctl
+) -> None:
+    Path("sub").mkdir()
+    ran = shardctl("init", "-d", "toy.yaml", *words.split(), "-o", "sub/shardctl.yaml")
+    assert (ran.exit_code, ran.stderr.splitlines()[0]) == (0, "wrote sub/shardctl.yaml")
+    text = Path("sub/shardctl.yaml").read_text()
+    lines = [line.partition("  #")[0].rstrip() for line in text.splitlines()]
+    assert set(said) <= set(lines)

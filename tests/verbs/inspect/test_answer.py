@@ -79,19 +79,9 @@ def test_a_project_says_what_is_read_where_that_is_not_the_default() -> None:
 
 
 def test_reprs_are_short_and_values_can_be_hashed() -> None:
-    files = [f"/data/toy-train.tfrecord-{index:05d}-of-00008" for index in range(8)]
-    stage = InspectedStage(
-        call="read(train)", operation="PrefetchDataset", arguments={"files": files}, effect="reads"
-    )
+    stage = InspectedStage(call="read(train)", operation="PrefetchDataset", effect="reads")
     assert repr(stage) == "<InspectedStage read(train): reads>"
     assert repr(FILTER) == "<InspectedStage filter: train.py:7, open: by data>"
     assert repr(OpenStage(stage=FILTER, reason="by data")) == "<OpenStage filter: by data>"
     found = _inspection(stages=(stage,), datasets={"toy": TOY})
     assert hash(found) == hash(_inspection(stages=(stage,), datasets={"toy": TOY}))
-    staged = as_settings({"stages": "cache | " + " | ".join(["shuffle(100, seed=7)"] * 20)})
-    assert repr(staged.stages).startswith("<Pipeline read | cache | shuffle | shuffle | ")
-    assert len(repr(staged.stages)) < 500
-    assert repr(as_settings({"stages": "flat_map | cache"}).stages) == (
-        "<Pipeline read | flat_map | cache>"
-    )
-    assert len(repr(staged)) < 500

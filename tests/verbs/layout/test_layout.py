@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -13,11 +12,9 @@ from hypothesis import given
 
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.shard_files import ShardFiles
-from shardctl.errors import UsageError
 from shardctl.metadata.files_on_disk import with_disk_bytes
 from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.verbs.layout.answer import SplitLayout, layout
-from tests.children import run_on_a_terminal
 from tests.cli.conftest import Shardctl
 from tests.strategies import datasets
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset, write_dataset
@@ -137,29 +134,6 @@ def test_splits_come_in_the_order_asked_each_once(
     assert names_of(with_splits("test", "train"), *asked) == answered
 
 
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        ("trian", "no split 'trian' in toy; it has: train, test"),
-        ("", "no split '' in toy; it has: test, train"),
-        (
-            "train[:5]",
-            "'train[:5]' is a subsplit, which plan resolves; "
-            "a layout is that of whole splits: test, train",
-        ),
-        (
-            "train+test",
-            "'train+test' is a subsplit, which plan resolves; "
-            "a layout is that of whole splits: test, train",
-        ),
-    ],
-)
-def test_what_is_no_split_is_refused_with_the_choices(asked: str, message: str) -> None:
-    with pytest.raises(UsageError) as refusal:
-        layout(with_splits("test", "train"), asked)
-    assert str(refusal.value) == message
-
-
 @pytest.fixture
 def toy(tmp_path: Path) -> Path:
     return write_dataset(tmp_path / "data", splits={"train": [3, 4, 5], "test": [2, 0]})
@@ -226,17 +200,6 @@ def test_a_pipe_gets_bars_where_they_are_asked_for(shardctl: Shardctl, toy: Path
     # Shards of 3, 4 and 5 examples: the third is a quarter over the mean.
     assert "shard 2 has the most: 5 examples (+25.0% over the mean)" in picture
     assert 70 < max(map(len, picture)) <= 80
-
-
-@pytest.mark.parametrize("columns", [40, 80, 120])
-def test_a_terminal_gets_bars_that_fit(toy: Path, columns: int) -> None:
-    (toy / "toy-train.tfrecord-00001-of-00003").unlink()
-    shown, _ = run_on_a_terminal("layout", "-d", str(toy), columns=columns)
-    _, to_see, picture = shown.partition("To see: ")
-    assert to_see
-    assert "shard 1 is missing" in picture
-    plain = re.sub(r"\x1b\[[\d;]*m", "", picture)
-    assert max(map(len, plain.splitlines())) <= min(columns, 80)
 
 
 def test_pictures_alone_are_one_svg(shardctl: Shardctl, toy: Path) -> None:

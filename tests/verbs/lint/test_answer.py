@@ -15,14 +15,16 @@ from shardctl.draw.tables import PLAIN
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.files.documents import to_json
 from shardctl.metadata.project_file import SettingOrigins
+from shardctl.settings.names import settings_from_document
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.verbs.lint import rules
 from shardctl.verbs.lint import view as rendering
-from shardctl.verbs.lint.answer import Lint, chosen_rules, explained, lint
+from shardctl.verbs.lint.answer import Lint, chosen_rules, lint, lint_arguments
 from shardctl.verbs.lint.context import Usage
 from shardctl.verbs.lint.rules import LINT_RULES
 from tests.cases import FUZZ, check_cases
+from tests.settings_options import settings_values
 from tests.strategies import datasets
 from tests.verbs.lint.lint_cases import SEEDED, codes, dataset, linted
 
@@ -151,67 +153,40 @@ def test_the_longer_beginning_decides(
 
 
 @pytest.mark.parametrize(
-    ("prefix", "first"),
-    [("", "SC001"), ("E501", "SC001"), ("SC0411", "SC041"), ("041", "SC041"), ("leek", "SC041")],
+    ("document", "expected"),
+    [
+        ({}, {}),
+        ({"eval": None, "hosts": None}, {}),
+        ({"eval": "test"}, {"eval": ("test",)}),
+        ({"specs": ["train[:9]", "test"]}, {"specs": ("train[:9]", "test")}),
+        ({"select": "SC01, SC02"}, {"select": ("SC01", "SC02")}),
+        ({"ignore": ["SC01,SC02", "SC03"]}, {"ignore": ("SC01", "SC02", "SC03")}),
+        ({"seeds": [1, -2]}, {"seeds": (1, -2)}),
+        ({"seeds": 7}, {"seeds": (7,)}),
+        ({"seeds": "1,2"}, {"seeds": (1, 2)}),
+        (
+            {"as-data-source": True, "autocache": False},
+            {"as_data_source": True, "autocache": False},
+        ),
+        ({"open_files": 1024, "take": 5}, {"open_files": 1024, "take": 5}),
+    ],
 )
-def test_a_beginning_that_no_code_has_is_refused_with_all_codes_the_nearest_first(
-    prefix: str, first: str
+def test_a_list_may_be_one_value_and_names_have_either_dash(
+    document: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    for name, arguments in (("select", ([prefix], [])), ("ignore", ([], [prefix]))):
-        with pytest.raises(UsageError) as refused:
-            chosen_rules(*arguments)
-        message = str(refused.value)
-        said = f"--{name} '{prefix}': no finding has this code; there are: {first}"
-        assert message.startswith(said)
-        assert all(code in message for code in CODES)
-
-
-def test_a_rule_is_explained_by_code_or_name() -> None:
-    assert explained("sc012") is explained("SC012") is explained("equal-seeds")
-    with pytest.raises(UsageError, match=r"--explain 'SC999': no finding has this code; there are"):
-        explained("SC999")
+    assert lint_arguments(document) == expected
 
 
 numbers = st.sampled_from([1, 2, 3, 7, 16, 40, 1000, 2**62])
 flags: st.SearchStrategy[bool | None] = st.sampled_from([None, True, False])
 
 
-seeds = st.none() | st.sampled_from([0, 1, -1, 2**31 - 1, 10**30])
-
-
-@st.composite
-def any_settings(draw: st.DrawFn) -> ReadSettings:
-    """Settings of all kinds, most of them without an order that could be predicted."""
-    arguments: dict[str, Any] = {
-        "cycle": draw(st.none() | numbers | st.just("auto")),
-        "block": draw(numbers),
-        "shuffle_files": draw(flags),
-        "shuffle_seed": draw(seeds),
-        "reshuffle": draw(flags),
-        "deterministic": draw(flags),
-        "global_seed": draw(seeds),
-        "epochs": draw(st.sampled_from([1, 2, 5])),
-        "repeat_files": draw(st.booleans()),
-        "reverse": draw(st.booleans()),
-        "host_by": draw(st.sampled_from(["even", "files", "examples"])),
-        "batch": draw(st.none() | numbers),
-        "pass_index": draw(st.sampled_from([0, 0, 1, 5])),
-        "loop": draw(st.sampled_from(["python", "keras-fit"])),
-    }
-    if arguments["cycle"] == "auto":
-        arguments["cpus"] = draw(st.sampled_from([1, 2, 48]))
-    if draw(st.booleans()):
-        arguments |= {
-            "buffer": draw(numbers | st.just(-2)),
-            "buffer_seed": draw(seeds),
-            "buffer_reshuffle": draw(flags),
-        }
-    if arguments["batch"] is not None:
-        arguments["drop_remainder"] = draw(st.booleans())
-    if draw(st.booleans()):
-        count = draw(st.integers(1, 5))
-        arguments["host"] = Host(index=draw(st.integers(0, count - 1)), count=count)
-    return ReadSettings(**arguments)
+# A list of files is of one dataset; other loaders refuse what they do not have.
+any_settings = settings_values.filter(lambda values: "loader" not in values).map(
+    lambda values: ReadSettings(
+        **settings_from_document({k: v for k, v in values.items() if k != "file_order"})
+    )
+)
 
 
 @st.composite
@@ -231,7 +206,7 @@ def anything(draw: st.DrawFn) -> tuple[Any, ...]:
         max_open_files=draw(st.none() | numbers),
     )
     sums = draw(specs.map(lambda some: ["+".join(some)] if some else None) | specs)
-    return found, sums, draw(specs), draw(any_settings()), usage
+    return found, sums, draw(specs), draw(any_settings), usage
 
 
 def report_or_error(case: tuple[Any, ...]) -> str | None:

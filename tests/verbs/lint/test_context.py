@@ -25,27 +25,6 @@ def context(*specs: str, **how: Any) -> LintContext:
     return linted(*specs, **how).context
 
 
-def test_specs_without_examples_are_neither_trained_nor_evaluated_on() -> None:
-    found = context("train[:5]", "train[:0]", evaluated=("test", "test[9:9]"))
-    assert [read.spec for read in found.trained] == ["train[:5]"]
-    assert [read.spec for read in found.evaluated] == ["test"]
-
-
-@pytest.mark.parametrize(
-    ("spec", "num_files"),
-    [
-        ("train", 3),
-        ("train[:3]", 1),
-        ("train[2:4]", 2),
-        ("train[:0]", 0),
-        ("train[:1]+train[11:]", 2),
-        ("train[:1]+train[1:3]", 2),
-    ],
-)
-def test_files_are_counted_once_a_range_and_without_empty_shards(spec: str, num_files: int) -> None:
-    assert context(spec, **MIXED).reads[0].num_files == num_files
-
-
 def test_a_range_is_as_many_files_as_have_an_example_in_it() -> None:
     split = Split(name="train", shard_lengths=(7, 0, 13, 10))
     bounds = ((0, 7), (7, 7), (7, 20), (20, 30))
@@ -89,21 +68,6 @@ def test_a_host_interleaves_the_files_of_its_share(
 ) -> None:
     found = context(host_by=host_by, host=Host(index=index, count=4), **MIXED)
     assert found.files_of_host(found.reads[0]) == num_files
-
-
-@pytest.mark.parametrize(
-    ("how", "cycle"),
-    [
-        ({}, 16),
-        ({"cycle": 100}, 64),
-        ({"cycle": 100, "usage": {"hosts": 32}}, 2),
-        ({"cycle": 100, "repeat_files": True}, 100),
-        ({"layout": {"ordered": True}}, 1),
-    ],
-)
-def test_no_more_files_are_open_than_the_host_has(how: dict[str, Any], cycle: int) -> None:
-    found = context(**how)
-    assert found.cycle_of_host(found.reads[0]) == cycle
 
 
 @pytest.mark.parametrize("name", ["hosts", "take", "max_open_files"])

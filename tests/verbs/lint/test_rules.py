@@ -16,7 +16,6 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.draw.tables import Screen
 from shardctl.loaders.loader import LOADERS
 from shardctl.metadata.project_file import SettingOrigins
-from shardctl.order.file_formats import num_rows_written
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
@@ -178,14 +177,6 @@ def test_the_evaluation_of_flax_loses_272_of_10000() -> None:
 # Formats and subsplits.
 
 
-def test_rows_are_counted_as_the_writer_of_tfds_batches_them() -> None:
-    from tensorflow_datasets.core import file_adapters
-
-    for length in (*range(1203), 5_000, 123_456):
-        written = sum(map(len, file_adapters._batched(iter(range(length)), 100)))
-        assert num_rows_written(length) == written, length
-
-
 def test_whole_shards_are_those_that_hold_an_example_of_the_range() -> None:
     lengths = (3, 0, 4, 5)
     split = Split(name="train", shard_lengths=lengths)
@@ -238,8 +229,6 @@ def test_what_is_said_of_the_remainder_is_what_is_read(epochs: int) -> None:
     seed: dict[str, Any] = {"loader": "grain", "shuffle_seed": 1, "usage": {"hosts": 3}}
     seed["epochs"] = epochs
     (said,) = whys(linted("train[:11]", loader_version="0.2.18", **seed), "SC082")
-    # Before 0.2.13 nothing is lost.
-    assert not whys(linted("train[:11]", loader_version="0.2.12", **seed), "SC082")
     hosts = [
         Counter(grain(11, shuffle_seed=1, epochs=epochs, host=Host(index=index, count=3)))
         for index in range(3)

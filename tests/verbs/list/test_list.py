@@ -60,9 +60,6 @@ def test_words_choose_what_has_them_all(words: list[str], names: list[str]) -> N
     assert found.words == tuple(words)
 
 
-HOME = "tensorflow_datasets"  # the data dir in the home folder
-
-
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     root = tmp_path / "data"
@@ -114,22 +111,6 @@ def test_every_dataset_listed_is_one_that_a_command_takes(shardctl: Shardctl, da
         ran = shardctl("layout", "-d", name, "--data-dir", data)
         assert (ran.exit_code, ran.stderr) == (0, "")
         assert ran.stdout.startswith(f"{name}: ")
-
-
-@pytest.mark.parametrize("chosen_by", ["option", "environment", "shardctl.yaml", "home"])
-def test_data_dirs_are_chosen_as_for_names(
-    shardctl: Shardctl, data: Path, monkeypatch: pytest.MonkeyPatch, chosen_by: str
-) -> None:
-    arguments = []
-    if chosen_by == "option":
-        arguments = ["--data-dir", data]
-    elif chosen_by == "environment":
-        monkeypatch.setenv("TFDS_DATA_DIR", str(data))
-    elif chosen_by == "shardctl.yaml":
-        Path("shardctl.yaml").write_text(f"data_dir: {data}\n")
-    else:
-        (Path.home() / HOME).symlink_to(data)
-    assert "toy:1.10.0" in shardctl("list", *arguments).stdout
 
 
 def test_words_choose_in_every_format_and_finding_nothing_exits_with_1(

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
-import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +18,6 @@ from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.locate.answer import Located, Query, QueryKind, locate_in, matches_at
 from tests.cases import check_cases
-from tests.children import running_command
 from tests.cli.conftest import Shardctl
 from tests.order.order_cases import changed, read_settings
 
@@ -122,22 +118,6 @@ def test_a_far_position_behind_a_buffer_is_found_both_ways() -> None:
         assert [match.position for match in found] == positions
 
 
-MIXED = "sample_from_datasets([train | shuffle(3, seed=1) | repeat, test | repeat], seed=5)"
-
-
-def test_how_much_of_each_source_is_handed_out_by_the_last_position() -> None:
-    order = plan_order(TOY, None, {"stages": f"{MIXED} | batch(4)"}).order
-    names = order.codes.names(order.read(0, 40))
-    located = asked(order, ("position", 7), ("step", 9), ("position", 3))
-    assert [(one.spec, one.consumed) for one in located.sources] == [
-        (spec, sum(name.startswith(spec) for name in names)) for spec in ("train", "test")
-    ]
-    assert [match.step for match in located.matches] == [1, 9, 9, 9, 9, 0]
-    assert asked(order_of(), ("position", 7)).sources == ()
-    whole = plan_order(TOY, None, {"stages": f"{MIXED} | take(40)"}).order
-    assert asked(whole, ("id", "test:1")).sources == ()
-
-
 def test_a_step_of_stages_without_batches_is_refused() -> None:
     order = plan_order(TOY, None, {"stages": "map | repeat(2) | shuffle(2, seed=1)"}).order
     with pytest.raises(UsageError, match=r"--step: the --stages make no batches"):
@@ -211,19 +191,6 @@ def test_lists_come_from_stdin_where_the_options_are(
     assert shardctl("locate", *ORDER, "--id", "-").stdout.endswith("\nno matches\n")
 
 
-def test_what_simulate_writes_can_be_located(
-    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pipeline = (*ORDER, "--shuffle-seed", 3, "--buffer", 4, "--buffer-seed", 1, "all")
-    for name, kind in (("ids", "--id"), ("tfds-ids", "--tfds-id")):
-        ids = shardctl("simulate", *pipeline, "-f", name, "--take", -1).stdout
-        give(monkeypatch, ids.encode())
-        ran = shardctl("locate", *pipeline, kind, "-", "-f", "csv")
-        rows = list(csv.DictReader(io.StringIO(ran.stdout)))
-        assert [row["position"] for row in rows] == [str(i) for i in range(16)]
-        assert ran.stderr == ""
-
-
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
@@ -256,17 +223,3 @@ def test_a_list_on_a_stdin_that_is_closed_is_one_line(
     ran = shardctl("locate", "--id", "-", "-d", "mnist")
     said = "error: - is a list on stdin, which is closed; give the values themselves\n"
     assert (ran.exit_code, ran.stdout, ran.stderr) == (2, "", said)
-
-
-LONG = "locate -d imagenet2012 --shuffle-seed 1 --epochs 1000000 --id 5"
-
-
-@pytest.mark.long
-def test_what_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
-    folder = tmp_path / "out"
-    folder.mkdir()
-    with running_command(*LONG.split(), "-o", "found.csv", folder=folder) as running:
-        time.sleep(3)  # it looks for a minute; what is interrupted sooner leaves no file either
-        running.process.send_signal(signal.SIGINT)
-        assert running.process.wait(timeout=30) == 130
-    assert list(folder.iterdir()) == []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import random
 from pathlib import Path
 
@@ -47,16 +45,6 @@ def test_one_host_is_planned_as_it_is_among_all() -> None:
 )
 def test_idle_hosts_are_said(spec: str, hosts: int | None, warnings: list[str]) -> None:
     assert list(plan(toy_dataset(TOY), spec, hosts=hosts).warnings) == warnings
-
-
-def test_hosts_and_one_of_them_are_two_answers() -> None:
-    dataset, one = toy_dataset(TOY), Host(index=0, count=3)
-    assert error_line(lambda: plan(dataset, "train", hosts=5, host=one)) == (
-        "--host and --hosts together: --host I/N already says how many there are"
-    )
-    assert error_line(lambda: plan(dataset, "train", drop_remainder=True)) == (
-        "--drop-remainder needs --hosts N or --host I/N: one reader drops nothing"
-    )
 
 
 @pytest.mark.parametrize(
@@ -122,29 +110,6 @@ def layout(shardctl: Shardctl) -> None:
         "name: toy\nsplits:\n  train: {shard_lengths: [3, 0, 5]}\n"
         f"  many: {{shard_lengths: {ones}}}\n"
     )
-
-
-def read(ran_stdout: str) -> list[list[str]]:
-    rows = csv.DictReader(io.StringIO(ran_stdout))
-    return [[row[name] for name in ("host", "skip", "take", "first_id")] for row in rows]
-
-
-def test_hosts_share_the_examples_as_even_splits_does(shardctl: Shardctl) -> None:
-    # 8 examples among 3 hosts: 3, 3 and 2; without the remainder 2 each.
-    ran = shardctl("plan", "train", *FROM_FILE, "--hosts", 3, "-f", "csv")
-    assert read(ran.stdout) == [
-        ["0/3", "0", "3", "0"],
-        ["1/3", "0", "3", "3"],
-        ["2/3", "3", "2", "6"],
-    ]
-    ran = shardctl("plan", "train", *FROM_FILE, "--host", "1/3", "--drop-remainder", "-f", "csv")
-    assert read(ran.stdout) == [["1/3", "2", "1", "2"], ["1/3", "0", "1", "3"]]
-
-
-def test_a_host_that_reads_nothing_is_a_warning(shardctl: Shardctl) -> None:
-    ran = shardctl("plan", "train[:1]", *FROM_FILE, "--hosts", 2, "-f", "csv")
-    assert (ran.exit_code, read(ran.stdout)) == (0, [["0/2", "0", "1", "0"]])
-    assert ran.stderr == "warning: 'train[:1]': host 1/2 reads no examples\n"
 
 
 @pytest.mark.parametrize(

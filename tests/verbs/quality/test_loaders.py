@@ -252,7 +252,7 @@ def test_settings_in_each_way_are_those_on_file() -> None:
         {},
         {"buffer": 77, "shuffle_seed": 9},
         {"cycle": 4, "batch": 32, "pass_index": 2},
-        {"loader": "grain", "workers": 2, "loader_version": "0.2.12"},
+        {"loader": "grain", "workers": 2, "loader_version": "0.2.17"},
         {"loader": "hf", "loader_version": "5.0.0"},
         {"shuffle_files": False},
         {"host": Host(index=1, count=4), "host_by": "files"},

@@ -143,7 +143,7 @@ def test_lint_looks_at_what_shardctl_yaml_says(shardctl: Shardctl) -> None:
         (["--drop-remainder"], "--drop-remainder"),
         (["--eval", "tset"], "no split 'tset' in toy; it has: test, train"),
         (["--eval", "test", "--eval", "test[1"], "'test[1' is not a subsplit"),
-        (["--loader", "torch", "--loader-version", "2.0"], "--loader-version 2.0: of torch"),
+        (["--loader", "torch", "--loader-version", "2.0"], "torch 2.0 is named"),
         (["-f", "csv"], "no format 'csv' here"),
         (["-o", "report.csv"], "is no place for csv"),
     ],

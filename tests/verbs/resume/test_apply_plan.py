@@ -9,8 +9,6 @@ from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UnpredictableOrderError
 from shardctl.saved.plan_file import parse_plan, plan_json
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.reads import Reads
-from shardctl.verbs.resume import apply_plan
 from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.apply_plan import applied
 from shardctl.verbs.resume.proof import prove
@@ -32,26 +30,6 @@ def test_a_plan_finds_its_files_in_a_copy_elsewhere() -> None:
     assert plan.instructions.shard_index is None
     copy = replace(TOY, data_dir="/elsewhere", version="2.0.0")
     assert applied(plan, copy).instructions.shard.tolist() == [0, 1, 2]
-
-
-def test_the_files_of_a_plan_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[Dataset] = []
-
-    def counted(reads: Reads, dataset: Dataset) -> Reads:
-        found.append(dataset)
-        return find(reads, dataset)
-
-    find = apply_plan._found
-    monkeypatch.setattr(apply_plan, "_found", counted)
-    made = resume(TOY, "train", ReadSettings(cycle=1), consumed=2)
-    assert applied(made, TOY) is made
-    assert prove(TOY, made).holds
-    assert not found
-    plan = applied(parse_plan("".join(plan_json(made)).encode(), source="plan"), TOY)
-    assert prove(TOY, plan).holds
-    assert found == [TOY]
-    applied(made, replace(TOY, data_dir="/elsewhere"))
-    assert len(found) == 2
 
 
 def two_folders() -> Dataset:

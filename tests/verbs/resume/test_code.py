@@ -87,7 +87,7 @@ def many(length: int = 3000) -> Dataset:
 
 def test_a_plan_file_is_read_where_code_would_be_long(toys: Toys, tmp_path: Path) -> None:
     plan = resume_unseen(many(), seen=[2 * i + 1 for i in range(3000)])
-    with pytest.raises(UsageError, match="of 3,000 file instructions is not written: write"):
+    with pytest.raises(UsageError, match="code of this plan is not written: write it"):
         code_of(plan)
     assert code_of(plan, "it's a plan.yaml").splitlines()[-1] == (
         'ds = shardctl.tfds.resume(builder, "it\'s a plan.yaml")'

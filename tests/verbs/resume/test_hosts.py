@@ -20,11 +20,12 @@ from shardctl.spec.reads import reads_of
 from shardctl.spec.subsplit import SplitRange
 from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.resume.apply_plan import applied
-from shardctl.verbs.resume.hosts import old_orders, resume_on_hosts
+from shardctl.verbs.resume.hosts import HostsMode, old_orders, resume_on_hosts
+from shardctl.verbs.resume.proof import prove
 from shardctl.verbs.resume.rest_of_epoch import even_shares
 from shardctl.verbs.resume.stopped_hosts import num_read_of, stopped_hosts
 from tests.cases import FUZZ, check_cases
-from tests.order.order_cases import read_settings
+from tests.order.order_cases import changed, read_settings
 from tests.strategies import shard_lengths
 from tests.verbs.resume.plan_cases import TOY as BIG
 from tests.verbs.resume.resume_cases import TOY, dataset
@@ -175,6 +176,56 @@ def test_no_example_is_lost_or_repeated() -> None:
 @pytest.mark.fuzz
 def test_no_example_is_lost_or_repeated_fuzzed() -> None:
     check_cases(cases(), check, FUZZ * 2, fuzz=True)
+
+
+def check_unseeded(case: Case, mode: HostsMode, number: int) -> None:
+    """Stop hosts whose buffers have some seeds, and go on with other hosts without the seeds."""
+    settings = changed(case.settings, batch=None, drop_remainder=False, global_seed=None)
+    settings = changed(settings, buffer=number % 12 + 1, buffer_seed=None)
+    if settings.shuffles_files:
+        settings = changed(settings, shuffle_seed=number)
+    num_hosts, consumed, orders = len(case.stops), [], []
+    try:
+        for index, stop in enumerate(case.stops):
+            host = Host(index=index, count=num_hosts)
+            own = changed(settings, host=host, buffer_seed=number + index)
+            orders.append(plan_order(case.dataset, case.spec, own).order)
+            consumed.append(stop % (orders[-1].num_examples + 1))
+        plan = resume_on_hosts(
+            *(case.dataset, case.spec, settings),
+            hosts=num_hosts,
+            to_hosts=case.to_hosts,
+            consumed=consumed,
+            mode=mode,
+            risk=0.5 if mode == "at-least-once" else None,
+        )
+    except UsageError:  # fewer files than hosts
+        return
+    assert prove(case.dataset, plan).holds
+    every, handed, sure = Counter[str](), Counter[str](), plan.unseeded
+    for order, count in zip(orders, consumed, strict=True):
+        ids = order.codes.tfds_ids(order.read(0, order.num_examples))
+        handed.update(ids[:count])
+        # A host that is through is in no epoch of the others.
+        every.update(ids[: count if count == len(ids) else (plan.epoch + 1) * order.epoch_size])
+    again = Counter(
+        f"{i.filename}__{i.skip + k}"
+        for host in plan.hosts
+        for i in host.instructions
+        for k in range(i.take)
+    )
+    lost, repeated = (every - handed - again).total(), (handed + again - every).total()
+    assert sure is not None
+    assert lost <= sure.most_lost <= num_hosts * (sure.buffer_size - 1)
+    assert sure.least_repeated <= repeated <= sure.most_repeated
+    if mode == "at-most-once":
+        assert (lost, repeated) == (sure.most_lost, 0)
+
+
+@pytest.mark.parametrize("mode", ["at-most-once", "at-least-once"])
+def test_other_hosts_lose_and_repeat_what_the_plan_says(mode: HostsMode) -> None:
+    drawn = st.tuples(cases(), st.integers(1, 10**6))
+    check_cases(drawn, lambda one: check_unseeded(one[0], mode, one[1]), 30)
 
 
 @given(shard_lengths(), st.integers(1, 9))

@@ -6,7 +6,6 @@ fails.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -15,19 +14,8 @@ from typing import Any
 
 import pytest
 
-from shardctl.dataset.identity import DatasetIdentity
 from shardctl.errors import ShardctlError
-from shardctl.loaders.loader import LoaderCall, Stop
-from shardctl.saved.resume_plan import (
-    CALLS,
-    FurtherEpoch,
-    HostShare,
-    ReaderState,
-    ResumePlan,
-    ShuffleState,
-)
-from shardctl.saved.unseeded_buffer import UnseededBuffer
-from shardctl.tfdata.shuffle_seeds import KernelSeeds
+from shardctl.saved.resume_plan import ResumePlan
 from shardctl.verbs.resume.proof import broken_promises, planned_anew, prove
 from tests.cases import FUZZ, counted, some_of
 from tests.verbs.resume.plan_cases import SEEN, TOY, Mutant, is_of_another_pipeline, mutants, plans
@@ -134,44 +122,3 @@ def test_a_plan_of_the_unseen_is_made_anew_of_all_that_it_leaves_out(name: str) 
     anew = planned_anew(TOY, plan)
     assert (anew.instructions, anew.hosts) == (plan.instructions, plan.hosts)
     assert broken_promises(plan, anew) == ()
-
-
-@pytest.mark.slow
-def test_every_field_of_a_plan_is_changed_and_reported() -> None:
-    """Over all plans together; what never is reported is listed here with its reason."""
-    no_matter = {
-        ("ResumePlan", "warnings"),  # said, and not promised
-        ("ResumePlan", "advice"),  # likewise
-        ("ResumePlan", "assumptions"),  # likewise
-        ("ResumePlan", "given"),  # the dataset of the command
-        ("ResumePlan", "refs"),  # where the dataset is looked for
-        # Of a run that was shared among other hosts, whose plan is made anew from its position.
-        ("ResumePlan", "stretches"),
-        ("ResumePlan", "shared"),
-        *(("DatasetIdentity", name) for name in OF_APPLIED),
-    }
-    in_parts = ("instructions", "dataset", "settings", "seeds")
-    tried, reported = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-    for plan in plans().values():
-        for field, _, make in mutants(plan):
-            tried[field] += 1
-            if field not in reported and report_of(make)[1]:
-                reported[field] += 1
-    kinds = (
-        ResumePlan,
-        ReaderState,
-        ShuffleState,
-        UnseededBuffer,
-        KernelSeeds,
-        FurtherEpoch,
-        HostShare,
-        Stop,
-        LoaderCall,
-    )
-    for kind in (*kinds, *CALLS, DatasetIdentity):
-        for one in dataclasses.fields(kind):
-            field = (kind.__name__, one.name)
-            if field in no_matter or one.name in in_parts:
-                continue
-            assert tried[field], field
-            assert reported[field], field

@@ -135,13 +135,6 @@ def test_a_plan_of_the_unseen_is_proved_with_the_log() -> None:
         prove(TOY, plan)
 
 
-def test_more_examples_than_can_be_counted_are_refused() -> None:
-    huge = dataset(train=(2**40,))
-    plan = resume_on_hosts(huge, "train", hosts=2, to_hosts=1, consumed=[2**39 - 1])
-    with pytest.raises(UsageError, match="prove counts every example"):
-        prove(huge, plan)
-
-
 # Streams compared: position by position as two lists, and by number as two bags.
 
 ORDER = plan_order(dataset(train=(4, 5)), "train").order

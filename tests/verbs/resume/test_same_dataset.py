@@ -145,7 +145,7 @@ def test_folders_that_look_alike_are_told_apart_by_their_paths() -> None:
         ):
             check(moved(A, B), other, allow_version=True)
     with pytest.raises(
-        DatasetError, match=r"a, b, now x, y, .* cannot be told; make the plan anew"
+        DatasetError, match=r"a, b, now x, y; .* cannot be told; make the plan anew"
     ):
         check(moved(A, B), moved(folder("/mnt/x"), folder("/mnt/y")))
     with pytest.raises(DatasetError, match="its folders were a, b, now a, b, c"):
@@ -189,16 +189,6 @@ def test_what_older_files_do_not_say_of_folders_has_to_show_in_the_layout() -> N
     one = replace(moved(A, B), folders=(A,))
     with pytest.raises(DatasetError, match="its folders were a, b, now one or not known"):
         check(moved(A, B), one)
-
-
-def test_layouts_without_files_cannot_be_told_apart() -> None:
-    first, second = folder(None), folder(None)
-    with pytest.raises(DatasetError, match="cannot be told"):
-        check(moved(first, second), moved(first, second))
-    larger = folder(None, num_bytes=90)
-    check(moved(first, larger), moved(first, larger))
-    with pytest.raises(DatasetError, match="in another order"):
-        check(moved(first, larger), moved(larger, first))
 
 
 def test_text_of_files_is_made_safe() -> None:

@@ -71,13 +71,6 @@ def test_batches_run_on_from_the_rest_into_the_epochs_behind_it(
         assert run.plan(consumed).remaining_total == num_examples - consumed
 
 
-def test_a_host_without_examples_ends_no_epoch() -> None:
-    resolved = resolved_spec(dataset(train=(1,)), "train")
-    run = shared_run(resolved, ReadSettings(epochs=3), [RunSegment(consumed=(1, 0))])
-    # Host 0 of 2 has read the only example once, of three times.
-    assert handed_out(run) == [0, 0]
-
-
 def test_a_count_past_its_part_is_refused() -> None:
     with pytest.raises(UsageError, match="host 1 of 2: --consumed '6': its part has 5 examples"):
         run_of(ReadSettings(), RunSegment(consumed=(6, 6)))

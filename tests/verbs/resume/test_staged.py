@@ -12,9 +12,7 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.order.plan_order import plan_order
 from shardctl.saved.resume_plan import WITHOUT_END
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.stages.stages import (
-    Read,
-)
+from shardctl.stages.stages import Read
 from shardctl.stages.text import parse_stages
 from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.resume.proof import prove

@@ -8,14 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.spec.host import Host
 from shardctl.verbs.resume.answer import BufferMode, resume
-from shardctl.verbs.resume.hosts import HostsMode, resume_on_hosts
+from shardctl.verbs.resume.hosts import resume_on_hosts
 from shardctl.verbs.resume.proof import prove
 from tests.cases import FUZZ, check_cases
 from tests.order.order_cases import changed
@@ -41,23 +39,16 @@ def check_without_seed(
     import shardctl.tfds
 
     toy = toys[case.toy]
-    only_own = {"batch": None, "drop_remainder": False, "global_seed": None}
+    only_own = {"batch": None, "drop_remainder": False, "global_seed": None, "repeat_files": False}
     settings = changed(case.settings, **only_own, buffer_seed=numbers[1])
     if settings.shuffles_files:
         settings = changed(settings, shuffle_seed=numbers[2])
     case = replace(case, settings=settings)
-    found = stopped(toy, case, 0 if settings.repeat_files else numbers[0] % 2)
+    found = stopped(toy, case, numbers[0] % 2)
     if found is None or not found[0].num_examples:
         return 0
     order, whole = found
     size, buffer = order.epoch_size, order.num_buffered or 0
-    stream = whole
-    if settings.repeat_files:  # what the buffer reads, also beyond the end of the order
-        bare = {"buffer": None, "buffer_seed": None, "buffer_reshuffle": None}
-        more = changed(settings, **bare, epochs=settings.epochs + -(-buffer // size))
-        read = stopped(toy, replace(case, settings=more), 0)
-        assert read is not None
-        stream = read[1][: len(whole) + buffer - 1]
     places = stopping_points(order, numbers[:num_stops])
     for index, place in enumerate(places):
         mode = MODES[(index + numbers[0]) % 2]
@@ -72,10 +63,10 @@ def check_without_seed(
         )
         lines = lines_of(resumed)
         assert len(lines) == plan.remaining_total
-        here = 0 if settings.repeat_files else min(place // size, settings.epochs - 1)
-        every = Counter(stream if settings.repeat_files else whole[here * size : (here + 1) * size])
+        here = min(place // size, settings.epochs - 1)
+        every = Counter(whole[here * size : (here + 1) * size])
         handed = Counter(whole[here * size : place])
-        if plan.epoch == here or settings.repeat_files:
+        if plan.epoch == here:
             again, lines = Counter(lines[: plan.remaining]), lines[plan.remaining :]
         else:
             again = Counter()
@@ -89,7 +80,7 @@ def check_without_seed(
         assert sure.least_repeated <= repeated <= sure.most_repeated, (case, place)
         if mode == "at-most-once":
             assert (lost, repeated) == (sure.most_lost, 0), (case, place)
-        for epoch in range(here + 1, 0 if settings.repeat_files else settings.epochs):
+        for epoch in range(here + 1, settings.epochs):
             part, lines = lines[:size], lines[size:]
             assert Counter(part) == Counter(whole[epoch * size : (epoch + 1) * size])
         assert not lines
@@ -109,102 +100,6 @@ def test_what_is_lost_and_repeated_is_as_the_plan_says_fuzzed(toys: Toys) -> Non
         return check_without_seed(toys, *drawn)
 
     check_cases(stops(buffered=True), check, FUZZ // 8, fuzz=True)
-
-
-def check_hosts_without_seed(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
-    """Stop hosts whose buffers have some seeds, and go on with other hosts without the seeds."""
-    import shardctl.tfds
-
-    toy = toys[case.toy]
-    only_own = {"batch": None, "drop_remainder": False, "global_seed": None, "host": None}
-    settings = changed(case.settings, **only_own, buffer_seed=None, repeat_files=False)
-    if settings.shuffles_files:
-        settings = changed(settings, shuffle_seed=numbers[2])
-    num_hosts, to_hosts = numbers[0] % 3 + 1, numbers[1] % 3 + 1
-    lines, sizes, counts = [], [], []
-    for index in range(num_hosts):
-        host = Host(index=index, count=num_hosts)
-        own = changed(settings, host=host, buffer_seed=numbers[3] + 7919 * index)
-        found = stopped(toy, replace(case, settings=own), 0)
-        if found is None or not found[0].epoch_size:
-            return 0
-        order, whole = found
-        settings = changed(settings, file_order=order.settings.file_order)
-        lines.append(whole)
-        sizes.append(order.epoch_size)
-        counts.append(stopping_points(order, [numbers[(index + 1) % 5]])[0])
-    modes: tuple[HostsMode, ...] = ("at-most-once", "at-least-once")
-    mode = modes[numbers[4] % 2]
-    risk = (0.5, 1e-6, 1.0)[numbers[3] % 3] if mode == "at-least-once" else None
-    plan = resume_on_hosts(
-        toy.dataset,
-        case.spec,
-        settings,
-        hosts=num_hosts,
-        to_hosts=to_hosts,
-        consumed=counts,
-        mode=mode,
-        risk=risk,
-    )
-    assert plan.pending is None
-    plan = from_a_file(plan, toy.dataset, numbers[0])
-    assert prove(toy.dataset, plan).holds
-    sure = plan.unseeded
-    assert sure is not None
-    last = (plan.epoch + 1 for _ in lines)
-    every = Counter[str]()
-    handed, later = Counter[str](), Counter[str]()
-    for whole, size, count, epochs in zip(lines, sizes, counts, last, strict=True):
-        # A host that is through is in no epoch of the others.
-        every.update(whole[: count if count == len(whole) else epochs * size])
-        handed.update(whole[:count])
-        later.update(whole[epochs * size :])
-    again, follow = Counter[str](), Counter[str]()
-    num_read = 0
-    for index, share in enumerate(plan.hosts):
-        try:
-            resumed = shardctl.tfds.resume(
-                toy.builder, plan, host=index, transform=as_line, add_tfds_id=True
-            )
-            found_lines = lines_of(resumed)
-        except UsageError:  # by InputContext each host needs a file in the epochs that follow
-            assert settings.host_by == "files"
-            return 0
-        num_read += len(found_lines)
-        again.update(found_lines[: share.num_examples])
-        follow.update(found_lines[share.num_examples :])
-    assert num_read == plan.remaining_total
-    assert again.total() == plan.remaining
-    assert follow == (later if plan.num_further_epochs else Counter())
-    lost, repeated = (every - handed - again).total(), (handed + again - every).total()
-    assert lost <= sure.most_lost <= num_hosts * (sure.buffer_size - 1)
-    assert sure.least_repeated <= repeated <= sure.most_repeated
-    if mode == "at-most-once":
-        assert (lost, repeated) == (sure.most_lost, 0)
-    elif any(counts):
-        assert sure.expected_lost < (risk or 1e-6)
-    return 1
-
-
-def _check_hosts(toys: Toys, num_cases: int, *, fuzz: bool = False) -> int:
-    def check(drawn: tuple[Case, list[int], Any]) -> int:
-        case, numbers, host_by = drawn
-        case = replace(case, settings=changed(case.settings, host_by=host_by))
-        return check_hosts_without_seed(toys, case, numbers)
-
-    host_modes = st.sampled_from(["even", "files", "examples"])
-    both = st.tuples(stops(buffered=True), host_modes)
-    return check_cases(both.map(lambda two: (*two[0], two[1])), check, num_cases, fuzz=fuzz)
-
-
-@pytest.mark.slow
-def test_other_hosts_lose_and_repeat_what_the_plan_says(toys: Toys) -> None:
-    assert _check_hosts(toys, 4) >= 2
-
-
-@pytest.mark.fuzz
-def test_other_hosts_lose_and_repeat_what_the_plan_says_fuzzed(toys: Toys) -> None:
-    _check_hosts(toys, FUZZ // 4, fuzz=True)
 
 
 @pytest.mark.parametrize(("epoch", "epochs"), [(0, 2), (0, 4), (1, 3), (2, 4)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +23,6 @@ from tests.tfds_datasets import write_dataset
 
 IMAGENET = ("-d", "imagenet2012")
 LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [5, 0, 3, 6]}, test: {shard_lengths: [2]}}\n"
-CYCLE_3_BLOCK_2 = [0, 1, 1251, 1252, 2502, 2503, 2, 3, 1253, 1254, 2504, 2505, 4, 5, 1255, 1256]
 
 
 @pytest.fixture
@@ -37,17 +35,6 @@ def toy(shardctl: Shardctl) -> tuple[str, str]:
 def ids_of(ran: Any) -> list[int]:
     assert (ran.exit_code, ran.stderr) == (0, "")
     return [int(line) for line in ran.stdout.splitlines()]
-
-
-def test_the_example_of_the_guide(shardctl: Shardctl) -> None:
-    ran = shardctl("simulate", "--cycle", 3, "--block", 2, *IMAGENET)
-    assert (ran.exit_code, ran.stderr) == (0, "")
-    first, second, heading, *rows = ran.stdout.splitlines()
-    assert first == "train of imagenet2012:5.1.0: cycle 3, block 2"
-    assert second == "positions 0 to 19 of 1,281,167"
-    assert heading.split() == ["position", "slot", "shard", "ids"]
-    ids = [int(word) for row in rows for word in row.split()[3:]]
-    assert ids == [*CYCLE_3_BLOCK_2, 2506, 2507, 6, 7]
 
 
 def test_skip_and_take_show_any_stretch(shardctl: Shardctl, toy: tuple[str, str]) -> None:
@@ -97,12 +84,6 @@ def test_options_win_over_the_settings_of_the_project(
     )
     assert ids_of(shardctl("simulate", "-f", "ids", "--take", 3)) == [8, 9, 10]
     assert ids_of(shardctl("simulate", "-f", "ids", "--take", 3, "--no-reverse")) == [0, 1, 2]
-    pipelines = [
-        json.loads(shardctl("simulate", *arguments, "-f", "json").stdout)["pipeline"]
-        for arguments in (["--cycle", 2], ["--cycle", "auto"], ["--shuffle-seed", 4])
-    ]
-    assert [pipeline["cycle"] for pipeline in pipelines] == [2, 1, 1]
-    assert [pipeline["shuffle_files"] for pipeline in pipelines] == [False, False, True]
     Path("order.txt").write_text("# last first\ntoy-train.tfrecord-00003-of-00004\n\n")
     ran = shardctl("simulate", "train[3shard]", "-f", "ids", "--file-order", "order.txt")
     assert ids_of(ran) == list(range(8, 14))
@@ -122,16 +103,14 @@ def test_options_win_over_the_settings_of_the_project(
     ("arguments", "error"),
     [
         (["--skip", "15"], "--skip 15: the order has 14 examples"),
+        (["--take", "-2"], "--take"),
         (["--skip", "-1"], "--skip '-1': a whole number, at least 0, is needed"),
         (["-f", "xml"], "no format 'xml' here; choose from table, json, yaml, csv, ids, tfds-ids"),
         (["train+test", "-f", "npy"], "npy holds numbers, and train+test reads several splits"),
-        (["--cycle", "auto"], "--cycle auto needs --cpus N"),
         (["--shuffle-files"], "another order in each run; give --shuffle-seed N"),
         (["--buffer", "9"], "--buffer-seed N"),
-        (["--no-deterministic"], "deterministic=False"),
         (["--repeat-files", "--pass", "1"], "build the dataset anew"),
         (["--host", "0/9", "--host-by", "files"], "3 file instructions for 9 hosts"),
-        (["trian"], "no split 'trian' in toy; it has: train, test"),
     ],
 )
 def test_what_cannot_be_simulated_is_one_line(
@@ -155,17 +134,6 @@ def test_a_file_holds_what_stdout_would(shardctl: Shardctl, toy: tuple[str, str]
     assert ids.tolist() == ids_of(
         shardctl("simulate", *toy, "-f", "ids", "--take", -1, "--shuffle-seed", 1)
     )
-
-
-def test_a_terminal_gets_colour_and_lines_that_fit() -> None:
-    arguments = ("simulate", *IMAGENET, "--shuffle-seed", "32", "--take", "40")
-    out, error = run_on_a_terminal(*arguments)
-    assert "\x1b[" in out
-    assert error == ""
-    plain, _ = run_on_a_terminal(*arguments, NO_COLOR="1")
-    assert "\x1b" not in plain
-    assert max(map(len, plain.splitlines())) <= 60
-    assert re.sub(r"\x1b\[[\d;]*m", "", out) == plain
 
 
 def test_a_long_file_has_a_progress_bar_on_stderr(tmp_path: Path) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 
-import pytest
-
 from shardctl.base.tfds_rules import ORDER_RULES
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.snapshot.answer import snapshot
 from tests.cases import check_cases
-from tests.verbs.diff.diff_cases import Pipeline, dataset_of, examples, pairs
+from tests.verbs.diff.diff_cases import Pipeline, dataset_of, pairs
 
 
 def hashed(data: bytes) -> bytes:
@@ -27,18 +25,6 @@ def test_the_tree_is_over_the_ids_in_the_order_they_are_read() -> None:
     ]
     assert pinned.tree.leaves == tuple(cells)
     assert pinned.tree.root == hashed(b"node" + hashed(b"node" + cells[0] + cells[1]) + cells[2])
-
-
-@pytest.mark.long
-def test_two_orders_have_the_same_root_when_they_are_the_same() -> None:
-    def check(pair: tuple[Pipeline, Pipeline]) -> None:
-        taken = [pipeline.taken() for pipeline in pair]
-        if taken[0] is None or taken[1] is None:
-            return
-        same = examples(pair[0], taken[0]) == examples(pair[1], taken[1])
-        assert (taken[0].snapshot.tree.root == taken[1].snapshot.tree.root) == same
-
-    check_cases(pairs(), check, 50)
 
 
 def test_the_version_of_a_loader_is_pinned_where_nobody_names_one() -> None:

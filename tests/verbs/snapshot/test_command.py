@@ -26,24 +26,6 @@ def layout(shardctl: Shardctl) -> Path:
     return path
 
 
-def test_a_snapshot_is_yaml_on_stdout_or_in_a_file(shardctl: Shardctl) -> None:
-    printed = shardctl("snapshot", "-d", "toy.yaml", "--block", 2)
-    assert (printed.exit_code, printed.stderr) == (0, "")
-    written = shardctl("snapshot", "-d", "toy.yaml", "--block", 2, "-o", "order.yaml")
-    assert (written.exit_code, written.stdout) == (0, "")
-    assert written.stderr == (
-        "wrote order.yaml: the order of 120 examples of train\n"
-        "next: commit it; shardctl diff order.yaml says whether the order is still that\n"
-    )
-    assert Path("order.yaml").read_text() == printed.stdout
-    document = yaml.safe_load(printed.stdout)
-    assert document["kind"] == "snapshot"
-    assert document["first_ids"][:7] == [0, 1, 30, 31, 70, 71, 2]
-    assert document["pipeline"]["block"] == 2
-    same = json.loads(shardctl("snapshot", "-d", "toy.yaml", "--block", 2, "-f", "json").stdout)
-    assert (document["order"], document["checksum"]) == (same["order"], same["checksum"])
-
-
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
@@ -88,7 +70,7 @@ def test_what_is_said_to_come_next_finds_the_dataset_again(
     assert compared.exit_code == 0
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_every_run_and_folder_gives_the_same_bytes(tmp_path: Path) -> None:
     """Neither the hash seed, nor the locale, the time zone, the umask or the folder count."""
     texts = set()

@@ -1,4 +1,4 @@
-"""SC081 to SC094: what other loaders make of workers, hosts, windows, shards and seeds."""
+"""SC081 to SC093: what other loaders make of workers, hosts, windows, shards and seeds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from shardctl.base.phrase import option
 from shardctl.base.text import counted
 from shardctl.errors import ShardctlError, UnpredictableOrderError
-from shardctl.loaders.hugging_face_eras import era_of, streams_tables
+from shardctl.loaders.hugging_face_eras import era_of
 from shardctl.verbs.lint.context import LintContext, Read
 from shardctl.verbs.lint.rule import Violation, rule
 
@@ -39,11 +39,9 @@ def lost_remainder(context: LintContext) -> Iterator[Violation]:
     epochs, num_hosts = context.settings.epochs, context.num_hosts
     if not _samples(context) or context.settings.drop_shard_remainder:
         return
-    from shardctl.loaders.grain import equal_hosts  # NumPy
-
-    for read, order in _orders(context, context.used):
+    for read, _ in _orders(context, context.used):
         each, rest = divmod(read.num_examples, num_hosts)
-        if not rest or not equal_hosts(order.version):
+        if not rest:
             continue
         size = epochs * read.num_examples // num_hosts
         lost, again = epochs * (each + 1) - size, size - epochs * each
@@ -228,19 +226,6 @@ def small_stream_buffer(context: LintContext) -> Iterator[Violation]:
         held = f"the buffer holds {streaming.buffer:,} examples, and {shards} with {filling:,}"
         why = f"{held} fill it, so neighbours stay together"
         yield Violation(why, f"{option('buffer', filling)}, or smaller shards", read)
-
-
-@rule("SC094", "loader_version", "hosts", loaders=_HF)
-def lost_stride(context: LintContext) -> Iterator[Violation]:
-    """Find hosts that get nothing for a fault of the library."""
-    for read, order, streaming in _streamed(context):
-        asked = order.config
-        if asked.num_hosts == 1 or streaming.shares_shards:
-            continue
-        if era_of(order.version).strides_tables and streams_tables(asked):
-            hosts = f"to the first of {asked.num_hosts:,} hosts, and none to the others"
-            why = f"datasets {order.version} gives all examples {hosts}"
-            yield Violation(why, "--loader-version 4.8.3 or newer", read)
 
 
 def _streamed(context: LintContext) -> Iterator[tuple[Read, LoaderOrder, Streaming]]:
