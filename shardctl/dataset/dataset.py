@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FindingKind = Literal[
     "missing",  # no file where one with examples should be
+    "empty",  # a file of no bytes where one with examples should be
     "not-a-file",  # a folder, a FIFO, a device, a link to nowhere
     "unreadable",  # the system refuses to read it
     "compressed",  # a TFRecord file that was compressed as a whole

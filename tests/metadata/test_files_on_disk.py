@@ -36,7 +36,7 @@ def toy(tmp_path: Path) -> Path:
 
 def problems(folder: Path) -> list[Problem]:
     found = check_files(read_tfds_folder(folder))
-    assert all(problem.reason.isprintable() for problem in found.problems)
+    assert all((problem.reason or "").isprintable() for problem in found.problems)
     return [(problem.kind, problem.split, problem.filename) for problem in found.problems]
 
 
