@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from math import comb
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -188,19 +187,6 @@ def test_a_table_has_them_where_the_screen_shows_pictures(verb: str, name: str, 
     assert pictures in "".join(table(answer, Screen(width=80, pictures=True)))
     assert pictures not in "".join(table(answer, Screen(width=80)))
     assert not re.search("[█─]", "".join(table(answer, PLAIN)))
-
-
-def test_bars_of_loaders_are_as_long_as_their_numbers() -> None:
-    plan = compare_loaders(even_dataset(20_000, 100), "train")
-    lines = drawn(plan)
-    uniform = 100 * (1 - comb(19_800, 256) / comb(20_000, 256))  # 200 examples in each of 100
-    assert lines[-1].endswith(f" {uniform:.1f}")
-    for way in plan.ways:
-        assert way.mixing is not None
-        (line,) = (line for line in lines if line.startswith(f"{way.reader} "))
-        assert line.endswith(f" {way.mixing.shards:.1f}")
-        expected = lines[-1].count("█") * way.mixing.shards / plan.uniform_shards
-        assert abs(line.count("█") - expected) <= 1.5
 
 
 LAYOUTS = st.lists(splits(), min_size=1, max_size=3).map(

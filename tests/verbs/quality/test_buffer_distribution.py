@@ -82,12 +82,3 @@ def _age(inputs: np.ndarray, starts: np.ndarray) -> np.ndarray:
 def _distance(inputs: np.ndarray, starts: np.ndarray) -> np.ndarray:
     means: np.ndarray = np.abs(np.diff(inputs, axis=2)).mean(axis=2)
     return means
-
-
-def test_equal_seeds_draw_equally() -> None:
-    starts = np.array([0, 500_000])
-    one, other = (
-        drawn_stretches(1_000_000, 10_000, starts, 256, np.random.default_rng([1, 2]))
-        for _ in range(2)
-    )
-    assert np.array_equal(one, other)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -114,25 +113,6 @@ def test_of_three_examples_no_word_is_reached_and_why(shardctl: Shardctl, tmp_pa
     assert (ran.exit_code, ran.stderr) == (0, "")
 
 
-def test_memory_buys_a_buffer_that_can_be_pasted(shardctl: Shardctl, toy: Path) -> None:
-    bought = shardctl("quality", "-d", toy, "--memory", "500KB", "-f", "json")
-    document = json.loads(bought.stdout)
-    memory = document["memory"]
-    assert document["example_bytes"] == {
-        "num_bytes": 100,
-        "basis": "stored",
-        "unknown": [],
-        "overhead": 0,
-    }
-    assert (memory["fits"], memory["buffer"], memory["whole_epoch"]) == (5000, 5000, False)
-    tables = shardctl("quality", "-d", toy, "--memory", "500KB").stdout
-    assert "\n488.3 KiB holds 5,000 examples of that size: --buffer 5000 scores " in tables
-    alone = shardctl("quality", "-d", toy, "--buffer", 5000, "--buffer-seed", 2, "-f", "json")
-    found = json.loads(alone.stdout)
-    assert found["score"] == pytest.approx(memory["score"])
-    assert (found["verdict"], found["buffer_bytes"]) == (memory["verdict"], 500_000)
-
-
 def test_of_an_example_that_nobody_knows_the_size_is_asked_for(
     shardctl: Shardctl, tmp_path: Path
 ) -> None:
@@ -147,17 +127,6 @@ def test_of_an_example_that_nobody_knows_the_size_is_asked_for(
     ran = shardctl("quality", "-d", path, "--memory", "8GiB", "--example-bytes", 64)
     assert "holds all 500 examples: --buffer 500 scores " in ran.stdout
     assert "(as good as uniform)" in ran.stdout
-
-
-def test_all_loaders_side_by_side(shardctl: Shardctl, toy: Path) -> None:
-    ran = shardctl("quality", "-d", str(toy), "--loaders", "--hosts", "3", "-f", "json")
-    assert ran.exit_code == 0
-    document = json.loads(ran.stdout)
-    assert (document["kind"], document["num_hosts"], document["batch"]) == ("quality", 3, 256)
-    by_reader = {row["reader"]: row for row in document["loaders"]}
-    assert by_reader["Grain: IndexSampler"]["ending"]["left_out"] == 20_000 % 3
-    assert by_reader["torch: DistributedSampler"]["ending"]["repeated"] == 1
-    assert by_reader["Grain: IndexSampler"]["pipeline"]["batch"] == 256
 
 
 def test_what_is_about_one_order_has_no_place_beside_all_loaders(

@@ -94,12 +94,6 @@ def test_equal_pipelines_say_so() -> None:
     assert repr(found) == "<ReportComparison kept, now: equal>"
 
 
-def test_settings_that_differ_have_both_values() -> None:
-    found = compare_sides(toy_side("a", cycle=2), toy_side("b", cycle=3, batch=8))
-    differing = {one.name: (one.a, one.b) for one in found.settings if one.differs}
-    assert differing == {"cycle": (2, 3), "batch": (None, 8)}
-
-
 def test_another_dataset_is_told_though_the_ids_are_the_same() -> None:
     other = replace(TOY, name="other")
     found = compare_sides(toy_side("a", cycle=1), toy_side("b", other, cycle=1))
