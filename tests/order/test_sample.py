@@ -53,7 +53,7 @@ def test_a_sample_agrees_with_the_whole_within_its_error(settings: dict[str, Any
 
 
 def _metrics(sample: OrderSample) -> list:
-    return [*near_metrics(sample, 64, 100), *far_metrics(sample)]
+    return [*near_metrics(sample, 64), *far_metrics(sample)]
 
 
 def test_a_sample_is_of_the_order() -> None:
