@@ -6,6 +6,8 @@ first used.
 # ruff: noqa: I001
 # fmt: off
 
+from collections.abc import Sequence
+
 from shardctl import tfds as tfds
 from shardctl.api.arguments import read_plan as read_plan, read_snapshot as read_snapshot
 from shardctl.api.diff import compare_reports as compare_reports, diff as diff
@@ -74,3 +76,4 @@ eval = evaluate
 list = list_datasets
 
 __version__: str
+__all__: Sequence[str]

@@ -353,10 +353,7 @@ def _pieces(shown: str) -> list[list[str]]:
 def _likeness(piece: Sequence[str], lines: Sequence[str]) -> float:
     """Return how like lines are to those shown; one that begins as another counts as the same."""
     return sum(
-        max(
-            difflib.SequenceMatcher(None, shown, line).ratio(),
-            line.startswith(shown.rstrip()),
-        )
+        max(difflib.SequenceMatcher(None, shown, line).ratio(), line.startswith(shown.rstrip()))
         for shown, line in zip(piece, lines, strict=False)
     )
 

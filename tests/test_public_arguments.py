@@ -412,8 +412,7 @@ _RUNNING = [
 
 
 @pytest.mark.parametrize(
-    "name",
-    skipped_without_orbax(name for name in CALLS if name.startswith(("orbax.", "tfds."))),
+    "name", skipped_without_orbax(name for name in CALLS if name.startswith(("orbax.", "tfds.")))
 )
 def test_the_bridge_answers_every_type_of_number_as_the_int(
     tf: Any, real_world: World, name: str

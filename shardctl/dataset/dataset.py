@@ -15,12 +15,7 @@ from shardctl.base.arguments import checked, keep_fields, kind_of, made_kind
 from shardctl.base.hooks import provided
 from shardctl.base.text import choices, counted, dataset_title, in_short, nearest_first, quoted
 from shardctl.base.tfds_rules import DEFAULT_FILE_FORMAT, INT64_MAX
-from shardctl.dataset.identity import (
-    DatasetIdentity,
-    FolderIdentity,
-    SplitSize,
-    paths_left,
-)
+from shardctl.dataset.identity import DatasetIdentity, FolderIdentity, SplitSize, paths_left
 from shardctl.dataset.shard_files import PackedInts, ShardFiles
 from shardctl.errors import DatasetError, NotASplitError, UsageError
 

@@ -1,4 +1,4 @@
-"""The hash tree over an order, and the digests of a part of it."""
+"""The hash tree over an order, and the digests of a part of it, in any version of the digests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from shardctl.order.order import Order, ignore
 
 CELL_SIZE = 4096  # ids; 2 ns an id with SHA instructions, a tenth more than in one piece
 MAX_LEAVES = 512
-VERSION = 2  # of the digests of cells; those of 1, before 0.2.0, were by ids alone
+VERSIONS = (1, 2)  # of the digests of cells: by ids, and by runs where there are some
+NEWEST = VERSIONS[-1]
 DIGEST_BYTES = 16
 
 
@@ -41,6 +42,8 @@ def leaf_size(num_examples: int) -> int:
 class HashTree:
     """The leaves of the tree over an order of `num_examples` positions, in order.
 
+    version: of the digests of cells.
+
     >>> tree = HashTree.of_cells([b"a", b"b"], num_examples=5000)
     >>> tree.leaf_size, tree.leaves, tree.root == digest(b"node" + b"ab")
     (4096, (b'a', b'b'), True)
@@ -48,6 +51,7 @@ class HashTree:
 
     num_examples: int
     leaves: tuple[bytes, ...]
+    version: int = NEWEST
 
     def __post_init__(self) -> None:
         needed = -(-self.num_examples // self.leaf_size)
@@ -57,14 +61,16 @@ class HashTree:
             )
 
     @classmethod
-    def of_cells(cls, cells: Iterable[bytes], *, num_examples: int) -> HashTree:
+    def of_cells(
+        cls, cells: Iterable[bytes], *, num_examples: int, version: int = NEWEST
+    ) -> HashTree:
         """Return the tree over the digests of an order's cells, in memory for one leaf."""
         width = leaf_size(num_examples) // CELL_SIZE
         remaining = iter(cells)
         leaves = []
         while group := list(islice(remaining, width)):
             leaves.append(_root(group))
-        return cls(num_examples=num_examples, leaves=tuple(leaves))
+        return cls(num_examples=num_examples, leaves=tuple(leaves), version=version)
 
     @property
     def leaf_size(self) -> int:
@@ -93,12 +99,14 @@ class HashTree:
 def differing_blocks(one: HashTree, other: HashTree) -> tuple[int, list[int]]:
     """Return (size of a block in positions, indices of the blocks in which two orders differ).
 
-    Beyond the end of the shorter order every block differs.
+    Beyond the end of the shorter order every block differs. Both are of one version.
 
     >>> tree = HashTree.of_cells([b"a", b"b"], num_examples=5000)
     >>> differing_blocks(tree, HashTree.of_cells([b"a", b"x", b"y"], num_examples=9000))
     (4096, [1, 2])
     """
+    if one.version != other.version:
+        raise ValueError(f"digests of versions {one.version} and {other.version}")
     size = max(one.leaf_size, other.leaf_size)
     pairs = zip_longest(one.blocks(size), other.blocks(size))
     return size, [index for index, (left, right) in enumerate(pairs) if left != right]
@@ -117,7 +125,13 @@ def _root(nodes: Sequence[bytes]) -> bytes:
     return nodes[0]
 
 
-def tree_of(order: Order, splits: SplitIds, *, advance: Callable[[int], None] = ignore) -> HashTree:
+def tree_of(
+    order: Order,
+    splits: SplitIds,
+    *,
+    version: int = NEWEST,
+    advance: Callable[[int], None] = ignore,
+) -> HashTree:
     """Return the hash tree over an order; `advance` is told how many positions are done.
 
     >>> from shardctl.dataset.dataset import Dataset, Split
@@ -127,8 +141,9 @@ def tree_of(order: Order, splits: SplitIds, *, advance: Callable[[int], None] = 
     >>> train = Split.even(name="train", num_examples=5000, num_shards=3)
     >>> dataset = Dataset(name="d", splits=(train,))
     >>> order = ReaderOrder(dataset, [SplitRange(split=train, start=0, stop=5000)], ReadSettings())
-    >>> len(tree_of(order, SplitIds.of(dataset, ["train"])).leaves)
-    2
+    >>> tree = tree_of(order, SplitIds.of(dataset, ["train"]))
+    >>> tree.version, len(tree.leaves)
+    (2, 2)
     """
 
     def reported() -> Iterator[Int64s]:
@@ -136,14 +151,15 @@ def tree_of(order: Order, splits: SplitIds, *, advance: Callable[[int], None] = 
             yield codes
             advance(len(codes))
 
-    return HashTree.of_cells(digests_of(reported(), splits), num_examples=order.num_examples)
+    cells = digests_of(reported(), splits, version=version)
+    return HashTree.of_cells(cells, num_examples=order.num_examples, version=version)
 
 
 # The digest of a cell: which examples are at 4,096 positions, whatever the layout of the dataset.
 #
 # It is over the split's name and the ids, little endian, in 4 bytes where all of the cell fit;
 # where the splits of a cell differ, over their names, the index of the name at each position, and
-# the ids in 8 bytes. But a cell of one split whose ids count on one by
+# the ids in 8 bytes. That is version 1. In version 2 a cell of one split whose ids count on one by
 # one, in at most a third as many runs as positions, none of which begins with an id from 2**51 on,
 # is told by its first id and then the place and the first id of every other run, in 8 bytes each.
 
@@ -182,7 +198,9 @@ class SplitIds:
         return split, codes - self.starts[split]
 
 
-def digests_of(chunks: Iterable[Int64s], splits: SplitIds) -> Iterator[bytes]:
+def digests_of(
+    chunks: Iterable[Int64s], splits: SplitIds, *, version: int = NEWEST
+) -> Iterator[bytes]:
     """Yield the digest of each cell of an order, from its codes in pieces of any size.
 
     >>> splits = SplitIds(names=("train",), starts=np.array([0]))
@@ -193,13 +211,13 @@ def digests_of(chunks: Iterable[Int64s], splits: SplitIds) -> Iterator[bytes]:
     for codes in whole_cells(chunks):
         split, ids = splits.split_ids(codes)
         places = np.arange(0, len(ids), CELL_SIZE)
-        begins = np.flatnonzero(ids[1:] - ids[:-1] != 1) + 1
+        begins = np.flatnonzero(ids[1:] - ids[:-1] != 1) + 1 if version > 1 else np.arange(0)
         firsts = (ids[begins] << _PLACE_BITS) + (begins & CELL_SIZE - 1)
         runs = firsts.astype("<i8", copy=False).tobytes()
         # The runs that begin within each cell, behind its first position.
         lows = begins.searchsorted(places, "right").tolist()
         highs = begins.searchsorted(places + CELL_SIZE, "left").tolist()
-        is_small = ids.max() < _MAX_ID
+        is_small = version > 1 and ids.max() < _MAX_ID
         for start, low, high in zip(places.tolist(), lows, highs, strict=True):
             here = ids[start : start + CELL_SIZE]
             name = splits.names[0]
@@ -209,7 +227,7 @@ def digests_of(chunks: Iterable[Int64s], splits: SplitIds) -> Iterator[bytes]:
                 if (kinds != kinds[0]).any():
                     yield _mixed(kinds, here, splits.names)
                     continue
-            few = _FEWER * (high - low + 1) <= len(here)
+            few = version > 1 and _FEWER * (high - low + 1) <= len(here)
             if few and (is_small or max(here[0], ids[begins[low:high]].max(initial=0)) < _MAX_ID):
                 head = int(here[0]).to_bytes(8, "little")
                 yield _hashed(f"runs {len(here)} {name}", head + runs[8 * low : 8 * high])

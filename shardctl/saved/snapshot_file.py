@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Block, Document, Words, to_json, to_yaml
 from shardctl.files.fields import files_field, files_of_field
 from shardctl.files.parse import parse_document
-from shardctl.order.order_tree import VERSION, HashTree, leaf_size
+from shardctl.order.order_tree import VERSIONS, HashTree, leaf_size
 from shardctl.saved.head import head, read_head
 from shardctl.saved.plan_file import PLAN_KIND, plan_fields, plan_from_document, read_instructions
 from shardctl.saved.resume_plan import ListedPlan, PlanListing, ResumePlan
@@ -68,18 +68,18 @@ def snapshot_from_document(document: Mapping[str, object]) -> Snapshot:
 
 def _check_version(document: Mapping[str, object]) -> None:
     tree = document.get("tree")
-    digests = tree.get("version", 1) if isinstance(tree, dict) else VERSION
-    versions = {
-        "format version": (document.get("format_version"), FORMAT_VERSION),
-        "digests of version": (digests, VERSION),
+    digests = tree.get("version", 1) if isinstance(tree, dict) else 1
+    versions: dict[str, tuple[object, Sequence[int]]] = {
+        "format version": (document.get("format_version"), (FORMAT_VERSION,)),
+        "digests of version": (digests, VERSIONS),
     }
     for noun, (value, known) in versions.items():
-        if type(value) is not int or value != known:
-            newest = isinstance(value, int) and value > known
+        if type(value) is not int or value not in known:
+            newest = isinstance(value, int) and value > max(known)
             age = "; a newer shardctl wrote it, install it" if newest else ""
             raise DatasetError(
-                f"the snapshot has {noun} {fields.shown(value)}{age}; this one reads {known}: "
-                f"{_REWRITE}"
+                f"the snapshot has {noun} {fields.shown(value)}{age}; this one reads "
+                f"{' and '.join(map(str, known))}: {_REWRITE}"
             )
 
 
@@ -140,9 +140,11 @@ def _tree(document: Mapping[str, Any]) -> HashTree:
             f"leaf_size {fields.shown(tree.get('leaf_size'))} is not that of {num_examples} "
             f"examples, {leaf_size(num_examples)}"
         )
-    made = tuple(map(bytes.fromhex, _digests(tree.get("digests"), 32, "a leaf")))
+    version = fields.count(tree.get("version", 1), "the version of digests")
+    leaves = tuple(_digests(tree.get(LEAVES[version]), 32, "a leaf"))
+    made = tuple(map(bytes.fromhex, leaves))
     try:
-        return HashTree(num_examples=num_examples, leaves=made)
+        return HashTree(num_examples=num_examples, leaves=made, version=version)
     except ValueError as error:
         raise DatasetError(str(error)) from None
 
@@ -216,7 +218,9 @@ _COMMENT = (
     "# The order of a pipeline, pinned by shardctl. Compare it with today's: shardctl diff FILE.\n"
     "# Written by shardctl snapshot and shardctl diff --update, not by hand.\n"
 )
-WORDS = ("digests", "shard_lengths", "shard_digests")
+# The key of the leaves in each version of the digests: an older reader finds none and refuses.
+LEAVES = {1: "leaves", 2: "digests"}
+WORDS = (*LEAVES.values(), "shard_lengths", "shard_digests")
 
 
 def snapshot_document(snapshot: Snapshot) -> Document:
@@ -237,9 +241,9 @@ def snapshot_document(snapshot: Snapshot) -> Document:
             "splits": [_split_document(pinned) for pinned in snapshot.splits],
         },
         "tree": {
-            "version": VERSION,
+            **({"version": tree.version} if tree.version > 1 else {}),
             "leaf_size": tree.leaf_size,
-            "digests": [leaf.hex() for leaf in tree.leaves],
+            LEAVES[tree.version]: [leaf.hex() for leaf in tree.leaves],
         },
     }
     return {**document, "checksum": checksum(document)}

@@ -179,9 +179,7 @@ _OTHERS = (
         parameters=(_SIZE, _DROP),
     ),
     Call.of_part(
-        stages.Values,
-        "from_tensor_slices",
-        parameters=(value("values", "tensors", takes="whole"),),
+        stages.Values, "from_tensor_slices", parameters=(value("values", "tensors", takes="whole"),)
     ),
     Call.of_part(
         stages.Map, "enumerate", made=lambda _: (stages.Map(),), parameters=(), anything=True

@@ -13,18 +13,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from shardctl.errors import UsageError
-from shardctl.stages.part import (
-    CODE,
-    WORDS,
-    Calls,
-    Parameter,
-    Part,
-    PositiveCount,
-    Source,
-    Stage,
-    Word,
-    value,
-)
+from shardctl.stages import part as parts
 from shardctl.stages.stages import Opaque, Read
 
 _READERS = ("TFRecordDataset", "tf.data.TFRecordDataset")
@@ -32,71 +21,71 @@ _CALLS = "calls num_parallel_calls"
 _DEFAULT_BLOCK = 1  # tensorflow/python/data/ops/interleave_op.py, _interleave
 
 
-def _written(*parameters: str) -> tuple[Parameter, ...]:
+def _written(*parameters: str) -> tuple[parts.Parameter, ...]:
     """Return parameters that are literals or code, each by its names."""
-    return tuple(value(*names.split(), takes="written") for names in parameters)
+    return tuple(parts.value(*names.split(), takes="written") for names in parameters)
 
 
-class _Listing(Part):
+class _Listing(parts.Part):
     """A call about files, of which code decides unless its arguments are literals."""
 
     takes_anything = True
 
     @classmethod
-    def made(cls, values: dict[str, Any]) -> tuple[Part, ...]:
+    def made(cls, values: dict[str, Any]) -> tuple[parts.Part, ...]:
         """Return the call, or what leaves the order open where code decides."""
         known = {
-            field.name: WORDS.get(given, given) if isinstance(given, str) else given
+            field.name: parts.WORDS.get(given, given) if isinstance(given, str) else given
             for field in fields(cls)
             if (given := values.get(field.name)) is not None
         }
         needed = {field.name for field in fields(cls) if field.default is MISSING}
-        if CODE in values.values() or not needed <= known.keys():
+        if parts.CODE in values.values() or not needed <= known.keys():
             return (Opaque.known(cls.name),)
         return cls(**known).read()
 
-    def read(self) -> tuple[Part, ...]:
+    def read(self) -> tuple[parts.Part, ...]:
         """Return what it is to be joined with others."""
         return (self,)
 
 
-class ListFiles(_Listing, Source):
+class ListFiles(_Listing, parts.Source):
     """`tf.data.Dataset.list_files(pattern, shuffle, seed)` before it is known what reads them."""
 
     name = "list_files"
     parameters = _written("pattern file_pattern", "shuffle", "seed")
-    pattern: Word
+    pattern: parts.Word
     shuffle: bool = True
     seed: int | None = None
 
 
-class Interleave(_Listing, Stage):
+class Interleave(_Listing, parts.Stage):
     """`ds.interleave(TFRecordDataset, ..)`: what reads files that are listed right before it."""
 
     name = "interleave"
     parameters = _written("map_func", "cycle_length", "block_length", _CALLS, "deterministic")
-    cycle_length: Calls | None = None
-    block_length: PositiveCount = _DEFAULT_BLOCK
-    calls: Calls | None = None
+    cycle_length: parts.Calls | None = None
+    block_length: parts.PositiveCount = _DEFAULT_BLOCK
+    calls: parts.Calls | None = None
     deterministic: bool | None = None
 
     @classmethod
-    def made(cls, values: dict[str, Any]) -> tuple[Part, ...]:
+    def made(cls, values: dict[str, Any]) -> tuple[parts.Part, ...]:
         """Return the call, or what leaves the order open where a function or code decides."""
         if values.get("map_func") in (None, *_READERS):
             return super().made(values)
         return (Opaque.known(cls.name),)
 
 
-class Records(_Listing, Source):
+class Records(_Listing, parts.Source):
     """`TFRecordDataset(files, num_parallel_reads=N)`, which lists and interleaves them itself."""
 
     name = "TFRecordDataset"
     parameters = _written("filenames", "compression_type", "buffer_size", "num_parallel_reads")
-    filenames: Word
-    num_parallel_reads: Calls = 1
+    filenames: parts.Word
+    num_parallel_reads: parts.Calls = 1
 
-    def read(self) -> tuple[Part, ...]:
+    def read(self) -> tuple[parts.Part, ...]:
         """Return the reader that has its order."""
         cycle = self.num_parallel_reads
         if isinstance(cycle, str):
@@ -107,7 +96,7 @@ class Records(_Listing, Source):
         return (_read(self.filenames, cycle=cycle, block=1, shuffle_files=False),)
 
 
-def joined(source: Any, stages: Iterable[Any]) -> tuple[Source, Any]:
+def joined(source: Any, stages: Iterable[Any]) -> tuple[parts.Source, Any]:
     """Return a source and stages in which files that are listed and interleaved are one reader.
 
     What is listed for something else leaves the order open, and so does another interleave.
@@ -115,7 +104,7 @@ def joined(source: Any, stages: Iterable[Any]) -> tuple[Source, Any]:
     Raises:
         UsageError: an interleave without a length of its cycle, or one that TensorFlow refuses.
     """
-    rest: list[Stage] = list(stages)
+    rest: list[parts.Stage] = list(stages)
     if isinstance(source, ListFiles):
         first = rest[0] if rest else None
         if isinstance(first, Interleave):

@@ -16,30 +16,7 @@ from shardctl.base.arguments import text
 from shardctl.base.text import counted, printable, public_url
 from shardctl.base.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
-from shardctl.stages.part import (
-    FUNCTION,
-    UNKNOWN_CARDINALITY,
-    Buffer,
-    Calls,
-    Cardinality,
-    Count,
-    CountOrAll,
-    Held,
-    Number,
-    OwnSettings,
-    Part,
-    PositiveCount,
-    Seed,
-    Source,
-    Stage,
-    TfCall,
-    Times,
-    Weights,
-    Word,
-    argument,
-    said_of,
-    value,
-)
+from shardctl.stages import part as parts
 
 _LONGEST_SHOWN = 300  # characters of a pipeline, in a repr
 
@@ -53,7 +30,7 @@ def _why_unseeded(seed: object, global_seed: int | None) -> str | None:
     return None
 
 
-class Shuffle(Stage):
+class Shuffle(parts.Stage):
     """`ds.shuffle(buffer, seed, reshuffle_each_iteration)`.
 
     buffer: elements held; -2 is the whole dataset (`tf.data.UNKNOWN_CARDINALITY`).
@@ -62,35 +39,35 @@ class Shuffle(Stage):
 
     name = "shuffle"
     effect = "mixes within its buffer; anew for each iterator unless reshuffle=False"
-    buffer: Buffer = argument("buffer_size")
-    seed: Seed | None = None
-    reshuffle: bool | None = argument("reshuffle_each_iteration", default=None)
+    buffer: parts.Buffer = parts.argument("buffer_size")
+    seed: parts.Seed | None = None
+    reshuffle: bool | None = parts.argument("reshuffle_each_iteration", default=None)
 
     def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
         """Return that the machine seeds it; a buffer of one hands out what it has just read."""
         return None if self.buffer == 1 else _why_unseeded(self.seed, global_seed)
 
-    def in_tf(self) -> TfCall | None:
+    def in_tf(self) -> parts.TfCall | None:
         """Return the call, whose buffer for all is a constant."""
         found = super().in_tf()
         if found is None or self.buffer != WHOLE_DATASET:
             return found
-        return replace(found, by_place=(UNKNOWN_CARDINALITY,))
+        return replace(found, by_place=(parts.UNKNOWN_CARDINALITY,))
 
 
-class Repeat(Stage):
+class Repeat(parts.Stage):
     """`ds.repeat(count)`; None repeats for ever."""
 
     name = "repeat"
     effect = "repeats all that is before it"
-    count: Times | None = None
+    count: parts.Times | None = None
 
     @property
     def is_noop(self) -> bool:
         """Whether it is `repeat(1)`."""
         return self.count == 1
 
-    def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
+    def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> parts.Count:
         """Return how many elements all repetitions have."""
         if count == 0:
             return 0
@@ -99,22 +76,22 @@ class Repeat(Stage):
         return None if count is None else count * self.count
 
 
-class Batch(Stage):
+class Batch(parts.Stage):
     """`ds.batch(size, drop_remainder)`; padded_batch and ragged_batch group alike."""
 
     name = "batch"
     effect = "puts elements together; keeps the order"
     parameters = (
-        value("size", "batch_size"),
-        value("drop_remainder"),
-        value("calls", "num_parallel_calls"),
-        value("deterministic"),
+        parts.value("size", "batch_size"),
+        parts.value("drop_remainder"),
+        parts.value("calls", "num_parallel_calls"),
+        parts.value("deterministic"),
     )
-    size: PositiveCount
+    size: parts.PositiveCount
     drop_remainder: bool = False
 
     @classmethod
-    def made(cls, values: dict[str, Any]) -> tuple[Part, ...]:
+    def made(cls, values: dict[str, Any]) -> tuple[parts.Part, ...]:
         """Return a batch; one with threads of its own reads ahead like a map that has them."""
         ahead = {name: values.pop(name) for name in ("calls", "deterministic") if name in values}
         batch = cls(**values)
@@ -125,20 +102,20 @@ class Batch(Stage):
         return count // self.size if self.drop_remainder else -(-count // self.size)
 
 
-class Unbatch(Stage):
+class Unbatch(parts.Stage):
     """`ds.unbatch()`."""
 
     name = "unbatch"
     effect = "takes batches apart; keeps the order"
 
 
-class Shard(Stage):
+class Shard(parts.Stage):
     """`ds.shard(num_shards, index)`: every num_shards-th element from `index` on."""
 
     name = "shard"
     effect = "keeps every n-th element"
-    num_shards: PositiveCount
-    index: Number
+    num_shards: parts.PositiveCount
+    index: parts.Number
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -156,41 +133,41 @@ class Shard(Stage):
         """Return how many are kept."""
         return len(range(self.index, count, self.num_shards))
 
-    def in_tf(self) -> TfCall | None:
+    def in_tf(self) -> parts.TfCall | None:
         """Return the call, its numbers by their names."""
-        return TfCall(method=self.name, by_name=said_of(self))
+        return parts.TfCall(method=self.name, by_name=parts.said_of(self))
 
 
-class Take(Stage):
+class Take(parts.Stage):
     """`ds.take(count)`; -1 takes all."""
 
     name = "take"
     effect = "ends after so many elements"
-    count: CountOrAll
+    count: parts.CountOrAll
 
     @property
     def is_noop(self) -> bool:
         """Whether it is `take(-1)`."""
         return self.count < 0
 
-    def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
+    def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> parts.Count:
         """Return how many are taken."""
         return count if count is None or self.count < 0 else min(count, self.count)
 
 
-class Skip(Stage):
+class Skip(parts.Stage):
     """`ds.skip(count)`; -1 skips all."""
 
     name = "skip"
     effect = "drops the first elements"
-    count: CountOrAll
+    count: parts.CountOrAll
 
     @property
     def is_noop(self) -> bool:
         """Whether it is `skip(0)`."""
         return self.count == 0
 
-    def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
+    def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> parts.Count:
         """Return how many are left."""
         return 0 if self.count < 0 else super().length(count)
 
@@ -199,7 +176,7 @@ class Skip(Stage):
         return max(count - self.count, 0)
 
 
-class Cache(Stage):
+class Cache(parts.Stage):
     """`ds.cache()` in memory: passes after the first whole one repeat it.
 
     A cache in a file keeps the order of an earlier run; it is an `Opaque` stage.
@@ -207,10 +184,10 @@ class Cache(Stage):
 
     name = "cache"
     effect = "later passes repeat the first whole one"
-    parameters = (value("filename"),)
+    parameters = (parts.value("filename"),)
 
     @classmethod
-    def made(cls, values: dict[str, Any]) -> tuple[Part, ...]:
+    def made(cls, values: dict[str, Any]) -> tuple[parts.Part, ...]:
         """Return a cache in memory, or what one in a file is."""
         filename = values.get("filename")
         if filename is None or text(filename) == "":
@@ -218,7 +195,7 @@ class Cache(Stage):
         return (Opaque.known(CACHE_IN_FILE),)
 
 
-class Map(Stage):
+class Map(parts.Stage):
     """`ds.map(f)`: no other order, but it parts a shuffle and a repeat, and may read ahead.
 
     calls: `num_parallel_calls`, None for a map that reads an element when it is asked for one,
@@ -228,10 +205,14 @@ class Map(Stage):
 
     name = "map"
     effect = "keeps the order; parts a shuffle from a repeat"
-    parameters = (FUNCTION, value("calls", "num_parallel_calls"), value("deterministic"))
+    parameters = (
+        parts.FUNCTION,
+        parts.value("calls", "num_parallel_calls"),
+        parts.value("deterministic"),
+    )
     takes_function = True
     keeps_order = True
-    calls: Calls | None = None
+    calls: parts.Calls | None = None
     deterministic: bool | None = None
 
     def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
@@ -243,26 +224,26 @@ class Map(Stage):
         return "deterministic=False hands out what is ready first" if said is False else None
 
     @property
-    def as_run(self) -> Stage:
+    def as_run(self) -> parts.Stage:
         """One that reads ahead, in order."""
         return Map(calls="auto", deterministic=True) if self.calls is None else self
 
 
-class Prefetch(Stage):
+class Prefetch(parts.Stage):
     """`ds.prefetch(size)`: no other order, but it reads ahead; "auto" is AUTOTUNE."""
 
     name = "prefetch"
     effect = "keeps the order; reads ahead"
     keeps_order = True
-    size: Held = argument("buffer_size", default="auto")
+    size: parts.Held = parts.argument("buffer_size", default="auto")
 
     @classmethod
-    def made(cls, values: dict[str, Any]) -> tuple[Part, ...]:
+    def made(cls, values: dict[str, Any]) -> tuple[parts.Part, ...]:
         """Return a prefetch; None is AUTOTUNE."""
         return (cls(**{name: given for name, given in values.items() if given is not None}),)
 
 
-class AssertCardinality(Stage):
+class AssertCardinality(parts.Stage):
     """`ds.apply(tf.data.experimental.assert_cardinality(count))`: -1 is without end.
 
     It changes no order itself, but decides when a cache behind it counts as filled.
@@ -272,10 +253,10 @@ class AssertCardinality(Stage):
     is_plain = False
     effect = "keeps the order; parts a shuffle from a repeat"
     keeps_order = True
-    count: Cardinality = argument("expected_cardinality")
+    count: parts.Cardinality = parts.argument("expected_cardinality")
 
 
-class WithOptions(Stage):
+class WithOptions(parts.Stage):
     """`ds.with_options(options)`: parts a shuffle and a repeat; holds for the whole pipeline.
 
     deterministic: `deterministic`.
@@ -295,26 +276,28 @@ class WithOptions(Stage):
         "optimizations": "experimental_optimization.apply_default_optimizations",
         "warm_start": "experimental_warm_start",
     }
-    deterministic: bool | None = argument(by_name=True, default=None)
-    fusion: bool | None = argument("shuffle_and_repeat_fusion", by_name=True, default=None)
-    optimizations: bool | None = argument("apply_default_optimizations", by_name=True, default=None)
-    warm_start: bool | None = argument("experimental_warm_start", by_name=True, default=None)
+    deterministic: bool | None = parts.argument(by_name=True, default=None)
+    fusion: bool | None = parts.argument("shuffle_and_repeat_fusion", by_name=True, default=None)
+    optimizations: bool | None = parts.argument(
+        "apply_default_optimizations", by_name=True, default=None
+    )
+    warm_start: bool | None = parts.argument("experimental_warm_start", by_name=True, default=None)
 
 
-class Concatenate(Stage):
+class Concatenate(parts.Stage):
     """`ds.concatenate(other)`."""
 
     name = "concatenate"
     is_plain = False
     effect = "goes on with another dataset"
-    other: Pipeline = argument("dataset", takes="pipeline")
+    other: Pipeline = parts.argument("dataset", takes="pipeline")
 
-    def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
+    def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> parts.Count:
         """Return how many elements both have."""
         return _sum((count, *others))
 
 
-class Filter(Stage):
+class Filter(parts.Stage):
     """`ds.filter(predicate)`: how many pass depends on the data.
 
     kept: path of a file that names the examples that pass (a log of tfds_ids or ids, a line each,
@@ -324,8 +307,8 @@ class Filter(Stage):
     name = "filter"
     is_plain = False
     effect = "drops elements by what is in them"
-    parameters = (value("", "predicate", takes="code"), value("kept", by_name=True))
-    kept: Word | None = None
+    parameters = (parts.value("", "predicate", takes="code"), parts.value("kept", by_name=True))
+    kept: parts.Word | None = None
 
     def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
         """Return that nobody says which pass, where that is so."""
@@ -333,7 +316,7 @@ class Filter(Stage):
             return None
         return "how many elements pass depends on the data: name those that do with kept="
 
-    def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
+    def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> parts.Count:
         """Return None: the data decides, but of what has no end."""
         return count if count == math.inf else None
 
@@ -357,7 +340,7 @@ _BY = {
 WHY_OPEN: Mapping[str, str] = {name: reason for reason, names in _BY.items() for name in names}
 
 
-class Opaque(Stage, Source):
+class Opaque(parts.Stage, parts.Source):
     """A stage whose order depends on data, on code or on files that metadata does not tell.
 
     call: as a script writes it, `flat_map`, `from_generator`, `cache(filename)`.
@@ -366,7 +349,7 @@ class Opaque(Stage, Source):
 
     name = "opaque"
     is_plain = False
-    call: Word
+    call: parts.Word
     reason: str = ""
 
     @classmethod
@@ -391,7 +374,7 @@ class Opaque(Stage, Source):
 OF_READ = ("spec", "data", "assert_cardinality")
 
 
-class Read(Source):
+class Read(parts.Source):
     """TFDS's reader: what `tfds.load` or `builder.as_dataset` returns.
 
     spec: the subsplit; None is the one that the command or the call is given.
@@ -406,13 +389,13 @@ class Read(Source):
 
     name = "read"
     parameters = (
-        value("spec", "split", takes="spec"),
-        value("data", by_name=True),
-        value("assert_cardinality", by_name=True),
+        parts.value("spec", "split", takes="spec"),
+        parts.value("data", by_name=True),
+        parts.value("assert_cardinality", by_name=True),
     )
-    spec: Word | None = None
-    data: Word | None = None
-    settings: OwnSettings = ()
+    spec: parts.Word | None = None
+    data: parts.Word | None = None
+    settings: parts.OwnSettings = ()
     assert_cardinality: bool = True
     listed: bool = False
 
@@ -427,7 +410,7 @@ class Read(Source):
         return self.assert_cardinality and not self.listed
 
     @classmethod
-    def made(cls, values: dict[str, Any]) -> tuple[Part, ...]:
+    def made(cls, values: dict[str, Any]) -> tuple[parts.Part, ...]:
         """Return a reader; what is not its own is a setting."""
         settings = {name: given for name, given in values.items() if name not in OF_READ}
         own = {name: given for name, given in values.items() if name in OF_READ}
@@ -451,34 +434,34 @@ class Read(Source):
         return None
 
 
-class Range(Source):
+class Range(parts.Source):
     """`tf.data.Dataset.range(stop)`, or any source of `stop` elements in a fixed order."""
 
     name = "range"
     effect = "counts from 0"
-    stop: Number
+    stop: parts.Number
 
-    def length(self, others: Sequence[Count]) -> Count:
+    def length(self, others: Sequence[parts.Count]) -> parts.Count:
         """Return how many elements there are."""
         return self.stop
 
 
-class Values(Source):
+class Values(parts.Source):
     """`tf.data.Dataset.from_tensor_slices(values)` of whole numbers, as choices are."""
 
     name = "values"
     effect = "lists numbers"
-    values: tuple[int, ...] = argument(takes="whole")
+    values: tuple[int, ...] = parts.argument(takes="whole")
 
-    def length(self, others: Sequence[Count]) -> Count:
+    def length(self, others: Sequence[parts.Count]) -> parts.Count:
         """Return how many values there are."""
         return len(self.values)
 
 
-class _Mixture(Source):
+class _Mixture(parts.Source):
     """What combines several datasets."""
 
-    inputs: tuple[Pipeline, ...] = argument("datasets", takes="pipelines")
+    inputs: tuple[Pipeline, ...] = parts.argument("datasets", takes="pipelines")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -492,7 +475,7 @@ class Zip(_Mixture):
     name = "zip"
     effect = "puts one element of each dataset into one"
 
-    def length(self, others: Sequence[Count]) -> Count:
+    def length(self, others: Sequence[parts.Count]) -> parts.Count:
         """Return the length of the shortest input."""
         known = [count for count in others if count is not None]
         if len(known) < len(others):
@@ -509,11 +492,11 @@ class SampleFromDatasets(_Mixture):
 
     name = "sample_from_datasets"
     effect = "draws the next dataset by its weight"
-    weights: Weights | None = None
-    seed: Seed | None = None
-    stop_on_empty: bool = argument("stop_on_empty_dataset", default=False)
-    rerandomize: bool | None = argument("rerandomize_each_iteration", default=None)
-    weights_dtype: Literal["float32", "float64"] = argument(by_name=True, default="float32")
+    weights: parts.Weights | None = None
+    seed: parts.Seed | None = None
+    stop_on_empty: bool = parts.argument("stop_on_empty_dataset", default=False)
+    rerandomize: bool | None = parts.argument("rerandomize_each_iteration", default=None)
+    weights_dtype: Literal["float32", "float64"] = parts.argument(by_name=True, default="float32")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -542,7 +525,7 @@ class SampleFromDatasets(_Mixture):
         """Return that the machine seeds it; one input is no mixture."""
         return None if len(self.kept_inputs) < 2 else _why_unseeded(self.seed, global_seed)
 
-    def length(self, others: Sequence[Count]) -> Count:
+    def length(self, others: Sequence[parts.Count]) -> parts.Count:
         """Return the sum of the inputs, where all are read to their end."""
         if all(count == math.inf for count in others):
             return math.inf
@@ -554,20 +537,20 @@ class ChooseFromDatasets(_Mixture):
 
     name = "choose_from_datasets"
     effect = "takes the next dataset as chosen"
-    choices: Pipeline = argument("choice_dataset", takes="pipeline")
-    stop_on_empty: bool = argument("stop_on_empty_dataset", default=True)
+    choices: Pipeline = parts.argument("choice_dataset", takes="pipeline")
+    stop_on_empty: bool = parts.argument("stop_on_empty_dataset", default=True)
 
     @property
     def fed_by(self) -> tuple[Pipeline, ...]:
         """The inputs; choices are numbers, and no examples."""
         return self.inputs
 
-    def length(self, others: Sequence[Count]) -> Count:
+    def length(self, others: Sequence[parts.Count]) -> parts.Count:
         """Return that there is no end, where no input has one; else nobody knows."""
         return math.inf if all(count == math.inf for count in others) else None
 
 
-class Shared(Source):
+class Shared(parts.Source):
     """A dataset object that a script uses more than once, as in `zip((ds, ds.map(f)))`.
 
     Each iterator of a shuffle takes the next seeds of the dataset object that it belongs to, and a
@@ -577,16 +560,16 @@ class Shared(Source):
 
     name = "shared"
     effect = "the same dataset object as above; its iterators take their seeds in turn"
-    label: Word
-    pipeline: Pipeline = argument("dataset", takes="pipeline")
+    label: parts.Word
+    pipeline: Pipeline = parts.argument("dataset", takes="pipeline")
 
-    def length(self, others: Sequence[Count]) -> Count:
+    def length(self, others: Sequence[parts.Count]) -> parts.Count:
         """Return the length of the pipeline."""
         (count,) = others
         return count
 
 
-def _sum(counts: Sequence[Count]) -> Count:
+def _sum(counts: Sequence[parts.Count]) -> parts.Count:
     if math.inf in counts:
         return math.inf
     known = [count for count in counts if count is not None]
@@ -604,15 +587,15 @@ class Pipeline:
     Read(spec=None, data=None, settings=(), assert_cardinality=True, listed=False)
     """
 
-    source: Source = _THE_READER
-    stages: tuple[Stage, ...] = ()
+    source: parts.Source = _THE_READER
+    stages: tuple[parts.Stage, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stages", tuple(self.stages))
-        if not isinstance(self.source, Source):
+        if not isinstance(self.source, parts.Source):
             raise UsageError(f"{type(self.source).__name__}: no source of a pipeline")
         for stage in self.stages:
-            if not isinstance(stage, Stage):
+            if not isinstance(stage, parts.Stage):
                 raise UsageError(f"{type(stage).__name__}: no stage of a pipeline")
         self._check_ends()
 

@@ -420,7 +420,7 @@ def window_size(num_buffered: int) -> int:
     return min(max(num_buffered, _WINDOW_SIZES[0]), _WINDOW_SIZES[1])
 
 
-def num_drawn(num_buffered: int, span: Int64s, counts: Int64s) -> NDArray[np.float64]:
+def num_drawn(num_buffered: int, span: Int64s | int, counts: Int64s | int) -> NDArray[np.float64]:
     """Return about how many steps are drawn for `counts` elements that lie within a span."""
     together = span + num_buffered * (1 + np.log(np.maximum(counts, 1)))
     alone = counts * (num_buffered + 1.0 * window_size(num_buffered))
@@ -473,7 +473,7 @@ def outputs_of_inputs(steps: ShuffleReplay, inputs: Int64s) -> Int64s:
 
 def _progress(steps: ShuffleReplay, heads: Int64s) -> Progress:
     """Return a progress of about as many steps as elements look at from there on."""
-    total = num_drawn(steps.num_buffered, np.ptp(heads) if len(heads) else 0, len(heads))
+    total = num_drawn(steps.num_buffered, int(np.ptp(heads)) if len(heads) else 0, len(heads))
     return Progress(
         None,
         "steps of the shuffle",

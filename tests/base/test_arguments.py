@@ -17,14 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardctl.base import arguments
-from shardctl.base.arguments import (
-    Kind,
-    checked,
-    keep_fields,
-    kind_of,
-    made_kind,
-    whole_number,
-)
+from shardctl.base.arguments import Kind, checked, keep_fields, kind_of, made_kind, whole_number
 from shardctl.errors import UsageError
 from shardctl.spec.host import Host
 from tests.golden import assert_answers

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,7 +120,7 @@ def test_errors_heed_it_even_where_options_are_refused(
     ("said", "colored"),
     [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)],
 )
-def test_on_a_real_terminal(tmp_path: Path, said: dict[str, str], colored: bool) -> None:
+def test_on_a_real_terminal(tmp_path: Path, said: dict[str, Any], colored: bool) -> None:
     (tmp_path / "toy.yaml").write_text(LAYOUT)
     shown, _ = run_on_a_terminal("plan", "train", "-d", str(tmp_path / "toy.yaml"), **said)
     assert shown.startswith(BOLD_TITLE if colored else "train in toy:1.0.0\n")

@@ -16,6 +16,7 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.order.order_tree import (
     CELL_SIZE,
     MAX_LEAVES,
+    VERSIONS,
     HashTree,
     SplitIds,
     differing_blocks,
@@ -24,7 +25,7 @@ from shardctl.order.order_tree import (
     tree_of,
 )
 from shardctl.order.plan_order import PlannedOrder, plan_order
-from tests.cases import FUZZ, add_cases, check_cases, fuzzed, seed_of_test
+from tests.cases import FUZZ, add_cases, check_cases, seed_of_test
 
 FAR = 2**51
 
@@ -89,6 +90,9 @@ def test_how_many_leaves_there_are_and_what_does_not_fit() -> None:
         assert num_leaves > MAX_LEAVES // 2 or leaf_size(num_examples) == CELL_SIZE
     with pytest.raises(ValueError, match="1 leaves; 4097 examples have 2"):
         HashTree(num_examples=4097, leaves=(b"a",))
+    one, other = (HashTree(num_examples=9, leaves=(b"a",), version=version) for version in (1, 2))
+    with pytest.raises(ValueError, match="versions 1 and 2"):
+        differing_blocks(one, other)
     tree = tree_over([1, 2, 3])
     assert tree.blocks(tree.leaf_size) == tree.leaves
     with pytest.raises(ValueError, match=f"leaves have {tree.leaf_size}"):
@@ -100,39 +104,49 @@ def test_how_many_leaves_there_are_and_what_does_not_fit() -> None:
 ONE = SplitIds(names=("train",), starts=np.array([0]))
 
 
-def digests(codes: list[int], splits: SplitIds = ONE) -> list[bytes]:
-    return list(digests_of([np.array(codes, np.int64)], splits))
-
-
-def by_ids(examples: list[tuple[str, int]]) -> bytes:
-    """Return the digest of a cell that is no runs: its ids, and names where these differ."""
-    names = sorted({name for name, _ in examples})
-    wide = len(names) > 1 or max(number for _, number in examples) >= 2**32
-    size = 8 if wide else 4
-    ids = b"".join(number.to_bytes(size, "little") for _, number in examples)
-    if len(names) == 1:
-        return hashed(f"cell {size} {names[0]}\n".encode() + ids)
-    ranks = b"".join(names.index(name).to_bytes(4, "little") for name, _ in examples)
-    return hashed(f"mixed {' '.join(names)}\n".encode() + ranks + ids)
+def by_ids(codes: list[int], splits: SplitIds = ONE) -> list[bytes]:
+    return list(digests_of([np.array(codes, np.int64)], splits, version=1))
 
 
 def test_a_digest_is_that_of_the_name_and_the_ids() -> None:
-    for ids in ([3, 1, 2, 70_000], [3, 2**40], [2**32 - 1], [2**32]):
-        assert digests(ids) == [by_ids([("train", number) for number in ids])]
-    # Of two runs in six places the runs are told, of two in five the ids.
-    for ids in ([0, 1, 2, 3, 10, 11], [0, 1, 2, 10, 11]):
-        assert digests(ids) == [digest_by_the_rule([("train", number) for number in ids])]
-    assert digests([0, 1, 2, 10, 11]) == [by_ids([("train", n) for n in (0, 1, 2, 10, 11)])]
+    for ids, size in (([3, 1, 2, 70_000], 4), ([3, 2**40], 8)):
+        data = f"cell {size} train\n".encode()
+        data += b"".join(value.to_bytes(size, "little") for value in ids)
+        assert by_ids(ids) == [hashed(data)]
     # Large ids in one cell leave the others as they are.
-    ids = list(range(0, 4 * CELL_SIZE, 2))
-    assert digests([*ids[:-1], 2**40])[0] == digests(ids)[0]
-    assert digests([]) == []
+    ids = list(range(2 * CELL_SIZE))
+    assert by_ids([*ids[:-1], 2**40])[0] == by_ids(ids)[0]
+    assert by_ids([]) == []
     two = SplitIds(names=("test", "train"), starts=np.array([0, 5]))
-    assert digests([5, 7, 6], two) == digests([0, 2, 1])
-    assert digests([0, 1], two) != digests([0, 1])
+    assert by_ids([5, 7, 6], two) == by_ids([0, 2, 1])
+    assert by_ids([0, 1], two) != by_ids([0, 1])
 
 
-def digest_by_the_rule(examples: list[tuple[str, int]]) -> bytes:
+def test_datasets_whose_splits_are_in_another_order_name_examples_alike() -> None:
+    names = ("a", "b", "c")
+    sizes = st.permutations(names).flatmap(
+        lambda order: st.tuples(*[st.tuples(st.just(name), st.integers(3, 6)) for name in order])
+    )
+    examples = st.lists(
+        st.tuples(st.sampled_from(names), st.integers(0, 2)), min_size=1, max_size=4
+    )
+
+    def digests(layout: tuple[tuple[str, int], ...], order: list[tuple[str, int]]) -> list[bytes]:
+        dataset = dataset_of(**{name: [size] for name, size in layout})
+        splits = SplitIds.of(dataset, names)
+        begin = dict(zip(splits.names, splits.starts.tolist(), strict=True))
+        return by_ids([begin[name] + index for name, index in order], splits)
+
+    def check(case: tuple[tuple[tuple[str, int], ...], ...]) -> None:
+        one, other, left, right = case
+        same = digests(one, list(left)) == digests(other, list(right))
+        assert same == (left == right)
+        assert digests(one, list(left)) == digests(other, list(left))
+
+    check_cases(st.tuples(sizes, sizes, examples, examples), check, 80)
+
+
+def digest_by_the_rule(examples: list[tuple[str, int]], splits: SplitIds) -> bytes:
     """Return the digest of a cell, from the split and the id at each of its positions."""
     name = examples[0][0]
     begins = [
@@ -143,7 +157,8 @@ def digest_by_the_rule(examples: list[tuple[str, int]]) -> bytes:
     ids = [examples[place][1] for place in begins]
     is_mixed = {split for split, _ in examples} != {name}
     if is_mixed or max(ids) >= FAR or 3 * len(begins) > len(examples):
-        return by_ids(examples)
+        first = dict(zip(splits.names, splits.starts.tolist(), strict=True))
+        return by_ids([first[split] + number for split, number in examples], splits)[0]
     data = f"runs {len(examples)} {name}\n".encode() + ids[0].to_bytes(8, "little")
     for place, number in zip(begins[1:], ids[1:], strict=True):
         data += (number * CELL_SIZE + place).to_bytes(8, "little")
@@ -183,7 +198,7 @@ def is_by_the_rule(seed: int) -> None:
     examples = [(splits.names[s], i) for s, i in zip(split.tolist(), ids.tolist(), strict=True)]
     cells = [slice(at, at + CELL_SIZE) for at in range(0, length, CELL_SIZE)]
     found = digests(codes)
-    assert found == [digest_by_the_rule(examples[cell]) for cell in cells], seed
+    assert found == [digest_by_the_rule(examples[cell], splits) for cell in cells], seed
     changed, place, other = list(codes), draw.randrange(length), draw.randrange(length)
     if draw.random() < 0.5:
         changed[place] = draw.choice([(codes[place] + 1) % sum(sizes), codes[place], 0])
@@ -195,10 +210,14 @@ def is_by_the_rule(seed: int) -> None:
 
 
 @pytest.mark.long
-@fuzzed(60)
-def test_digests_are_those_of_the_rule_however_an_order_comes(num_cases: int) -> None:
-    first = seed_of_test() if num_cases == FUZZ else 0
-    for seed in range(first, first + num_cases):
+def test_digests_are_those_of_the_rule_however_an_order_comes() -> None:
+    for seed in range(60):
+        is_by_the_rule(seed)
+
+
+@pytest.mark.fuzz
+def test_digests_are_those_of_the_rule_however_an_order_comes_fuzzed() -> None:
+    for seed in range(seed_of_test(), seed_of_test() + FUZZ):
         is_by_the_rule(seed)
 
 
@@ -235,17 +254,23 @@ def tree_is_that_of_the_codes(seed: int) -> None:
     planned = drawn(random.Random(seed))
     order, told = planned.order, list[int]()
     codes = order.read(0, order.num_examples)
-    made = HashTree.of_cells(digests_of([codes], planned.splits), num_examples=len(codes))
-    assert tree_of(order, planned.splits, advance=told.append) == made, seed
-    assert sum(told) == len(codes), seed
+    for version in VERSIONS:
+        cells = digests_of([codes], planned.splits, version=version)
+        made = HashTree.of_cells(cells, num_examples=len(codes), version=version)
+        assert tree_of(order, planned.splits, version=version, advance=told.append) == made, seed
+    assert sum(told) == len(codes) * len(VERSIONS), seed
     add_cases()
 
 
 @pytest.mark.long
-@fuzzed(60, FUZZ // 4)
-def test_a_tree_is_that_of_the_codes(num_cases: int) -> None:
-    first = seed_of_test() if num_cases == FUZZ // 4 else 0
-    for seed in range(first, first + num_cases):
+def test_a_tree_is_that_of_the_codes() -> None:
+    for seed in range(60):
+        tree_is_that_of_the_codes(seed)
+
+
+@pytest.mark.fuzz
+def test_a_tree_is_that_of_the_codes_fuzzed() -> None:
+    for seed in range(seed_of_test(), seed_of_test() + FUZZ // 4):
         tree_is_that_of_the_codes(seed)
 
 
@@ -282,8 +307,9 @@ def test_two_orders_have_one_root_when_they_are_the_same_and_only_then() -> None
         codes = planned.order.read(0, planned.order.num_examples)
         split, ids = planned.splits.split_ids(codes)
         read.append([(planned.splits.names[s], i) for s, i in zip(split, ids, strict=True)])
-    roots = [tree_of(one.order, one.splits).root for one in made]
-    pairs = list(combinations(range(len(made)), 2))
-    assert sum(read[i] == read[j] for i, j in pairs) > 20
-    for i, j in pairs:
-        assert (roots[i] == roots[j]) == (read[i] == read[j]), (i, j)
+    for version in VERSIONS:
+        roots = [tree_of(one.order, one.splits, version=version).root for one in made]
+        pairs = list(combinations(range(len(made)), 2))
+        assert sum(read[i] == read[j] for i, j in pairs) > 20
+        for i, j in pairs:
+            assert (roots[i] == roots[j]) == (read[i] == read[j]), (version, i, j)

@@ -73,7 +73,7 @@ def test_codes_of_a_node_are_those_of_its_readings(
     assert np.array_equal(node.codes_at(0, np.arange(total)), readings[0].codes(0, total))
 
 
-def _node(lengths: tuple[int, ...] = LENGTHS, **settings: Any) -> ReaderNode:
+def _node(lengths: tuple[int, ...] = LENGTHS, /, **settings: Any) -> ReaderNode:
     split = Split(name="train", shard_lengths=lengths)
     ranges = [SplitRange(split=split, start=0, stop=sum(lengths))]
     order = ReaderOrder(Dataset(name="d", splits=(split,)), ranges, ReadSettings(**settings))

@@ -8,13 +8,7 @@ from typing import Any
 
 from shardctl.stages.stages import Pipeline, Range, Read
 from tests.cases import counted
-from tests.pipelines.random_pipelines import (
-    MOST_EXAMPLES,
-    Element,
-    Habits,
-    Sized,
-    random_pipeline,
-)
+from tests.pipelines.random_pipelines import MOST_EXAMPLES, Element, Habits, Sized, random_pipeline
 from tests.pipelines.real_pipelines import one_pass, real_dataset
 
 ANYTHING = Habits(mixtures=0.4, seedless=0.3, scrambled=0.3)

@@ -6,6 +6,7 @@ import contextlib
 import re
 import shutil
 import textwrap
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -14,7 +15,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import shardctl
+from shardctl.order.plan_order import plan_order
 from shardctl.pytest.checks import OrderSnapshot, file_name, stem_of
+from shardctl.saved.snapshot_file import snapshot_yaml
+from shardctl.verbs.snapshot.answer import tree_in
 from tests.tfds_datasets import build_dataset
 
 pytest_plugins = ("pytester",)
@@ -95,6 +99,15 @@ def said(result: pytest.RunResult) -> str:
     return "\n".join(result.outlines)
 
 
+def in_version_1(path: Path) -> bytes:
+    """Return a snapshot file as it was written before digests of version 2."""
+    pinned = shardctl.read_snapshot(path)
+    settings = pinned.settings()
+    assert settings is not None
+    older = tree_in(1, plan_order(shardctl.read_dataset("toy/1.0.0"), "train", settings))
+    return "".join(snapshot_yaml(replace(pinned, tree=older))).encode()
+
+
 def test_nothing_pinned_fails_with_the_command_that_pins_it(project: pytest.Pytester) -> None:
     write(project, ONE_TEST)
     result = run(project)
@@ -111,6 +124,8 @@ def test_a_pinned_order_passes_until_it_changes(project: pytest.Pytester) -> Non
     assert f"1 order snapshot written:\n  {SNAPSHOT}" in said(result)
     assert outcomes(run(project)) == {"passed": 1}
     before = SNAPSHOT.read_bytes()
+    SNAPSHOT.write_bytes(in_version_1(SNAPSHOT))
+    assert outcomes(run(project)) == {"passed": 1}
     assert outcomes(run(project, "--update-orders")) == {"passed": 1}
     assert SNAPSHOT.read_bytes() == before
 

@@ -16,7 +16,7 @@ from shardctl.records.contents import FileContents
 from shardctl.records.mds import MDS
 from tests.byte_sources import RECORDED, far, near
 from tests.cases import counted, some
-from tests.mds_shards import shard
+from tests.records.mds_shards import shard
 
 
 def read(data: bytes, **options: Any) -> FileContents:

@@ -13,7 +13,7 @@ from shardctl.records.streams import Unpacked, Window, packed_as
 from shardctl.records.webdataset import Archive
 from tests.byte_sources import near
 from tests.cases import counted, some
-from tests.tar_files import FORMATS, archive, random_archive, regular_files
+from tests.records.tar_files import FORMATS, archive, random_archive, regular_files
 
 
 def walked(data: bytes) -> tuple[list[tuple[str, int]], Archive]:

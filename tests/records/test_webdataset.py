@@ -13,7 +13,7 @@ from shardctl.records.mds import MDS
 from shardctl.records.webdataset import Samples, WebDataset
 from tests.byte_sources import RECORDED, far, near
 from tests.cases import FUZZ, add_cases, counted, few_or_fuzz, random_of_a_fuzz_run
-from tests.tar_files import archive, random_archive, samples_by_webdataset
+from tests.records.tar_files import archive, random_archive, samples_by_webdataset
 
 NAMES = [f"part/{index:04d}.{suffix}" for index in range(20) for suffix in ("jpg", "cls", "json")]
 

@@ -21,6 +21,7 @@ from tests.cli.conftest import Shardctl
 
 FILES = Path(__file__).parents[1] / "saved"
 SNAPSHOTS, PLANS = FILES / "snapshot" / "written_before", FILES / "written_before"
+VERSION_2 = FILES / "snapshot" / "version_2"  # the same snapshots in digests of version 2
 TOY = "-d toy.yaml --shuffle-seed 42 --buffer 20 --buffer-seed 1 --epochs 2 --batch 8"
 SPLITS = (
     "train[10%:]+test+extra[1shard] -d toy.yaml --cycle 3 --block 2 --reverse --host 1/2 "
@@ -88,18 +89,21 @@ def test_the_same_bytes_are_written_today(name: str, shardctl: Shardctl) -> None
     copy_files(SNAPSHOTS, Path.cwd())
     ran = shardctl("snapshot", *COMMANDS[name].split())
     assert ran.exit_code == 0
-    assert without_refs(ran.stdout) == (SNAPSHOTS / name).read_text("utf-8")
+    assert without_refs(ran.stdout) == (VERSION_2 / name).read_text("utf-8")
 
 
 def without_refs(text: str) -> str:
-    """Return a snapshot without how the dataset was named, which the checksum leaves out."""
+    """Return a snapshot without how the dataset was named, which was new in version 1.
+
+    It is outside what the checksum covers.
+    """
     return re.sub(r'^(refs:|  "refs":) .*\n', "", text, flags=re.MULTILINE)
 
 
 @pytest.mark.long
 @pytest.mark.usefixtures("rules_of_then")
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_file_is_compared_with_today_and_brought_up_to_date(
+def test_a_file_of_version_1_is_compared_with_today_and_brought_up_to_date(
     name: str, shardctl: Shardctl
 ) -> None:
     copy_files(SNAPSHOTS, Path.cwd())
@@ -108,21 +112,46 @@ def test_a_file_is_compared_with_today_and_brought_up_to_date(
     same = shardctl("diff", name, *given)
     assert same.exit_code == 0, same.stdout
     assert shardctl("diff", name, *given, "--spec", "train[1:]").exit_code == 1
+    assert Path(name).read_text("utf-8") == (SNAPSHOTS / name).read_text("utf-8")
     assert shardctl("diff", name, *given, "--update").exit_code == 0
-    assert without_refs(Path(name).read_text("utf-8")) == (SNAPSHOTS / name).read_text("utf-8")
+    assert without_refs(Path(name).read_text("utf-8")) == (VERSION_2 / name).read_text("utf-8")
 
 
 def test_more_versions_of_tensorflow_behind_the_same_rules_are_no_update(
     shardctl: Shardctl,
 ) -> None:
     copy_files(SNAPSHOTS, Path.cwd())
+    copy_files(VERSION_2, Path.cwd())
     name = "toy.pinned.yaml"
     assert str(ORDER_RULES) != str(RULES)
     ran = shardctl("diff", name, *TOY.split(), "--update")
     assert (ran.exit_code, ran.stderr) == (0, "")
-    assert Path(name).read_bytes() == (SNAPSHOTS / name).read_bytes()
+    assert Path(name).read_bytes() == (VERSION_2 / name).read_bytes()
     written = yaml.safe_load(shardctl("snapshot", *TOY.split()).stdout)
     assert written["rules"]["tensorflow"] == ORDER_RULES.tensorflow
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_two_files_of_two_versions_are_compared_where_an_order_can_be_made(
+    name: str, shardctl: Shardctl
+) -> None:
+    old, new = SNAPSHOTS / name, VERSION_2 / name
+    hashed = name.startswith(("long", "listed"))
+    for one, other in ((old, new), (new, old)):
+        ran = shardctl("diff", str(one), str(other))
+        assert ran.exit_code == (2 if hashed else 0), ran.stderr
+        if hashed:
+            assert f"{old} has digests of version 1 and {new} of version 2" in ran.stderr
+            assert ran.stderr.endswith(f"shardctl snapshot -o {old}\n")
+    if name == "toy.pinned.yaml":
+        ran = shardctl("diff", str(old), str(VERSION_2 / "toy_order.pinned.yaml"))
+        assert (ran.exit_code, ran.stderr) == (1, "")
+        both = [
+            str(FILES / "snapshot" / folder / "toy_order.pinned.yaml")
+            for folder in ("written_before", "version_2")
+        ]
+        again = [shardctl("diff", str(VERSION_2 / name), path).stdout for path in both]
+        assert again[0].replace("written_before", "version_2") == again[1]
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from shardctl.saved.snapshot import Snapshot, order_again
 from shardctl.settings.names import settings_from_document
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.diff.causes import Cause, causes
+from shardctl.verbs.snapshot.answer import tree_in
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,6 +209,7 @@ def diff(expected: PinnedOrder, actual: PinnedOrder, *, exact_limit: int = EXACT
     """
     if exact_limit < 0:
         raise UsageError(f"exact_limit={exact_limit}: a number of positions is needed")
+    expected, actual = _in_one_version(expected, actual)
     trees = expected.snapshot.tree, actual.snapshot.tree
     size, blocks = differing_blocks(*trees)
     positions = max(tree.num_examples for tree in trees)
@@ -227,6 +229,31 @@ def diff(expected: PinnedOrder, actual: PinnedOrder, *, exact_limit: int = EXACT
         moved=_moved(orders, blocks, scan, exact_limit),
         changes=causes(expected.snapshot, actual.snapshot),
         notes=tuple(map(_note, orders.not_reproduced)),
+    )
+
+
+def _in_one_version(one: PinnedOrder, other: PinnedOrder) -> tuple[PinnedOrder, PinnedOrder]:
+    """Return two orders with digests of one version, that of a file where the other is known.
+
+    Raises:
+        UsageError: files of two versions, and the order of neither can be made again.
+    """
+    versions = one.snapshot.tree.version, other.snapshot.tree.version
+    if versions[0] == versions[1]:
+        return one, other
+    sides = [(other, versions[0]), (one, versions[1])]
+    # What is known needs no proof, and the order of a file may be too long to be made again.
+    for side, version in sorted(sides, key=lambda pair: pair[0].live is None):
+        tree, live = side.snapshot.tree, side.rebuilt
+        if live is None or (side.live is None and tree_in(tree.version, live) != tree):
+            continue
+        made = replace(side, snapshot=replace(side.snapshot, tree=tree_in(version, live)))
+        return (made, other) if side is one else (one, made)
+    old, new = (one, other) if versions[0] < versions[1] else (other, one)
+    raise UsageError(
+        f"{old.label} has digests of version {min(versions)} and {new.label} of version "
+        f"{max(versions)}, and neither order can be made again from what its file pins; write "
+        f"the older one anew: shardctl snapshot -o {old.label}"
     )
 
 
@@ -330,7 +357,8 @@ class TwoOrders:
             codes = [_codes(side, begin, end) for side in sides]
             for side, found, digests in zip(sides, codes, cells, strict=True):
                 if side.live is None and side.rebuilt is not None:
-                    digests.extend(digests_of([found], side.rebuilt.splits))
+                    version = side.snapshot.tree.version
+                    digests.extend(digests_of([found], side.rebuilt.splits, version=version))
             differs = np.flatnonzero(self._differ(codes[0], codes[1], end - begin))
             if differs.size:
                 first = min(first, begin + int(differs[0]))

@@ -218,7 +218,7 @@ def proven(pinned: PinnedOrder) -> Shown[PlannedOrder]:
     for block, start in enumerate(range(0, limit, size)):
         stop = min(start + size, tree.num_examples)
         codes = live.order.chunks(start, stop)
-        cells = list(digests_of(codes, live.splits))
+        cells = list(digests_of(codes, live.splits, version=tree.version))
         if not pinned.holds(cells, size=size, block=block):
             return NotShown(reason=other.replace("may give", "gives"))
         progress.advance(stop - start)

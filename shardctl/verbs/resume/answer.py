@@ -27,9 +27,12 @@ from shardctl.order.sources import resolved_reading, spec_as_given, without_stag
 from shardctl.order.staged import StagedOrder
 from shardctl.saved.resume_plan import (
     WITHOUT_END,
+    AfterRead,
+    BatchCall,
     ConsumedSource,
     Mode,
     ResumePlan,
+    TakeCall,
     settings_as_planned,
 )
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
@@ -37,7 +40,9 @@ from shardctl.settings.short_form import short_form, stages_of
 from shardctl.settings.table import ENDLESS
 from shardctl.spec.reads import Reads, joined, reads_of
 from shardctl.spec.subsplit import Resolved, SplitRange
-from shardctl.stages.pipelines import parts_of, readers_of
+from shardctl.stages import stages as tf_stages
+from shardctl.stages.part import Stage
+from shardctl.stages.pipelines import last_batch, parts_of, readers_of
 from shardctl.stages.stages import Filter, Opaque, Shard, Skip, Take
 from shardctl.stages.text import text_of_part
 from shardctl.verbs.resume.rest_of_epoch import (
@@ -146,11 +151,11 @@ def resume_order(
         made = _of_stages(order, consumed)
     else:
         made = _of_reader(planned.of_reader, consumed, mode, risk)
+    by = made.setdefault("continued_by", by)
     return plan_of(
         planned,
         made.pop("settings", order.settings),
         consumed=consumed,
-        continued_by=by,
         **made,
         warnings=(*planned.warnings, *within_a_batch(order, consumed, by)),
     )
@@ -220,8 +225,9 @@ def _of_reader(order: ReaderOrder, consumed: int, mode: Mode, risk: float | None
     }
 
 
-# Pipelines with stages that settings do not say: shardctl.tfds builds them again and goes on behind
-# what they have handed out; the plan says how far that was, in all and of each source.
+# Pipelines with stages that settings do not say. What only cuts the reader's order, maps it and
+# makes batches of it resumes by file instructions. All else shardctl.tfds builds again, and goes on
+# behind what they have handed out; the plan says how far that was, in all and of each source.
 
 
 def _of_stages(order: Order, consumed: int) -> dict[str, Any]:
@@ -238,7 +244,70 @@ def _of_stages(order: Order, consumed: int) -> dict[str, Any]:
             ConsumedSource(data=read.data, spec=read.spec, consumed=count)
             for read, count in zip(readers, counts, strict=True)
         ),
+        **_by_instructions(order, consumed, left),
     }
+
+
+_COMPARED = 64  # examples at both ends of a rest that are looked up in the pipeline's own order
+
+
+def _by_instructions(order: StagedOrder, consumed: int, remaining: int) -> dict[str, Any]:
+    """Return the fields of file instructions, none where these alone do not continue the plan.
+
+    They do where the stages hand out a piece of the reader's order, which each pass has alike.
+    """
+    settings, source, stages = order.settings, order.stages.source, order.stages.stages
+    if not isinstance(source, tf_stages.Read) or source.data is not None or source.settings:
+        return {}
+    shuffled = settings.shuffles_files and (
+        settings.shuffle_seed is None or (settings.pass_index and settings.reshuffle is not False)
+    )
+    cached = settings.pass_index and any(isinstance(stage, tf_stages.Cache) for stage in stages)
+    is_read_alike = not (shuffled or cached or settings.host_mode.reads_all)
+    if not is_read_alike or settings.loop != "python" or order.is_endless or settings.is_endless:
+        return {}
+    reader, shape = next(iter(order.readers.values())), order.shape
+    if not order.num_examples or shape is None or len(shape) > 1 or not all(map(_cuts, stages)):
+        return {}
+    first = reader.positions_of(order.codes_at([0]))[1]
+    if len(first) > 1:
+        return {}  # where the same is read twice the piece may be another one
+    start = int(first[0]) + consumed
+    # Both ends of the rest are what the pipeline hands out there.
+    head = np.arange(min(remaining, _COMPARED))
+    places = np.unique(np.concatenate([head, remaining - 1 - head]))
+    if start + remaining > reader.num_examples or not np.array_equal(
+        order.codes_at(consumed + places), reader.codes_at(start + places)
+    ):
+        return {}
+    reading = reader.reading(0)
+    calls: list[AfterRead] = []
+    if start + remaining < reading.num_examples:
+        calls.append(TakeCall(count=remaining))
+    if batch := last_batch(order.stages):
+        calls.append(BatchCall(batch_size=batch.size, drop_remainder=batch.drop_remainder))
+    rest = rest_of_reading(reader.reads, reading, start if remaining else _END)
+    return {
+        "instructions": replace(rest, files=order.dataset if remaining else order.reads.files),
+        "reader_state": reader_state(reader, 0, start),
+        "continued_by": "file_instructions",
+        "after_read": tuple(calls),
+    }
+
+
+def _cuts(stage: Stage) -> bool:
+    """Whether a stage hands out a piece of what it is given, in the same order."""
+    if isinstance(stage, tf_stages.Repeat):
+        return stage.count == 1
+    if isinstance(stage, tf_stages.Shard):
+        return stage.num_shards == 1
+    return type(stage) in _CUTS
+
+
+_CUTS = {
+    *(tf_stages.Skip, tf_stages.Take, tf_stages.Batch, tf_stages.Unbatch, tf_stages.Map),
+    *(tf_stages.Prefetch, tf_stages.Cache, tf_stages.AssertCardinality, tf_stages.WithOptions),
+}
 
 
 # Other loaders than TFDS's reader.

@@ -29,7 +29,7 @@ from shardctl.order.order import Order
 from shardctl.order.plan_order import order_of
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.sources import resolved_reading
-from shardctl.saved.resume_plan import UNSEEDED_MODES, PlanOrPath, ResumePlan, as_plan
+from shardctl.saved.resume_plan import UNSEEDED_MODES, PlanOrPath, ResumePlan, TakeCall, as_plan
 from shardctl.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.spec.reads import Reads
 from shardctl.spec.subsplit import Resolved
@@ -142,8 +142,12 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
             order, lambda: _behind(whole(), start), lambda: again.chunks(start, stop), stop - start
         )
     if plan.mode == "exact":
+        end = next((call.count for call in plan.after_read if isinstance(call, TakeCall)), None)
         return _in_same_order(
-            order, _looked_over(order, start, stop), lambda: _in_order(order, plan), plan.remaining
+            order,
+            _looked_over(order, start, stop),
+            lambda: _cut(_in_order(order, plan), end),
+            plan.remaining,
         )
     reader = planned.of_reader
     if plan.unseeded is not None:
@@ -436,11 +440,6 @@ def planned_anew(
         raise UsageError(
             "this plan is of one host of a run that was shared anew, and no proof of it is made: "
             "what all hosts read is known from the states of all, with Position.set_states"
-        )
-    if plan.sources and plan.continued_by == "file_instructions":
-        raise UsageError(
-            "this plan of an older shardctl lists file instructions of stages, which are proven no "
-            "more; make it anew, with --consumed N"
         )
     resolved = resolved_reading(dataset, plan.spec, plan.settings)
     risk = None if plan.unseeded is None else plan.unseeded.risk

@@ -227,14 +227,10 @@ repeated 0, whatever the seed was.
     """
     mode = "at most once" if buffer.risk is None else "at least once"
     who = "the buffer" if num_hosts == 1 else f"the buffers of the {num_hosts} hosts"
-    average = (
-        ""
-        if buffer.risk is None
-        else (
-            f"; {buffer.expected_lost:.2g} are lost on the average of all seeds, below the risk of "
-            f"{buffer.risk:g}"
-        )
-    )
+    average = ""
+    if buffer.risk is not None:
+        average = f"; {buffer.expected_lost:.2g} are lost on the average of all seeds, below the "
+        average += f"risk of {buffer.risk:g}"
     return (
         f"{mode}: {who} had read {_examples(buffer.num_read)}, of which {buffer.num_read_again:,} "
         f"are read again: lost at most {buffer.most_lost:,}, repeated "

@@ -10,7 +10,7 @@ from shardctl.base.progress import Progress, Watch
 from shardctl.base.text import counted, in_short
 from shardctl.base.tfds_rules import ORDER_RULES
 from shardctl.dataset.dataset import DatasetLike, as_dataset
-from shardctl.order.order_tree import tree_of
+from shardctl.order.order_tree import NEWEST, HashTree, tree_of
 from shardctl.order.plan_order import PlannedOrder, plan_order
 from shardctl.order.sources import spec_as_given
 from shardctl.saved.snapshot import (
@@ -86,7 +86,6 @@ def snapshot(
         )
     dataset = order.dataset
     first = order.read(0, min(NUM_FIRST_IDS, order.num_examples))
-    progress = Progress(watch, "ids", order.num_examples)
     pinned = Snapshot(
         head=dataset.identity.without_folder(),
         ordered=dataset.ordered,
@@ -95,8 +94,14 @@ def snapshot(
         pipeline=shortened(settings_in_force(written, ordered=dataset.ordered)),
         first_ids=tuple(order.codes.ids(first)),
         rules=ORDER_RULES,
-        tree=tree_of(order, live.splits, advance=progress.advance),
+        tree=tree_in(NEWEST, live, watch),
         sources=pinned_sources(live, written),
         assumptions=live.assumptions,
     )
     return TakenSnapshot(snapshot=pinned, live=live)
+
+
+def tree_in(version: int, live: PlannedOrder, watch: Watch | None = None) -> HashTree:
+    """Return the hash tree over an order, with digests of a version."""
+    progress = Progress(watch, "ids", live.order.num_examples)
+    return tree_of(live.order, live.splits, version=version, advance=progress.advance)

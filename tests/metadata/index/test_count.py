@@ -93,6 +93,9 @@ def test_files_wait_until_their_clock_tells(
     # The clock of the test stands still, so that the file stays unsettled.
     assert count(Counting(), [version]).unsettled == ({0} if waits else set())
     assert slept == ([pytest.approx(1.6)] if waits else [])
+    far_ahead = ["mtime:1445419999.0"]
+    assert count(Counting(), far_ahead).unsettled == {0}
+    assert len(slept) == waits
 
 
 def task(

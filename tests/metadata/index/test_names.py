@@ -12,7 +12,7 @@ import pytest
 from shardctl.errors import DatasetError
 from shardctl.metadata.index.names import Arrangement, arrange
 from tests.cases import FUZZ, add_cases, few_or_fuzz, random_of_a_fuzz_run
-from tests.named_files import ROOT, listing_of, tfds_names
+from tests.metadata.index.named_files import ROOT, listing_of, tfds_names
 
 Namer = Callable[[str, int, int, random.Random], str]
 

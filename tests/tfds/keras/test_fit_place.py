@@ -11,8 +11,8 @@ import shardctl.tfds
 from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.tfds.keras_fit import FitEpochs, FitPlace, place_and_position
-from tests.fit_runs import SETTINGS, Script, check_stopped, pair, recording, whole_run
 from tests.order.order_cases import changed
+from tests.tfds.keras.fit_runs import SETTINGS, Script, check_stopped, pair, recording, whole_run
 
 
 def position_of(builder: Any, settings: ReadSettings = SETTINGS) -> Any:

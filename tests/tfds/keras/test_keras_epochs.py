@@ -42,7 +42,7 @@ def test_fit_resumes_with_the_order_of_the_epochs_that_are_left(
     whole = epochs_of_fit(dataset, BATCH, NUM_EPOCHS)
     assert len({tuple(ids) for ids in whole}) == NUM_EPOCHS
     for initial_epoch, steps in stops:
-        how = {"initial_epoch": initial_epoch, "steps": steps, "transform": only_id}
+        how: Any = {"initial_epoch": initial_epoch, "steps": steps, "transform": only_id}
         rest = shardctl.tfds.keras_epochs(builder, "train", settings, epochs=NUM_EPOCHS, **how)
         found = {epoch: epochs_of_fit(dataset, BATCH, 1)[0] for epoch, dataset in rest}
         expected = {e: ids for e, ids in enumerate(whole) if e >= initial_epoch}

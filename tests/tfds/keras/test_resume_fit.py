@@ -22,7 +22,8 @@ from shardctl.tfds.keras_fit import (
 )
 from tests import killed_runs
 from tests.cases import FUZZ
-from tests.fit_runs import (
+from tests.order.order_cases import changed
+from tests.tfds.keras.fit_runs import (
     NUM_EPOCHS,
     SETTINGS,
     Script,
@@ -34,7 +35,6 @@ from tests.fit_runs import (
     stopping,
     whole_run,
 )
-from tests.order.order_cases import changed
 from tests.tfds_datasets import build_dataset
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from shardctl.errors import UsageError
 from shardctl.metadata import loader_versions as installed_versions
 from shardctl.order.order_tree import digests_of
 from shardctl.saved import snapshot as pinned_layout
@@ -14,9 +15,10 @@ from shardctl.saved.snapshot import Snapshot
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.diff.answer import (
     PinnedOrder,
+    diff,
     settings_to_fall_back_on,
 )
-from shardctl.verbs.snapshot.answer import TakenSnapshot, snapshot
+from shardctl.verbs.snapshot.answer import TakenSnapshot, snapshot, tree_in
 from tests.cases import check_cases
 from tests.verbs.diff.diff_cases import Pipeline, dataset_of, pairs
 
@@ -76,6 +78,25 @@ def test_a_block_holds_when_its_cells_have_the_digest_that_is_pinned() -> None:
         codes[-1] ^= 1
         changed = list(digests_of([codes], splits))
         assert not pinned.holds(changed, size=4096, block=block)
+
+
+def test_two_versions_are_compared_as_one_is() -> None:
+    before, after = taken(), taken(ReadSettings(cycle=2, block=3))
+    older = side(before, tree=tree_in(1, before.live))
+    assert diff(older, side(before)).equal
+    one, other = diff(side(before), side(after)), diff(older, side(after))
+    assert (one.first, one.moved, one.changes) == (other.first, other.moved, other.changes)
+    assert diff(older, replace(side(after), live=after.live)).first == one.first
+    newer, unknown = side(after), side(before, tree=replace(after.snapshot.tree, version=1))
+    assert diff(unknown, newer).expected is unknown  # the other one is made again
+    lost = {"file_order": "2 files, sha256:0"}
+    both = (
+        side(before, tree=older.snapshot.tree, pipeline={**before.snapshot.pipeline, **lost}),
+        side(after, pipeline={**after.snapshot.pipeline, **lost}),
+    )
+    for pair in (both, both[::-1]):
+        with pytest.raises(UsageError, match=r"version 1 .* version 2, .*shardctl snapshot -o"):
+            diff(*pair)
 
 
 def test_nothing_is_asked_of_a_block_past_the_end_or_of_a_known_order() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
@@ -119,14 +118,3 @@ def test_a_terminal_gets_bars_that_fit(columns: int, counts: str) -> None:
     assert f"{without}\n" == table
     dumb, _ = run_on_a_terminal(*words, columns=columns, TERM="dumb")  # that of a screen reader
     assert "█" not in dumb
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("counts", "titles"), [(7, 3), (100_000, 3)])
-def test_pictures_alone_are_one_svg(shardctl: Shardctl, counts: int, titles: int) -> None:
-    ran = shardctl("hosts", "--hosts", counts, "-d", "imagenet2012", "-o", "hosts.svg")
-    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "", "")
-    root = ElementTree.parse("hosts.svg").getroot()
-    texts = [element.text or "" for element in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert sum(text.endswith("hosts reads") for text in texts) == titles
-    assert Path("hosts.svg").stat().st_size < 4 * 40 * 1024

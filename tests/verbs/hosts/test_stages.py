@@ -118,13 +118,6 @@ def test_what_hosts_do_not_share_is_refused(stages: str, why: str) -> None:
         shardctl.hosts("mnist", None, {"stages": stages}, hosts=3)
 
 
-def test_the_reader_of_the_stages_says_what_is_shared() -> None:
-    stages = "read(test, data='mnist') | batch(4) | repeat(2)"
-    found = shardctl.hosts("imagenet2012", None, {"stages": stages}, hosts=2)
-    assert (found.dataset.name, found.spec) == ("mnist", "test")
-    assert found.comparisons[0].num_examples == 10_000
-
-
 # Evaluations of pipelines with stages, played in plain Python.
 
 PLAYED: dict[str, Callable[[list[Example], bool], Iterable[list[Example]]]] = {

@@ -32,8 +32,6 @@ CASES: dict[str, tuple[Dataset, int | list[int], dict[str, Any], Screen]] = {
         {"batch": 256, "epochs": 2, "drop_remainder": True},
         Screen(width=60, abridged=True, pictures=True),
     ),
-    "a-batch-more": (toy(100_001, 100_000), 2, {"batch": 1}, Screen(pictures=True)),
-    "a-little-more": (toy(100_005, 100_000), 2, {}, Screen(pictures=True)),  # is not late
     "padding": (TOY, 5, {**TORCH, "shuffle_seed": 1}, Screen(pictures=True)),
     "empty-of-loader": (toy(0), 2, {**TORCH}, Screen()),
     "empty": (toy(0, 0), 3, {}, Screen(pictures=True)),

@@ -17,7 +17,7 @@ from shardctl.settings.read_settings import settings_in_force
 from shardctl.verbs.lint.command import LintOptions
 from tests.cases import check_cases
 from tests.cli.conftest import Shardctl
-from tests.settings_options import as_options, settings_values
+from tests.verbs.settings_options import as_options, settings_values
 
 LAYOUT = "name: toy\n{ordered}splits: {{train: {{shard_lengths: [3, 4]}}}}\n"
 NAMES = "toy-train.tfrecord-00001-of-00002\ntoy-train.tfrecord-00000-of-00002\n"

@@ -24,9 +24,9 @@ from shardctl.verbs.lint.answer import Lint, chosen_rules, lint, lint_arguments
 from shardctl.verbs.lint.context import Usage
 from shardctl.verbs.lint.rules import LINT_RULES
 from tests.cases import FUZZ, check_cases
-from tests.settings_options import settings_values
 from tests.strategies import datasets
 from tests.verbs.lint.lint_cases import SEEDED, codes, dataset, linted
+from tests.verbs.settings_options import settings_values
 
 CODES = [rule.code for rule in LINT_RULES]
 FEW: dict[str, Any] = {"usage": {"hosts": 4}, "layout": {"num_bytes": 1000}}

@@ -70,6 +70,23 @@ def test_a_host_interleaves_the_files_of_its_share(
     assert found.files_of_host(found.reads[0]) == num_files
 
 
+@pytest.mark.parametrize(
+    ("how", "cycle"),
+    [
+        ({}, 16),
+        ({"cycle": 100}, 64),
+        ({"cycle": 100, "usage": {"hosts": 32}}, 2),
+        ({"cycle": 100, "repeat_files": True}, 100),
+        ({"layout": {"ordered": True}}, 1),
+    ],
+)
+def test_no_more_files_are_open_than_the_host_has(how: dict[str, Any], cycle: int) -> None:
+    found = context("train", "train[:0]", evaluated=("test", "test[9:9]"), **how)
+    assert [read.spec for read in found.trained] == ["train"]
+    assert [read.spec for read in found.evaluated] == ["test"]
+    assert found.cycle_of_host(found.reads[0]) == cycle
+
+
 @pytest.mark.parametrize("name", ["hosts", "take", "max_open_files"])
 @pytest.mark.parametrize("value", [0, -3])
 def test_numbers_of_a_usage_are_at_least_1(name: str, value: int) -> None:

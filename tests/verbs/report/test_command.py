@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.cases import check_cases
 from tests.cli.conftest import Outcome, Shardctl
-from tests.settings_options import as_options, settings_values
 from tests.tfds_datasets import write_dataset
+from tests.verbs.settings_options import as_options, settings_values
 
 _LAYOUT = """\
 name: toy

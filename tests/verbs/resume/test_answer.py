@@ -14,9 +14,10 @@ from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.resume.answer import BufferMode, resume
 from shardctl.verbs.resume.apply_plan import applied
+from shardctl.verbs.resume.proof import prove
 from tests.cases import FUZZ, check_cases
 from tests.oracles import interleave_by_hand
-from tests.verbs.resume.resume_cases import TOY, Case, cases
+from tests.verbs.resume.resume_cases import TOY, Case, cases, dataset
 
 Example = tuple[str, int]
 
@@ -88,6 +89,21 @@ def test_a_place_outside_the_order_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match=text):
         resume(TOY, "train", ReadSettings(**settings), **arguments)
+
+
+def test_what_a_buffer_held_is_read_in_runs_of_neighbours() -> None:
+    settings = ReadSettings(cycle=1, buffer=11, buffer_seed=1)
+    plan = resume(TOY, "train", settings, consumed=1)
+    assert len(plan.pending or ()) == 10
+    assert plan.num_pending_instructions <= 4  # of three files, one of which lacks an example
+
+
+@pytest.mark.parametrize("cycle", [1, 2, 3, 4])
+def test_a_stream_without_end_goes_on_at_every_place(cycle: int) -> None:
+    toy = dataset(train=(3, 1, 4, 2))
+    settings = ReadSettings(cycle=cycle, block=2, shuffle_seed=3, repeat_files=True, epochs=3)
+    for consumed in range(31):
+        assert prove(toy, resume(toy, "train", settings, consumed=consumed)).holds
 
 
 def test_an_order_that_tensorflow_leaves_open_is_refused() -> None:

@@ -20,10 +20,9 @@ from shardctl.spec.reads import reads_of
 from shardctl.spec.subsplit import SplitRange
 from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.resume.apply_plan import applied
-from shardctl.verbs.resume.hosts import HostsMode, old_orders, resume_on_hosts
+from shardctl.verbs.resume.hosts import HostsMode, resume_on_hosts
 from shardctl.verbs.resume.proof import prove
 from shardctl.verbs.resume.rest_of_epoch import even_shares
-from shardctl.verbs.resume.stopped_hosts import num_read_of, stopped_hosts
 from tests.cases import FUZZ, check_cases
 from tests.order.order_cases import changed, read_settings
 from tests.strategies import shard_lengths
@@ -117,6 +116,16 @@ def handed_out_in_all(case: Case, plan: ResumePlan) -> int:
     return total
 
 
+def read_by(plan: ResumePlan) -> Counter[str]:
+    """Return the tfds_ids that the new hosts of a plan read."""
+    return Counter(
+        f"{i.filename}__{i.skip + k}"
+        for host in plan.hosts
+        for i in host.instructions
+        for k in range(i.take)
+    )
+
+
 def check(case: Case) -> None:
     """Add up what the old hosts have handed out and what the new ones are to read."""
     count = len(case.stops)
@@ -146,7 +155,6 @@ def check(case: Case) -> None:
     plan = parse_plan("".join((plan_json, plan_yaml)[count % 2](made)).encode(), source="plan")
     assert plan == made
     plan = applied(plan, case.dataset)
-    read: Counter[str] = Counter()
     expected: Counter[str] = Counter()
     for order, emitted, host in zip(orders, consumed, hosts, strict=True):
         whole = replace(host, batch=None, drop_remainder=False)
@@ -156,11 +164,8 @@ def check(case: Case) -> None:
             stop = emitted
         codes = unbatched.read(emitted, stop)
         expected += Counter(order.codes.tfds_ids(codes))
-    for share in plan.hosts:
-        for i in share.instructions:
-            assert i.take > 0
-            read += Counter(f"{i.filename}__{i.skip + k}" for k in range(i.take))
-    assert read == expected
+    assert all(i.take > 0 for share in plan.hosts for i in share.instructions)
+    assert read_by(plan) == expected
     sizes = [share.num_examples for share in plan.hosts]
     assert len(sizes) == case.to_hosts
     assert sizes == sorted(sizes, reverse=True)
@@ -208,12 +213,7 @@ def check_unseeded(case: Case, mode: HostsMode, number: int) -> None:
         handed.update(ids[:count])
         # A host that is through is in no epoch of the others.
         every.update(ids[: count if count == len(ids) else (plan.epoch + 1) * order.epoch_size])
-    again = Counter(
-        f"{i.filename}__{i.skip + k}"
-        for host in plan.hosts
-        for i in host.instructions
-        for k in range(i.take)
-    )
+    again = read_by(plan)
     lost, repeated = (every - handed - again).total(), (handed + again - every).total()
     assert sure is not None
     assert lost <= sure.most_lost <= num_hosts * (sure.buffer_size - 1)
@@ -261,24 +261,12 @@ def test_what_new_hosts_drop_is_not_left(to_hosts: int, epochs: int, total: int)
     assert "each new host drops a last batch" in plan.warnings[-1]
 
 
-def test_a_host_has_read_what_its_buffer_held_and_nothing_of_later_epochs() -> None:
-    settings = ReadSettings(buffer=4, buffer_seed=1, epochs=3)
-    orders = [planned.of_reader for planned in old_orders(BIG, "train", settings, 2)]
-    size = orders[0].epoch_size
-    old, sure = stopped_hosts(
-        orders, [size + 2, orders[1].num_examples], mode="exactly-once", risk=None
-    )
-    assert sure is None
-    assert [num_read_of(old[0], epoch) for epoch in range(3)] == [size, 2 + 4 - 1, 0]
-    assert [num_read_of(old[1], epoch) for epoch in range(3)] == [orders[1].epoch_size] * 3
-
-
 def test_the_risk_is_that_of_all_hosts_together() -> None:
     settings = ReadSettings(buffer=4)
 
     def planned(**arguments: Any) -> Any:
         return resume_on_hosts(
-            BIG, "train", settings, hosts=2, to_hosts=1, consumed=[9], **arguments
+            BIG, "train", settings, **{"hosts": 2, "to_hosts": 1, "consumed": [9], **arguments}
         )
 
     plan = planned(mode="at-least-once", risk=1.0)
@@ -296,6 +284,11 @@ def test_the_risk_is_that_of_all_hosts_together() -> None:
     assert plan.unseeded.expected_lost == sum(one.expected_lost for one in alone if one)
     assert plan.unseeded.first_read == sum(one.first_read for one in alone if one)
     assert plan.unseeded.risk == 1.0
+    # A host that had not begun takes none of it.
+    begun = planned(mode="at-least-once", risk=1.0, consumed=[9, 0]).unseeded
+    only = replace(settings, host=Host(index=0, count=2))
+    sure = resume(BIG, "train", only, consumed=9, mode="at-least-once", risk=1.0).unseeded
+    assert begun.expected_lost == (sure and sure.expected_lost)
     with pytest.raises(UsageError, match="at most the size of the buffer, 4"):
         planned(mode="at-least-once", risk=4.5)
     with pytest.raises(UsageError, match="risk is read with --mode at-least-once only"):

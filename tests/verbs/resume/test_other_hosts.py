@@ -13,12 +13,13 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.order.order import Order
 from shardctl.order.plan_order import plan_order
 from shardctl.saved.plan_file import parse_plan, plan_json, plan_yaml
-from shardctl.saved.resume_plan import BatchCall, ResumePlan
+from shardctl.saved.resume_plan import BatchCall
 from shardctl.settings.read_settings import as_settings
 from shardctl.verbs.resume.apply_plan import applied
 from shardctl.verbs.resume.hosts import resume_on_hosts, undropped
 from shardctl.verbs.resume.proof import prove
 from tests.verbs.resume.resume_cases import TOY, dataset
+from tests.verbs.resume.test_hosts import read_by
 
 FILES = dataset(train=(13, 9, 0, 21, 17, 16, 5, 18), test=(7, 4, 8, 9))  # 99 and 28 examples
 
@@ -58,15 +59,6 @@ def handed_out(order: Order, stop: int) -> Counter[tuple[int, str]]:
     """Count (epoch, tfds_id) of the examples before a position."""
     ids = order.codes.tfds_ids(order.read(0, stop))
     return Counter(zip(order.epoch_of(range(stop)).tolist(), ids, strict=True))
-
-
-def read_by(plan: ResumePlan) -> Counter[str]:
-    return Counter(
-        f"{i.filename}__{i.skip + k}"
-        for host in plan.hosts
-        for i in host.instructions
-        for k in range(i.take)
-    )
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -16,7 +16,7 @@ import pytest
 
 from shardctl.errors import ShardctlError
 from shardctl.saved.resume_plan import ResumePlan
-from shardctl.verbs.resume.proof import broken_promises, planned_anew, prove
+from shardctl.verbs.resume.proof import broken_promises, prove
 from tests.cases import FUZZ, counted, some_of
 from tests.verbs.resume.plan_cases import SEEN, TOY, Mutant, is_of_another_pipeline, mutants, plans
 
@@ -114,11 +114,3 @@ def check_changed(plan: ResumePlan, changes: Iterable[Mutant]) -> None:
 def test_what_a_plan_says_and_what_it_comes_to_are_told(change: dict[str, Any], said: str) -> None:
     plan = plans()["exact"]
     assert [str(broken) for broken in broken_promises(replace(plan, **change), plan)] == [said]
-
-
-@pytest.mark.parametrize("name", ["unseen", "unseen by files", "unseen to hosts"])
-def test_a_plan_of_the_unseen_is_made_anew_of_all_that_it_leaves_out(name: str) -> None:
-    plan = plans()[name]
-    anew = planned_anew(TOY, plan)
-    assert (anew.instructions, anew.hosts) == (plan.instructions, plan.hosts)
-    assert broken_promises(plan, anew) == ()

@@ -112,16 +112,6 @@ def test_hosts_that_lose_an_example_are_found_out() -> None:
     )
 
 
-def test_a_plan_of_one_host_without_the_seed_of_its_buffer_is_proved() -> None:
-    settings = ReadSettings(cycle=1, buffer=3)
-    plan = resume_on_hosts(
-        TOY, "train", settings, hosts=1, to_hosts=2, consumed=[4], mode="at-most-once"
-    )
-    proof = prove(TOY, plan)
-    assert proof.holds
-    assert (proof.lost, proof.allowed) == (2, (2, 0))  # what was in the buffer
-
-
 def test_a_plan_of_the_unseen_is_proved_with_the_log() -> None:
     host = ReadSettings(host=Host(index=0, count=2), host_by="files", reverse=True)
     plan = resume_unseen(TOY, "train", host, seen=[0, 0, 10])
@@ -161,11 +151,6 @@ def test_what_is_left_and_what_came_too_often_are_those_of_two_bags(
     found = left_and_excess(ORDER, arrays(expected), arrays(came))
     bags = [Counter(code for chunk in side for code in chunk) for side in (expected, came)]
     assert found == ((bags[0] - bags[1]).total(), (bags[1] - bags[0]).total())
-
-
-def test_codes_of_all_splits_that_are_read_are_counted() -> None:
-    both = plan_order(dataset(train=(2,), test=(3,)), "train+test").order
-    assert left_and_excess(both, arrays([[0, 1, 2, 3, 4]]), []) == (5, 0)
 
 
 def test_more_examples_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

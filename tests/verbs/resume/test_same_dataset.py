@@ -54,6 +54,13 @@ def test_what_changed_is_said(now: dict[str, object], changes: list[str]) -> Non
     assert what_changed(list(differences(THEN, after))) == changes
 
 
+def test_a_template_that_follows_a_new_name_is_not_said() -> None:
+    train = replace(THEN.splits[0], template="toy-{SHARD_INDEX}")
+    then = replace(THEN, splits=(train,))
+    now = replace(then, name="tiy", splits=(replace(train, template="tiy-{SHARD_INDEX}"),))
+    assert what_changed(list(differences(then, now))) == ["its name was toy, now tiy"]
+
+
 def test_a_layout_that_is_the_same_does_not_make_the_same_dataset() -> None:
     other = replace(TOY, name="tiy")
     assert other.fingerprint == TOY.fingerprint

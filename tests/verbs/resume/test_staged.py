@@ -1,4 +1,4 @@
-"""Where pipelines with stages resume: by shardctl.tfds, from a place in all of them."""
+"""Where pipelines with stages resume: by file instructions, beside lists made by hand, or not."""
 
 from __future__ import annotations
 
@@ -7,18 +7,32 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.order.plan_order import plan_order
-from shardctl.saved.resume_plan import WITHOUT_END
+from shardctl.saved.resume_plan import WITHOUT_END, BatchCall, ResumePlan, TakeCall
 from shardctl.settings.read_settings import ReadSettings
-from shardctl.stages.stages import Read
-from shardctl.stages.text import parse_stages
+from shardctl.stages.part import Stage
+from shardctl.stages.stages import (
+    Batch,
+    Cache,
+    Map,
+    Pipeline,
+    Prefetch,
+    Read,
+    Repeat,
+    Skip,
+    Take,
+    Unbatch,
+)
+from shardctl.stages.text import parse_stages, text_of
 from shardctl.verbs.resume.answer import resume
 from shardctl.verbs.resume.proof import prove
 from tests.cases import FUZZ, check_cases
+from tests.oracles import interleave_by_hand
 from tests.pipelines.random_pipelines import Sized, pipelines
-from tests.verbs.resume.resume_cases import dataset
+from tests.verbs.resume.resume_cases import dataset, entries
 
 TOY = dataset(train=(3, 5, 3), test=(4,))
 BIG = dataset(train=(7, 1, 12, 5, 9), test=(4, 6))
@@ -26,6 +40,42 @@ BIG = dataset(train=(7, 1, 12, 5, 9), test=(4, 6))
 
 def staged(text: str, **settings: Any) -> ReadSettings:
     return ReadSettings(stages=parse_stages(text), **settings)
+
+
+@pytest.mark.parametrize(
+    ("text", "consumed", "rows", "calls"),
+    [
+        # Cycle 1: files one after the other. Of 11 examples the stages keep [2, 9).
+        ("skip(2) | take(7)", 2, [(1, 1, 4), (2, 0, 3)], (TakeCall(count=5),)),
+        (
+            "skip(2) | batch(3) | take(2)",
+            3,
+            [(1, 2, 3), (2, 0, 3)],
+            (TakeCall(count=3), BatchCall(batch_size=3, drop_remainder=False)),
+        ),
+        # Batches of 4: skip one of them, 7 examples are left, the last 3 dropped.
+        (
+            "batch(4, drop_remainder=True) | skip(1)",
+            0,
+            [(1, 1, 4), (2, 0, 3)],
+            (TakeCall(count=4), BatchCall(batch_size=4, drop_remainder=True)),
+        ),
+        ("map | skip(3) | prefetch(2)", 5, [(2, 0, 3)], ()),
+        ("batch(4) | skip(1) | unbatch", 1, [(1, 2, 3), (2, 0, 3)], ()),
+        ("skip(2) | take(7)", 7, [], (TakeCall(count=0),)),
+        ("cache | take(4)", 0, [(0, 0, 3), (1, 0, 5), (2, 0, 3)], (TakeCall(count=4),)),
+        ("test | skip(1)", 1, [(0, 2, 2)], ()),
+    ],
+)
+def test_what_only_cuts_goes_on_by_file_instructions(
+    text: str, consumed: int, rows: list[tuple[int, int, int]], calls: tuple[Any, ...]
+) -> None:
+    plan = resume(TOY, None, staged(text, cycle=1), consumed=consumed)
+    assert plan.continued_by == "file_instructions"
+    assert plan.exact
+    assert entries(plan) == rows
+    assert plan.after_read == calls
+    assert prove(TOY, plan).holds
 
 
 @pytest.mark.parametrize(
@@ -83,6 +133,83 @@ def test_a_place_that_is_not_there_is_refused(how: dict[str, Any], said: str) ->
         resume(TOY, None, staged("skip(2) | take(4)"), steps=1)
 
 
+CUTS: tuple[Any, ...] = (
+    lambda rng: Skip(count=rng.choice((0, 1, 2, 5))),
+    lambda rng: Take(count=rng.choice((-1, 3, 8, 20))),
+    lambda rng: Batch(size=rng.choice((1, 2, 5)), drop_remainder=rng.random() < 0.4),
+    lambda rng: Unbatch(),
+    lambda rng: Map(calls=2),
+    lambda rng: Prefetch(size=2),
+    lambda rng: Cache(),
+    lambda rng: Repeat(count=1),
+)
+
+
+def random_cuts(rng: random.Random) -> tuple[Stage, ...]:
+    """Stages that only cut; a batch is taken apart before the next."""
+    stages: list[Stage] = []
+    in_batches = False
+    for _ in range(rng.randint(1, 6)):
+        stage = rng.choice(CUTS)(rng)
+        if isinstance(stage, Batch if in_batches else Unbatch):
+            continue
+        in_batches = in_batches != isinstance(stage, Batch | Unbatch)
+        stages.append(stage)
+    return (Skip(count=1), *stages) if rng.random() < 0.5 else tuple(stages)
+
+
+def read_by(plan: ResumePlan, settings: ReadSettings) -> list[int]:
+    """Return the ids that the instructions of a plan give a fresh interleave, then `take`."""
+    rows = list(plan.file_instructions)
+    starts = {
+        split.name: np.cumsum([0, *split.shard_lengths])[:-1].tolist()
+        for split in plan.instructions.dataset.splits
+    }
+    firsts = [starts[r.split][int(r.filename[-5:])] + r.skip for r in rows]
+    places = interleave_by_hand(
+        [row.take for row in rows], settings.cycle_length(ordered=False), settings.block
+    )
+    ids = [firsts[row] + offset for row, offset in places]
+    for call in plan.after_read:
+        if isinstance(call, TakeCall):
+            ids = ids[: call.count]
+    return ids
+
+
+def check_cut(rng: random.Random) -> int:
+    reader: dict[str, Any] = {"cycle": rng.randint(1, 4), "block": rng.randint(1, 4)}
+    if rng.random() < 0.6:
+        reader |= {"shuffle_seed": rng.randint(0, 9), "reshuffle": rng.choice((None, True, False))}
+    spec = rng.choice(("train", "test", "train[3:20]", "train[20%:70%]"))
+    stages = random_cuts(rng)
+    pipeline = Pipeline(source=Read(spec=rng.choice((None, spec))), stages=stages)
+    given = spec if pipeline.source == Read() else None
+    settings = ReadSettings(**reader, stages=pipeline)
+    order = plan_order(BIG, given, settings).order
+    expected = order.read(0, order.num_examples).tolist()
+    places = sorted({0, len(expected), *(rng.randint(0, len(expected)) for _ in range(4))})
+    for consumed in places:
+        plan = resume(BIG, given, settings, consumed=consumed)
+        if plan.settings.stages is None:
+            continue  # settings say the same
+        way = "file_instructions" if expected else "shardctl.tfds"  # no file is left to read
+        assert plan.continued_by == way, text_of(pipeline)
+        assert plan.remaining == len(expected) - consumed
+        if expected:
+            assert read_by(plan, settings) == expected[consumed:], (text_of(pipeline), consumed)
+    return len(places)
+
+
+@pytest.mark.long
+def test_file_instructions_read_the_tail_of_the_order() -> None:
+    check_cases(st.randoms(use_true_random=False), check_cut, 24)
+
+
+@pytest.mark.fuzz
+def test_fuzz_file_instructions_read_the_tail_of_the_order() -> None:
+    check_cases(st.randoms(), check_cut, FUZZ, fuzz=True)
+
+
 def any_source(rng: random.Random) -> Sized:
     spec, count = rng.choice((("train", 34), ("test", 10), ("train[3:20]", 17)))
     return Sized(source=Read(spec=spec), num_examples=count)
@@ -102,6 +229,8 @@ def check_any(made: Any) -> int | None:
         if plan.settings.stages is None:
             return None
         assert (plan.consumed, plan.remaining) == (consumed, total - consumed)
+        if plan.continued_by == "file_instructions":
+            assert read_by(plan, settings) == codes[consumed:].tolist()
         # What train hands out is told from test by its codes.
         of_test = sum(s.consumed for s in plan.sources if s.spec == "test")
         starts = dict(zip(order.codes.dataset.splits, order.codes.bases, strict=True))
@@ -121,3 +250,22 @@ def test_plans_of_any_pipeline_say_how_far_it_is() -> None:
 @pytest.mark.fuzz
 def test_fuzz_plans_of_any_pipeline_say_how_far_it_is() -> None:
     check_cases(pipelines(any_source), check_any, FUZZ // 10, fuzz=True)
+
+
+# What is read in another order each time, or once, a reader that begins anew does not read again.
+@pytest.mark.parametrize(
+    ("text", "settings", "is_read_anew"),
+    [
+        ("skip(2)", {"pass_index": 1}, True),
+        ("skip(2)", {"shuffle_seed": 3}, True),
+        ("skip(2)", {"pass_index": 1, "shuffle_seed": 3, "reshuffle": False}, True),
+        ("skip(2)", {"pass_index": 1, "shuffle_seed": 3}, False),
+        ("cache | skip(2)", {"pass_index": 1}, False),
+    ],
+)
+def test_a_later_pass_goes_on_by_file_instructions_where_it_is_read_as_the_first(
+    text: str, settings: dict[str, Any], is_read_anew: bool
+) -> None:
+    plan = resume(TOY, None, staged(text, cycle=1, **settings), consumed=1)
+    assert (plan.continued_by == "file_instructions") == is_read_anew
+    assert prove(TOY, plan).holds
