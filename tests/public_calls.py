@@ -169,7 +169,7 @@ tfds.resume(builder=w.builder, plan=w.plan_of_hosts, host=2, allow_version=False
 tfds.resume_epochs(builder=w.builder, plan=w.plan_of_hosts, host=2, allow_version=False,
     **TRANSFORMED)
 tfds.read_config: configured(w)(builder=w.builder, plan=w.plan_of_hosts, host=2)
-tfds.read_config: configured(w)(builder=w.builder, plan=w.plan, epoch=1, allow_version=False)
+tfds.read_config: configured(w)(builder=w.builder, plan=w.plan, allow_version=False)
 tfds.record_files(dataset=w.dataset)
 tfds.verify(**w.asked, take=30, watch=watch)
 tfds.verify_plan(dataset=w.dataset, plan=w.plan, take=9, watch=watch, allow_version=False)

@@ -67,7 +67,7 @@ def test_wrong_arguments_are_refused(room: Any, wrong: dict[str, Any], words: An
 def test_an_open_order_is_refused_and_a_surprising_one_warned_of(room: Any) -> None:
     with pytest.raises(UnpredictableOrderError):
         room.Sampler(DATA, "train", {"shuffle_files": True})
-    with pytest.warns(UserWarning, match="takes its seed from --global-seed") as caught:
+    with pytest.warns(UserWarning, match="draws it from --global-seed") as caught:
         room.Sampler(DATA, "train", {"buffer": 4, "global_seed": 3})
     assert caught[0].filename == __file__
     with warnings.catch_warnings():  # that tf.data cannot read array_record is no surprise
