@@ -215,7 +215,7 @@ def never_fails(case: tuple[Any, ...]) -> None:
 
 @pytest.mark.long
 def test_whatever_the_settings_are_there_is_a_report() -> None:
-    check_cases(anything(), never_fails, 50)
+    check_cases(anything(), never_fails, 25)
 
 
 @pytest.mark.fuzz
