@@ -36,50 +36,6 @@ def pinned(shardctl: Shardctl) -> Path:
     return Path("order.yaml")
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        ("order.yaml", 0, "order.yaml and today: the same, the order of 120 examples"),
-        ("order.yaml --block 3", 1, "order.yaml and today first differ at position 2 of 120"),
-        ("order.yaml --block 3", 1, "block: 2 became 3"),
-        ("order.yaml --cycle 16", 0, "the same"),
-        ("order.yaml --spec train[:100%]", 0, "the same"),
-        ("order.yaml --spec train[1:]", 1, "spec: train became train[1:]"),
-        ("none.yaml", 2, "no such file"),
-        ("toy.yaml", 2, "no kind"),
-        ("order.yaml --cycle 0", 2, "--cycle"),
-        ("order.yaml -f csv", 2, "choose from table, json, yaml, github"),
-        ("order.yaml order.yaml --cycle 3", 2, "about the current order"),
-        ("order.yaml order.yaml --spec train", 2, "about the current order"),
-        ("order.yaml order.yaml --update", 2, "leave out B"),
-        ("order.yaml --spec nosplit", 2, "nosplit"),
-        ("order.yaml -d nodataset", 2, "nodataset"),
-    ],
-)
-def test_what_it_says_and_exits_with(words: str, code: int, said: str, shardctl: Shardctl) -> None:
-    ran = shardctl("diff", *words.split())
-    assert ran.exit_code == code
-    silent, text = (ran.stdout, ran.stderr) if code == 2 else (ran.stderr, ran.stdout)
-    assert silent == ""
-    assert said in text
-    if code == 2:
-        assert text.startswith("error: ")
-        assert text.count("\n") == 1
-
-
-def test_today_is_what_shardctl_yaml_and_the_dataset_say_now(shardctl: Shardctl) -> None:
-    Path("shardctl.yaml").write_text("dataset: toy.yaml\nread: {block: 5}\n")
-    changed = shardctl("diff", "order.yaml")
-    assert changed.exit_code == 1
-    assert "block: 2 became 5" in changed.stdout
-    assert shardctl("diff", "order.yaml", "--block", 2).exit_code == 0
-    Path("toy.yaml").write_text(LAYOUT.replace("40", "41"))
-    outcome = shardctl("diff", "order.yaml", "--block", 2)
-    assert outcome.exit_code == 1
-    line = "train: 1 shard changed length: toy-train.tfrecord-00001-of-00003 (40 became 41)"
-    assert line in outcome.stdout
-
-
 def test_a_dataset_that_nobody_names_is_the_one_that_is_pinned(shardctl: Shardctl) -> None:
     Path("shardctl.yaml").unlink()
     assert shardctl("snapshot", "-d", "mnist", "-o", "mnist.yaml").exit_code == 0
@@ -98,23 +54,6 @@ def test_a_dataset_that_nobody_names_is_the_one_that_is_pinned(shardctl: Shardct
     document = json.loads(outcome.stdout)
     assert document["first_difference"]["position"] == 2
     assert (document["expected"], document["actual"]) == ("order.yaml", "other.yaml")
-
-
-def test_kinds_are_not_mixed_and_both_are_named(shardctl: Shardctl) -> None:
-    Path("plan.json").write_text(shardctl("plan", "train", "-f", "json").stdout)
-    outcome = shardctl("diff", "order.yaml", "plan.json")
-    assert outcome.exit_code == 2
-    assert "'order.yaml' is a snapshot and 'plan.json' a plan" in outcome.stderr
-    assert "name a second one" in shardctl("diff", "plan.json").stderr
-
-
-def test_two_plans_are_compared(shardctl: Shardctl) -> None:
-    for name, spec in (("a.json", "train"), ("b.json", "train[5:]")):
-        Path(name).write_text(shardctl("plan", spec, "-f", "json").stdout)
-    assert shardctl("diff", "a.json", "a.json").exit_code == 0
-    for form, words in (("table", "0 to 29"), ("json", "plan"), ("yaml", "plan")):
-        found = shardctl("diff", "a.json", "b.json", "-f", form)
-        assert (found.exit_code, words in found.stdout) == (1, True)
 
 
 def test_update_writes_todays_order_says_so_and_exits_with_0(shardctl: Shardctl) -> None:

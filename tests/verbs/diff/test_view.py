@@ -16,12 +16,12 @@ from shardctl.saved.resume_plan import ListedPlan, PlanListing
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.stages.text import parse_stages
 from shardctl.verbs.diff import view
-from shardctl.verbs.diff.answer import Diff, Moved, PinnedOrder, diff
+from shardctl.verbs.diff.answer import Diff, Moved, PinnedOrder, diff  # noqa: F401  # of the lines on file
 from shardctl.verbs.diff.causes import Cause, ChangedShard
 from shardctl.verbs.diff.plans import PlansDiff, diff_plans
-from shardctl.verbs.diff.view import CheckedFile, Hints, cause_line, moved_line
+from shardctl.verbs.diff.view import CheckedFile, Hints, cause_line, moved_line  # noqa: F401
 from shardctl.verbs.snapshot.answer import snapshot
-from tests.golden import assert_golden
+from tests.golden import assert_answers, assert_golden
 from tests.spec.reads_cases import named_reads
 from tests.verbs.diff.diff_cases import dataset_of
 
@@ -157,34 +157,9 @@ def test_no_line_is_wider_than_the_screen(width: int) -> None:
     assert max(map(len, text.splitlines())) <= width
 
 
-@pytest.mark.parametrize(
-    ("moved", "words"),
-    [
-        (Moved(at_least=999_999, at_most=999_999, positions=10**6), "more than 99.9%"),
-        (Moved(at_least=1, at_most=1, positions=10**6), "less than 0.1%"),
-        (Moved(at_least=10, at_most=10, positions=10), "(100%)"),
-        (Moved(at_least=2, at_most=5, positions=10), "between 2 and 5 of 10 positions"),
-    ],
-)
-def test_shares_are_never_rounded_to_none_or_all(moved: Moved, words: str) -> None:
-    assert words in moved_line(moved)
-
-
-@pytest.mark.parametrize(
-    ("cause", "line"),
-    [
-        (Cause(kind="setting", name="batch", expected=None, actual=8), "batch: none became 8"),
-        (Cause(kind="setting", name="reverse", expected=True, actual=False), "yes became no"),
-        (Cause(kind="split", name="test", expected=None, actual=4), "split test is read now"),
-        (Cause(kind="split", name="test", expected=4, actual=None), "no longer read"),
-        (Cause(kind="dataset", name="version", expected="1", actual="2"), "dataset version: 1"),
-        (Cause(kind="rules", name="rules", expected="1 (x)", actual="2 (y)"), "rules of TensorFl"),
-        (Cause(kind="unknown", name="shardctl"), "nothing that a snapshot pins"),
-        (Cause(kind="setting", name="x", expected="y" * 300, actual="z"), "x: " + "y" * 99 + "…"),
-    ],
-)
-def test_a_cause_is_a_line_for_people(cause: Cause, line: str) -> None:
-    assert line in cause_line(cause)
+def test_causes_and_shares_are_lines_on_file() -> None:
+    file = Path(__file__).parent / "golden" / "lines.txt"
+    assert_answers(file, lambda question: eval(question, globals()))
 
 
 def test_every_shard_of_a_cause_is_named_but_where_tables_are_abridged() -> None:

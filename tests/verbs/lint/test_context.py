@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from shardctl.spec.subsplit import SplitRange
 from shardctl.stages.text import parse_stages
 from shardctl.verbs.lint.context import LintContext, Usage, chains, counts_of, num_file_instructions
 from tests.cases import check_cases
+from tests.golden import assert_answers
 from tests.verbs.lint.lint_cases import linted
 
 FOUR: dict[str, Any] = {"usage": {"hosts": 4}}
@@ -49,42 +50,25 @@ def test_only_an_input_context_hides_the_length(host_by: str) -> None:
         assert context(host_by=host_by, **how).knows_length == (host_by != "files")
 
 
-# 3, 4 and 5 examples in files 0, 2 and 3. Evenly among 4 hosts, 3 each: [0, 3), [3, 6), ...
-@pytest.mark.parametrize(
-    ("host_by", "index", "num_files"),
-    [
-        ("even", 0, 1),
-        ("even", 1, 1),
-        ("even", 2, 2),
-        ("even", 3, 1),
-        ("files", 0, 1),
-        ("files", 2, 1),
-        ("files", 3, 0),
-        ("examples", 3, 3),
-    ],
-)
-def test_a_host_interleaves_the_files_of_its_share(
-    host_by: str, index: int, num_files: int
-) -> None:
+def files(host_by: str, index: int) -> int:
     found = context(host_by=host_by, host=Host(index=index, count=4), **MIXED)
-    assert found.files_of_host(found.reads[0]) == num_files
+    return found.files_of_host(found.reads[0])
 
 
-@pytest.mark.parametrize(
-    ("how", "cycle"),
-    [
-        ({}, 16),
-        ({"cycle": 100}, 64),
-        ({"cycle": 100, "usage": {"hosts": 32}}, 2),
-        ({"cycle": 100, "repeat_files": True}, 100),
-        ({"layout": {"ordered": True}}, 1),
-    ],
-)
-def test_no_more_files_are_open_than_the_host_has(how: dict[str, Any], cycle: int) -> None:
+def cycle(how: dict[str, Any]) -> int:
     found = context("train", "train[:0]", evaluated=("test", "test[9:9]"), **how)
     assert [read.spec for read in found.trained] == ["train"]
     assert [read.spec for read in found.evaluated] == ["test"]
-    assert found.cycle_of_host(found.reads[0]) == cycle
+    return found.cycle_of_host(found.reads[0])
+
+
+def counted(text: str) -> list[float | None]:
+    return list(counts_of(parse_stages(text), lambda read: 10))
+
+
+def test_files_cycles_and_elements_are_counted_as_on_file() -> None:
+    path = Path(__file__).with_name("golden") / "context.txt"
+    assert_answers(path, lambda question: eval(question, globals()))
 
 
 @pytest.mark.parametrize("name", ["hosts", "take", "max_open_files"])
@@ -94,40 +78,7 @@ def test_numbers_of_a_usage_are_at_least_1(name: str, value: int) -> None:
         Usage(**{name: value})  # type: ignore[arg-type]
 
 
-# Chains of stages, and the counts of their elements beside lists made by hand.
-
-
-@pytest.mark.parametrize(
-    ("text", "counts"),
-    [
-        ("skip(3) | take(5) | batch(2)", [10, 7, 5, 3]),
-        ("batch(4) | batch(2) | unbatch | unbatch", [10, 3, 2, 3, 10]),
-        ("batch(4, drop_remainder=True) | unbatch", [10, 2, 8]),
-        ("batch(4) | skip(1) | unbatch", [10, 3, 2, None]),
-        ("shard(3, 0) | repeat(2)", [10, 4, 8]),
-        ("repeat | take(99) | cache", [10, math.inf, 99, 99]),
-        ("repeat(-1) | skip(4)", [10, math.inf, math.inf]),
-        ("take(0) | repeat", [10, 0, 0]),
-        ("skip(-1)", [10, 0]),
-        ("take(-1)", [10, 10]),
-        ("filter | take(3) | repeat", [10, None, None, math.inf]),
-        ("concatenate(range(4)) | batch(5)", [10, 14, 3]),
-        ("concatenate(range(4) | repeat)", [10, math.inf]),
-        ("concatenate(range(4) | filter)", [10, None]),
-        ("zip(range(4), range(7)) | batch(3)", [4, 2]),
-        ("zip(range(4), range(7) | filter)", [None]),
-        ("sample_from_datasets([range(4), range(7)], seed=1)", [11]),
-        ("sample_from_datasets([range(4), range(7) | repeat], seed=1)", [math.inf]),
-        ("sample_from_datasets([range(4), range(7)], seed=1, stop_on_empty_dataset=True)", [None]),
-        (
-            "sample_from_datasets([range(4) | repeat, range(7) | repeat], seed=1, "
-            "stop_on_empty_dataset=True)",
-            [math.inf],
-        ),
-    ],
-)
-def test_elements_are_counted_stage_by_stage(text: str, counts: list[float | None]) -> None:
-    assert list(counts_of(parse_stages(text), lambda read: 10)) == counts
+# Chains of stages.
 
 
 def test_chains_come_from_the_outside_in_with_what_follows_them() -> None:

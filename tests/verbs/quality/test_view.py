@@ -20,7 +20,7 @@ from shardctl.verbs.quality.answer import Quality, quality
 from shardctl.verbs.quality.loaders import Ending, LoaderComparison, compare_loaders
 from shardctl.verbs.quality.metrics import Metric, score_of
 from shardctl.verbs.quality.what_if import Alternative
-from tests.golden import assert_golden
+from tests.golden import assert_answers, assert_golden
 from tests.verbs.quality.quality_orders import even_dataset
 
 _SIZE = ExampleSize(num_bytes=600, num_tensors=2)
@@ -75,48 +75,8 @@ def test_answers_are_those_on_file(name: str) -> None:
     assert_golden(Path(__file__).with_name("golden") / f"{name}.txt", "".join(parts))
 
 
-@pytest.mark.parametrize(
-    ("dataset", "asked", "last"),
-    [
-        (
-            sized(_SIZE),
-            {"memory": "1MB"},
-            "an example in a buffer: 1000 B from features.json, 400 of them TensorFlow's own\n"
-            "976.6 KiB holds 1,000 examples: --buffer 1000 scores 0.3170 (weak)",
-        ),
-        (sized(_SIZE), {"example_bytes": 100}, ": 500 B as given, 400 of them TensorFlow's own"),
-        (
-            sized(None, 2_000_000),
-            {},
-            ": 100 B as stored on average (decoded images take more), since no readable "
-            "features.json is here; --example-bytes N says what it is",
-        ),
-        (
-            sized(_PARTLY),
-            {},
-            ": at least 1000 B from features.json, since features.json gives no fixed size for: "
-            "image, name; --example-bytes N says what it is",
-        ),
-        (sized(_SIZE), {"memory": "1KB"}, "1000 B buys no shuffle: it holds 1 example"),
-        (
-            sized(_SIZE),
-            {"memory": "1GB"},
-            "953.7 MiB holds all 20,000 examples: --buffer 20000 scores 0.9972 (as good as "
-            "uniform)",
-        ),
-        (
-            sized(_PARTLY),
-            {"memory": "1MB"},
-            "976.6 KiB holds 1,000 examples of that size: --buffer 1000 scores 0.3170 (weak)",
-        ),
-        (sized(None), {}, ""),
-    ],
-)
-def test_what_examples_take_and_memory_buys(
-    dataset: Dataset, asked: dict[str, Any], last: str
-) -> None:
-    lines = list(view.memory_lines(quality(dataset, "train", what_if=False, **asked)))
-    assert "\n".join(lines).endswith(last)
+def memory(dataset: Dataset, **asked: Any) -> str:
+    return "\n".join(view.memory_lines(quality(dataset, "train", what_if=False, **asked)))
 
 
 def choice(change: str, value: float, num_bytes: int | None = None) -> Alternative:
@@ -128,22 +88,9 @@ AS_IT_IS, LARGER = choice("as it is", 0.25), choice("buffer 9", 0.75, 2048)
 WORSE, BETTER = choice("block 1", 0.125), choice("block 1", 0.5)
 
 
-@pytest.mark.parametrize(
-    ("choices", "line"),
-    [
-        ((AS_IT_IS, BETTER, LARGER), "does most: buffer 9; without a larger buffer: block 1"),
-        ((AS_IT_IS, BETTER), "does most: block 1"),
-        ((AS_IT_IS, WORSE, LARGER), "does most: buffer 9"),
-        # What changes nothing, or makes it worse, is no advice.
-        (
-            (AS_IT_IS, choice("cycle 64", 0.25), WORSE),
-            "none of these does more than the settings as they are",
-        ),
-    ],
-)
-def test_the_change_that_does_most_is_named(choices: tuple[Alternative, ...], line: str) -> None:
+def best(*choices: Alternative) -> str:
     plan: Any = SimpleNamespace(alternatives=choices)
-    assert view.best_line(plan) == line
+    return view.best_line(plan)
 
 
 def ending(fewest: int = 5, **counts: Any) -> Ending:
@@ -151,16 +98,6 @@ def ending(fewest: int = 5, **counts: Any) -> Ending:
     return Ending(num_hosts=2, fewest_steps=fewest, most_steps=5, **{**nothing, **counts})
 
 
-@pytest.mark.parametrize(
-    ("found", "text"),
-    [
-        (ending(), "even"),
-        (ending(4, last_batch=3), "hangs after 4, last 3"),
-        (
-            ending(num_repeated=1, num_left_out=2_000, num_dropped=3),
-            "1 repeated, 2,000 lost, 3 dropped",
-        ),
-    ],
-)
-def test_how_an_epoch_ends_in_words(found: Ending, text: str) -> None:
-    assert view.ends(found) == text
+def test_single_lines_are_those_on_file() -> None:
+    path = Path(__file__).with_name("golden") / "lines.txt"
+    assert_answers(path, lambda question: eval(question, globals()))
