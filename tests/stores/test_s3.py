@@ -11,7 +11,7 @@ from shardctl.stores import failures as attempts
 from shardctl.stores.fsspec_store import FsspecStore
 from shardctl.stores.store import StoredFile
 from tests.stores.fault_server import Faults
-from tests.stores.servers import S3Server, lead_to
+from tests.stores.servers import S3Server, lead_to, status
 
 pytestmark = pytest.mark.long
 
@@ -36,9 +36,7 @@ def impatient(broken: Faults, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def listed(s3: S3Server) -> StoredFile:
-    file = FsspecStore("s3").status(s3.url("faults/a.bin"))
-    assert file is not None
-    return file
+    return status(s3.url("faults/a.bin"))
 
 
 def read(file: StoredFile, start: int = 100, stop: int = 60_000) -> bytes:
@@ -46,11 +44,11 @@ def read(file: StoredFile, start: int = 100, stop: int = 60_000) -> bytes:
         return source.read(start, stop)
 
 
-@pytest.mark.parametrize("status", [429, 500])
-def test_what_may_pass_is_tried_again(s3: S3Server, broken: Faults, status: int) -> None:
+@pytest.mark.parametrize("code", [429, 500])
+def test_what_may_pass_is_tried_again(s3: S3Server, broken: Faults, code: int) -> None:
     file = listed(s3)
     broken.requests.clear()
-    broken.fail, broken.status = 2, status
+    broken.fail, broken.status = 2, code
     assert read(file) == DATA[100:60_000]
     assert len(broken.requests) == 4  # none by botocore or s3fs; the last looks at the version
 
