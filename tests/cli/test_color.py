@@ -12,18 +12,11 @@ import pytest
 from shardctl.cli import output as color
 from shardctl.cli.main import main
 from tests.children import run_on_a_terminal
-from tests.cli.conftest import Outcome, Shardctl
+from tests.cli.conftest import Outcome, Shardctl, Terminal
 
 LAYOUT = "name: toy\nversion: 1.0.0\nsplits:\n  train: {shard_lengths: [3, 2]}\n"
 BOLD_TITLE = "\x1b[1mtrain in toy:1.0.0\x1b[0m\n"
 RED_ERROR = "\x1b[1;91merror:\x1b[0m "
-
-
-class Terminal(StringIO):
-    """A stream that says it is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import io
 import sys
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +14,7 @@ from shardctl.cli import output
 from shardctl.cli.output import ProgressBars, exact_lines, say, screen, write
 from shardctl.draw.tables import Screen
 from shardctl.errors import UsageError
+from tests.cli.conftest import Terminal
 
 
 def test_what_was_written_is_seen_while_more_takes_long(
@@ -63,27 +65,13 @@ def test_a_terminal_has_its_width_and_colour_and_shows_a_part_of_long_tables(
     assert screen("out.txt") == Screen()
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
+Clock = SimpleNamespace
 OnTerminal = Callable[[], Terminal]
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    stopped = Clock()
+    stopped = Clock(now=100.0, monotonic=lambda: stopped.now)  # until a test says so
     monkeypatch.setattr(output, "time", stopped)
     return stopped
 

@@ -163,21 +163,10 @@ def test_a_project_names_it(shardctl: Shardctl) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "simulate",
-        "simulate -f python",
-        "locate --position 3",
-        "resume --consumed 3",
-        "resume --consumed 3 -f python",
-        "resume --consumed 3 --prove",
-        "resume --consumed 3 --hosts 3 --to-hosts 2",
-        "hosts --hosts 3",
-        "hosts --hosts 2-4",
-        "eval --batch 2 --hosts 3",
-        "quality --hosts 2",
-        "report",
-        "report -f html",
-        "lint --hosts 2",
-        "config",
+        *("simulate", "simulate -f python", "locate --position 3", "resume --consumed 3"),
+        *("resume --consumed 3 -f python", "resume --consumed 3 --prove", "hosts --hosts 3"),
+        *("resume --consumed 3 --hosts 3 --to-hosts 2", "hosts --hosts 2-4", "quality --hosts 2"),
+        *("eval --batch 2 --hosts 3", "report", "report -f html", "lint --hosts 2", "config"),
     ],
 )
 def test_every_question_is_answered_or_refused_by_name(line: str, shardctl: Shardctl) -> None:
