@@ -104,16 +104,14 @@ def test_waits_grow_to_a_bound_and_end_with_the_patience(waits: list[float]) -> 
     assert sum(waits) <= 4
 
 
-def test_a_dead_place_is_given_up_within_about_a_minute() -> None:
+def test_a_dead_place_is_given_up_within_about_a_minute_or_as_variables_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     usual = limits()
     assert usual.patience + usual.timeout <= 60
     assert usual.connect_timeout <= 10
-
-
-def test_variables_say_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHARDCTL_REMOTE_TIMEOUT", "2.5")
-    monkeypatch.setenv("SHARDCTL_REMOTE_PATIENCE", " 300 ")
-    monkeypatch.setenv("SHARDCTL_REMOTE_REQUESTS", "64")
+    for name, value in (("TIMEOUT", "2.5"), ("PATIENCE", " 300 "), ("REQUESTS", "64")):
+        monkeypatch.setenv(f"SHARDCTL_REMOTE_{name}", value)
     found = limits()
     assert (found.timeout, found.patience, found.requests) == (2.5, 300, 64)
     assert found.seconds_for(20_000) == 3.5
