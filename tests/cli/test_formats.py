@@ -128,12 +128,8 @@ def test_no_line_of_a_table_is_a_command_however_it_comes_in_pieces(
 @pytest.mark.parametrize(
     "command",
     [
-        "plan train",
-        "layout train",
-        "hosts train --hosts 40",
-        "eval test --hosts 40 --batch 8",
-        "resume train --consumed 5000",
-        "resume train --consumed 5 --hosts 2 --to-hosts 40",
+        *("plan train", "layout train", "hosts train --hosts 40", "eval test --hosts 40 --batch 8"),
+        *("resume train --consumed 5000", "resume train --consumed 5 --hosts 2 --to-hosts 40"),
     ],
 )
 def test_a_terminal_says_how_to_see_every_row_and_a_pipe_has_them(

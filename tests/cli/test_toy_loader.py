@@ -130,14 +130,11 @@ def test_hosts_and_batches_are_counted(shardctl: Shardctl) -> None:
     assert not found["hangs"]
 
 
-def test_how_it_is_shuffled(shardctl: Shardctl) -> None:
+def test_how_it_is_shuffled_and_linted(shardctl: Shardctl) -> None:
     assert asked(shardctl, "quality", "--batch", 2)["verdict"] == "no shuffle"
     ran = shardctl("quality", "--loaders", "-d", "toy.yaml", "-f", "json")
     ways = {way["reader"]: way for way in json.loads(ran.stdout)["loaders"]}
     assert ways["Backwards"]["verdict"] == "no shuffle"
-
-
-def test_it_is_linted(shardctl: Shardctl) -> None:
     ran = shardctl("lint", "--epochs", 3, "-f", "json", *BY)
     assert "SC001" in [found["code"] for found in json.loads(ran.stdout)["findings"]]
 

@@ -34,18 +34,15 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
-    before = os.umask(0o027)
+def test_a_new_file_has_the_permissions_of_any_and_one_written_again_its_own(
+    tmp_path: Path,
+) -> None:
+    path, before = tmp_path / "out", os.umask(0o027)
     try:
-        write(["x"], str(tmp_path / "out"))
+        write(["old, and longer than what comes"], str(path))
     finally:
         os.umask(before)
-    assert mode_of(tmp_path / "out") == 0o640
-
-
-def test_a_file_written_again_keeps_its_permissions(tmp_path: Path) -> None:
-    path = tmp_path / "out"
-    path.write_text("old, and longer than what comes")
+    assert mode_of(path) == 0o640
     path.chmod(0o604)
     write(["new"], str(path))
     assert (path.read_text(), mode_of(path)) == ("new", 0o604)

@@ -29,12 +29,6 @@ def broken(s3: S3Server, faults: Faults, monkeypatch: pytest.MonkeyPatch) -> Fau
     return faults
 
 
-@pytest.fixture
-def impatient(broken: Faults, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make what fails again and again end soon."""
-    monkeypatch.setenv("SHARDCTL_REMOTE_PATIENCE", "0.3")
-
-
 def listed(s3: S3Server) -> StoredFile:
     return status(s3.url("faults/a.bin"))
 
@@ -53,9 +47,11 @@ def test_what_may_pass_is_tried_again(s3: S3Server, broken: Faults, code: int) -
     assert len(broken.requests) == 4  # none by botocore or s3fs; the last looks at the version
 
 
-@pytest.mark.usefixtures("impatient")
-def test_slow_down_is_tried_again_and_ends(s3: S3Server, broken: Faults) -> None:
+def test_slow_down_is_tried_again_and_ends(
+    s3: S3Server, broken: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = listed(s3)
+    monkeypatch.setenv("SHARDCTL_REMOTE_PATIENCE", "0.3")
     broken.body = b"<Error><Code>SlowDown</Code><Message>key=PLANTED</Message></Error>"
     broken.fail = 10_000
     with pytest.raises(DatasetError, match=r"the server answers 503 SlowDown \(after"):
@@ -74,9 +70,11 @@ def test_bodies_that_end_early_are_read_again(
         read(file)
 
 
-@pytest.mark.usefixtures("impatient")
-def test_a_silent_endpoint_is_given_up(s3: S3Server, broken: Faults) -> None:
+def test_a_silent_endpoint_is_given_up(
+    s3: S3Server, broken: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = listed(s3)
+    monkeypatch.setenv("SHARDCTL_REMOTE_PATIENCE", "0.3")
     broken.delay = 4
     begun = time.monotonic()
     with pytest.raises(DatasetError, match="no answer in time"):
