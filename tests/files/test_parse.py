@@ -224,10 +224,10 @@ def test_what_is_not_json_is_refused_with_its_place(data: bytes, said: str) -> N
 
 
 def test_more_values_than_any_dataset_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 5)
+    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 4)
     assert parse_json(b"[1, 2, [3]]", source="x") == [1, 2, [3]]
     for data in (b"[1, 2, 3, 4, 5, 6]", b'{"a": [[[[[]]]]]}', b"[{}, {}, {}]"):
-        assert json_error(data) == "info.json: more than 5 values"
+        assert json_error(data) == "info.json: more than 4 values"
     monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 6)
     assert parse_yaml(b"a: [1, 2, {}]", source="x") == {"a": [1, 2, {}]}
     assert yaml_error(b"a: [1, 2, {},\n 3]") == "layout.yaml: line 2: more than 6 values"
