@@ -28,8 +28,8 @@ from tests.record_files import framed
 MILLION = 1_000_000
 IMAGENET = tuple(1251 + (shard % 8 == 0) for shard in range(1024))
 LARGE = tuple(30 * length for length in IMAGENET)  # 38 million examples
-SHUFFLED = ("--shuffle-seed", "3")
-BUFFERED = (*SHUFFLED, "--buffer", "10000", "--buffer-seed", "4")
+SHUFFLED = "--shuffle-seed 3"
+BUFFERED = f"{SHUFFLED} --buffer 10000 --buffer-seed 4"
 
 
 def best(*runs: Callable[[], object], rounds: int = 3) -> list[float]:
@@ -155,59 +155,56 @@ def test_hosts_of_many_shards_beside_tfds(tmp_path: Path) -> None:
     assert ours < 2
 
 
-@pytest.mark.parametrize(
-    ("words", "form"),
-    [
-        *(("plan", form) for form in ("table", "json", "yaml", "csv")),
-        *(("layout", form) for form in ("table", "json", "csv")),
-        *((f"simulate --take {MILLION}", form) for form in ("table", "csv", "jsonl")),
-        ("resume --consumed 100", "csv"),
-    ],
-)
-def test_rows_of_a_million(words: str, form: str, tmp_path: Path) -> None:
-    asked = (*words.split(), *layout(tmp_path, 10**9, MILLION), "-f", form, "-o", "rows")
-    used, peak = process(tmp_path, *asked)
-    print(f"\n{words} as {form}: {used:.2f} s, {peak:.0f} MB")
-    assert used < 3
-    assert peak < 400
-
-
 _MIDDLE = "5000000000"
-_HOSTS = ("resume", "--consumed", "1000", "--hosts", "8", "--to-hosts", "6")
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("simulate", "--skip", _MIDDLE, *SHUFFLED),
-        ("simulate", "--skip", _MIDDLE, *BUFFERED),
-        ("simulate", "--host", "3/8", "--host-by", "files", *SHUFFLED),
-        ("simulate", "--host", "3/8", "--host-by", "examples", *SHUFFLED),
-        ("locate", "--position", _MIDDLE, *SHUFFLED),
-        ("locate", "--id", _MIDDLE, *SHUFFLED, "--epochs", "2"),
-        ("resume", "--consumed", _MIDDLE, *SHUFFLED, "-f", "json"),
-        ("resume", "--consumed", _MIDDLE, *BUFFERED, "-f", "yaml"),
-        *((*_HOSTS, "--host-by", by, *SHUFFLED) for by in ("even", "files", "examples")),
-        ("plan", "-f", "csv"),
-        ("plan", "--hosts", "64"),
-    ],
-    ids=" ".join,
+_ROWS = {
+    "plan": ("table", "json", "yaml", "csv"),
+    "layout": ("table", "json", "csv"),
+    f"simulate --take {MILLION}": ("table", "csv", "jsonl"),
+    "resume --consumed 100": ("csv",),
+}
+_OF_TEN_MILLION_SHARDS = (
+    *(f"simulate --skip {_MIDDLE} {order}" for order in (SHUFFLED, BUFFERED)),
+    *(f"simulate --host 3/8 --host-by {by} {SHUFFLED}" for by in ("files", "examples")),
+    f"locate --position {_MIDDLE} {SHUFFLED}",
+    f"locate --id {_MIDDLE} {SHUFFLED} --epochs 2",
+    f"resume --consumed {_MIDDLE} {SHUFFLED} -f json",
+    f"resume --consumed {_MIDDLE} {BUFFERED} -f yaml",
+    *(
+        f"resume --consumed 1000 --hosts 8 --to-hosts 6 --host-by {by} {SHUFFLED}"
+        for by in ("even", "files", "examples")
+    ),
+    "plan -f csv",
+    "plan --hosts 64",
 )
-def test_ten_million_shards_take_less_than_a_gigabyte(
-    words: tuple[str, ...], tmp_path: Path
-) -> None:
-    seconds, peak = process(tmp_path, *words, *layout(tmp_path, 10_000_012_345, 10 * MILLION))
-    print(f"\n{' '.join(words)}: {peak:.0f} MB, {seconds:.1f} s")
-    assert peak < 1000
+_RESUMED = [
+    f"resume --consumed {consumed} {SHUFFLED} -f {form}"
+    for consumed in ("5000", "5000000001", "9999000000")
+    for form in ("table", "json", "yaml")
+]
+_SHUFFLES = (
+    *(SHUFFLED, BUFFERED, f"{SHUFFLED} --cycle 1000", f"{SHUFFLED} --epochs 2"),
+    *(f"{SHUFFLED} --host 3/8 --host-by examples", "--loaders"),
+)
+_OVER_MUCH = ("hosts --hosts 8", "hosts --hosts 4,8,16", "report -o a.html")
+_LIMITS = {  # examples and shards, seconds and MB
+    **{
+        f"{a} -f {b} -o rows": (10**9, MILLION, 3, 400) for a, forms in _ROWS.items() for b in forms
+    },
+    **dict.fromkeys(_OF_TEN_MILLION_SHARDS, (10_000_012_345, 10 * MILLION, 10**9, 1000)),
+    **dict.fromkeys(_RESUMED, (10**10, MILLION, 3, 10**9)),
+    **{f"quality {shuffle}": (10**10, MILLION, 4, 400) for shuffle in _SHUFFLES},
+    **{f"{words} {SHUFFLED}": (10**9, MILLION, 8, 10**9) for words in _OVER_MUCH},
+}
 
 
-@pytest.mark.parametrize("consumed", ["5000", "5000000001", "9999000000"])
-@pytest.mark.parametrize("form", ["table", "json", "yaml"])
-def test_resume_of_a_million_shards(consumed: str, form: str, tmp_path: Path) -> None:
-    words = ("resume", "--consumed", consumed, *SHUFFLED, "-f", form)
-    seconds, _ = process(tmp_path, *words, *layout(tmp_path, 10**10, MILLION), rounds=2)
-    print(f"\n{' '.join(words)}: {seconds:.2f} s")
-    assert seconds < 3
+@pytest.mark.parametrize("words", _LIMITS)
+def test_a_command_over_much(words: str, tmp_path: Path) -> None:
+    num_examples, num_shards, seconds, megabytes = _LIMITS[words]
+    asked = (*words.split(), *layout(tmp_path, num_examples, num_shards))
+    used, peak = process(tmp_path, *asked, rounds=2 if words in _RESUMED else 1)
+    print(f"\n{words}: {used:.2f} s, {peak:.0f} MB")
+    assert used < seconds
+    assert peak < megabytes
 
 
 def test_lengths_take_no_longer_than_their_numbers(tmp_path: Path) -> None:
@@ -306,37 +303,8 @@ def test_a_few_ids_in_many_epochs() -> None:
     assert 10 * theirs / ours >= 3
 
 
-# Verbs over much.
-
-
-@pytest.mark.parametrize(
-    "shape",
-    [
-        ("--shuffle-seed", "3"),
-        BUFFERED,
-        (*SHUFFLED, "--cycle", "1000"),
-        (*SHUFFLED, "--epochs", "2"),
-        (*SHUFFLED, "--host", "3/8", "--host-by", "examples"),
-        ("--loaders",),
-    ],
-    ids=" ".join,
-)
-def test_quality_of_ten_billion_examples(shape: tuple[str, ...], tmp_path: Path) -> None:
-    seconds, peak = process(tmp_path, "quality", *shape, *layout(tmp_path, 10**10, MILLION))
-    print(f"\nquality {' '.join(shape)}: {seconds:.2f} s, {peak:.0f} MB")
-    assert seconds < 4
-    assert peak < 400
-
-
-@pytest.mark.parametrize("words", ["hosts --hosts 8", "hosts --hosts 4,8,16", "report -o a.html"])
-def test_hosts_and_pages_of_a_million_shards(words: str, tmp_path: Path) -> None:
-    seconds, peak = process(tmp_path, *words.split(), *SHUFFLED, *layout(tmp_path, 10**9, MILLION))
-    print(f"\n{words}: {seconds:.2f} s, {peak:.0f} MB")
-    assert seconds < 8
-
-
 def test_an_order_is_pinned_in_little_of_what_its_ids_take(tmp_path: Path) -> None:
-    read = (*BUFFERED, *layout(tmp_path, 50 * MILLION, 64))
+    read = (*BUFFERED.split(), *layout(tmp_path, 50 * MILLION, 64))
     ids, _ = process(tmp_path, "simulate", "--take", "-1", "-f", "npy", "-o", "ids.npy", *read)
     pinned, peak = process(tmp_path, "snapshot", *read, "-o", "order.yaml")
     print(f"\nids as npy {ids:.2f} s, snapshot {pinned:.2f} s, {peak:.0f} MB")

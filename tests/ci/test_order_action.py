@@ -156,10 +156,8 @@ def test_a_snapshot_that_is_missing_is_trouble(project: Path, programs: Path) ->
 
 @pytest.mark.slow
 def test_it_works_in_another_folder(project: Path, programs: Path) -> None:
-    ran = run_step(
-        "Compare and lint", project.parent, programs, working_directory="project", lint=""
-    )
-    assert ran.code == 0
+    asked = {"working_directory": "project", "lint": ""}
+    assert run_step("Compare and lint", project.parent, programs, **asked).code == 0
 
 
 @pytest.mark.slow

@@ -13,21 +13,12 @@ from shardctl.loaders.loader import LOADERS, READERS
 from tests.cli.conftest import Shardctl
 
 LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [3, 4, 0, 6]}, test: {shard_lengths: [5]}}\n"
-# What each has to be told besides; `verify` runs the library, in tests of its own.
-WORDS = {
-    "simulate": [],
-    "locate": ["--position", "3", "--id", "5", "--step", "1", "--batch", "2"],
-    "resume": ["--consumed", "3"],
-    "hosts": ["--hosts", "2", "--batch", "2"],
-    "eval": ["test", "--hosts", "2", "--batch", "2"],
-    "quality": [],
-    "report": ["-f", "json"],
-    "lint": ["--hosts", "2", "--batch", "2"],
-    "snapshot": [],
-    "diff": ["order.yaml"],
-    "init": ["--force"],
-    "config": [],
-}
+# With what each has to be told besides; `verify` runs the library, in tests of its own.
+LINES = (
+    *("simulate", "locate --position 3 --id 5 --step 1 --batch 2", "resume --consumed 3"),
+    *("hosts --hosts 2 --batch 2", "eval test --hosts 2 --batch 2", "quality", "report -f json"),
+    *("lint --hosts 2 --batch 2", "snapshot", "diff order.yaml", "init --force", "config"),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -41,24 +32,24 @@ def has_loaders(command: str) -> bool:
 
 
 def test_every_command_with_the_option_is_asked() -> None:
-    assert {c for c in COMMANDS if has_loaders(c)} == {*WORDS, "verify"}
+    assert {c for c in COMMANDS if has_loaders(c)} == {
+        *(line.split()[0] for line in LINES),
+        "verify",
+    }
 
 
 @pytest.mark.parametrize("loader", READERS)
-@pytest.mark.parametrize("command", WORDS)
+@pytest.mark.parametrize("line", LINES)
 @pytest.mark.parametrize("ways", [slice(1, 2), pytest.param(slice(3), marks=pytest.mark.slow)])
 def test_it_answers_or_refuses_by_name(
-    ways: slice, command: str, loader: str, shardctl: Shardctl
+    ways: slice, line: str, loader: str, shardctl: Shardctl
 ) -> None:
+    command = line.split(maxsplit=1)[0]
     if command == "diff":
         shardctl("snapshot", "-d", "toy.yaml", "-o", "order.yaml")
-    options: tuple[list[object], ...] = (
-        [],
-        ["--shuffle-seed", 3],
-        ["--shuffle-seed", 3, "--epochs", 2],
-    )
+    options = ("", " --shuffle-seed 3", " --shuffle-seed 3 --epochs 2")
     for given in options[: 2 if command == "eval" else 3][ways]:
-        ran = shardctl(command, *WORDS[command], "-d", "toy.yaml", "--loader", loader, *given)
+        ran = shardctl(*f"{line} -d toy.yaml --loader {loader}{given}".split())
         assert ran.exit_code in (0, 1, 2)
         errors = [line for line in ran.stderr.splitlines() if line.startswith("error: ")]
         assert len(errors) == (ran.exit_code == 2), ran.stderr

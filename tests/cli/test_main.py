@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from shardctl.cli.main import COMMANDS, main
+from shardctl.cli.main import COMMANDS
 from shardctl.errors import MissingDependencyError
 from shardctl.verbs.plan import command as plan_command
 from tests.children import run_command, start
-from tests.cli.conftest import Shardctl
+from tests.cli.conftest import Outcome, Shardctl
 from tests.forked_scripts import forking_commands
 
 _REPOSITORY = Path(__file__).parents[2]
@@ -97,24 +97,45 @@ def test_any_exception_ends_in_a_line_and_no_traceback(
         assert ran.stderr.count("\n") == 1
 
 
-@pytest.mark.long
-def test_the_program_runs_by_itself(tmp_path: Path) -> None:
-    ran = process("plan", "train[:1]", "-d", "mnist", "-f", "csv", cwd=tmp_path)
-    assert (ran.returncode, ran.stderr) == (0, b"")
-    assert ran.stdout == (
-        b"spec,host,filename,split,skip,take,examples_in_shard,first_id\n"
-        b"train[:1],,mnist-train.tfrecord-00000-of-00001,train,0,1,60000,0\n"
-    )
+_PLAN = "plan train[:0shard] -d mnist -f csv"
+_ROWS = (
+    "spec,host,filename,split,skip,take,examples_in_shard,first_id\n"
+    "train[:0shard],,mnist-train.tfrecord-00000-of-00001,train,0,60000,60000,0\n"
+)
+_LAYOUT = (
+    "split,index,filename,first_id,num_examples,num_bytes\n"
+    "train,0,faces-train.tfrecord-00000-of-00001,0,3,\n"
+)
+_CANNOT = "error: cannot write to stdout: "
+_CLOSED = f"{_CANNOT}it is closed; name a file with --output\n"
+_FULL = f"{_CANNOT}No space left on device\n"
+_MANY = "layout -d imagenet2012 --all -f json"
 
 
 @pytest.mark.long
-def test_a_reader_that_leaves_is_not_an_error(tmp_path: Path) -> None:
-    ran = process(
-        *("layout", "-d", "imagenet2012", "--all", "-f", "json"),
-        shell='"$@" | head -1; echo "${PIPESTATUS[0]}"',
-        cwd=tmp_path,
-    )
-    assert (ran.stdout, ran.stderr) == (b"{\n0\n", b"")
+@pytest.mark.parametrize(
+    ("words", "shell", "code", "out", "error"),
+    [
+        ("layout -d faces.yaml -f csv", None, 0, _LAYOUT, ""),
+        ("layout -d faces.yaml -f csv", 'ulimit -v 1048576; "$@"', 0, _LAYOUT, ""),
+        # A reader that leaves is not an error, nor is one that left before.
+        (_MANY, '"$@" | head -1; echo "${PIPESTATUS[0]}"', 0, "{\n0\n", ""),
+        ("list", '{ sleep 0.2; "$@"; echo $? >&2; } | true', 0, "", "0\n"),
+        # A stdout that takes nothing is a line; without stderr the answer is the same.
+        ("plan train -d mnist", '"$@" >&-', 2, "", _CLOSED),
+        ("plan train -d mnist", '"$@" > /dev/full', 2, "", _FULL),
+        (_PLAN, '"$@" 2>&-', 0, _ROWS, ""),
+        ("plan trian -d mnist", '"$@" 2>&-', 2, "", ""),
+    ],
+)
+def test_the_program_by_itself(
+    words: str, shell: str | None, code: int, out: str, error: str, tmp_path: Path
+) -> None:
+    if shell is not None and "ulimit" in shell and sys.platform != "linux":
+        pytest.skip("address space is limited on Linux")
+    (tmp_path / "faces.yaml").write_text("splits: {train: {shard_lengths: [3]}}")
+    ran = process(*words.split(), shell=shell, cwd=tmp_path)
+    assert (ran.returncode, ran.stdout.decode(), ran.stderr.decode()) == (code, out, error)
 
 
 @pytest.fixture(scope="module")
@@ -149,37 +170,6 @@ def test_a_command_keeps_its_code_when_its_reader_left(
         os.close(write_end)
         assert running.wait(60) == code
     assert (pinned / "said").read_text() == expected.errors
-
-
-@pytest.mark.long
-def test_a_reader_that_left_before_is_not_an_error(tmp_path: Path) -> None:
-    """What Python says of a closed pipe where it ends, it says in a process of its own."""
-    ran = process("list", shell='{ sleep 0.2; "$@"; echo $? >&2; } | true', cwd=tmp_path)
-    assert (ran.stdout, ran.stderr) == (b"", b"0\n")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("redirection", "message"),
-    [
-        (">&-", b"error: cannot write to stdout: it is closed; name a file with --output\n"),
-        ("> /dev/full", b"error: cannot write to stdout: No space left on device\n"),
-    ],
-)
-def test_a_stdout_that_takes_nothing_is_one_line(
-    redirection: str, message: bytes, tmp_path: Path
-) -> None:
-    ran = process("plan", "train", "-d", "mnist", shell=f'"$@" {redirection}', cwd=tmp_path)
-    assert (ran.returncode, ran.stderr) == (2, message)
-
-
-@pytest.mark.long
-def test_without_stderr_the_answer_is_the_same(tmp_path: Path) -> None:
-    ran = process("plan", "train[:0shard]", "-f", "csv", shell='"$@" 2>&-', cwd=tmp_path)
-    assert ran.returncode == 0
-    assert ran.stdout.startswith(b"spec,host,filename,")
-    ran = process("plan", "trian", shell='"$@" 2>&-', cwd=tmp_path)
-    assert (ran.returncode, ran.stdout) == (2, b"")
 
 
 @pytest.mark.long
@@ -240,76 +230,60 @@ def test_little_is_loaded_before_an_interrupt_is_caught() -> None:
     assert set(ran.stdout.decode().split()) - ours <= {"__future__"}
 
 
-def test_an_interrupt_does_not_wait_for_tensorflow_to_take_itself_apart() -> None:
-    script = (
-        "import atexit, sys, types\n"
-        "from shardctl.cli import main\n"
-        "sys.modules['tensorflow'] = types.ModuleType('tensorflow')\n"
-        "atexit.register(print, 'taken apart')\n"
-        "def interrupted(arguments):\n"
-        "    raise KeyboardInterrupt\n"
-        "main._run = interrupted\n"
-        "main.main()\n"
-    )
+_TENSORFLOW_LOADED = """
+import atexit, sys, types
+from shardctl.cli import main as cli
+sys.modules["tensorflow"] = types.ModuleType("tensorflow")
+atexit.register(print, "taken apart")
+def run(arguments):
+    raise KeyboardInterrupt
+"""
+# As where an interrupt is raised in a finalizer, or where TensorFlow loads and catches everything.
+_SWALLOWED = """
+import signal, sys, time
+from shardctl.cli import main as cli
+cli._AGAIN = 0.1
+class Finalized:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT); time.sleep(60)
+def run(arguments):
+    cli._INTERRUPTS.go_on()
+    Finalized()
+    try:
+        time.sleep(60)
+    finally:
+        time.sleep(0.3)  # it cleans up, undisturbed
+        sys.stdout.write("clean\\n"); sys.stdout.flush()
+"""
+_TWICE = """
+import signal
+from shardctl.cli import main as cli
+def run(arguments):
+    cli._INTERRUPTS.go_on()
+    try:
+        signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.raise_signal(signal.SIGINT)
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "out"),
+    [
+        pytest.param(_TENSORFLOW_LOADED, 130, b"", id="not taken apart"),
+        pytest.param(_SWALLOWED, 130, b"clean\n", id="comes again", marks=pytest.mark.long),
+        pytest.param(_TWICE, -signal.SIGINT, b"", id="the second ends it at once"),
+    ],
+)
+def test_an_interrupt_in_any_state(program: str, code: int, out: bytes) -> None:
     ran = subprocess.run(
-        [sys.executable, "-c", script], check=False, capture_output=True, timeout=60
+        [sys.executable, "-c", f"{program}\ncli._run = run\ncli.main()"],
+        env={**os.environ, "PYTHONPATH": str(_REPOSITORY)},
+        check=False,
+        capture_output=True,
+        timeout=30,
     )
-    assert (ran.returncode, ran.stdout, ran.stderr) == (130, b"", b"")
-
-
-@pytest.mark.long
-def test_an_interrupt_that_a_library_swallows_comes_again(tmp_path: Path) -> None:
-    """As where it is raised in a finalizer, or where TensorFlow loads and catches everything."""
-    program = (
-        "import sys, time\n"
-        "from shardctl.cli import main as cli\n"
-        "cli._AGAIN = 0.1\n"
-        "class Finalized:\n"
-        "    def __del__(self):\n"
-        "        sys.stdout.write('up\\n'); sys.stdout.flush(); time.sleep(60)\n"
-        "def run(arguments):\n"
-        "    cli._INTERRUPTS.go_on()\n"
-        "    Finalized()\n"
-        "    try:\n"
-        "        time.sleep(60)\n"
-        "    finally:\n"
-        "        time.sleep(0.3)\n"  # it cleans up, undisturbed
-        "        sys.stdout.write('clean\\n'); sys.stdout.flush()\n"
-        "cli._run = run\n"
-        "cli.main()"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY)}
-    with start(
-        [sys.executable, "-c", program],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment,
-    ) as running:
-        assert running.stdout is not None
-        assert running.stdout.readline() == b"up\n"
-        running.send_signal(signal.SIGINT)
-        out, error = running.communicate(timeout=30)
-    assert (running.returncode, out, error) == (130, b"clean\n", b"")
-
-
-def test_a_second_interrupt_ends_the_process_at_once(tmp_path: Path) -> None:
-    program = (
-        "import signal, sys, time\n"
-        "from shardctl.cli import main as cli\n"
-        "def run(arguments):\n"
-        "    cli._INTERRUPTS.go_on()\n"
-        "    try:\n"
-        "        signal.raise_signal(signal.SIGINT)\n"
-        "    finally:\n"
-        "        signal.raise_signal(signal.SIGINT)\n"
-        "cli._run = run\n"
-        "cli.main()"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY)}
-    with start([sys.executable, "-c", program], stderr=subprocess.PIPE, env=environment) as running:
-        assert running.stderr is not None
-        assert running.stderr.read() == b""
-        assert running.wait(timeout=30) == -signal.SIGINT
+    assert (ran.returncode, ran.stdout, ran.stderr) == (code, out, b"")
 
 
 def test_the_handler_of_a_caller_is_there_again(shardctl: Shardctl) -> None:
@@ -351,14 +325,6 @@ def test_a_working_folder_that_was_deleted_is_not_missed(
 
 
 @pytest.mark.long
-@pytest.mark.skipif(sys.platform != "linux", reason="address space is limited on Linux")
-def test_a_small_file_is_read_in_little_address_space(tmp_path: Path) -> None:
-    (tmp_path / "faces.yaml").write_text("splits: {train: {shard_lengths: [3, 4]}}")
-    ran = process(*("layout", "-d", "faces.yaml"), shell='ulimit -v 1048576; "$@"', cwd=tmp_path)
-    assert (ran.returncode, ran.stderr) == (0, b"")
-
-
-@pytest.mark.long
 def test_a_file_that_is_written_is_not_where_a_closed_stream_was(tmp_path: Path) -> None:
     """The least free number is that of the stream, to which libraries write what they say."""
     program = (
@@ -380,17 +346,12 @@ def test_a_file_that_is_written_is_not_where_a_closed_stream_was(tmp_path: Path)
 
 
 def test_an_error_that_an_interrupt_causes_is_an_interrupt(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Python raises a RuntimeError of it where it comes within the body of a class."""
 
     def interrupted(arguments: list[str]) -> int:
-        try:
-            raise KeyboardInterrupt
-        except KeyboardInterrupt as interrupt:
-            raise RuntimeError("Error calling __set_name__") from interrupt
+        raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
 
     monkeypatch.setattr("shardctl.cli.main._run", interrupted)
-    with pytest.raises(SystemExit) as ended:
-        main(["plan"])
-    assert (ended.value.code, capsys.readouterr().err) == (130, "")
+    assert shardctl("plan") == Outcome(exit_code=130, stdout="", stderr="")

@@ -6,6 +6,7 @@ import io
 import sys
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,86 +14,64 @@ from shardctl.cli import output
 from shardctl.cli.output import ProgressBars, exact_lines, say, screen, write
 from shardctl.draw.tables import Screen
 from shardctl.errors import UsageError
+from tests.cli.conftest import Terminal
 
 
-class TestStreams:
-    def test_what_was_written_is_seen_while_more_takes_long(
-        self, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
-    ) -> None:
-        with open(1, "w", closefd=False) as stdout:
-            monkeypatch.setattr(sys, "stdout", stdout)
+def test_what_was_written_is_seen_while_more_takes_long(
+    monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    with open(1, "w", closefd=False) as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
 
-            def chunks() -> Iterator[str]:
-                time.sleep(2 * output._UNSEEN)
-                yield "first\n"
-                assert capfdbinary.readouterr().out == b"first\n"
-                yield "second\n"
+        def chunks() -> Iterator[str]:
+            time.sleep(2 * output._UNSEEN)
+            yield "first\n"
+            assert capfdbinary.readouterr().out == b"first\n"
+            yield "second\n"
 
-            write(chunks(), None)
-        assert capfdbinary.readouterr().out == b"second\n"
-
-    def test_text_that_is_not_unicode_is_escaped(
-        self, capfdbinary: pytest.CaptureFixture[bytes]
-    ) -> None:
-        write(["a\udcffb"], None)
-        say("a\udcffb")
-        assert capfdbinary.readouterr() == (b"a\\udcffb", b"a\\udcffb\n")
-
-    def test_messages_without_a_stderr_are_not_an_error(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(sys, "stderr", None)
-        say("nobody hears this")
-
-    def test_an_answer_without_a_stdout_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sys, "stdout", None)
-        assert screen(None) == Screen()
-        with pytest.raises(UsageError, match="cannot write to stdout: it is closed"):
-            write(["x"], None)
+        write(chunks(), None)
+    assert capfdbinary.readouterr().out == b"second\n"
 
 
-class TestScreen:
-    @pytest.fixture
-    def terminal(self, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-        monkeypatch.setenv("COLUMNS", "60")
-        monkeypatch.setenv("TERM", "xterm")
-        return monkeypatch
-
-    def test_a_terminal_has_its_width_and_colour_and_shows_a_part_of_long_tables(
-        self, terminal: pytest.MonkeyPatch
-    ) -> None:
-        assert screen(None) == Screen(width=60, color=True, abridged=True)
-        assert screen("-") == Screen(width=60, color=True, abridged=True)
-
-    def test_a_file_has_neither(self, terminal: pytest.MonkeyPatch) -> None:
-        assert screen("out.txt") == Screen()
-
-    def test_a_pipe_has_neither(self) -> None:
-        assert screen(None) == Screen()
+def test_text_that_is_not_unicode_is_escaped_and_messages_are_no_commands_to_runners_of_ci(
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    write(["a\udcffb"], None)
+    say("a\udcffb ::c")
+    say("::add-mask::a ##[error]b")
+    out, error = capfdbinary.readouterr()
+    assert (out, error) == (b"a\\udcffb", b"a\\udcffb ::c\n\\x3a:add-mask::a \\x23#[error]b\n")
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
+def test_without_stderr_messages_are_no_error_and_without_stdout_answers_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    say("nobody hears this")
+    monkeypatch.setattr(sys, "stdout", None)
+    assert screen(None) == Screen()
+    with pytest.raises(UsageError, match="cannot write to stdout: it is closed"):
+        write(["x"], None)
 
 
-class Clock:
-    """Seconds that pass when a test says so."""
+def test_a_terminal_has_its_width_and_colour_and_shows_a_part_of_long_tables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert screen(None) == Screen()
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "xterm")
+    assert screen(None) == screen("-") == Screen(width=60, color=True, abridged=True)
+    assert screen("out.txt") == Screen()
 
-    def __init__(self) -> None:
-        self.now = 100.0
 
-    def monotonic(self) -> float:
-        return self.now
-
-
+Clock = SimpleNamespace
 OnTerminal = Callable[[], Terminal]
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    stopped = Clock()
+    stopped = Clock(now=100.0, monotonic=lambda: stopped.now)  # until a test says so
     monkeypatch.setattr(output, "time", stopped)
     return stopped
 
@@ -145,15 +124,10 @@ def test_work_of_nobody_knows_how_much_shows_how_much_is_done(
 
 def test_an_interrupt_takes_the_bar_away_too(clock: Clock, on_terminal: OnTerminal) -> None:
     terminal = on_terminal()
-
-    def work() -> None:
-        with ProgressBars() as bars:
-            clock.now += 1
-            bars.show("ids", 1, 4)
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        work()
+    with pytest.raises(KeyboardInterrupt), ProgressBars() as bars:  # noqa: PT012
+        clock.now += 1
+        bars.show("ids", 1, 4)
+        raise KeyboardInterrupt
     assert is_gone(terminal)
 
 
@@ -173,11 +147,6 @@ def test_without_a_terminal_there_is_none(
         bars.show("ids", 1, 4)
     assert bars._progress is None
     assert stderr is None or stderr.getvalue() == ""
-
-
-def test_a_message_is_no_command_to_a_runner_of_ci(capsys: pytest.CaptureFixture[str]) -> None:
-    say("::add-mask::a ##[error]b")
-    assert capsys.readouterr().err == "\\x3a:add-mask::a \\x23#[error]b\n"
 
 
 def test_lines_of_data_pass_as_they_are_or_are_refused() -> None:

@@ -110,11 +110,8 @@ def test_each_protocol_answers_as_the_disk(
 
 
 def test_the_data_dir_of_an_answer_is_the_url(shardctl: Shardctl, there: str) -> None:
-    ran = shardctl("layout", "-f", "json", "-d", f"{there}/toy")
-    assert json.loads(ran.stdout)["dataset"]["data_dir"] == f"{there}/toy/1.0.0"
-    assert f'builder_from_directory("{there}/toy/1.0.0")' in (
-        shardctl("simulate", "-f", "python", "-d", f"{there}/toy").stdout
-    )
+    code = shardctl("simulate", "-f", "python", "-d", f"{there}/toy").stdout
+    assert f'builder_from_directory("{there}/toy/1.0.0")' in code
     table = shardctl("layout", "-d", f"{there}/toy").stdout
     assert table.startswith(f"toy:1.0.0: tfrecord, {there}/toy/1.0.0, bytes of the files\n")
 
@@ -131,21 +128,13 @@ def test_what_is_written_is_found_again_from_any_folder(
     }
     for name, command in files.items():
         assert shardctl(*command, "-o", f"{tmp_path}/deep/{name}").exit_code == 0
+    assert f"refs: ['{ref}']" in (tmp_path / "deep" / "order.yaml").read_text()
     monkeypatch.chdir(tmp_path / "deep" / "down")
     assert "the same, the order of 100 examples" in shardctl("diff", "../order.yaml").stdout
     proof = shardctl("resume", "--plan", "../plan.yaml", "--prove")
     assert (proof.exit_code, "lost 0, repeated 0" in proof.stdout + proof.stderr) == (0, True)
     again = json.loads(shardctl("layout", "-d", "../layout.yaml", "-f", "json").stdout)
     assert again == json.loads(shardctl("layout", "-d", ref, "-f", "json").stdout)
-
-
-def test_a_snapshot_names_the_dataset_of_another_folder(
-    shardctl: Shardctl, there: str, tmp_path: Path
-) -> None:
-    shardctl("snapshot", "-d", f"{there}/toy", "-o", "order.yaml")
-    assert f"refs: ['{there}/toy']" in Path("order.yaml").read_text()
-    ran = shardctl("diff", "order.yaml", "-d", f"{there}/spoilt", "--spec", "test")
-    assert ran.exit_code == 1
 
 
 def test_passwords_and_signatures_are_in_no_answer(shardctl: Shardctl, data: Path) -> None:
@@ -225,25 +214,6 @@ def test_after_a_tab_no_place_but_this_machine_is_asked(
     assert asked == []
 
 
-def test_a_folder_that_cannot_be_listed_leaves_the_sizes_open(
-    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch, there: str
-) -> None:
-    from shardctl.errors import DatasetError
-    from shardctl.metadata import files_on_disk
-
-    def forbidden(folder: object) -> Any:
-        raise DatasetError(f"cannot read '{folder}': forbidden (403)")
-
-    monkeypatch.setattr(files_on_disk, "files_in", forbidden)
-    for command in (("layout", "-f", "csv"), ("hosts", "--hosts", "2", "-f", "csv")):
-        ran = shardctl(*command, "-d", f"{there}/toy")
-        warned = f"warning: the sizes of the files are not known: cannot read '{there}/toy/1.0.0'"
-        assert (ran.exit_code, ran.stderr.startswith(warned)) == (0, True)
-    ran = shardctl("verify", "--files", "-d", f"{there}/toy")
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert ran.stderr == f"error: cannot read '{there}/toy/1.0.0': forbidden (403)\n"
-
-
 @pytest.mark.tensorflow
 def test_the_order_is_verified_over_index_ranges_where_tensorflow_has_no_way_to_the_files(
     shardctl: Shardctl, there: str
@@ -278,9 +248,12 @@ def test_of_a_prepared_dataset_its_metadata_alone_is_asked_for(
         assert shardctl(*words, "train", "-d", web.url("tfds")).exit_code in (0, 1)
         assert web.requests == ["GET /tfds/dataset_info.json"]
     ran = shardctl("verify", "--files", "-d", web.url("tfds"))
+    assert (ran.exit_code, ran.stdout) == (2, "")
     assert ran.stderr.startswith("error: cannot list ")
-    ran = shardctl("layout", "-d", web.url("tfds"))
-    assert "the sizes of the files are not known: cannot list " in ran.stderr
+    for words in (["layout"], ["hosts", "--hosts", 2]):
+        ran = shardctl(*words, "-d", web.url("tfds"))
+        assert ran.exit_code == 0
+        assert ran.stderr.startswith("warning: the sizes of the files are not known: cannot list ")
 
 
 @pytest.mark.long
@@ -289,11 +262,7 @@ def test_of_a_prepared_dataset_its_metadata_alone_is_asked_for(
     [
         _slow("s3", "s3://no-such-bucket/toy", "there is no bucket of this name"),
         _slow("gcs", "gs://no-such-bucket/toy", "no bucket"),
-        (
-            "hub",
-            "hf://datasets/nobody/nothing/toy",
-            "there is no such repository, or it is private",
-        ),
+        ("hub", "hf://datasets/nobody/nothing/toy", "no such repository, or it is private"),
         _slow("s3", "s3://bucket/nothing/here", "no file or folder 's3://bucket/nothing/here'"),
         _slow("gcs", "gs://bucket/nothing/here", "no file or folder 'gs://bucket/nothing/here'"),
     ],

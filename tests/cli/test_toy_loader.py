@@ -130,14 +130,11 @@ def test_hosts_and_batches_are_counted(shardctl: Shardctl) -> None:
     assert not found["hangs"]
 
 
-def test_how_it_is_shuffled(shardctl: Shardctl) -> None:
+def test_how_it_is_shuffled_and_linted(shardctl: Shardctl) -> None:
     assert asked(shardctl, "quality", "--batch", 2)["verdict"] == "no shuffle"
     ran = shardctl("quality", "--loaders", "-d", "toy.yaml", "-f", "json")
     ways = {way["reader"]: way for way in json.loads(ran.stdout)["loaders"]}
     assert ways["Backwards"]["verdict"] == "no shuffle"
-
-
-def test_it_is_linted(shardctl: Shardctl) -> None:
     ran = shardctl("lint", "--epochs", 3, "-f", "json", *BY)
     assert "SC001" in [found["code"] for found in json.loads(ran.stdout)["findings"]]
 
@@ -163,21 +160,10 @@ def test_a_project_names_it(shardctl: Shardctl) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "simulate",
-        "simulate -f python",
-        "locate --position 3",
-        "resume --consumed 3",
-        "resume --consumed 3 -f python",
-        "resume --consumed 3 --prove",
-        "resume --consumed 3 --hosts 3 --to-hosts 2",
-        "hosts --hosts 3",
-        "hosts --hosts 2-4",
-        "eval --batch 2 --hosts 3",
-        "quality --hosts 2",
-        "report",
-        "report -f html",
-        "lint --hosts 2",
-        "config",
+        *("simulate", "simulate -f python", "locate --position 3", "resume --consumed 3"),
+        *("resume --consumed 3 -f python", "resume --consumed 3 --prove", "hosts --hosts 3"),
+        *("resume --consumed 3 --hosts 3 --to-hosts 2", "hosts --hosts 2-4", "quality --hosts 2"),
+        *("eval --batch 2 --hosts 3", "report", "report -f html", "lint --hosts 2", "config"),
     ],
 )
 def test_every_question_is_answered_or_refused_by_name(line: str, shardctl: Shardctl) -> None:

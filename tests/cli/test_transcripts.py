@@ -120,19 +120,9 @@ def test_the_commands_answer_as_written_down(
                 Path(rest).write_text(_BACKSLASH.sub("", body), encoding="utf-8")
         elif kind == "$":
             said = answer(rest, str(root), shardctl, monkeypatch)
+            assert said.count("stderr: error: ") == 1 or not said.endswith("exit: 2\n")
             said = re.sub(r"^(?=[=#@$] )", r"\\", said, flags=re.MULTILINE)
             body = body if matches(said, body) else said
         answered.append(f"{section.head}\n{body}")
     assert any(one.startswith("$ ") for one in answered)
     assert_golden(path, "".join(answered))
-
-
-def test_every_kind_of_refusal_is_one_line() -> None:
-    num_refusals = 0
-    for path in _FOLDER.glob("*.txt"):
-        for section in sections(path.read_text("utf-8")):
-            if section.body.endswith("exit: 2\n"):
-                num_refusals += 1
-                errors = [line for line in section.body.splitlines() if "stderr: error: " in line]
-                assert len(errors) == 1
-    assert num_refusals > 50

@@ -34,18 +34,15 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
-    before = os.umask(0o027)
+def test_a_new_file_has_the_permissions_of_any_and_one_written_again_its_own(
+    tmp_path: Path,
+) -> None:
+    path, before = tmp_path / "out", os.umask(0o027)
     try:
-        write(["x"], str(tmp_path / "out"))
+        write(["old, and longer than what comes"], str(path))
     finally:
         os.umask(before)
-    assert mode_of(tmp_path / "out") == 0o640
-
-
-def test_a_file_written_again_keeps_its_permissions(tmp_path: Path) -> None:
-    path = tmp_path / "out"
-    path.write_text("old, and longer than what comes")
+    assert mode_of(path) == 0o640
     path.chmod(0o604)
     write(["new"], str(path))
     assert (path.read_text(), mode_of(path)) == ("new", 0o604)
@@ -130,16 +127,15 @@ def test_a_path_that_cannot_be_written_is_refused(
     assert sorted(os.listdir(tmp_path)) == ["file", "folder", "loop"]
 
 
-@pytest.mark.parametrize("length", [200, 255, 256, 5000])
+@pytest.mark.parametrize("length", [255, 256, 5000])
 def test_a_name_may_be_as_long_as_the_file_system_lets_it(tmp_path: Path, length: int) -> None:
     path = tmp_path / ("x" * length)
     if length <= 255:
         write(["x"], str(path))
-        assert path.read_text() == "x"
     else:
         with pytest.raises(UsageError, match="File name too long"):
             write(["x"], str(path))
-        assert entries(tmp_path) == {}
+    assert entries(tmp_path) == ({path.name: b"x"} if length <= 255 else {})
 
 
 def test_a_name_need_not_be_utf_8(tmp_path: Path) -> None:
@@ -157,13 +153,6 @@ def test_a_pipe_is_written_in_place(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     with pytest.raises(UsageError, match="No such device or address"):  # nobody reads it any more
         write(["a"], str(pipe))
-
-
-def test_another_thread_may_write(tmp_path: Path) -> None:
-    thread = threading.Thread(target=write, args=(["x"], str(tmp_path / "out")))
-    thread.start()
-    thread.join()
-    assert entries(tmp_path) == {"out": b"x"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
@@ -271,25 +260,19 @@ print(left)
 """
 
 
-def kill_writers(folder: Path, how: str, seed: int, kills: int) -> int:
-    """Return how many times a killed writer left a file; what remains is checked by the child."""
+@pytest.mark.long
+@pytest.mark.parametrize("how", ["position", "output"])
+def test_killed_writers_leave_the_target_whole(tmp_path: Path, how: str) -> None:
+    # What remains is checked by the child; that kills hit the writing, by the files they leave.
     done = subprocess.run(
-        [sys.executable, "-c", KILLED_WRITERS, folder / "target", how, str(seed), str(kills)],
+        [sys.executable, "-c", KILLED_WRITERS, tmp_path / "target", how, "1", "30"],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    add_cases(kills)
-    print(f"{how}: {kills} kills, seed {seed}: {done.stdout.strip()} times a file was left")
-    return int(done.stdout)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("how", ["position", "output"])
-def test_killed_writers_leave_the_target_whole(tmp_path: Path, how: str) -> None:
-    # That kills hit the writing is part of the test: some leave a temporary file.
-    assert kill_writers(tmp_path, how, seed=1, kills=30) > 0
+    add_cases(30)
+    assert int(done.stdout) > 0
 
 
 def test_the_file_of_a_process_that_lives_is_left_alone(tmp_path: Path) -> None:

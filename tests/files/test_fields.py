@@ -60,13 +60,9 @@ def check_number(value: Any) -> None:
         assert fields.proto_int64(value, "length") == split.shard_lengths[0]
 
 
-def test_numbers_read_as_protobuf_reads_them() -> None:
-    check_cases(number_texts, check_number, 200)
-
-
-@pytest.mark.fuzz
-def test_many_numbers_read_as_protobuf_reads_them() -> None:
-    check_cases(number_texts, check_number, FUZZ, fuzz=True)
+@pytest.mark.parametrize("num_cases", [200, pytest.param(FUZZ, marks=pytest.mark.fuzz)])
+def test_numbers_read_as_protobuf_reads_them(num_cases: int) -> None:
+    check_cases(number_texts, check_number, num_cases, fuzz=num_cases > 200)
 
 
 @pytest.mark.parametrize(
@@ -149,37 +145,29 @@ def test_a_key_that_is_not_known_is_refused_with_those_that_are() -> None:
     assert line == "unknown key 'c\\x1b'; a layout may have: a, b"
 
 
-@pytest.mark.parametrize("value", ["-", "..", "--_"])
-def test_a_split_name_holds_a_letter_or_digit(value: str) -> None:
+def test_a_split_name_holds_a_letter_or_digit() -> None:
     assert fields.split_name("train-1") == "train-1"
-    line = error_line(lambda: fields.split_name(value))
-    assert line == f"split name '{value}' holds no letter or digit"
+    for value in ("-", "..", "--_"):
+        line = error_line(functools.partial(fields.split_name, value))
+        assert line == f"split name '{value}' holds no letter or digit"
 
 
-@pytest.mark.parametrize("value", ["TFRecord", "zip", None, 7, ["tfrecord"]])
-def test_a_file_format_is_one_of_those_of_tfds(value: object) -> None:
+def test_a_file_format_is_one_of_those_of_tfds_or_one_that_is_counted() -> None:
     from tensorflow_datasets.core import file_adapters
 
-    known = [file_format.value for file_format in file_adapters.FileFormat]
-    assert sorted(known) == sorted(FILE_FORMATS)
-    assert [fields.tfds_file_format(name) for name in known] == known
-    line = error_line(lambda: fields.tfds_file_format(value))
-    assert line is not None
-    said = line.partition("; TFDS has: ")[2].split(", ")
-    assert sorted(said) == sorted(known)
-    assert said[0] == "tfrecord"  # the nearest, else the first
-
-
-@pytest.mark.parametrize("value", ["MDS", "webdatase", "zip", None, 7])
-def test_the_format_of_a_layout_is_one_that_is_counted(value: object) -> None:
-    assert [fields.file_format(name) for name in RECORD_FORMATS] == [*RECORD_FORMATS]
+    assert sorted(form.value for form in file_adapters.FileFormat) == sorted(FILE_FORMATS)
     assert set(RECORD_FORMATS) == {*FILE_FORMATS, "mds", "webdataset", "arrow"}
-    line = error_line(lambda: fields.file_format(value))
-    assert line is not None
-    said = line.partition("; there are: ")[2].split(", ")
-    assert sorted(said) == sorted(RECORD_FORMATS)
     nearest = {"MDS": "mds", "webdatase": "webdataset"}
-    assert said[0] == nearest.get(str(value), "tfrecord")
+    for take, known, lead in (
+        (fields.tfds_file_format, FILE_FORMATS, "; TFDS has: "),
+        (fields.file_format, RECORD_FORMATS, "; there are: "),
+    ):
+        assert [take(name) for name in known] == [*known]
+        for value in ("TFRecord", "MDS", "webdatase", "zip", None, 7, ["tfrecord"]):
+            said = str(error_line(functools.partial(take, value))).partition(lead)[2].split(", ")
+            assert sorted(said) == sorted(known)
+            first = nearest.get(str(value), "tfrecord")  # the nearest, else the first
+            assert said[0] == (first if first in known else "tfrecord")
 
 
 def test_errors_say_which_source_they_are_about() -> None:
@@ -223,10 +211,7 @@ def test_a_frozen_value_is_read_by_the_annotations_of_its_fields() -> None:
         ({"parts": 3}, "parts must be a list, not 3"),
         ({"parts": [3]}, "parts[0] must be a mapping, not 3"),
         ({"parts": [{"name": "p"}]}, "parts[0] has no size"),
-        (
-            {"parts": [{"name": "p", "size": 1, "sise": 2}]},
-            "unknown key 'sise'",
-        ),
+        ({"parts": [{"name": "p", "size": 1, "sise": 2}]}, "unknown key 'sise'"),
         ({"parts": [{"name": "p", "size": -1}]}, "parts[0].size -1 is negative"),
         ({"parts": [["p", 1, True]]}, "parts[0].shift must be a whole number, not true"),
         ({"parts": [["p", 1]]}, "parts[0] must be a mapping, not a list"),
@@ -268,9 +253,6 @@ def test_a_field_says_all_parts(
 ) -> None:
     assert fields.files_field(parts, folder) == field
     assert tuple(fields.files_of_field(field, 2, folder)) == parts
-
-
-@pytest.mark.parametrize("field", [3, [3], [{"template": 3, "num_shards": 1}], [{"names": [1]}]])
-def test_a_field_that_is_none_is_refused(field: object) -> None:
-    with pytest.raises(DatasetError):
-        list(fields.files_of_field(field, 2))
+    for wrong in (3, [3], [{"template": 3, "num_shards": 1}], [{"names": [1]}]):
+        with pytest.raises(DatasetError):
+            list(fields.files_of_field(wrong, 2))

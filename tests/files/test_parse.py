@@ -133,21 +133,22 @@ def test_values_are_those_of_yaml_1_1_and_dates_stay_text(data: bytes, value: ob
 @few_or_many(40, 120)
 def test_dumped_values_read_back(num_cases: int) -> None:
     scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+    names = st.text().filter(lambda text: not text.strip("-").isdigit())  # no key twice in JSON
     values = st.recursive(
         scalars,
-        lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner),
+        lambda inner: st.lists(inner) | st.dictionaries(names | st.integers(), inner),
         max_leaves=10,
     )
 
     def check(value: Any) -> None:
-        text = yaml.safe_dump(value)
-        assert parse_yaml(text.encode("utf-8", "surrogatepass"), source="x") == value
+        if not any("\ud800" <= char <= "\udfff" for char in repr(value)):  # none are in YAML
+            text = yaml.safe_dump(value).encode("utf-8", "surrogatepass")
+            assert parse_yaml(text, source="x") == value
+        text = json.dumps(value).encode()
+        if b"Infinity" not in text:
+            assert parse_json(text, source="x") == json.loads(text)
 
-    def storable(value: Any) -> bool:
-        """YAML has no lone surrogates."""
-        return not any("\ud800" <= char <= "\udfff" for char in repr(value))
-
-    check_cases(values.filter(storable), check, num_cases)
+    check_cases(values, check, num_cases)
 
 
 def check_against_pyyaml(data: bytes) -> None:
@@ -192,24 +193,12 @@ def test_any_bytes_read_as_pyyaml_reads_them() -> None:
         check_bytes(data)
         check_against_pyyaml(data)
 
-    strategy = st.binary(max_size=200) | damaged(VALID)
-    check_cases(strategy, check, FUZZ, fuzz=True)
-
-
-def test_more_values_than_any_dataset_has_are_refused_in_yaml(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 6)
-    assert parse_yaml(b"a: [1, 2, {}]", source="x") == {"a": [1, 2, {}]}
-    assert yaml_error(b"a: [1, 2, {},\n 3]") == "layout.yaml: line 2: more than 6 values"
+    check_cases(st.binary(max_size=200) | damaged(VALID), check, FUZZ, fuzz=True)
 
 
 def test_so_deep_a_document_may_be() -> None:
     assert parse_yaml(b"[" * 50 + b"]" * 50, source="x") == yaml.safe_load("[" * 50 + "]" * 50)
     assert "line 1: nested more than 50 deep" in yaml_error(b"[" * 51 + b"]" * 51)
-
-
-# JSON.
 
 
 @pytest.mark.parametrize(
@@ -234,29 +223,14 @@ def test_what_is_not_json_is_refused_with_its_place(data: bytes, said: str) -> N
     assert json_error(data) == f"info.json: {said}"
 
 
-@few_or_many(30, 80)
-def test_json_values_read_as_pythons_json_reads_them(num_cases: int) -> None:
-    values = st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-        max_leaves=10,
-    )
-
-    def check(value: Any) -> None:
-        try:
-            text = json.dumps(value, allow_nan=False).encode()
-        except ValueError:  # infinity
-            return
-        assert parse_json(text, source="x") == json.loads(text)
-
-    check_cases(values, check, num_cases)
-
-
 def test_more_values_than_any_dataset_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 5)
+    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 4)
     assert parse_json(b"[1, 2, [3]]", source="x") == [1, 2, [3]]
     for data in (b"[1, 2, 3, 4, 5, 6]", b'{"a": [[[[[]]]]]}', b"[{}, {}, {}]"):
-        assert json_error(data) == "info.json: more than 5 values"
+        assert json_error(data) == "info.json: more than 4 values"
+    monkeypatch.setattr("shardctl.files.parse.MAX_VALUES", 6)
+    assert parse_yaml(b"a: [1, 2, {}]", source="x") == {"a": [1, 2, {}]}
+    assert yaml_error(b"a: [1, 2, {},\n 3]") == "layout.yaml: line 2: more than 6 values"
 
 
 _KEYS = st.sampled_from(["a", "b", '\\":', "a:", "\\u0061"])

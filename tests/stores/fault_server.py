@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import http.client
 import http.server
-import re
 import socket
 import struct
 import threading
@@ -20,9 +19,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.stores.servers import serving
+from tests.stores.servers import ranged, serving
 
-_RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 _HOP = ("connection", "transfer-encoding", "content-length", "keep-alive")
 
 
@@ -126,14 +124,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         wanted = self.headers.get("If-Match")
         if wanted is not None and (wanted != tag or faults.weak):
             return self.answer(412, b"", headers)
-        found = _RANGE.fullmatch(self.headers.get("Range", ""))
-        if found is None or not faults.ranges:
-            return self.answer(200, data, headers)
-        first, last = int(found[1]), min(int(found[2] or len(data)), len(data) - 1)
-        if first > last:
-            return self.answer(416, b"", {"Content-Range": f"bytes */{len(data)}"})
-        headers["Content-Range"] = faults.lie or f"bytes {first}-{last}/{len(data)}"
-        return self.answer(206, data[first : last + 1], headers)
+        status, body, where = ranged(data, self.headers.get("Range", "") * faults.ranges)
+        if where:
+            headers["Content-Range"] = (status == 206 and faults.lie) or where
+        return self.answer(status, body, headers)
 
     def hand_on(self, sent: bytes) -> None:
         target = urllib.parse.urlsplit(self.faults.behind)

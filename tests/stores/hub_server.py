@@ -16,9 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.stores.servers import serving
-
-_RANGE = re.compile(r"bytes=(\d+)-(\d*)")
+from tests.stores.servers import ranged, serving
 
 
 @dataclass
@@ -101,16 +99,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def bytes_of(self, data: bytes, **headers: str) -> None:
-        found = _RANGE.fullmatch(self.headers.get("Range", ""))
-        if found is None:
-            self.answer(200, data, **headers)
-            return
-        first, last = int(found[1]), min(int(found[2] or len(data)), len(data) - 1)
-        if first > last:
-            self.answer(416, Content_Range=f"bytes */{len(data)}")
-            return
-        where = f"bytes {first}-{last}/{len(data)}"
-        self.answer(206, data[first : last + 1], Content_Range=where, **headers)
+        status, body, where = ranged(data, self.headers.get("Range", ""))
+        self.answer(status, body, **headers, **({"Content_Range": where} if where else {}))
 
     def handle_it(self) -> None:
         hub = self.hub
@@ -151,8 +141,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             folder_row = {"type": "directory", "oid": "0" * 40, "size": 0, "path": here}
             rows.setdefault(here, folder_row if slash else self.hub.entry(path))
         if not rows:
-            self.answer(404, b"{}", X_Error_Code="EntryNotFound")
-            return
+            return self.answer(404, b"{}", X_Error_Code="EntryNotFound")
         first = int(query.get("cursor", ["0"])[0])
         page = list(rows.values())[first : first + self.hub.page_size]
         more: dict[str, str] = {}
@@ -160,7 +149,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             path = self.path.partition("?")[0]
             cursor = first + self.hub.page_size
             more["Link"] = f'<{self.hub.endpoint}{path}?cursor={cursor}>; rel="next"'
-        self.answer(200, json.dumps(page).encode(), **more)
+        return self.answer(200, json.dumps(page).encode(), **more)
 
     def paths_info(self, sent: bytes) -> None:
         text = sent.decode()
@@ -175,15 +164,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def resolve(self, revision: str, name: str) -> None:
         data = self.hub.files.get(name)
         if data is None or not self.known(revision):
-            self.answer(404, X_Error_Code="EntryNotFound")
-            return
+            return self.answer(404, X_Error_Code="EntryNotFound")
         told = {"X_Repo_Commit": self.hub.commit(), "ETag": f'"{etag(data)}"'}
         if not large(data):
-            self.bytes_of(data, **told)
-            return
+            return self.bytes_of(data, **told)
         linked = {"X_Linked_Size": str(len(data)), "X_Linked_Etag": f'"{etag(data)}"'}
         where = f"{self.hub.storage}/{urllib.parse.quote(name)}?X-Amz-Signature=signed"
-        self.answer(302, b"", Location=where, **linked, **told)
+        return self.answer(302, b"", Location=where, **linked, **told)
 
     do_GET = do_HEAD = do_POST = handle_it  # noqa: N815
 

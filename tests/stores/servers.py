@@ -10,12 +10,16 @@ from __future__ import annotations
 import contextlib
 import functools
 import http.server
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+
+from shardctl.stores.store import StoredFile
+from shardctl.stores.stores import store_of
 
 Handler = type[http.server.BaseHTTPRequestHandler]
 
@@ -45,6 +49,24 @@ def serving(handler: Callable[..., Any]) -> Iterator[tuple[str, int]]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def ranged(data: bytes, asked: str) -> tuple[int, bytes, str]:
+    """Return status, body and Content-Range of an answer to a Range, empty where none is."""
+    found = re.fullmatch(r"bytes=(\d+)-(\d*)", asked)
+    if found is None:
+        return 200, data, ""
+    first, last = int(found[1]), min(int(found[2] or len(data)), len(data) - 1)
+    if first > last:
+        return 416, b"", f"bytes */{len(data)}"
+    return 206, data[first : last + 1], f"bytes {first}-{last}/{len(data)}"
+
+
+def status(path: str) -> StoredFile:
+    """Return what a store lists of a file that is there."""
+    file = store_of(path).status(path)
+    assert file is not None
+    return file
 
 
 class _Server(http.server.ThreadingHTTPServer):

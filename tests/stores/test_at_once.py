@@ -17,14 +17,6 @@ from shardctl.stores.store import RemoteSource, StoredFile
 from tests.children import start
 
 
-def test_answers_come_in_the_order_of_the_items() -> None:
-    def slow_first(number: int) -> int:
-        time.sleep(0.02 if number % 5 == 0 else 0)
-        return number * number
-
-    assert list(concurrently(slow_first, range(50), at_once=4)) == [n * n for n in range(50)]
-
-
 def test_items_without_end_are_taken_as_they_are_needed() -> None:
     taken: list[int] = []
     items = (taken.append(number) or number for number in itertools.count())  # type: ignore[func-returns-value]
@@ -34,20 +26,21 @@ def test_items_without_end_are_taken_as_they_are_needed() -> None:
     assert len(taken) <= 10 + 2 * 3
 
 
-def test_no_more_run_at_once_than_is_said() -> None:
+def test_answers_come_in_the_order_of_the_items_and_no_more_run_at_once_than_is_said() -> None:
     lock, running, most = threading.Lock(), 0, 0
 
-    def counted(_: int) -> None:
+    def counted(number: int) -> int:
         nonlocal running, most
         with lock:
             running += 1
             most = max(most, running)
-        time.sleep(0.005)
+        time.sleep(0.02 if number % 5 == 0 else 0.002)
         with lock:
             running -= 1
+        return number * number
 
-    list(concurrently(counted, range(20), at_once=3))
-    assert most == 3
+    assert list(concurrently(counted, range(50), at_once=4)) == [n * n for n in range(50)]
+    assert most == 4
 
 
 def test_the_first_error_ends_it() -> None:

@@ -10,6 +10,7 @@ from shardctl.errors import DatasetError
 from shardctl.stores.fsspec_store import FsspecStore
 from shardctl.stores.store import StoredFile
 from tests.stores.hub_server import Hub
+from tests.stores.servers import status
 
 DATA = bytes(range(256)) * 400
 
@@ -32,8 +33,7 @@ def test_the_hub_of_the_tests_is_one_to_huggingface_hub(hub: Hub) -> None:
         f"{folder}/dataset_info.json",
     ]
     assert files.cat_file(f"{folder}/a.bin", start=100, end=200) == DATA[100:200]
-    listed = FsspecStore("hf").status(hub.url("1.0.0/a.bin"))
-    assert listed is not None
+    listed = status(hub.url("1.0.0/a.bin"))
     assert listed.version == f"etag:{hashlib.sha256(DATA).hexdigest()}"
     assert files.info(f"{folder}/a.bin")["lfs"]["sha256"] == listed.version.removeprefix("etag:")
 
@@ -86,12 +86,16 @@ def test_private_repositories_say_the_way_out(
     assert "PLANTED" not in str(refused.value)
 
 
-def test_a_repository_that_is_not_there_is_one_line(hub: Hub) -> None:
-    with pytest.raises(DatasetError, match="there is no such repository, or it is private"):
-        list(FsspecStore("hf").scan("hf://datasets/user/none/a"))
-
-
-@pytest.mark.parametrize("path", ["hf://", "hf://datasets", "hf://datasets/user", "hf://user"])
-def test_a_path_without_a_repository_says_how_it_is_written(hub: Hub, path: str) -> None:
-    with pytest.raises(DatasetError, match="it must be hf://datasets/user/name/"):
-        FsspecStore("hf").is_folder(path)
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("hf://datasets/user/none/a", "there is no such repository, or it is private"),
+        ("hf://", "it must be hf://datasets/user/name/"),
+        ("hf://datasets", "it must be hf://datasets/user/name/"),
+        ("hf://datasets/user", "it must be hf://datasets/user/name/"),
+        ("hf://user", "it must be hf://datasets/user/name/"),
+    ],
+)
+def test_a_repository_that_is_not_there_is_one_line(hub: Hub, path: str, said: str) -> None:
+    with pytest.raises(DatasetError, match=said):
+        list(FsspecStore("hf").scan(path))

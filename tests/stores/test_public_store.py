@@ -12,6 +12,7 @@ from shardctl.errors import DatasetError
 from shardctl.stores.stores import store_of
 from tests.remote_copies import in_memory
 from tests.stores.fault_server import Faults
+from tests.stores.servers import status
 
 
 @pytest.mark.parametrize("known_before", [True, False])
@@ -33,15 +34,6 @@ def test_no_path_that_comes_out_has_a_password(tmp_path: Path, known_before: boo
     assert store.status(f"{folder}/no") is None
 
 
-def test_a_web_server_gets_user_password_and_signature(faults: Faults) -> None:
-    faults.put("data/a.json", b"{}")
-    url = public_url(faults.url("data?sig=1").replace("://", "://me:pw@"))
-    assert url == faults.url("data")
-    assert store_of(url).read(f"{url}/a.json", max_num_bytes=10) == b"{}"
-    assert faults.requests[-1].startswith("GET /data/a.json?sig=1")
-    assert faults.logins[-1] == "Basic bWU6cHc="
-
-
 def test_what_fails_says_nothing_secret(faults: Faults) -> None:
     faults.fail, faults.status = 1, 403
     url = public_url(faults.url("data?sig=SECRET").replace("://", "://me:SECRET@"))
@@ -60,8 +52,7 @@ def test_what_a_query_chooses_is_a_version_of_its_own(
         monkeypatch.setattr(secrets, "_KEPT", {})  # as in another run
         monkeypatch.setattr(secrets, "_IMPLIED", {})
         url = faults.url(f"get?{query}")
-        file = store_of(url).status(url)
-        assert file is not None
+        file = status(url)
         assert file.path == faults.url("get")
         assert query not in file.version
         with store_of(file.path).open(file) as source:

@@ -11,7 +11,7 @@ from shardctl.stores import failures as attempts
 from shardctl.stores.fsspec_store import FsspecStore
 from shardctl.stores.store import StoredFile
 from tests.stores.fault_server import Faults
-from tests.stores.servers import S3Server, lead_to
+from tests.stores.servers import S3Server, lead_to, status
 
 pytestmark = pytest.mark.long
 
@@ -29,16 +29,8 @@ def broken(s3: S3Server, faults: Faults, monkeypatch: pytest.MonkeyPatch) -> Fau
     return faults
 
 
-@pytest.fixture
-def impatient(broken: Faults, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make what fails again and again end soon."""
-    monkeypatch.setenv("SHARDCTL_REMOTE_PATIENCE", "0.3")
-
-
 def listed(s3: S3Server) -> StoredFile:
-    file = FsspecStore("s3").status(s3.url("faults/a.bin"))
-    assert file is not None
-    return file
+    return status(s3.url("faults/a.bin"))
 
 
 def read(file: StoredFile, start: int = 100, stop: int = 60_000) -> bytes:
@@ -46,18 +38,20 @@ def read(file: StoredFile, start: int = 100, stop: int = 60_000) -> bytes:
         return source.read(start, stop)
 
 
-@pytest.mark.parametrize("status", [429, 500])
-def test_what_may_pass_is_tried_again(s3: S3Server, broken: Faults, status: int) -> None:
+@pytest.mark.parametrize("code", [429, 500])
+def test_what_may_pass_is_tried_again(s3: S3Server, broken: Faults, code: int) -> None:
     file = listed(s3)
     broken.requests.clear()
-    broken.fail, broken.status = 2, status
+    broken.fail, broken.status = 2, code
     assert read(file) == DATA[100:60_000]
     assert len(broken.requests) == 4  # none by botocore or s3fs; the last looks at the version
 
 
-@pytest.mark.usefixtures("impatient")
-def test_slow_down_is_tried_again_and_ends(s3: S3Server, broken: Faults) -> None:
+def test_slow_down_is_tried_again_and_ends(
+    s3: S3Server, broken: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = listed(s3)
+    monkeypatch.setenv("SHARDCTL_REMOTE_PATIENCE", "0.3")
     broken.body = b"<Error><Code>SlowDown</Code><Message>key=PLANTED</Message></Error>"
     broken.fail = 10_000
     with pytest.raises(DatasetError, match=r"the server answers 503 SlowDown \(after"):
@@ -76,9 +70,11 @@ def test_bodies_that_end_early_are_read_again(
         read(file)
 
 
-@pytest.mark.usefixtures("impatient")
-def test_a_silent_endpoint_is_given_up(s3: S3Server, broken: Faults) -> None:
+def test_a_silent_endpoint_is_given_up(
+    s3: S3Server, broken: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = listed(s3)
+    monkeypatch.setenv("SHARDCTL_REMOTE_PATIENCE", "0.3")
     broken.delay = 4
     begun = time.monotonic()
     with pytest.raises(DatasetError, match="no answer in time"):

@@ -110,38 +110,24 @@ def tried(pair: Pair, folder: Path, *, quick: bool) -> Tried:
     venv = [str(interpreter(pair.python)), "-m", "venv", "--clear", "--without-pip", str(made)]
     subprocess.run(venv, check=True)
     # By the pip of this environment: the one of an older Python takes twice as long.
-    installed = subprocess.run(
-        [
-            *(sys.executable, "-m", "pip", "--python", python, "install", "-qq", "--no-compile"),
-            "--constraint",
-            *(str(pair.constraints), f"{ROOT}[test-tensorflow]"),
-        ],
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "-qq", "--no-compile"]
+    pip += ["--constraint", str(pair.constraints), f"{ROOT}[test-tensorflow]"]
+    installed = subprocess.run(pip, env=env, capture_output=True, text=True, check=False)
     if installed.returncode:
         *_, last = ["", *installed.stderr.strip().splitlines()]
         return Tried(versions={}, failures=(f"pip exits with {installed.returncode}: {last}",))
     said = subprocess.check_output([python, "-c", _VERSIONS, *Tried.PACKAGES], env=env, text=True)
     verified, problems = _verified(python, scratch, env)
     results = made / "results.xml"
-    tests = QUICK if quick else ()
+    options = f"-q -rfE -m tensorflow -n {0 if quick else 2} -p no:cacheprovider"
     ran = subprocess.run(
         [
-            *(
-                python,
-                "-m",
-                "pytest",
-                "-q",
-                "-rfE",
-                "-m",
-                "tensorflow",
-                "-n",
-                "0" if quick else "2",
-            ),
-            *("-p", "no:cacheprovider", f"--junitxml={results}", *tests),
+            python,
+            "-m",
+            "pytest",
+            *options.split(),
+            f"--junitxml={results}",
+            *(QUICK if quick else ()),
         ],
         cwd=ROOT,
         env=env,

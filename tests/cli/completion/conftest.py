@@ -36,6 +36,4 @@ def data_dir(tmp_path: Path) -> Path:
             '{"name": "bits", "version": "1.0.0", "splits": ['
             '{"name": "left", "shardLengths": ["3"]}, {"name": "right", "shardLengths": ["4"]}]}'
         )
-    (root / "bad name\x1b[31m;$(x)" / "1.0.0").mkdir(parents=True)
-    (root / "bad name\x1b[31m;$(x)" / "1.0.0" / "dataset_info.json").touch()
     return root

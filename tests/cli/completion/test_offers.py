@@ -30,16 +30,10 @@ def test_datasets_are_those_of_the_chosen_data_dir_and_the_catalog(
     assert offered("shardctl plan -d bits l") == ["left"]
 
 
-def test_a_name_that_a_shell_or_a_terminal_would_act_on_is_not_offered(
-    offered: Offered, data_dir: Path
-) -> None:
-    assert offered(f"shardctl plan --data-dir {data_dir} -d bad") == []
-
-
 # fmt: off
 HOSTILE = (
     "a b", "--help", "-d", "$(x)", "`x`", "a;x", "a'b", "=ls", "~root", "{a,b}", "x[ab]", "!1",
-    "a|b", ">a", "a\\b", "#a", "*a", "a&b", "^a^b",
+    "a|b", ">a", "a\\b", "#a", "*a", "a&b", "^a^b", "x\x1b[31m",
 )
 # fmt: on
 
@@ -48,7 +42,7 @@ HOSTILE = (
 def test_no_folder_of_a_name_that_would_act_is_offered(
     name: str, offered: Offered, tmp_path: Path
 ) -> None:
-    for folder in (name.replace("/", "_"), "fine"):
+    for folder in (name, "fine"):
         path = tmp_path / "dirs" / folder / "1.0.0"
         path.mkdir(parents=True)
         (path / "dataset_info.json").write_text("{}")
@@ -74,12 +68,7 @@ def test_a_broken_request_gets_no_answer(
         ("shardctl plan tr", "tr", "train", "train"),
         ("shardctl plan 'tr", "tr", "train", "train"),
         ("shardctl plan 'tr'", "'tr'", "train", "'train'"),
-        (
-            'shardctl plan "train[:10%]"+te',
-            '"train[:10%]"+te',
-            "train[:10%]+test",
-            '"train[:10%]"+test',
-        ),
+        ('shardctl plan "t[:1%]"+te', '"t[:1%]"+te', "t[:1%]+test", '"t[:1%]"+test'),
         ("shardctl plan train'[:10%]+te", "[:10%]+te", "train[:10%]+test", "[:10%]+test"),
         ("shardctl plan train\\[:10%\\]+te", "10%\\]+te", "train[:10%]+test", "10%\\]+test"),
         ("shardctl plan --dataset='mnist:", "mnist:", "--dataset=mnist:3.0.1", "mnist:3.0.1"),

@@ -166,12 +166,8 @@ def after_tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
     program = folder / "programs" / "shardctl"
     program.parent.mkdir()
     write_shardctl(program)
-    environment = {
-        **os.environ,
-        "PATH": f"{program.parent}:{os.environ['PATH']}",
-    }
-    setup = f"source '{_SCRIPT}'"
-    with terminal("bash", folder=folder, environment=environment, setup=setup) as bash:
+    known = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    with terminal("bash", folder=folder, environment=known, setup=f"source '{_SCRIPT}'") as bash:
         yield bash.after_tab
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,33 +10,29 @@ import pytest
 from shardctl.cli.options.shared import path_from_repository, whole_number
 from shardctl.errors import UsageError
 
-
-@pytest.mark.parametrize(("text", "number"), [("0", 0), ("1_000", 1000), (" 7 ", 7), ("-1", -1)])
-def test_a_whole_number(text: str, number: int) -> None:
-    assert whole_number()(text) == number
-
-
-@pytest.mark.parametrize("text", ["", "x", "1.5", "1e3", "0x10", "1__0"])
-def test_what_is_not_one_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"^a whole number is needed$"):
-        whole_number()(text)
+_BOUNDED, _NEEDED = whole_number(0, 9), "a whole number is needed"
 
 
 @pytest.mark.parametrize(
-    ("minimum", "maximum", "taken", "refused", "rule"),
+    ("parse", "text", "found"),
     [
-        (1, None, (1, 2**70), (0, -1), "a whole number, at least 1, is needed"),
-        (0, 9, (0, 9), (-1, 10), "a whole number from 0 to 9 is needed"),
+        *((whole_number(), text, n) for text, n in (("0", 0), ("1_000", 1000), (" 7 ", 7))),
+        *((whole_number(), text, _NEEDED) for text in ("", "x", "1.5", "1e3", "0x10", "1__0")),
+        (whole_number(), "-1", -1),
+        *((whole_number(1), number, number) for number in (1, 2**70)),
+        *((whole_number(1), n, "a whole number, at least 1, is needed") for n in ("0", "-1")),
+        *((_BOUNDED, number, number) for number in (0, 9)),
+        *((_BOUNDED, n, "a whole number from 0 to 9 is needed") for n in ("-1", "10")),
     ],
 )
-def test_bounds_are_taken_and_what_lies_beyond_is_not(
-    minimum: int, maximum: int | None, taken: list[int], refused: list[int], rule: str
+def test_a_whole_number_within_bounds(
+    parse: Callable[[str], int], text: str, found: int | str
 ) -> None:
-    parse = whole_number(minimum, maximum)
-    assert [parse(number) for number in taken] == list(taken)
-    for number in refused:
-        with pytest.raises(UsageError, match=f"^{rule}$"):
-            parse(str(number))
+    if isinstance(found, int):
+        assert parse(text) == found
+    else:
+        with pytest.raises(UsageError, match=f"^{found}$"):
+            parse(text)
 
 
 def test_a_path_that_cannot_be_looked_up_is_as_it_is(

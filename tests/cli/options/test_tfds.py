@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.cli.main import main
+import shardctl as api
+from tests.cli.conftest import Shardctl
 from tests.tfds_datasets import write_dataset
 
 
@@ -21,12 +22,6 @@ def folder(tmp_path: Path) -> Path:
     return built
 
 
-def code_of(*words: object) -> int | str | None:
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in words])
-    return ended.value.code
-
-
 def read_by_tfds(folder: Path) -> list[int]:
     import tensorflow_datasets as tfds
 
@@ -34,38 +29,29 @@ def read_by_tfds(folder: Path) -> list[int]:
     return [int(example["id"]) for example in tfds.as_numpy(read)]
 
 
-def test_tfds_reads_what_was_counted(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tfds_reads_what_was_counted(folder: Path, tmp_path: Path, shardctl: Shardctl) -> None:
     words = ("index", folder, "--tfds", folder, "--features", tmp_path / "features.json")
     layout = tmp_path / "layout.yaml"
-    assert code_of(*words, "-o", layout) == 0
-    assert "wrote features.json, dataset_info.json" in capsys.readouterr().out
-    assert layout.exists()
+    ran = shardctl(*words, "-o", layout)
+    assert (ran.exit_code, layout.exists()) == (0, True)
+    assert "wrote features.json, dataset_info.json" in ran.stdout
     assert read_by_tfds(folder) == list(range(8))
-    assert code_of(*words, "-f", "json") == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert answer["kind"] == "tfds_metadata"
+    ran = shardctl(*words, "-f", "json")
+    assert (ran.exit_code, json.loads(ran.stdout)["kind"]) == (0, "tfds_metadata")
     # The metadata that was read besides is what the files hold.
-    assert code_of("verify", "--files", "-d", folder) == 0
+    assert shardctl("verify", "--files", "-d", folder).exit_code == 0
+    os.unlink(folder / "dataset_info.json")
+    api.tfds.write_metadata(layout, folder, tmp_path / "features.json")  # of a layout file too
+    assert read_by_tfds(folder) == list(range(8))
 
 
 def test_nothing_is_written_where_a_file_is_broken(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, tmp_path: Path, shardctl: Shardctl
 ) -> None:
     broken = folder / "toy-train.tfrecord-00002-of-00003"
     broken.write_bytes(broken.read_bytes()[:-3])
     words = ("index", folder, "--tfds", folder, "--features", tmp_path / "features.json")
     for more in ((), ("--keep-going",)):
-        assert code_of(*words, *more) == 1
-        assert "nothing was written for TFDS" in capsys.readouterr().err
+        ran = shardctl(*words, *more)
+        assert (ran.exit_code, "nothing was written for TFDS" in ran.stderr) == (1, True)
     assert not (folder / "dataset_info.json").exists()
-
-
-def test_a_layout_file_is_a_dataset_of_tfds_too(folder: Path, tmp_path: Path) -> None:
-    import shardctl
-
-    layout = tmp_path / "layout.yaml"
-    assert code_of("index", folder, "-o", layout) == 0
-    shardctl.tfds.write_metadata(layout, folder, tmp_path / "features.json")
-    assert read_by_tfds(folder) == list(range(8))
