@@ -159,32 +159,19 @@ def test_a_missing_package_is_no_damage(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_the_format_is_told_by_the_name_and_else_by_the_first_bytes(tmp_path: Path) -> None:
-    contents = {
-        "toy-train.tfrecord-00000-of-00001": b"",
-        "part-00000": framed(b"a"),
-        "part-00001": gzip.compress(framed(b"a")),
-        "part-00002": b"some text of which nobody knows the format",
-        "part-00003": b"",
-        "a.tfrecord.parquet": b"",
-        "b.parquet": framed(b"a"),
-        "c.TFRecords": b"",
-        "d.tfrecordings": b"",
-    }
-    found = {}
-    for name, data in contents.items():
+    for name, data, expected in (
+        ("toy-train.tfrecord-00000-of-00001", b"", "tfrecord"),
+        ("part-00000", framed(b"a"), "tfrecord"),
+        ("part-00001", gzip.compress(framed(b"a")), "tfrecord"),
+        ("part-00002", b"some text of which nobody knows the format", None),
+        ("part-00003", b"", None),
+        ("a.tfrecord.parquet", b"", "parquet"),
+        ("b.parquet", framed(b"a"), "parquet"),
+        ("c.TFRecords", b"", "tfrecord"),
+        ("d.tfrecordings", b"", None),
+    ):
         (tmp_path / name).write_bytes(data)
-        found[name] = format_of(stored(tmp_path / name))
-    assert found == {
-        "toy-train.tfrecord-00000-of-00001": "tfrecord",
-        "part-00000": "tfrecord",
-        "part-00001": "tfrecord",
-        "part-00002": None,
-        "part-00003": None,
-        "a.tfrecord.parquet": "parquet",
-        "b.parquet": "parquet",
-        "c.TFRecords": "tfrecord",
-        "d.tfrecordings": None,
-    }
+        assert format_of(stored(tmp_path / name)) == expected, name
 
 
 def test_formats_that_are_not_read_say_why() -> None:
