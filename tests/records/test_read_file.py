@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
 import os
 import random
@@ -14,7 +15,7 @@ import pytest
 
 from shardctl.base.tfds_rules import FILE_FORMATS
 from shardctl.errors import MissingDependencyError
-from shardctl.records.contents import Compression, FileContents, refused
+from shardctl.records.contents import FileContents, refused
 from shardctl.records.read_file import (
     FORMATS,
     count_file,
@@ -26,6 +27,7 @@ from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import store_of
 from tests.byte_sources import far, near
 from tests.cases import counted, some
+from tests.golden import assert_answers
 from tests.record_files import framed
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
 
@@ -198,31 +200,12 @@ def test_any_bytes_have_an_answer(name: str, tmp_path: Any) -> None:
             assert found.num_bytes_read <= len(data)
 
 
-@pytest.mark.parametrize(
-    ("found", "text"), [(1, "holds 1 example, not 3"), (0, "holds 0 examples, not 3")]
-)
-def test_another_number_is_a_finding(found: int, text: str) -> None:
-    finding = some(FileContents(num_records=found).finding("f", 3, "train"))
-    assert (finding.kind, finding.expected, finding.found) == ("count", 3, found)
-    assert (finding.split, finding.reason) == ("train", text)
+def test_another_number_or_compression_is_a_finding() -> None:
+    def answer(question: str) -> object:
+        facts, read_as = ast.literal_eval(question)
+        return FileContents(**facts).finding("f", 3, "train", read_as)
 
-
-@pytest.mark.parametrize(
-    ("packed", "read_as", "text"),
-    [
-        ("GZIP", None, "GZIP, and the dataset's files are read with no compression"),
-        ("GZIP", "ZLIB", "GZIP, and the dataset's files are read with ZLIB"),
-        (None, "GZIP", "no compression, and the dataset's files are read with GZIP"),
-    ],
-)
-def test_a_file_of_another_compression_cannot_be_read(
-    packed: Compression | None, read_as: str | None, text: str
-) -> None:
-    finding = some(
-        FileContents(num_records=3, compression=packed).finding("f", 3, "train", read_as)
-    )
-    assert (finding.kind, finding.reason, finding.found) == ("compressed", text, 3)
-    assert (finding.record, finding.byte) == (0, 0)
+    assert_answers(Path(__file__).parent / "golden" / "findings.txt", answer)
 
 
 def test_what_a_library_says_is_one_safe_line() -> None:
