@@ -20,6 +20,7 @@ from tests.golden import assert_answers
 from tests.strategies import Recipe, documents, error_line, recipes
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
 
+GOLDEN = Path(__file__).parent / "golden"
 INFO: dict[str, Any] = {
     "name": "toy",
     "version": "1.0.0",
@@ -147,7 +148,7 @@ class TestAgainstTfds:
             assert not theirs or ours == summary_by_tfds(folder)
             return "read" if theirs else f"TFDS refuses: {ours['splits'][0][1]}"
 
-        assert_answers(Path(__file__).parent / "golden" / "dataset_infos.txt", answer)
+        assert_answers(GOLDEN / "dataset_infos.txt", answer)
 
     @few_or_fuzz(60, FUZZ // 2)
     def test_templates_resolve_as_tfds_resolves_them(self, toy: Path, num_cases: int) -> None:
@@ -176,6 +177,12 @@ class TestBadInput:
     @few_or_fuzz(50, FUZZ)
     def test_nonsense_gives_a_dataset_or_one_line_of_error(self, num_cases: int) -> None:
         check_cases(nonsense, check_nonsense, num_cases)
+
+    def test_an_error_names_the_split_the_shard_and_the_rule(self) -> None:
+        def answer(question: str) -> str:
+            return dataset_from_info(eval(question, globals()), data_dir=None).title
+
+        assert_answers(GOLDEN / "dataset_info_errors.txt", answer)
 
 
 nonsense = documents(KEYS) | st.builds(
