@@ -10,6 +10,7 @@ import pytest
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.verbs.list.answer import DatasetList, ListedDataset
 from tests.cli.conftest import Shardctl
+from tests.golden import assert_answers
 from tests.tfds_datasets import write_dataset
 
 
@@ -38,26 +39,13 @@ def test_examples_and_bytes_are_those_of_all_splits() -> None:
     assert (broken.num_examples, broken.num_bytes, broken.file_format) == (None, None, None)
 
 
-@pytest.mark.parametrize(
-    ("words", "names"),
-    [
-        (["image"], ["imagenet2012", "imagenet_v2"]),
-        (["image", "net", "2012"], ["imagenet2012"]),
-        (["MNIST"], ["mnist", "fashion_mnist"]),
-        (["top"], ["imagenet_v2"]),
-        (["imagenet_v2/top:1"], ["imagenet_v2"]),
-        (["record"], ["imagenet2012", "imagenet_v2", "mnist"]),
-        (["array", "v2"], ["imagenet_v2"]),
-        (["PARQUET"], ["fashion_mnist"]),
-        (["1.0.0"], ["imagenet2012", "imagenet_v2", "mnist", "fashion_mnist"]),
-        (["mnist", "imagenet"], []),
-        (["built"], []),
-    ],
-)
-def test_words_choose_what_has_them_all(words: list[str], names: list[str]) -> None:
-    found = HERE.having(words)
-    assert [dataset.name for dataset in found.datasets] == names
-    assert found.words == tuple(words)
+def test_words_choose_what_has_them_all() -> None:
+    def answer(words: str) -> str:
+        found = HERE.having(words.split())
+        assert found.words == tuple(words.split())
+        return " ".join(dataset.name for dataset in found.datasets) or "none"
+
+    assert_answers(Path(__file__).parent / "golden" / "words.txt", answer)
 
 
 @pytest.fixture
@@ -145,10 +133,8 @@ def test_metadata_that_is_broken_is_named_and_the_rest_listed(
 @pytest.mark.parametrize(
     ("folder", "said"),
     [
-        ("nowhere", "--data-dir 'nowhere': no such local folder"),
         ("", "--data-dir '': no such local folder"),
         ("a\0b", "--data-dir 'a\\x00b': no such local folder"),
-        ("no://bucket/data", "nobody knows the scheme no://"),
     ],
 )
 def test_a_data_dir_that_is_not_a_folder_is_refused(

@@ -243,15 +243,6 @@ def test_datasets_that_are_not_here_are_refused(tmp_path: Path) -> None:
         assert [exists(f"{prefix}{tmp_path}/{name}") for name in ("here", "there")] == [True, False]
 
 
-# Many files at once: each answered, few in memory, ended at once.
-
-Files = dict[tuple[int, int], tuple[str, int]]
-
-
-def files(folder: Path, count: int) -> Files:
-    return {(0, shard): (str(folder / str(shard)), 17 * shard) for shard in range(count)}
-
-
 # What files really hold, checked before TensorFlow opens the first of them.
 
 LAST = "toy-train.tfrecord-00003-of-00004"
