@@ -24,6 +24,7 @@ import numpy as np
 
 from tests.cases import add_cases, seed_of_test
 from tests.forked_scripts import ForkedScript, forking_python
+from tests.tfds_datasets import build_dataset
 
 Process = subprocess.Popen[bytes] | ForkedScript
 
@@ -47,6 +48,22 @@ _ENVIRONMENT = {
 def guide_text(guide: str) -> str:
     """Return a guide as it is written."""
     return (_GUIDES / f"{guide}.md").read_text("utf-8")
+
+
+def image_of(i: int) -> dict[str, Any]:
+    """Return an example like those of MNIST."""
+    image = np.random.default_rng(i).integers(0, 256, (28, 28, 1), np.uint8)
+    return {"image": image, "label": i % 10}
+
+
+def build_images(root: Path, **splits: Sequence[int]) -> Path:
+    """Write a dataset like MNIST with shards of these lengths, and return its folder."""
+    import tensorflow_datasets as tfds
+
+    image = tfds.features.Image(shape=(28, 28, 1))
+    label = tfds.features.ClassLabel(num_classes=10)
+    features = tfds.features.FeaturesDict({"image": image, "label": label})
+    return build_dataset(root, "mnist", splits, features=features, example=image_of)
 
 
 def script_of_guide(guide: str, name: str) -> str:

@@ -13,7 +13,14 @@ from shardctl.guide.guides import read_guide
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.tfds import Position, pipeline
 from tests.cases import FUZZ
-from tests.killed_runs import Script, WholeRun, check_killed_runs, script_of_guide, whole_run
+from tests.killed_runs import (
+    Script,
+    WholeRun,
+    build_images,
+    check_killed_runs,
+    script_of_guide,
+    whole_run,
+)
 from tests.tfds_datasets import build_dataset
 
 LENGTHS = [400, 0, 250, 617, 300, 333, 100]  # 3 epochs are 94 batches, the last a partial one
@@ -22,18 +29,7 @@ SETTINGS = ReadSettings(shuffle_seed=32, buffer=1000, buffer_seed=7, epochs=3, b
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    import tensorflow_datasets as tfds
-
-    image = tfds.features.Image(shape=(28, 28, 1))
-    label = tfds.features.ClassLabel(num_classes=10)
-
-    def example(i: int) -> dict[str, Any]:
-        pixels = np.random.default_rng(i).integers(0, 256, (28, 28, 1))
-        return {"image": pixels.astype(np.uint8), "label": i % 10}
-
-    features = tfds.features.FeaturesDict({"image": image, "label": label})
-    made: dict[str, Any] = {"features": features, "example": example}
-    return build_dataset(tmp_path_factory.mktemp("data"), "mnist", {"train": LENGTHS}, **made)
+    return build_images(tmp_path_factory.mktemp("data"), train=LENGTHS)
 
 
 @pytest.fixture(scope="module")

@@ -32,12 +32,15 @@ SETTINGS = ReadSettings(cycle=2, block=2, shuffle_seed=5, epochs=2, batch=4)
 STATE = {"weights": np.arange(6.0)}
 
 
+LENGTHS = [9, 0, 17, 6, 11, 8, 1, 12]  # 64 examples
+
+
 @pytest.fixture(scope="module")
 def builder(tmp_path_factory: pytest.TempPathFactory) -> Any:
     import tensorflow_datasets as tfds
 
     root = tmp_path_factory.mktemp("positions")
-    return tfds.builder_from_directory(build_dataset(root, splits={"train": [4, 0, 7, 6]}))
+    return tfds.builder_from_directory(build_dataset(root, splits={"train": LENGTHS}))
 
 
 @pytest.fixture
@@ -77,6 +80,7 @@ def test_a_position_comes_back_in_place_beside_the_model(
     found = restore(manager, again)
     assert found.data is again
     assert again.consumed == 8
+    assert loaded(Position(builder, "train", SETTINGS), folder.parent).consumed == 8  # by API v1
     assert found.state["weights"].tolist() == STATE["weights"].tolist()
 
 
@@ -233,32 +237,15 @@ def test_a_checkpointable_is_saved_when_it_is_called_and_loaded_in_place(
     assert other.consumed == 3
 
 
-def test_a_checkpoint_that_save_wrote_is_loaded(
-    manager: Any, position: Position, builder: Any
-) -> None:
-    position.advance(7)
-    folder = saved(manager, position, 2).parent
-    assert loaded(Position(builder, "train", SETTINGS), folder).consumed == 7
-
-
 # States restored on other numbers of processes: nothing is lost, and nothing repeated.
 
-LENGTHS = [9, 0, 17, 6, 11, 8, 1, 12]  # 64 examples
 EPOCHS = 2
 EVERY = dict.fromkeys(range(sum(LENGTHS)), EPOCHS)
 
 
-@pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    import tensorflow_datasets as tfds
-
-    root = tmp_path_factory.mktemp("many")
-    return tfds.builder_from_directory(build_dataset(root, splits={"train": LENGTHS}))
-
-
-def position_of(many: Any, host: Host | None, **settings: Any) -> Position:
+def position_of(builder: Any, host: Host | None, **settings: Any) -> Position:
     read = {"cycle": 2, "block": 3, "shuffle_seed": 5, "epochs": EPOCHS, **settings}
-    return Position(many, "train", ReadSettings(**read, host=host))
+    return Position(builder, "train", ReadSettings(**read, host=host))
 
 
 def hosts(count: int) -> list[Host]:
@@ -266,13 +253,11 @@ def hosts(count: int) -> list[Host]:
 
 
 def read(position: Position, num_examples: int) -> list[int]:
-    """Read so many examples of what a position has left, through TFDS, and count them."""
     rest = position.dataset(transform=lambda example: example["id"])
     return [int(i) for i in position.count(rest.take(num_examples).as_numpy_iterator())]
 
 
 def save_all(folder: Path, positions: Sequence[Position]) -> None:
-    """Save each position as one process of as many does, into one folder."""
     folder.mkdir()
     for process, position in zip(hosts(len(positions)), positions, strict=True):
         handler = shardctl_args.PositionHandler(process=process)
@@ -281,47 +266,46 @@ def save_all(folder: Path, positions: Sequence[Position]) -> None:
 
 def restored(folder: Path, process: Host, position: Position) -> Position:
     with ocp.Checkpointer(shardctl_args.PositionHandler(process=process)) as checkpointer:
-        same = checkpointer.restore(folder, args=shardctl_args.Restore(position)) is position
-    assert same
+        assert checkpointer.restore(folder, args=shardctl_args.Restore(position)) is position
     return position
 
 
-def go_on(many: Any, folder: Path, count: int) -> list[Position]:
-    return [restored(folder, one, position_of(many, one)) for one in hosts(count)]
+def go_on(builder: Any, folder: Path, count: int) -> list[Position]:
+    return [restored(folder, one, position_of(builder, one)) for one in hosts(count)]
 
 
 @pytest.mark.slow
-def test_eight_processes_stop_and_six_go_on_and_four(many: Any, tmp_path: Path) -> None:
+def test_eight_processes_stop_and_six_go_on_and_four(builder: Any, tmp_path: Path) -> None:
     numbers, seen = random.Random(8), list[int]()
-    positions = [position_of(many, one) for one in hosts(8)]
+    positions = [position_of(builder, one) for one in hosts(8)]
     for run, count in enumerate((6, 4)):
         for position in positions:  # each as far as it came: uneven counts
             seen += read(position, numbers.randint(0, 5))
         save_all(tmp_path / str(run), positions)
-        positions = go_on(many, tmp_path / str(run), count)
-    again = go_on(many, tmp_path / "1", 4)[3]
+        positions = go_on(builder, tmp_path / str(run), count)
+    again = go_on(builder, tmp_path / "1", 4)[3]
     left = [read(position, 1000) for position in positions]
     assert left[3] == read(again, 1000)
     assert Counter(seen) + Counter(i for one in left for i in one) == EVERY
     add_cases(2)
 
 
-def test_as_many_processes_go_on_with_the_very_examples(many: Any, tmp_path: Path) -> None:
-    stopped = [position_of(many, one) for one in hosts(2)]
+def test_as_many_processes_go_on_with_the_very_examples(builder: Any, tmp_path: Path) -> None:
+    stopped = [position_of(builder, one) for one in hosts(2)]
     seen = [read(position, 4 + i) for i, position in enumerate(stopped)]
     save_all(tmp_path / "data", stopped)
-    for i, position in enumerate(go_on(many, tmp_path / "data", 2)):
-        settings = position_of(many, Host(index=i, count=2)).settings
-        whole = pipeline(many, "train", settings, transform=lambda example: example["id"])
+    for i, position in enumerate(go_on(builder, tmp_path / "data", 2)):
+        settings = position_of(builder, Host(index=i, count=2)).settings
+        whole = pipeline(builder, "train", settings, transform=lambda example: example["id"])
         assert seen[i] + read(position, 1000) == [int(i) for i in whole.as_numpy_iterator()]
 
 
 def test_states_of_other_settings_or_too_few_are_refused_and_change_nothing(
-    many: Any, tmp_path: Path
+    builder: Any, tmp_path: Path
 ) -> None:
-    save_all(tmp_path / "data", [position_of(many, one) for one in hosts(3)])
+    save_all(tmp_path / "data", [position_of(builder, one) for one in hosts(3)])
     process = Host(index=0, count=2)
-    position = position_of(many, process, buffer=4, buffer_seed=1)
+    position = position_of(builder, process, buffer=4, buffer_seed=1)
     position.advance(2)
     with pytest.raises(UsageError, match="buffer was None, now 4"):
         restored(tmp_path / "data", process, position)

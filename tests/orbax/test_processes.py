@@ -72,24 +72,12 @@ checkpoints.close()
 """
 
 
-def log_of(root: Path, generation: int, process: int) -> Path:
-    return root / f"log-{generation}-{process}"
-
-
 def lines_of(root: Path, generation: int, process: int) -> list[list[str]]:
-    text = log_of(root, generation, process).read_text()
+    text = (root / f"log-{generation}-{process}").read_text()
     return [line.split() for line in text[: text.rfind("\n") + 1].splitlines()]
 
 
-def run(
-    root: Path,
-    generation: int,
-    folder: Path,
-    *,
-    count: int,
-    last: int,
-    delay: float,
-) -> None:
+def run(root: Path, generation: int, folder: Path, count: int, last: int, delay: float) -> None:
     """Run processes to their end, or kill all `delay` after the first has trained `last` steps."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -97,7 +85,7 @@ def run(
     (root / "worker.py").write_text(WORKER)
     commands: list[list[str | Path]] = []
     for i in range(count):
-        log = log_of(root, generation, i)
+        log = root / f"log-{generation}-{i}"
         numbers = (str(number) for number in (count, i, last, delay))
         commands.append([root / "worker.py", folder, root / "run", log, address, *numbers])
     for ran in forking_python().run(commands, root, seconds=MAX_SECONDS):
@@ -109,8 +97,7 @@ def check(folder: Path, root: Path, counts: list[int], numbers: random.Random) -
     root.mkdir()
     for generation, count in enumerate(counts):
         last = 0 if generation == len(counts) - 1 else numbers.randint(5, 9)
-        delay = numbers.random() / 20
-        run(root, generation, folder, count=count, last=last, delay=delay)
+        run(root, generation, folder, count, last, delay=numbers.random() / 20)
     seen: list[tuple[int, list[int]]] = []
     for generation, count in enumerate(counts):
         logs = [lines_of(root, generation, i) for i in range(count)]

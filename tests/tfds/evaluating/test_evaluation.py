@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,20 +34,9 @@ from tests.order.toy_pipelines import (
 from tests.tfds_datasets import build_dataset
 
 
-@dataclass(frozen=True, kw_only=True)
-class Evaluated:
-    """An evaluation of one of the toys."""
-
-    case: Case
-    hosts: int
-    devices: int
-    batch: int
-    padding: str
-    device_axis: bool
-
-
 @st.composite
-def evaluated(draw: st.DrawFn, num_hosts: Sequence[int]) -> Evaluated:
+def evaluated(draw: st.DrawFn, num_hosts: Sequence[int]) -> tuple[Case, int, dict[str, Any]]:
+    """Draw a case of the toys, a number of hosts, and arguments of an evaluation."""
     toy = draw(st.sampled_from([*FOLDERS, "several"]))
     spec = draw(specs(toy))
     settings = ReadSettings(
@@ -57,59 +46,44 @@ def evaluated(draw: st.DrawFn, num_hosts: Sequence[int]) -> Evaluated:
         host_by=draw(st.sampled_from(["even", "files", "examples"])),
     )
     file_order = None if settings.reverse else draw(st.none() | st.integers(0, 99))
-    return Evaluated(
-        case=Case(
-            toy=toy,
-            spec="train+test" if spec == "all" and toy == "several" else spec,
-            settings=settings,
-            file_order=file_order,
-        ),
-        hosts=draw(st.sampled_from(num_hosts)),
-        devices=draw(st.integers(1, 3)),
-        batch=draw(st.integers(1, 9)),
-        padding=draw(st.sampled_from(["repeat", "zeros"])),
-        device_axis=draw(st.booleans()),
-    )
+    spec = "train+test" if spec == "all" and toy == "several" else spec
+    how = {
+        "devices": draw(st.integers(1, 3)),
+        "batch": draw(st.integers(1, 9)),
+        "padding": draw(st.sampled_from(["repeat", "zeros"])),
+        "device_axis": draw(st.booleans()),
+    }
+    case = Case(toy=toy, spec=spec, settings=settings, file_order=file_order)
+    return case, draw(st.sampled_from(num_hosts)), how
 
 
-def _without_folder(line: str) -> str:
-    """Return the line of an example as TFDS names it where all files lie in one folder.
-
-    By even splits it names those of a host so whose own files do, and not those of the others.
-    """
-    return line.rpartition("/")[2]
-
-
-def checker(toys: Toys) -> Callable[[Evaluated], None]:
-    def check(given: Evaluated) -> None:
-        case, toy = given.case, toys[given.case.toy]
-        settings = case.settings
+def checker(toys: Toys) -> Callable[[tuple[Case, int, dict[str, Any]]], None]:
+    def check(given: tuple[Case, int, dict[str, Any]]) -> None:
+        case, num_hosts, how = given
+        toy, settings = toys[case.toy], case.settings
         if case.file_order is not None:
             settings = changed(settings, file_order=tuple(shuffled_paths(toy, case.file_order)))
         whole = predicted(toy, case, settings)
         if whole is None:
             return
         everything = elements(read_by_tfds(toy, case, settings, whole.epoch_size), bytes.decode)
-        host_batch = given.devices * given.batch
+        host_batch = how["devices"] * how["batch"]
         by_host, num_steps = [], set()
-        for index in range(given.hosts):
-            host = Host(index=index, count=given.hosts)
+        for index in range(num_hosts):
+            host = Host(index=index, count=num_hosts)
             dataset = shardctl.tfds.evaluation(
                 toy.builder,
                 case.spec,
                 replace(settings, host=host if index % 2 else None),
                 host=None if index % 2 else host,
-                batch=given.batch,
-                devices=given.devices,
-                device_axis=given.device_axis,
-                padding=given.padding,  # type: ignore[arg-type]
                 transform=as_line,
                 add_tfds_id=True,
+                **how,
             )
             batches = list(dataset.as_numpy_iterator())
             assert len(dataset) == len(batches)
             num_steps.add(len(batches))
-            shape = (given.devices, given.batch) if given.device_axis else (host_batch,)
+            shape = (how["devices"], how["batch"]) if how["device_axis"] else (host_batch,)
             assert all(part.shape == shape for batch in batches for part in batch)
             lines, mask = (
                 np.concatenate([np.ravel(batch[part]) for batch in batches] or [np.array([])])
@@ -119,7 +93,7 @@ def checker(toys: Toys) -> Callable[[Evaluated], None]:
             assert not np.any(mask[1:] > mask[:-1])  # padding comes last
             own = [line.decode() for line in lines[mask]]
             padding = {line.decode() for line in lines[~mask]}
-            if given.padding == "zeros":
+            if how["padding"] == "zeros":
                 assert padding <= {""}
             else:
                 reads_all = settings.host_by == "examples" or not own
@@ -128,8 +102,9 @@ def checker(toys: Toys) -> Callable[[Evaluated], None]:
             order = predicted(toy, case, changed(settings, host=host)) if own else None
             if order is not None:
                 expected = read_by_tfds(toy, case, changed(settings, host=host), order.epoch_size)
-                found = [_without_folder(line) for line in own]
-                assert found == elements(expected, lambda line: _without_folder(line.decode()))
+                # By even splits TFDS names folders of a host as the host's own files lie in them.
+                found = [line.rpartition("/")[2] for line in own]
+                assert found == elements(expected, lambda line: line.decode().rpartition("/")[2])
             by_host.append(own)
         assert sorted(line for own in by_host for line in own) == sorted(everything)
         assert num_steps == {max(-(-len(own) // host_batch) for own in by_host)}
@@ -137,9 +112,9 @@ def checker(toys: Toys) -> Callable[[Evaluated], None]:
             toy.dataset,
             case.spec,
             settings,
-            batch=given.batch,
-            hosts=given.hosts,
-            devices=given.devices,
+            batch=how["batch"],
+            hosts=num_hosts,
+            devices=how["devices"],
             remainder="pad",
         )
         assert [len(own) for own in by_host] == plan.num_examples.tolist()
@@ -175,10 +150,6 @@ def test_what_trains_and_does_not_evaluate_is_refused(toys: Toys) -> None:
         refused("", deterministic=False)
 
 
-def test_the_split_is_that_of_the_command(toys: Toys) -> None:
-    assert len(shardctl.tfds.evaluation(toys["plain"].builder, batch=13)) == 1  # test, not train
-
-
 def test_examples_as_x_and_y(tfds: Any, tmp_path: Path, toys: Toys) -> None:
     folder = build_dataset(
         tmp_path,
@@ -211,6 +182,7 @@ def test_examples_as_x_and_y(tfds: Any, tmp_path: Path, toys: Toys) -> None:
 
 
 def test_record_files_are_read_as_bytes(toys: Toys) -> None:
+    assert len(shardctl.tfds.evaluation(toys["plain"].builder, batch=13)) == 1  # test, not train
     folder = toys["plain"].builder.data_dir
     builder = shardctl.tfds.record_files(f"{folder}/toy-test.tfrecord-*")
     batches = shardctl.tfds.evaluation(builder, batch=10, host="1/2").as_numpy_iterator()
@@ -265,11 +237,8 @@ def test_more_hosts_than_files_or_examples(folder: Path) -> None:
 def test_a_spec_without_examples_has_no_steps(folder: Path) -> None:
     for spec in ("test[:0]", "nothing", "bare", "nothing+bare"):
         assert ids_and_steps(folder, spec, host="1/3", settings={"host_by": "files"}) == ([], 0)
-
-
-def test_a_dataset_without_examples_says_that_nothing_is_known(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="has no examples at all"):
-        ids_and_steps(build_dataset(tmp_path, splits={"test": [0]}))
+        ids_and_steps(build_dataset(folder.parent / "none", splits={"test": [0]}))
 
 
 def test_files_that_hold_another_number_of_examples_fail(folder: Path, tf: Any) -> None:
@@ -286,8 +255,6 @@ def test_files_that_hold_another_number_of_examples_fail(folder: Path, tf: Any) 
 @pytest.mark.slow
 def test_an_order_let_go_behind_it_loses_no_example(tfds: Any, tmp_path: Path, tf: Any) -> None:
     """Hosts of `ds.shard` share examples by the order of all, which decoding might not keep."""
-    import numpy as np
-
     features = tfds.features.FeaturesDict(
         {"id": np.int64, "image": tfds.features.Image(shape=(None, None, 1))}
     )
@@ -320,8 +287,6 @@ def test_an_order_let_go_behind_it_loses_no_example(tfds: Any, tmp_path: Path, t
 
 
 TWO_OF_8 = Host(index=2, count=8)
-
-
 ALONE, OTHER = Host(index=0, count=1), Host(index=1, count=8)
 TOLD = "host 2 of 8 by JAX and 1 of 8 by TF_CONFIG; say which"
 

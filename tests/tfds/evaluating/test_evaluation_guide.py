@@ -15,19 +15,12 @@ import pytest
 import shardctl
 from tests.cases import add_cases
 from tests.forked_scripts import Ran, forking_python
+from tests.killed_runs import guide_text, script_of_guide
 from tests.tfds_datasets import build_dataset
 
-GUIDE = Path(shardctl.__file__).parent / "guide" / "evaluation.md"
 NUM_HOSTS, BATCH = 3, 64
 # Hosts hold 257, 256 and 256 examples of `test`, and 1, 1 and none of `validation`.
 SPLITS = {"test": [300, 0, 400, 69], "validation": [1, 1]}
-
-
-def blocks_of(name: str) -> str:
-    """Return the script of a name in the guide."""
-    pattern = rf"^```python\n(# {re.escape(name)}\b.*?)^```$"
-    (script,) = re.findall(pattern, GUIDE.read_text("utf-8"), re.M | re.S)
-    return str(script)
 
 
 def write_world(folder: Path) -> tuple[Path, dict[str, int]]:
@@ -62,36 +55,22 @@ def write_world(folder: Path) -> tuple[Path, dict[str, int]]:
     return dataset, {split: int(right[sum(sizes) - 1]) for split, sizes in SPLITS.items()}
 
 
-def free_address() -> str:
-    with socket.create_server(("localhost", 0)) as server:
-        return f"localhost:{server.getsockname()[1]}"
-
-
 def as_processes(script: Path, *arguments: str | Path) -> list[list[str | Path]]:
-    address = free_address()
+    with socket.create_server(("localhost", 0)) as server:
+        address = f"localhost:{server.getsockname()[1]}"
     return [
         [script, *arguments, address, str(process), str(NUM_HOSTS)] for process in range(NUM_HOSTS)
     ]
 
 
 def lines_of(ran: Ran) -> list[str]:
-    """Return what a script printed, without what the collectives of a CPU print among it."""
-    # Threads of JAX write of their connections, at times two of them into one line.
-    return [
-        line
-        for line in ran.out.splitlines()
-        if not line.startswith("[Gloo]") and "peer ranks" not in line
-    ]
+    """Return what a script printed, without what threads of the collectives of a CPU print."""
+    noise = ("[Gloo]", "peer ranks")
+    return [line for line in ran.out.splitlines() if not any(word in line for word in noise)]
 
 
 def results_of(ran: Ran) -> list[str]:
-    """Return what a script printed besides its steps."""
     return [line for line in lines_of(ran) if " step " not in line]
-
-
-def num_compiled(ran: Ran) -> int:
-    """Return how many programs of `eval_step` XLA compiled, as JAX logs them."""
-    return ran.errors.count("Compiling jit(eval_step)")
 
 
 def planned(dataset: Path, split: str, *, hosts: int, devices: int) -> shardctl.Evaluation:
@@ -116,7 +95,7 @@ def check_padded(
             *(f"{split}: {right[split]} of {sum(SPLITS[split])} correct" for split in asked),
             "1 shape compiled",
         ]
-        assert num_compiled(ran) == 1
+        assert ran.errors.count("Compiling jit(eval_step)") == 1
         add_cases(len(asked))
     if len(all_ran) == NUM_HOSTS:
         assert asked == list(SPLITS)
@@ -143,7 +122,11 @@ def check_hang(
         if index in waiting:
             assert last_step == hang.step
             if remainder == "ragged":
-                assert num_compiled(ran) == plan.distinct_shapes("ragged") == 2
+                assert (
+                    ran.errors.count("Compiling jit(eval_step)")
+                    == plan.distinct_shapes("ragged")
+                    == 2
+                )
         else:
             assert last_step == hang.step - 1
             # A result all the same, of all examples but those in the steps that not all made.
@@ -157,11 +140,10 @@ def scripts(tmp_path: Path) -> dict[str, Path]:
     """Return the script of the guide, and what tests make of it, by name."""
     if find_spec("flax") is None:
         pytest.skip("Flax is not installed")
-    source = blocks_of("evaluate.py")
+    source = script_of_guide("evaluation", "evaluate.py")
     (padded,) = re.findall(r"^    batches = shardctl.*?\n(?=    correct)", source, re.M | re.S)
-    unpadded = "".join(
-        f"    {line}\n" for line in blocks_of("unpadded.py").splitlines() if "#" not in line
-    )
+    lines = script_of_guide("evaluation", "unpadded.py").splitlines()
+    unpadded = "".join(f"    {line}\n" for line in lines if "#" not in line)
     batched = "local_device_count())\n"
     assert unpadded.count(batched) == 1
     dropped = unpadded.replace(batched, "local_device_count(), drop_remainder=True)\n")
@@ -194,7 +176,7 @@ def test_evaluations_on_devices_and_processes_count_what_numpy_counts(
     together = as_processes(scripts["padded"], dataset, "test,validation")
     all_ran = run(together, tmp_path, 2)
     check_padded(all_ran, dataset, right, devices=2)
-    told = GUIDE.read_text("utf-8")
+    told = guide_text("evaluation")
     result, _, shapes = results_of(all_ran[0])
     steps = f"{steps_of(all_ran[0], 'test')} steps"
     assert f"{steps} and prints `{result}` and `{shapes}`" in told

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,35 +10,16 @@ import pytest
 import shardctl
 import shardctl.tfds
 from tests.cases import add_cases
-from tests.tfds_datasets import build_dataset
+from tests.killed_runs import build_images, image_of
 
 LENGTHS = [100, 0, 81, 20]  # batches of 64 leave 9
 NUM_EXAMPLES = sum(LENGTHS)
 
 
-def example(i: int) -> dict[str, Any]:
-    image = np.random.default_rng(i).integers(0, 256, (28, 28, 1), np.uint8)
-    return {"image": image, "label": i * i % 10}
-
-
-@pytest.fixture(scope="module")
-def folder(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a dataset like MNIST."""
-    root = tmp_path_factory.mktemp("data")
-    features = tfds.features.FeaturesDict(
-        {
-            "image": tfds.features.Image(shape=(28, 28, 1)),
-            "label": tfds.features.ClassLabel(num_classes=10),
-        }
-    )
-    build_dataset(root, "mnist", {"test": LENGTHS}, features=features, example=example)
-    return root
-
-
 @pytest.fixture(scope="module")
 def arrays() -> tuple[Any, Any]:
     """All images, as the pipeline prepares them, and labels."""
-    examples = [example(i) for i in range(NUM_EXAMPLES)]
+    examples = [image_of(i) for i in range(NUM_EXAMPLES)]
     images = np.stack([one["image"] for one in examples]).astype(np.float32) / 255
     return images, np.array([one["label"] for one in examples])
 
@@ -63,9 +43,10 @@ def compiled_model(**arguments: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def padded(tf: Any, tfds: Any, folder: Path) -> Any:
+def padded(tf: Any, tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A function that makes padded batches."""
-    builder = tfds.builder_from_directory(folder / "mnist" / "1.0.0")
+    folder = build_images(tmp_path_factory.mktemp("data"), test=LENGTHS)
+    builder = tfds.builder_from_directory(folder)
 
     def prepare(one: Any) -> Any:
         return tf.cast(one["image"], tf.float32) / 255, one["label"]

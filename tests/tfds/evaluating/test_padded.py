@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,12 +32,8 @@ def builder(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
             "image": tfds.features.Image(shape=(4, 4, 1)),
         }
     )
-    folder = build_dataset(
-        tmp_path_factory.mktemp("data"),
-        splits={"test": [3, 0, 4]},
-        features=features,
-        example=example,
-    )
+    made: dict[str, Any] = {"features": features, "example": example}
+    folder = build_dataset(tmp_path_factory.mktemp("data"), splits={"test": [3, 0, 4]}, **made)
     return tfds.builder_from_directory(folder)
 
 
@@ -66,10 +61,6 @@ def batches(builder: Any, transform: Callable[[Any], Any] | None, **arguments: A
     return list(made.as_numpy_iterator())
 
 
-def spec_of(builder: Any, transform: Callable[[Any], Any]) -> Any:
-    return shardctl.tfds.evaluation(builder, "test", batch=2, transform=transform).element_spec
-
-
 def test_every_type_of_component_comes_through(builder: Any) -> None:
     for padding, devices in (("zeros", 1), ("repeat", 2)):
         found = batches(
@@ -93,7 +84,7 @@ def test_every_type_of_component_comes_through(builder: Any) -> None:
         add_cases()
 
 
-def test_the_mask_stands_behind_a_tuple_and_beside_all_else(builder: Any) -> None:
+def test_the_mask_stands_behind_a_tuple_and_beside_all_else(builder: Any, tf: Any) -> None:
     forms: list[tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = [
         (lambda e: (e["id"], e["text"]), lambda e, mask: (e["id"], e["text"], mask)),
         (lambda e: (e["id"],), lambda e, mask: (e["id"], mask)),
@@ -101,9 +92,16 @@ def test_the_mask_stands_behind_a_tuple_and_beside_all_else(builder: Any) -> Non
         (lambda e: {"a": e["id"]}, lambda e, mask: ({"a": e["id"]}, mask)),
         (lambda e: Named(e["id"], e["text"]), lambda e, mask: (Named(e["id"], e["text"]), mask)),
     ]
-    plain, mask = spec_of(builder, fixed)
+
+    def made(transform: Callable[[Any], Any]) -> Any:
+        return shardctl.tfds.evaluation(builder, "test", batch=2, transform=transform)
+
+    # tf.distribute does not share a part again.
+    policy = made(fixed).options().experimental_distribute.auto_shard_policy
+    assert policy == tf.data.experimental.AutoShardPolicy.OFF
+    plain, mask = made(fixed).element_spec
     for transform, expected in forms:
-        found, wanted = spec_of(builder, transform), expected(plain, mask)
+        found, wanted = made(transform).element_spec, expected(plain, mask)
         assert repr(found) == repr(wanted)
         assert type(found[0]) is type(wanted[0])
         add_cases()
@@ -157,9 +155,3 @@ def test_weights_of_keras(builder: Any, tf: Any) -> None:
     for words, transform in refused.items():
         with pytest.raises(UsageError, match=f"an example is {words}; return"):
             batches(builder, transform, sample_weight=True)
-
-
-def test_tf_distribute_does_not_share_a_part_again(builder: Any, tf: Any, tmp_path: Path) -> None:
-    made = shardctl.tfds.evaluation(builder, "test", batch=2, transform=fixed)
-    policy = made.options().experimental_distribute.auto_shard_policy
-    assert policy == tf.data.experimental.AutoShardPolicy.OFF

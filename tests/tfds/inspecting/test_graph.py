@@ -87,14 +87,12 @@ def test_what_one_call_states_and_what_is_in_force() -> None:
     assert found == Options(stated=in_force, noop_elimination=False)
     assert found.in_force(stated) == WithOptions(fusion=False, warm_start=True, optimizations=False)
     assert not found.hands_out_what_is_ready
-
-
-def test_operations_made_deterministic_stand_above_options() -> None:
+    # Operations made deterministic stand above options.
     loose = WithOptions(deterministic=False)
-    options = Options(stated=loose, op_determinism=True)
-    assert not options.hands_out_what_is_ready
+    above = Options(stated=loose, op_determinism=True)
     assert Options(stated=loose).hands_out_what_is_ready
-    assert options.in_force(loose) == WithOptions()
+    assert not above.hands_out_what_is_ready
+    assert above.in_force(loose) == WithOptions()
 
 
 @pytest.mark.parametrize("global_seed", [None, 0, 5, 87654321])

@@ -119,12 +119,15 @@ def test_several_datasets_have_names(script: str) -> None:
         ("train.py:leaves", r"train.py:leaves failed with SystemExit: 3 \(train.py:21: sys.exit"),
         ("train.py:nothing", "train.py:nothing returned nothing; a tf.data.Dataset is needed"),
         ("broken.py:make", r"failed with SyntaxError: .*broken.py:1\)"),
+        ("train.py:parses", r"SystemExit: 2 .*let a function take what is needed"),
     ],
 )
 def test_a_function_that_fails_is_one_line(script: str, reference: str, message: str) -> None:
+    before = [*sys.path], [*sys.argv], sys.stdout
     with pytest.raises(UsageError, match=message) as caught:
         inspect_script(ScriptFunction.parsed(reference))
     assert "\n" not in str(caught.value)
+    assert ([*sys.path], [*sys.argv], sys.stdout) == before
 
 
 @pytest.mark.parametrize("words", [[], ["train"], ["train", "sed=7"], ["--seed=7", "split=test"]])
@@ -134,18 +137,6 @@ def test_arguments_that_do_not_fit_are_said_with_those_that_do(
     fits = r"^train.py:needs\(split, \*, seed\): .*; its arguments are the words after --, as in"
     with pytest.raises(UsageError, match=fits):
         inspect_script(ScriptFunction.parsed("train.py:needs", words))
-
-
-def test_a_script_that_reads_its_command_line_is_told_where_arguments_go(script: str) -> None:
-    with pytest.raises(UsageError, match=r"SystemExit: 2 .*let a function take what is needed"):
-        inspect_script(ScriptFunction.parsed("train.py:parses"))
-
-
-def test_a_failing_call_leaves_nothing_behind(script: str) -> None:
-    before = [*sys.path], [*sys.argv], sys.stdout
-    with pytest.raises(UsageError):
-        ScriptFunction.parsed("train.py:fails").called(Lines())
-    assert ([*sys.path], [*sys.argv], sys.stdout) == before
 
 
 def test_files_listed_without_a_seed_are_told_of_the_call_of_the_script(

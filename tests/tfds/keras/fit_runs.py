@@ -54,6 +54,7 @@ class Script:
     settings: ReadSettings = SETTINGS
     save_freq: int | str = 2
     epochs: int = NUM_EPOCHS
+    validates: bool = False
     fit: dict[str, Any] = field(default_factory=dict)
     before: Sequence[Callable[[], Any]] = ()  # callbacks before BackupAndRestore
     log: list[tuple[int, list[int]]] = field(default_factory=list)
@@ -66,6 +67,11 @@ class Script:
 
         self.position = shardctl.tfds.Position(self.builder, "train", self.settings)
         self.model = recording(self.log)
+        if self.validates:
+            test = shardctl.tfds.pipeline(
+                self.builder, "test", ReadSettings(batch=2), transform=pair
+            )
+            fit = {"validation_data": test, **fit}
         notes = keras.callbacks.LambdaCallback(
             on_epoch_end=lambda epoch, logs: self.of_epochs.update({epoch: dict(logs)})
         )

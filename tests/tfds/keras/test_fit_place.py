@@ -106,7 +106,7 @@ def test_a_fit_begins_where_the_position_is_or_is_refused(builder: Any) -> None:
 def refused(builder: Any, callbacks: Any) -> str:
     """Return why a fit with these callbacks is refused; nothing is trained on."""
     log: list[Any] = []
-    position = shardctl.tfds.Position(builder, "train", SETTINGS)
+    position = position_of(builder)
     with pytest.raises(UsageError) as error:
         recording(log).fit(
             position.dataset(transform=pair),
@@ -121,6 +121,12 @@ def refused(builder: Any, callbacks: Any) -> str:
 def test_callbacks_that_cannot_go_on_are_refused(builder: Any, tmp_path: Path) -> None:
     from keras import callbacks
 
+    alone = shardctl.tfds.ResumeFit(position_of(builder))
+    assert isinstance(alone, shardctl.tfds.ResumeFit)
+    assert isinstance(alone, callbacks.Callback)
+    with pytest.raises(UsageError, match="ResumeFit is a callback"):
+        alone.set_model(recording([]))
+
     def backup() -> Any:
         return callbacks.BackupAndRestore(tmp_path)
 
@@ -133,17 +139,6 @@ def test_callbacks_that_cannot_go_on_are_refused(builder: Any, tmp_path: Path) -
     for stateful in (callbacks.EarlyStopping("loss"), callbacks.ReduceLROnPlateau("loss")):
         message = refused(builder, lambda r, other=stateful: [other, backup(), r])
         assert f"{type(stateful).__name__} begins anew when a run is started again" in message
-
-
-def test_it_is_a_callback_of_fit(builder: Any) -> None:
-    import keras
-
-    position = shardctl.tfds.Position(builder, "train", SETTINGS)
-    callback = shardctl.tfds.ResumeFit(position)
-    assert isinstance(callback, shardctl.tfds.ResumeFit)
-    assert isinstance(callback, keras.callbacks.Callback)
-    with pytest.raises(UsageError, match="ResumeFit is a callback"):
-        callback.set_model(recording([]))
 
 
 @pytest.mark.slow
@@ -178,7 +173,7 @@ def fit(builder: Any, folder: Path, of: Any, settings: Any = SETTINGS, **compile
     import keras
 
     log: list[tuple[int, list[int]]] = []
-    position = shardctl.tfds.Position(builder, "train", settings)
+    position = position_of(builder, settings)
     recording(log, **compiled).fit(
         of(position.dataset(transform=pair)),
         epochs=2,
@@ -189,50 +184,32 @@ def fit(builder: Any, folder: Path, of: Any, settings: Any = SETTINGS, **compile
     return dict(log)
 
 
-@pytest.mark.slow
-def test_maps_and_prefetch_behind_the_dataset_leave_the_batches(
-    tf: Any, builder: Any, tmp_path: Path
-) -> None:
-    plain = fit(builder, tmp_path, lambda dataset: dataset)
-    assert len(plain) == 8
-    assert plain == fit(
-        builder,
-        tmp_path,
-        lambda dataset: dataset.map(lambda x, y: (x, 2 * y), tf.data.AUTOTUNE).prefetch(2),
-    )
+def loosened(dataset: Any) -> Any:
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    options.deterministic = False
+    return dataset.map(lambda *x: x, 2).with_options(options)
 
 
 @pytest.mark.parametrize(
-    ("of", "kind"),
+    ("of", "said"),
     [
-        (lambda dataset: dataset.shuffle(9), "Shuffle"),
-        (lambda dataset: dataset.cache().prefetch(1), "Cache"),
-        (lambda dataset: dataset.unbatch().batch(2), "Unbatch, (Parallel)?Batch"),
-        (lambda dataset: dataset.take(2), "Take"),
+        (lambda ds: ds.shuffle(9), "fit reads Shuffle that is not position.dataset"),
+        (lambda ds: ds.cache().prefetch(1), "fit reads Cache that is not position.dataset"),
+        (lambda ds: ds.unbatch().batch(2), "fit reads Unbatch, (Parallel)?Batch that is not pos"),
+        (lambda ds: ds.take(2), "fit reads Take that is not position.dataset"),
+        (lambda ds: ds.map(lambda *x: x, 2, deterministic=False), "without deterministic=False"),
+        (loosened, "without deterministic=False"),
+        (None, r"is not position.dataset\(\)"),  # the dataset of another position
     ],
 )
 def test_other_calls_behind_the_dataset_are_refused(
-    builder: Any, tmp_path: Path, of: Any, kind: str
+    builder: Any, tmp_path: Path, of: Any, said: str
 ) -> None:
-    with pytest.raises(UsageError, match=f"fit reads {kind} that is not position.dataset"):
-        fit(builder, tmp_path, of)
-
-
-def test_a_map_in_any_order_is_refused(tf: Any, builder: Any, tmp_path: Path) -> None:
-    options = tf.data.Options()
-    options.deterministic = False
-    for of in (
-        lambda dataset: dataset.map(lambda *x: x, 2, deterministic=False),
-        lambda dataset: dataset.map(lambda *x: x, 2).with_options(options),
-    ):
-        with pytest.raises(UsageError, match="without deterministic=False"):
-            fit(builder, tmp_path, of)
-
-
-def test_the_dataset_of_another_position_is_refused(builder: Any, tmp_path: Path) -> None:
-    other = shardctl.tfds.Position(builder, "train", SETTINGS)
-    with pytest.raises(UsageError, match=r"is not position.dataset\(\)"):
-        fit(builder, tmp_path, lambda _: other.dataset(transform=pair))
+    other = of or (lambda _: position_of(builder).dataset(transform=pair))
+    with pytest.raises(UsageError, match=said):
+        fit(builder, tmp_path, other)
 
 
 def test_settings_that_are_not_those_of_fit_are_refused(builder: Any, tmp_path: Path) -> None:
@@ -247,7 +224,15 @@ def test_settings_that_are_not_those_of_fit_are_refused(builder: Any, tmp_path: 
 
 
 @pytest.mark.slow
-def test_fit_in_a_strategy_of_one_process_is_resumed(tf: Any, builder: Any, tmp_path: Path) -> None:
+def test_maps_prefetch_and_a_strategy_of_one_process_leave_the_batches(
+    tf: Any, builder: Any, tmp_path: Path
+) -> None:
     plain = fit(builder, tmp_path, lambda dataset: dataset)
+    assert len(plain) == 8
+    assert plain == fit(
+        builder,
+        tmp_path,
+        lambda dataset: dataset.map(lambda x, y: (x, 2 * y), tf.data.AUTOTUNE).prefetch(2),
+    )
     with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
         assert fit(builder, tmp_path, lambda dataset: dataset) == plain

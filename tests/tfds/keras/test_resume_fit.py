@@ -13,7 +13,6 @@ import pytest
 import shardctl
 import shardctl.tfds
 from shardctl.errors import UsageError
-from shardctl.settings.read_settings import ReadSettings
 from shardctl.tfds.keras_fit import (
     _ATTRIBUTE,
     _place_in_weights,
@@ -35,12 +34,6 @@ from tests.tfds.keras.fit_runs import (
     stopping,
     whole_run,
 )
-from tests.tfds_datasets import build_dataset
-
-
-def with_validation(builder: Any, **options: Any) -> dict[str, Any]:
-    test = shardctl.tfds.pipeline(builder, "test", ReadSettings(batch=2), transform=pair)
-    return {"validation_data": test, **options}
 
 
 def test_fit_over_a_position_is_fit_over_the_pipeline_as_predicted(
@@ -73,7 +66,7 @@ def test_fit_over_a_position_is_fit_over_the_pipeline_as_predicted(
 
 def test_fit_stopped_once_trains_as_one_that_is_not(builder: Any, tmp_path: Path) -> None:
     settings = changed(SETTINGS, batch=6)
-    script = Script(builder=builder, backup=tmp_path, settings=settings, save_freq=2, epochs=2)
+    script = Script(builder=builder, backup=tmp_path, settings=settings, epochs=2)
     whole = whole_run(script)
     check_stopped(script, [("on_train_batch_end", 5, "between")], whole)
 
@@ -82,10 +75,9 @@ def test_fit_stopped_once_trains_as_one_that_is_not(builder: Any, tmp_path: Path
 def test_fit_stopped_behind_every_batch_trains_as_one_that_is_not(
     builder: Any, tmp_path: Path
 ) -> None:
-    fit = with_validation(builder)
     settings = changed(SETTINGS, batch=8)
     script = Script(
-        builder=builder, backup=tmp_path, settings=settings, save_freq=1, epochs=2, fit=fit
+        builder=builder, backup=tmp_path, settings=settings, save_freq=1, epochs=2, validates=True
     )
     whole = whole_run(script)
     losses = {epoch: logs["val_loss"] for epoch, logs in script.of_epochs.items()}
@@ -117,7 +109,7 @@ def test_fit_stopped_elsewhere_trains_as_one_that_is_not(
         backup=tmp_path / "backup",
         save_freq=save_freq,
         settings=changed(SETTINGS, drop_remainder=True, batch=3),
-        fit=with_validation(builder),
+        validates=True,
     )
     whole = whole_run(script)
     stops = STOPS if save_freq == 3 else [STOPS[3], STOPS[5], STOPS[6]]
@@ -131,8 +123,8 @@ def test_steps_per_epoch_cut_the_one_order_of_all_epochs(builder: Any, tmp_path:
         builder=builder,
         backup=tmp_path,
         settings=settings,
-        save_freq=2,
-        fit=with_validation(builder, steps_per_epoch=3),
+        validates=True,
+        fit={"steps_per_epoch": 3},
     )
     whole = whole_run(script)
     dataset = shardctl.tfds.pipeline(builder, "train", settings, transform=lambda e: e["id"])
@@ -276,44 +268,18 @@ def final_weights(run: Path) -> Mapping[str, Any]:
     """Return what the weights file holds that the script has written at its end."""
     import h5py  # type: ignore[import-untyped]
 
-    found: dict[str, Any] = {}
-
-    def keep(name: str, value: Any) -> None:
-        if isinstance(value, h5py.Dataset):
-            found[name] = value[()]
-
     with h5py.File(run / "final.weights.h5") as file:
-        file.visititems(keep)
-    return found
-
-
-@pytest.fixture
-def script(tfds: Any, tmp_path: Path) -> killed_runs.Script:
-    import numpy as np
-
-    features = tfds.features.FeaturesDict(
-        {
-            "image": tfds.features.Image(shape=(28, 28, 1)),
-            "label": tfds.features.ClassLabel(num_classes=10),
-        }
-    )
-    images = np.random.default_rng(1).integers(0, 256, (sum(LENGTHS), 28, 28, 1), np.uint8)
-    folder = build_dataset(
-        tmp_path / "data",
-        "mnist",
-        {"train": LENGTHS, "test": [100]},
-        features=features,
-        example=lambda i: {"image": images[i], "label": i % 10},
-    )
-    path = tmp_path / "fit_train.py"
-    path.write_text(killed_runs.script_of_guide("keras", "fit_train.py"))
-    return killed_runs.Script(path=path, arguments=(folder,), outcome=final_weights)
+        names: list[str] = []
+        file.visit(names.append)
+        return {name: file[name][()] for name in names if isinstance(file[name], h5py.Dataset)}
 
 
 @pytest.mark.fuzz
-def test_the_script_killed_at_random_moments_fuzzed(
-    script: killed_runs.Script, tmp_path: Path
-) -> None:
+def test_the_script_killed_at_random_moments_fuzzed(tfds: Any, tmp_path: Path) -> None:
+    folder = killed_runs.build_images(tmp_path / "data", train=LENGTHS, test=[100])
+    path = tmp_path / "fit_train.py"
+    path.write_text(killed_runs.script_of_guide("keras", "fit_train.py"))
+    script = killed_runs.Script(path=path, arguments=(folder,), outcome=final_weights)
     whole = killed_runs.whole_run(script, tmp_path / "whole")
     assert len(whole.steps) == 96
     print(

@@ -16,7 +16,6 @@ import pytest
 
 import shardctl.tfds
 from shardctl.errors import DatasetError, UsageError
-from shardctl.metadata.tfds_metadata import read_tfds_folder
 from shardctl.saved.resume_plan import ResumePlan
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
@@ -25,6 +24,7 @@ from shardctl.verbs.resume.answer import resume, resume_unseen
 from shardctl.verbs.resume.hosts import resume_on_hosts
 from tests.cases import FUZZ, check_cases
 from tests.forked_scripts import forking_python
+from tests.order.order_cases import changed
 from tests.order.toy_pipelines import SPLITS, Case, Toy, Toys, as_line
 from tests.tfds_datasets import build_dataset, read_ids
 from tests.verbs.resume.stopped_pipelines import (
@@ -34,6 +34,8 @@ from tests.verbs.resume.stopped_pipelines import (
     stopping_points,
     stops,
 )
+
+pytestmark = pytest.mark.tensorflow
 
 
 def lines_read(toy: Toy, plan: ResumePlan, builder: Any = None, **which: Any) -> list[str]:
@@ -90,18 +92,13 @@ def test_plans_for_hosts_and_of_a_log_read_every_example_once(toys: Toys) -> Non
         shardctl.tfds.read_config(for_hosts)
 
 
-def test_a_plan_at_the_end_reads_nothing(toys: Toys) -> None:
-    toy = toys["plain"]
-    assert lines_read(toy, resume(toy.dataset, "train", consumed=75), toy.builder) == []
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"shuffle_seed": 1}, "shuffle_seed: the plan says this"),
         ({"interleave_cycle_length": 4}, "the plan says this"),
         ({"input_context": None}, "the plan says this"),
-        ({"host": 0}, "leave host out"),
+        ({"host": 0}, "host=0: this plan is for one reader; leave host out"),
     ],
 )
 def test_options_that_the_plan_fixes_are_refused(
@@ -137,78 +134,37 @@ def test_shuffled_files_another_split_and_another_dataset_are_refused(
         other.as_dataset(split="train", read_config=shardctl.tfds.read_config(plan))
 
 
-def test_a_buffer_of_a_host_of_ds_shard_is_read_separately(toys: Toys) -> None:
-    settings = ReadSettings(
-        buffer=5, buffer_seed=1, host=Host(index=1, count=2), host_by="examples"
-    )
-    plan = resume(toys["plain"].dataset, "train", settings, consumed=3)
-    with pytest.raises(UsageError, match="resume reads them one after"):
-        shardctl.tfds.read_config(plan, toys["plain"].builder)
-
-
-def test_a_plan_in_exact_order_through_a_buffer_is_for_resume(toys: Toys) -> None:
+def test_a_plan_through_a_buffer_is_for_resume(toys: Toys) -> None:
     toy, settings = toys["plain"], ReadSettings(buffer=5, buffer_seed=1)
     plan = resume(toy.dataset, "train", settings, consumed=3, mode="exact-order")
     with pytest.raises(UsageError, match="held 4 examples that its instructions leave out"):
         shardctl.tfds.read_config(plan, toy.builder)
-    # Before the first example nothing is held.
-    start = resume(toy.dataset, "train", settings, consumed=0, mode="exact-order")
-    assert len(lines_read(toy, start, toy.builder)) == 75
+    # Before the first example nothing is held, and behind the last nothing is left.
+    for consumed, left in ((0, 75), (75, 0)):
+        plan = resume(toy.dataset, "train", settings, consumed=consumed, mode="exact-order")
+        assert len(lines_read(toy, plan, toy.builder)) == left
+    of_host = changed(settings, host=Host(index=1, count=2), host_by="examples")
+    plan = resume(toy.dataset, "train", of_host, consumed=3)
+    with pytest.raises(UsageError, match="resume reads them one after"):
+        shardctl.tfds.read_config(plan, toy.builder)
 
 
-# Plans fitted to a builder: as the reader they are for reads them, or refused.
+@pytest.mark.parametrize("host", [None, 2, -1])
+def test_a_host_is_chosen_where_there_are_several(toys: Toys, host: int | None) -> None:
+    toy = toys["plain"]
+    plan = resume_on_hosts(toy.dataset, "train", hosts=1, to_hosts=2, consumed=[4])
+    with pytest.raises(UsageError, match="choose one of 0 to 1"):
+        fitted(toy.builder, plan, host=host)
 
 
-pytestmark = pytest.mark.tensorflow
-
-
-SETTINGS = ReadSettings(cycle=1, epochs=3)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    splits = {"train": [3, 5, 3], "test": [4]}
-    return build_dataset(tmp_path_factory.mktemp("data"), splits=splits, with_files=False)
-
-
-@pytest.fixture
-def builder(tfds: Any, folder: Path) -> Any:
-    return tfds.builder_from_directory(str(folder))
-
-
-def planned(folder: Path, settings: ReadSettings = SETTINGS) -> ResumePlan:
-    return resume(read_tfds_folder(folder), "train", settings, consumed=4)
-
-
-def among(folder: Path) -> ResumePlan:
-    dataset = read_tfds_folder(folder)
-    return resume_on_hosts(dataset, "train", SETTINGS, hosts=1, to_hosts=2, consumed=[4])
-
-
-@pytest.mark.parametrize(
-    ("for_hosts", "host", "said"),
-    [
-        (False, 0, "host=0: this plan is for one reader; leave host out"),
-        (True, None, "choose one of 0 to 1"),
-        (True, 2, "choose one of 0 to 1"),
-        (True, -1, "choose one of 0 to 1"),
-    ],
-)
-def test_a_host_is_chosen_where_there_are_several_and_only_there(
-    builder: Any, folder: Path, for_hosts: bool, host: int | None, said: str
-) -> None:
-    plan = among(folder) if for_hosts else planned(folder)
-    with pytest.raises(UsageError, match=said):
-        fitted(builder, plan, host=host)
-
-
-def test_a_plan_of_another_loader_is_left_to_its_library(builder: Any, folder: Path) -> None:
+def test_a_plan_of_another_loader_is_left_to_its_library(toys: Toys) -> None:
+    toy = toys["plain"]
     settings = ReadSettings(loader="torch", shuffle_seed=1, loader_version="2.14.1")
-    plan = resume(read_tfds_folder(folder), "train", settings, consumed=3)
+    plan = resume(toy.dataset, "train", settings, consumed=3)
     for call in (
-        lambda: shardctl.tfds.resume(builder, plan),
+        lambda: shardctl.tfds.resume(toy.builder, plan),
         lambda: shardctl.tfds.read_config(plan),
-        lambda: shardctl.tfds.verify_plan(read_tfds_folder(folder), plan),
+        lambda: shardctl.tfds.verify_plan(toy.dataset, plan),
     ):
         with pytest.raises(UsageError, match="the plan is of PyTorch's DataLoader"):
             call()
@@ -222,16 +178,12 @@ THREE = Host(index=3, count=8)
 
 @pytest.fixture(autouse=True)
 def nobody_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide JAX where it is imported."""
     monkeypatch.delenv("TF_CONFIG", raising=False)
     monkeypatch.delitem(sys.modules, "jax", raising=False)
 
 
 def jax_of(monkeypatch: pytest.MonkeyPatch, index: int, count: int) -> None:
-    """Let JAX, with its backends started, say that this process is one of several.
-
-    What it is asked has the names of the real one, which a slow test asks.
-    """
+    """Let JAX say that this process is one of several, by names that a slow test asks for real."""
     jax = SimpleNamespace(process_index=lambda: index, process_count=lambda: count)
     bridge = SimpleNamespace(backends_are_initialized=lambda: True)
     monkeypatch.setitem(sys.modules, "jax", jax)
@@ -257,19 +209,13 @@ def test_jax_says_which_process_this_is(monkeypatch: pytest.MonkeyPatch) -> None
         words = rf"by jax.process_index\(\) this process is host {index} of {count}; give"
         with pytest.raises(UsageError, match=words):
             check_host(THREE, None)
-    jax_of(monkeypatch, 0, 1)  # a process that is alone
-    check_host(THREE, None)
-
-
-def test_a_jax_that_keeps_its_state_elsewhere_is_asked_by_its_functions(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    # Another version may keep its state elsewhere.
     for name in ("jax._src.xla_bridge", "jax._src.distributed"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    jax = SimpleNamespace(process_index=lambda: 4, process_count=lambda: 8)
-    monkeypatch.setitem(sys.modules, "jax", jax)
-    with pytest.raises(UsageError, match="this process is host 4 of 8"):
+    with pytest.raises(UsageError, match="this process is host 0 of 2"):
         check_host(THREE, None)
+    jax_of(monkeypatch, 0, 1)  # a process that is alone
+    check_host(THREE, None)
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from hypothesis import strategies as st
 
 import shardctl.tfds
 from shardctl.order.example_codes import ExampleCodes
-from shardctl.order.order import Order
 from shardctl.saved.resume_plan import ShuffleState
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
@@ -47,15 +45,6 @@ from tests.verbs.resume.stopped_pipelines import (
 NUM_STOPS = 2  # building a dataset takes longer than reading one of a hundred examples
 
 
-def places_to_stop(order: Order, numbers: Sequence[int]) -> list[int]:
-    """Return stopping points; where the last batch is dropped, between batches."""
-    places = stopping_points(order, numbers)
-    batch = order.settings.batch
-    if order.settings.drop_remainder and batch is not None:
-        places = sorted({place - place % batch for place in places})
-    return places
-
-
 def check_exact(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
     """Resume at places of a pipeline, by one dataset for all epochs or by one for each."""
     toy = toys[case.toy]
@@ -63,7 +52,9 @@ def check_exact(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
     if found is None:
         return 0
     order, whole = found
-    places = places_to_stop(order, numbers)
+    places = stopping_points(order, numbers[:NUM_STOPS])
+    if order.settings.drop_remainder and order.settings.batch is not None:  # between batches
+        places = sorted({place - place % order.settings.batch for place in places})
     for place in places:
         plan = resume(toy.dataset, case.spec, order.settings, consumed=place, mode="exact-order")
         plan = from_a_file(plan, toy.dataset, numbers[0])
@@ -93,7 +84,7 @@ def check_exactly_once(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
     if found is None:
         return 0
     order, whole = found
-    places = stopping_points(order, numbers)
+    places = stopping_points(order, numbers[:NUM_STOPS])
     for place in places:
         plan = resume(toy.dataset, case.spec, order.settings, consumed=place)
         dataset = shardctl.tfds.resume(toy.builder, plan, transform=as_line, add_tfds_id=True)
@@ -103,32 +94,25 @@ def check_exactly_once(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
     return len(places)
 
 
-def check_stops(
-    check: Callable[[Case, list[int]], int], buffered: bool, num_cases: int, *, fuzz: bool = False
-) -> None:
-    def one(drawn: tuple[Case, list[int]]) -> int:
-        case, numbers = drawn
-        return check(case, numbers[:NUM_STOPS])
-
-    check_cases(stops(buffered=buffered), one, num_cases, fuzz=fuzz)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("buffered", [False, True])
 def test_it_continues_as_the_uninterrupted_pipeline(toys: Toys, buffered: bool) -> None:
-    check_stops(partial(check_exact, toys), buffered, 2)
+    check_cases(stops(buffered=buffered), lambda drawn: check_exact(toys, *drawn), 2)
 
 
 @pytest.mark.slow
 def test_exactly_once_reads_all_that_is_left(toys: Toys) -> None:
-    check_stops(partial(check_exactly_once, toys), True, 2)
+    check_cases(stops(buffered=True), lambda drawn: check_exactly_once(toys, *drawn), 2)
 
 
 @pytest.mark.fuzz
-def test_datasets_that_continue_fuzzed(toys: Toys) -> None:
-    check_stops(partial(check_exact, toys), False, FUZZ // 8, fuzz=True)
-    check_stops(partial(check_exact, toys), True, FUZZ // 4, fuzz=True)
-    check_stops(partial(check_exactly_once, toys), True, FUZZ // 8, fuzz=True)
+@pytest.mark.parametrize(
+    ("check", "buffered", "share"),
+    [(check_exact, False, 8), (check_exact, True, 4), (check_exactly_once, True, 8)],
+)
+def test_datasets_that_continue_fuzzed(toys: Toys, check: Any, buffered: bool, share: int) -> None:
+    drawn = stops(buffered=buffered)
+    check_cases(drawn, lambda one: check(toys, *one), FUZZ // share, fuzz=True)
 
 
 SETTINGS = ReadSettings(
@@ -412,17 +396,11 @@ SEED = 7
 
 def stopped_at(num_elements: int, buffer_size: int, emitted: int) -> tuple[ShuffleState, list[int]]:
     """Return where a shuffle stands after so many outputs, and what its buffer holds."""
-    seeds = shuffle_kernel_seeds(SEED, None)
-    replay = ShuffleReplay(num_elements=num_elements, buffer_size=buffer_size, seeds=seeds)
-    num_read = replay.num_read(emitted)
+    given: Any = {"num_elements": num_elements, "buffer_size": buffer_size}
+    given["seeds"] = shuffle_kernel_seeds(SEED, None)
+    num_read = ShuffleReplay(**given).num_read(emitted)
     gone = set(tf_order(num_elements, buffer_size, SEED)[:emitted])
-    state = ShuffleState(
-        buffer_size=buffer_size,
-        seeds=seeds,
-        num_elements=num_elements,
-        num_read=num_read,
-        emitted=emitted,
-    )
+    state = ShuffleState(**given, num_read=num_read, emitted=emitted)
     return state, [position for position in range(num_read) if position not in gone]
 
 
@@ -433,14 +411,12 @@ def records(tf: Any, positions: Any) -> Any:
 
 
 def as_it_is(records: Any, **_: Any) -> Any:
-    """Return records as the examples that they are here."""
     return records
 
 
-def held_records(tf: Any, positions: list[int], ranks: list[int] | None = None) -> Any:
+def held_records(tf: Any, positions: list[int]) -> Any:
     """Return what the buffer held as the files give it: in pieces, in no useful order."""
-    numbers = np.array(ranks or range(len(positions)), np.int64)[::-1]
-    back = tf.data.Dataset.from_tensor_slices(numbers)
+    back = tf.data.Dataset.from_tensor_slices(np.arange(len(positions))[::-1])
     return tf.data.Dataset.zip((records(tf, positions[::-1]), back)).batch(3)
 
 
@@ -460,25 +436,15 @@ def held_records(tf: Any, positions: list[int], ranks: list[int] | None = None) 
 def test_the_rest_of_a_shuffle_is_what_tensorflow_would_have_handed_out(
     tf: Any, num_elements: int, buffer_size: int, emitted: int
 ) -> None:
-    check_rest(tf, num_elements, buffer_size, emitted)
-
-
-def check_rest(tf: Any, num_elements: int, buffer_size: int, emitted: int) -> None:
-    """Compare what is handed out after so many outputs with the real shuffle, twice at once."""
-    found, expected = continued(tf, num_elements, buffer_size, emitted)
-    both = itertools.zip_longest(found.as_numpy_iterator(), found.as_numpy_iterator())
-    assert list(both) == [(record, record) for record in expected]
-
-
-def continued(tf: Any, num_elements: int, buffer_size: int, emitted: int) -> tuple[Any, list[Any]]:
-    """Return the dataset that goes on after so many outputs, and what it should hand out."""
+    """Handed out twice at once."""
     state, inside = stopped_at(num_elements, buffer_size, emitted)
-    codes = [1000 + position for position in inside]
+    codes = np.array([1000 + position for position in inside], np.int64)
     rest = records(tf, range(state.num_read, num_elements))
     held = held_records(tf, inside) if inside else None
-    found = replayed(rest, held, np.array(codes, np.int64), state, num_elements, as_it_is)
-    order = tf_order(num_elements, buffer_size, SEED)
-    return found, [f"record {position}".encode() for position in order[emitted:]]
+    found = replayed(rest, held, codes, state, num_elements, as_it_is)
+    expected = records(tf, tf_order(num_elements, buffer_size, SEED)[emitted:])
+    both = itertools.zip_longest(found.as_numpy_iterator(), found.as_numpy_iterator())
+    assert list(both) == [(record, record) for record in expected.as_numpy_iterator()]
 
 
 PLACES = st.integers(1, 700).flatmap(
@@ -488,7 +454,8 @@ PLACES = st.integers(1, 700).flatmap(
 
 @pytest.mark.fuzz
 def test_random_places_of_a_shuffle_fuzzed(tf: Any) -> None:
-    check_cases(PLACES, lambda place: check_rest(tf, *place), FUZZ // 40, fuzz=True)
+    check = test_the_rest_of_a_shuffle_is_what_tensorflow_would_have_handed_out
+    check_cases(PLACES, lambda place: check(tf, *place), FUZZ // 40, fuzz=True)
 
 
 def test_an_example_that_the_buffer_held_twice_comes_twice(tf: Any) -> None:

@@ -28,18 +28,14 @@ Make = Callable[[], Any]
 
 @pytest.fixture(scope="module")
 def world(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Return a function that reads a split of a dataset with shuffled files, as TFDS does."""
+    """Return a function that reads a dataset with shuffled files, as TFDS does."""
     root = tmp_path_factory.mktemp("own")
-    build_dataset(root, "toy", {"train": [5, 0, 7, 9, 4], "test": [6, 6]})
-    build_dataset(root, "other", {"train": [8, 8, 1]})
+    folder = build_dataset(root, "toy", {"train": [5, 0, 7, 9, 4]})
 
-    def read(split: str = "train", seed: int = 3, name: str = "toy", **config: Any) -> Any:
-        builder = tfds.builder_from_directory(root / name / "1.0.0")
-        return builder.as_dataset(
-            split=split,
-            shuffle_files=True,
-            read_config=tfds.ReadConfig(shuffle_seed=seed, **config),
-        )
+    def read(**config: Any) -> Any:
+        config = {"read_config": tfds.ReadConfig(shuffle_seed=3, **config)}
+        builder = tfds.builder_from_directory(folder)
+        return builder.as_dataset(split="train", shuffle_files=True, **config)
 
     return read
 
@@ -60,24 +56,12 @@ def doubled(example: Any) -> Any:
     return {"id": example["id"], "twice": 2 * example["id"]}
 
 
-def negative(example: Any) -> Any:
-    return {"id": -1 - example["id"], "twice": example["id"]}
-
-
 def own_pipelines(read: Any) -> dict[str, Make]:
-    """Return pipelines as scripts have them, by a name, that are made of the examples left."""
+    """Return pipelines by a name that are made of the examples left, with what no law draws."""
     import tensorflow as tf
 
-    def mixture() -> Any:
-        return tf.data.Dataset.sample_from_datasets(
-            [
-                read().map(doubled).shuffle(7, seed=1).repeat(),
-                read("test", 4).map(negative),
-                read("train", 5, "other").map(doubled).repeat(2),
-            ],
-            [0.5, 0.2, 0.3],
-            seed=9,
-        )
+    def uneven() -> Any:
+        return read().map(lambda e: tf.range(e["id"] % 5)).shuffle(9, seed=2)
 
     return {
         "chain": lambda: (
@@ -94,29 +78,18 @@ def own_pipelines(read: Any) -> dict[str, Make]:
             read().batch(4).shuffle(5, seed=2).repeat(2).map(lambda b: tf.reduce_sum(b["id"]))
         ),
         "ids": lambda: read(add_tfds_id=True).shuffle(6, seed=4).batch(4, drop_remainder=True),
-        "mixture": lambda: mixture().shuffle(11, seed=8).batch(3).take(50),
-        "zip": lambda: tf.data.Dataset.zip(
-            (read().shuffle(5, seed=1).batch(3), read("test", 4).map(doubled).repeat(3).batch(2))
-        ),
         "range": lambda: tf.data.Dataset.range(30).map(lambda x: x + 1).shuffle(7, seed=3).batch(4),
         "slices": lambda: (
             tf.data.Dataset.from_tensor_slices(([1.5, 2.5, 3.5], list("abc")))
             .shuffle(2, seed=3)
             .repeat(2)
         ),
-        "padded": lambda: (
-            read().map(lambda e: tf.range(e["id"] % 5)).shuffle(9, seed=2).padded_batch(4).repeat(2)
-        ),
-        "ragged": lambda: (
-            read().map(lambda e: tf.range(e["id"] % 5)).shuffle(9, seed=2).ragged_batch(4)
-        ),
+        "padded": lambda: uneven().padded_batch(4).repeat(2),
+        "ragged": lambda: uneven().ragged_batch(4),
     }
 
 
-NAMES = [
-    "chain", "cache", "batches", "ids", "mixture", "zip", "slices", "padded", "ragged"
-]  # fmt: skip
-TWICE = ("range", "cache", "mixture")
+NAMES = ["chain", "cache", "batches", "ids", "slices", "padded", "ragged"]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +103,7 @@ def test_the_rest_is_what_the_uninterrupted_pipeline_hands_out(world: Any, name:
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)  # nothing is read again from its start
         rest = shardctl.tfds.resume_like(make(), steps=steps)
-    for _ in range(1 + (name in TWICE)):  # the second time from where it began, too
+    for _ in range(1 + (name in ("range", "cache"))):  # the second time from where it began, too
         assert elements(rest) == whole[steps:], steps
     add_cases()
 
@@ -313,8 +286,6 @@ def test_random_pipelines_go_on_fuzzed(sources: Sources) -> None:
 
 
 def test_only_what_is_left_is_read(tf: Any, tfds: Any, tmp_path: Path) -> None:
-    """Of 100 examples of which 90 are done, a `skip` reads 100 and decodes them."""
-
     from shardctl.tfds.inspecting.inspect import inspect
     from shardctl.tfds.training.own_elements import OwnElements
 
@@ -334,9 +305,6 @@ def test_only_what_is_left_is_read(tf: Any, tfds: Any, tmp_path: Path) -> None:
 
     whole = elements(make())
     decoded.clear()
-    assert elements(make().skip(45)) == whole[45:]
-    assert len(decoded) == 100
-    decoded.clear()
     dataset = make()
     rest = OwnElements.of(dataset, inspect(dataset), 0).rest(45)
     assert elements(rest.dataset()) == whole[45:]
@@ -350,14 +318,9 @@ def test_a_count_in_the_middle_of_a_batch_is_refused(world: Any) -> None:
     ):
         shardctl.tfds.resume_like(dataset, consumed=26)
     shardctl.tfds.resume_like(dataset, consumed=25)
+    both = {"steps": 1, "consumed": 4}
     wrong: Any
-    for wrong in (
-        {"consumed": 76},
-        {"consumed": -1},
-        {"steps": 22},
-        {},
-        {"steps": 1, "consumed": 4},
-    ):
+    for wrong in ({"consumed": 76}, {"consumed": -1}, {"steps": 22}, {}, both):
         with pytest.raises(UsageError):
             shardctl.tfds.resume_like(dataset, **wrong)
 
@@ -398,8 +361,6 @@ MIXTURE = (
     "sample_from_datasets([train[:60%] | shuffle(9, seed=1) | repeat, read(test, shuffle_seed=3)"
     " | repeat], weights=[0.7, 0.3], seed=42) | shuffle(20, seed=3) | take(120) | batch(7)"
 )
-
-
 STAGES = (
     "cache | shuffle(10, seed=7) | batch(4) | repeat(3)",
     "repeat(2) | shuffle(7, seed=2) | batch(3)",
@@ -506,7 +467,6 @@ def test_epochs_of_fit_are_those_of_one_run(builder: Any) -> None:
 
 
 def test_a_log_of_a_pipeline_with_stages_has_its_unseen_examples_left(builder: Any) -> None:
-    """What was seen is no place in the order of the stages."""
     dataset = shardctl.tfds.dataset_of(builder)
     settings = staged("repeat(2) | shuffle(7, seed=2) | batch(3)")
     total = shardctl.plan_order(dataset, "train").order.num_examples

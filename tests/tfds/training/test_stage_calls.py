@@ -12,7 +12,7 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import HOST_MODES, Host, HostBy
 from shardctl.stages.pipelines import sources_of
-from shardctl.stages.stages import Pipeline, SampleFromDatasets, Shared, Values
+from shardctl.stages.stages import Pipeline, SampleFromDatasets, Shared, Values, Zip
 from shardctl.stages.text import parse_stages
 from shardctl.tfds.training.pipeline import (
     StageCalls,
@@ -96,13 +96,8 @@ def _calls() -> StageCalls:
 
 
 def test_a_shared_dataset_is_one_object(tf: Any) -> None:
-    own = parse_stages("range(9) | shuffle(4, seed=1)")
-    shared = Shared(label="ds", pipeline=own)
-    pipeline = parse_stages("zip(a, b)")
-    one = pipeline.source.inputs[0]  # type: ignore[attr-defined]
-    twice = type(pipeline)(
-        source=type(pipeline.source)(inputs=(type(one)(source=shared),) * 2)  # type: ignore[call-arg]
-    )
+    shared = Shared(label="ds", pipeline=parse_stages("range(9) | shuffle(4, seed=1)"))
+    twice = Pipeline(source=Zip(inputs=(Pipeline(source=shared),) * 2))
     made = StageCalls(reader=lambda _: None).dataset(twice)
     dataset = tf.data.Dataset.range(9).shuffle(4, seed=1)
     assert passes(made) == passes(tf.data.Dataset.zip((dataset, dataset)))
@@ -117,19 +112,13 @@ def test_code_of_the_script_is_refused() -> None:
         _calls().dataset(parse_stages("sample_from_datasets([a, b], seed=(1, 7))"))
 
 
-def _made(source: SampleFromDatasets) -> list[int]:
-    return [int(number) for number in _calls().dataset(Pipeline(source=source))]
-
-
-_INPUTS = tuple(Pipeline(source=Values(values=(10 * number,) * 20)) for number in range(3))
-
-
 def test_weights_of_64_bits_are_given_as_an_array(tf: Any) -> None:
+    inputs = tuple(Pipeline(source=Values(values=(10 * number,) * 20)) for number in range(3))
+
     def made(weight: float, dtype: Literal["float32", "float64"]) -> list[int]:
         weights = (weight, weight, 0.0)
-        return _made(
-            SampleFromDatasets(inputs=_INPUTS, weights=weights, seed=7, weights_dtype=dtype)
-        )
+        source = SampleFromDatasets(inputs=inputs, weights=weights, seed=7, weights_dtype=dtype)
+        return [int(number) for number in _calls().dataset(Pipeline(source=source))]
 
     assert made(1e-60, "float64") == made(1.0, "float64") == made(1.0, "float32")
     # 1e-60 is 0 in float32: nothing is left to choose.

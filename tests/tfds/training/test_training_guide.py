@@ -16,6 +16,7 @@ from tests.killed_runs import (
     Moment,
     Script,
     WholeRun,
+    build_images,
     check_killed_runs,
     script_of_guide,
     whole_run,
@@ -28,22 +29,7 @@ LENGTHS = [400, 0, 250, 617, 300, 333, 100]  # 3 epochs are 94 batches, a partia
 
 @pytest.fixture(scope="module")
 def folder(tfds: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    import numpy as np
-
-    features = tfds.features.FeaturesDict(
-        {
-            "image": tfds.features.Image(shape=(28, 28, 1)),
-            "label": tfds.features.ClassLabel(num_classes=10),
-        }
-    )
-    images = np.random.default_rng(1).integers(0, 256, (sum(LENGTHS), 28, 28, 1), np.uint8)
-    return build_dataset(
-        tmp_path_factory.mktemp("data"),
-        "mnist",
-        {"train": LENGTHS},
-        features=features,
-        example=lambda i: {"image": images[i], "label": i % 10},
-    )
+    return build_images(tmp_path_factory.mktemp("data"), train=LENGTHS)
 
 
 def last_checkpoint(run: Path) -> Mapping[str, Any]:

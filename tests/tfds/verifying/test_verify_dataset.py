@@ -11,6 +11,7 @@ import pytest
 import shardctl.tfds
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.tfds.training.edited_graph import EditedGraph
+from shardctl.tfds.verifying.verify_dataset import verify_inspected
 from shardctl.verbs.inspect.answer import Inspection
 from tests.forked_scripts import forking_python
 from tests.tfds_datasets import build_dataset
@@ -61,18 +62,13 @@ def test_a_wrong_prediction_is_found(folder: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.slow
-def test_an_object_that_was_iterated_is_in_a_later_pass(folder: Path) -> None:
-    dataset = own(folder)
-    next(iter(dataset))
-    assert not shardctl.tfds.verify_dataset(dataset).equal
-
-
-@pytest.mark.slow
-def test_an_object_that_ends_early_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    longer, shorter = own(folder), own(folder).take(3)
+def test_an_object_that_was_iterated_or_ends_early_is_found(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    longer, shorter, iterated = own(folder), own(folder).take(3), own(folder)
+    next(iter(iterated))  # which is in a later pass then
+    assert not shardctl.tfds.verify_dataset(iterated).equal
     inspection = shardctl.tfds.inspect(longer)
-    from shardctl.tfds.verifying.verify_dataset import verify_inspected
-
     monkeypatch.setattr(
         "shardctl.tfds.training.own_elements.OwnElements._edited",
         property(lambda self: EditedGraph(longer)),
