@@ -172,7 +172,7 @@ def _as_stages(order: Order) -> ast.Pipeline:
 def stage_code(stage: Stage, name: str) -> Iterator[str]:
     """Yield what puts a stage behind `name`; functions of the script are called `mapped`.
 
-    >>> list(stage_code(Batch(size=4, drop_remainder=True), "ds"))
+    >>> list(stage_code(ast.Batch(size=4, drop_remainder=True), "ds"))
     ['ds = ds.batch(4, drop_remainder=True)']
 
     Raises:

@@ -54,7 +54,7 @@ def test_a_plan_of_an_endless_reading_through_a_buffer_is_proved_and_verified(
     ref = _layout(tmp_path / "one.yaml", train=[10])
     made = shardctl(
         *("resume", "-d", ref, "--repeat-files", "--buffer", "5", "--buffer-seed", "3"),
-        *("--consumed", "2", "--prove", "-f", "json"),
+        *("--consumed", "2", "--mode", "exact-order", "--prove", "-f", "json"),
     )
     assert made.exit_code == 0
     proof = json.loads(made.stdout)["proof"]
