@@ -71,7 +71,10 @@ OnTerminal = Callable[[], Terminal]
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    stopped = Clock(now=100.0, monotonic=lambda: stopped.now)  # until a test says so
+    # It stands still until a test says so.
+    stopped: SimpleNamespace = Clock(
+        now=100.0, monotonic=lambda: stopped.now
+    )  # until a test says so
     monkeypatch.setattr(output, "time", stopped)
     return stopped
 

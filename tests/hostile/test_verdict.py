@@ -68,7 +68,8 @@ GOOD: list[dict[str, Any]] = [
     ],
 )  # fmt: skip
 def test_what_is_a_failure_and_what_is_right(what: dict[str, Any], fault: str) -> None:
-    assert re.fullmatch(fault, *faults_of(**what) or [""])
+    (found,) = faults_of(**what) or [""]
+    assert re.fullmatch(fault, found)
 
 
 def test_lengths_that_are_spaced_in_another_way_are_no_edit() -> None:

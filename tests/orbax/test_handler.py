@@ -266,7 +266,8 @@ def save_all(folder: Path, positions: Sequence[Position]) -> None:
 
 def restored(folder: Path, process: Host, position: Position) -> Position:
     with ocp.Checkpointer(shardctl_args.PositionHandler(process=process)) as checkpointer:
-        assert checkpointer.restore(folder, args=shardctl_args.Restore(position)) is position
+        found = checkpointer.restore(folder, args=shardctl_args.Restore(position))
+    assert id(found) == id(position)
     return position
 
 

@@ -46,7 +46,7 @@ def many(text: str, num_shards: int = 3) -> list[str]:
 def pattern(names: list[str]) -> str | None:
     files = patterned(names)
     assert files is None or list(files) == names
-    return files and files.pattern.replace("\0", "#")
+    return None if files is None else files.pattern.replace("\0", "#")
 
 
 def test_templates_and_patterns_say_just_these_names() -> None:
