@@ -78,7 +78,6 @@ REAL_FILES: list[tuple[str, dict[str, Any]]] = [
     ("train", {"shuffle_seed": 3}),
     ("train[20:70]+train[:5]", {"shuffle_seed": 3, "host": "1/2"}),
     ("train", {"shuffle_seed": 3, "buffer": 30, "epochs": 2}),
-    ("train", {"shuffle_seed": 3, "buffer": 30, "arrow": False}),
     ("train[67:]+train[:34]", {"streaming": True}),
 ]
 
