@@ -22,6 +22,12 @@ def _known_minimums(incomplete: str) -> list[str]:
     return [word for word in MINIMUM_WORDS if word.startswith(incomplete)]
 
 
+def _memory(text: Any) -> str:
+    if str(text).isdigit() and int(text) < 1 << 20:
+        raise UsageError("a unit is needed, as 8GiB")
+    return str(text)
+
+
 def quality(
     source: DatasetOptions,
     reading: OrderOptions,
@@ -30,11 +36,13 @@ def quality(
     target: Annotated[
         Any,
         option(
-            parse=real_number(lambda score: 0 < score <= 1, "a score above 0, at most 1, is needed")
+            parse=real_number(
+                lambda score: 0 < score <= 1, "a score up to 1 is needed, as 0.8 (good)"
+            )
         ),
     ] = None,
     min_score: Annotated[str | None, option(offered=_known_minimums)] = None,
-    memory: Text = None,
+    memory: Annotated[Any, option(parse=_memory)] = None,
     example_bytes: Text = None,
     num_hosts: Annotated[Any, number("--hosts")] = None,
     loaders: Flag = False,

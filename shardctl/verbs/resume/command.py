@@ -66,17 +66,19 @@ class ResumeOptions:
     Options:
       --consumed N[,N..]: Examples handed out, from the start of the whole order; with --hosts one
         count for all or one a host.
-      --steps S: The same in batches of --batch: a checkpoint's step.
+      --steps S: The same in batches of --batch; a checkpoint's step.
       --seen FILE: A log of the tfds_ids seen, a line each, or gzip; - is stdin.
-      --mode exactly-once|exact-order|at-most-once|at-least-once: With --buffer: any pipeline, or
-        the same order through shardctl.tfds; where the buffer had no seed, repeat nothing, or read
+      --mode exactly-once|exact-order|at-most-once|at-least-once: What may be lost or repeated with
+        --buffer; any pipeline, or the same order through shardctl.tfds; where the buffer had no seed, repeat nothing, or read
         its last contents again [default: exactly-once; with --for exact-order].
-      --risk R: With --mode at-least-once: how many examples may be lost, on the average [default:
-        1e-06].
       --hosts N: Number of hosts that stopped.
       --to-hosts M: Number of hosts that continue; what is left is split evenly among them.
-      --for loop|keras|flax: With --format python, which it implies: a training script for
-        TensorFlow, Keras or Flax with Orbax, whose checkpoints hold the position.
+      --for loop|keras|flax: Write a training script for TensorFlow, Keras or Flax with Orbax;
+        its checkpoints hold the position. It implies --format python.
+
+    More options:
+      --risk R: With --mode at-least-once: how many examples may be lost, on average [default:
+        1e-06].
     """
 
     consumed: Annotated[Any, option(parse=_counts)] = None
@@ -155,11 +157,11 @@ def resume(
         it breaks its promise.
 
     Examples:
-      # Stopped after 5,000 examples: a plan file for the program that goes on; is nothing lost?
-      shardctl resume --consumed 5000 --shuffle-seed 32 -d imagenet2012 --prove -o plan.yaml
-      # Stopped at step 123: a Keras script that goes on there, later from its own checkpoints
-      shardctl resume --steps 123 --batch 256 --shuffle-seed 42 -d mnist --for keras -o train.py
-      # 8 hosts stopped, 6 go on
+      # Stopped after 5,000 examples: write a plan file, and prove that nothing is lost
+      shardctl resume --consumed 5000 --shuffle-seed 32 -d mnist --prove -o plan.yaml
+      # Stopped at step 123: write a Keras script that resumes there
+      shardctl resume --steps 123 --batch 256 -d mnist --for keras -o train.py
+      # 8 hosts stopped, 6 continue
       shardctl resume --consumed 5000 --hosts 8 --to-hosts 6 -d imagenet2012
     """
     if stopped.framework is not None and out.format == "table":  # which nobody has to ask for
@@ -248,8 +250,9 @@ def _continued(
         only = None if consumed is None else consumed[0]
         return plan_resume(dataset, spec, settings, consumed=only, **how)
     except UnpredictableOrderError as error:
-        text = f"{error}; or plan from what was logged, with --seen FILE"
-        raise UnpredictableOrderError(text) from error
+        if "--mode" in str(error):  # which is a way out
+            raise
+        raise UnpredictableOrderError(f"{error}; or give a log, with --seen FILE") from error
 
 
 def _from_file(

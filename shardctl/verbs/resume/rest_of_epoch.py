@@ -50,7 +50,7 @@ def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) 
     total, settings = order.num_examples, order.settings
     if (consumed is None) == (steps is None):
         raise refused("say how far the pipeline got: {consumed=N}, or {steps=S} with {batch=B}")
-    longer = "; a longer job has more --epochs, or is in a later --pass"
+    longer = "; a longer job has more --epochs, or is in a later --pass-index"
     if consumed is not None:
         if not 0 <= consumed <= total:
             end = "" if consumed < 0 or not total or settings.is_endless else longer
@@ -317,10 +317,8 @@ def order_to_resume(
     planned = made(with_any_buffer_seed(settings))
     if not unseeded:
         raise UnpredictableOrderError(
-            "--buffer without a seed: only the seed of that very run tells what the buffer "
-            "held (--buffer-seed N or --global-seed N; any other makes a wrong plan); without it "
-            "--mode at-most-once loses that, and --mode at-least-once with --risk R reads the last "
-            "buffers again, so that fewer than R examples are lost on the average"
+            "the shuffle buffer has no seed, so what it held is unknown: give the --buffer-seed "
+            "of that run, or, if it had none, --mode at-most-once"
         )
     return planned
 
