@@ -64,21 +64,21 @@ class ResumeOptions:
     """Where a pipeline stopped and how it continues; None where not given.
 
     Options:
-      --consumed N[,N..]: Examples handed out, from the start of the whole order; with --hosts one
+      --consumed N[,N..]: Examples yielded, from the start of the whole order; with --hosts one
         count for all or one a host.
-      --steps S: The same in batches of --batch; a checkpoint's step.
+      --steps S: The same in batches of --batch: a checkpoint's step.
       --seen FILE: A log of the tfds_ids seen, a line each, or gzip; - is stdin.
-      --mode exactly-once|exact-order|at-most-once|at-least-once: What may be lost or repeated with
-        --buffer; any pipeline, or the same order through shardctl.tfds; where the buffer had no seed, repeat nothing, or read
-        its last contents again [default: exactly-once; with --for exact-order].
+      --mode exact-order|exactly-once|at-most-once|at-least-once: What may change with --buffer.
+        The same order through shardctl.tfds, or each example once in another order. Without its
+        seed: skip what it held, or read its last contents again [default: exact-order;
+        exactly-once with --seen or --to-hosts].
       --hosts N: Number of hosts that stopped.
-      --to-hosts M: Number of hosts that continue; what is left is split evenly among them.
+      --to-hosts M: Number of hosts that resume; what is left is split evenly among them.
       --for loop|keras|flax: Write a training script for TensorFlow, Keras or Flax with Orbax;
         its checkpoints hold the position. It implies --format python.
 
     More options:
-      --risk R: With --mode at-least-once: how many examples may be lost, on average [default:
-        1e-06].
+      --risk R: With --mode at-least-once: fewer examples are lost on average [default: 1e-06].
     """
 
     consumed: Annotated[Any, option(parse=_counts)] = None
@@ -148,8 +148,9 @@ def resume(
 ) -> None:
     """Print the file instructions from which a pipeline resumes where it stopped.
 
-    Without a shuffle buffer the order continues exactly. FILE.yaml or FILE.json after --output is
-    the plan file that shardctl.tfds reads, FILE.py code to paste (--format python).
+    The order continues exactly, through a shuffle buffer with shardctl.tfds; the answer says which
+    --mode it took. FILE.yaml or FILE.json after --output is the plan file that shardctl.tfds
+    reads, FILE.py code to paste (--format python).
 
     Options:
       --plan FILE: Check a plan file against the dataset; - is stdin.
@@ -161,10 +162,10 @@ def resume(
       shardctl resume --consumed 5000 --shuffle-seed 32 -d mnist --prove -o plan.yaml
       # Stopped at step 123: write a Keras script that resumes there
       shardctl resume --steps 123 --batch 256 -d mnist --for keras -o train.py
-      # 8 hosts stopped, 6 continue
+      # 8 hosts stopped, 6 resume
       shardctl resume --consumed 5000 --hosts 8 --to-hosts 6 -d imagenet2012
     """
-    if stopped.framework is not None and out.format == "table":  # which nobody has to ask for
+    if stopped.framework is not None and out.format == "table":  # --for implies the format
         out = replace(out, format="python")
     if plan is not None:
         dataset, made, log = _from_file(
@@ -233,26 +234,25 @@ def _continued(
     from shardctl.verbs.resume.hosts import resume_on_hosts
 
     consumed = stopped.consumed
-    # A script keeps its position in the exact order.
-    in_order = stopped.framework is not None and stopped.hosts is None
-    mode: Any = stopped.mode or ("exact-order" if in_order else "exactly-once")
     if (stopped.hosts is None) != (stopped.to_hosts is None):
         raise UsageError("--hosts N stopped and --to-hosts M continue: give both, or neither")
-    how: dict[str, Any] = {"steps": stopped.steps, "mode": mode, "risk": stopped.risk}
+    how: dict[str, Any] = {"steps": stopped.steps, "risk": stopped.risk}
+    how |= {} if stopped.mode is None else {"mode": stopped.mode}
+    if stopped.hosts is not None:
+        how |= {"hosts": stopped.hosts, "to_hosts": stopped.to_hosts}
+        return resume_on_hosts(dataset, spec, settings, consumed=consumed, **how)
+    if consumed is not None and len(consumed) > 1:
+        raise UsageError(
+            f"--consumed names {len(consumed)} counts: one a host is for --hosts N --to-hosts M"
+        )
+    only = None if consumed is None else consumed[0]
     try:
-        if stopped.hosts is not None:
-            how |= {"hosts": stopped.hosts, "to_hosts": stopped.to_hosts}
-            return resume_on_hosts(dataset, spec, settings, consumed=consumed, **how)
-        if consumed is not None and len(consumed) > 1:
-            raise UsageError(
-                f"--consumed names {len(consumed)} counts: one a host is for --hosts N --to-hosts M"
-            )
-        only = None if consumed is None else consumed[0]
         return plan_resume(dataset, spec, settings, consumed=only, **how)
     except UnpredictableOrderError as error:
-        if "--mode" in str(error):  # which is a way out
+        if settings.buffer_is_open:  # for which there is a --mode
             raise
-        raise UnpredictableOrderError(f"{error}; or give a log, with --seen FILE") from error
+        text = f"{error}; of an order that is lost, a log is enough: --seen FILE"
+        raise UnpredictableOrderError(text) from error
 
 
 def _from_file(
