@@ -8,7 +8,6 @@ or a number too.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -20,6 +19,8 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.text import printable
 from shardctl.draw.tables import Look, Screen, display_width, paragraph, slot_styled, styled
 
+NOTHING = "There are no examples."
+OF_GROUPS = " A bar of several is solid up to the least of them, shaded up to the most."
 FULL, SHADE, PARTIAL, MORE = "█", "░", "▒", "─"
 EIGHTHS = "▏▎▍▌▋▊▉"  # of a column, from the left
 RISING = "▁▂▃▄▅▆▇█"  # eighths of a line, from below
@@ -154,25 +155,23 @@ class Picture:
     """A picture with all that belongs to it.
 
     name: of it among others on a page, in letters and dashes.
-    title: what it shows. caption: what to see in it, for people who see one for the first time.
-    warnings: what stands out. note: what a terminal's table says besides.
+    title: what it shows. caption: a sentence on how to read it, for people who see their first.
+    said: what it shows as one plain sentence, for those who do not see it.
+    warnings: what is highlighted. note: what a terminal's table says besides.
     """
 
     name: str
     title: str
     caption: str
+    said: str
     marks: tuple[Mark, ...] = ()
     warnings: tuple[str, ...] = ()
     note: str = ""
 
     @property
     def alternative(self) -> str:
-        """What it shows in words, for those who do not see it."""
-        ink = f"[{FULL}{SHADE}{PARTIAL}{MORE}{EIGHTHS}{RISING}]+"
-        lines = (mark for mark in self.marks if isinstance(mark, tuple))
-        texts = ("".join(span.text for span in line) for line in lines)
-        told = (" ".join(re.sub(ink, " ", text).split()) for text in texts)
-        return "; ".join(filter(None, (*told, *self.warnings, self.note)))
+        """The title and what it shows, for those who do not see it."""
+        return f"{self.title}. {self.said}"
 
 
 def words(*texts: str, look: Look = "") -> Line:
@@ -351,7 +350,7 @@ def picture_lines(answer: object, screen: Screen, most: int | None = None) -> It
     for number, picture in enumerate(pictures_of(answer, Paper(width=width))[:most]):
         yield "\n" * bool(number)
         if picture.caption != before:
-            yield paragraph(f"To see: {picture.caption}", beside)
+            yield paragraph(picture.caption, beside)
         before = picture.caption
         for mark in picture.marks:
             for line in lines_of(mark, width):

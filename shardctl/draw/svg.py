@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shardctl.base.text import first_upper, inert, printable
+from shardctl.base.text import inert, printable
 from shardctl.draw.picture import (
     EIGHTHS,
     FULL,
@@ -52,14 +52,14 @@ def svg_file(pictures: Sequence[Picture]) -> Iterator[str]:
         marks += [
             (),
             *_wrapped(picture.title, "bold"),
-            *_wrapped(first_upper(picture.caption), "quiet"),
+            *_wrapped(picture.caption, "quiet"),
         ]
         marks += [*_body(picture), *_wrapped(picture.note, "quiet")]
     drawn, height = _drawn(marks[1:])
     width, height = _WIDTH + 2 * _MARGIN, height + 2 * _MARGIN
     size = f'width="{_n(width * _PIXELS)}" height="{_n(height * _PIXELS)}"'
     title = "; ".join(picture.title for picture in pictures)
-    said = " ".join(f"{first_upper(one.caption)} {one.alternative}" for one in pictures)
+    said = " ".join(picture.said for picture in pictures)
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" {size} '
         f'viewBox="{-_MARGIN} {-_MARGIN} {_n(width)} {_n(height)}" '
@@ -75,10 +75,9 @@ def svg_file(pictures: Sequence[Picture]) -> Iterator[str]:
 def svg_element(picture: Picture) -> str:
     """Return a picture as an element of an HTML page that has its style."""
     drawn, height = _drawn(_body(picture))
-    said = escaped(f"{picture.title}: {picture.alternative}", MOST_WORDS)
     return (
         f'<svg class="picture" viewBox="0 0 {_WIDTH} {_n(height)}" role="img" '
-        f'aria-label="{said}">{drawn}</svg>'
+        f'aria-label="{escaped(picture.alternative, MOST_WORDS)}">{drawn}</svg>'
     )
 
 

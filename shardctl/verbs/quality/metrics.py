@@ -534,12 +534,3 @@ def lowest_uniform(score: Score) -> float:
 def meaning(verdict: Verdict, order: Order) -> str:
     """Return what a verdict says of an order, as a clause."""
     return _MEANINGS.get(verdict) or f"nothing shuffles; {order.unshuffled}"
-
-
-def even_from_afar(verdict: Verdict) -> str:
-    """Return what is said of a picture that looks like a uniform permutation of an order."""
-    said = "not shuffled" if verdict == "no shuffle" else verdict
-    return (
-        f"It looks even from afar, but near by this order is {said}: that is finer than what is "
-        "drawn, and in the score."
-    )

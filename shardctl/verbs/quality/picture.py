@@ -17,7 +17,7 @@ from shardctl.order.sample import OrderSample, epoch_length, storage_order
 from shardctl.order.shard_map import NUM_COLUMNS, NUM_ROWS, looked_up, whole_epoch
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.loaders import LoaderComparison
-from shardctl.verbs.quality.metrics import MIXED, Verdict, even_from_afar
+from shardctl.verbs.quality.metrics import MIXED, Verdict
 from shardctl.verbs.quality.view import best_line, measured_line
 
 _LOOKED_UP = 1 << 16  # positions of a long epoch
@@ -34,8 +34,8 @@ def order_picture(
 ) -> Picture:
     """Return where in storage the examples of the first epoch lie.
 
-    A `sample` of the whole epoch is drawn. Where an order that is not mixed near by is one even
-    shade yet, it is said.
+    A `sample` of the whole epoch is drawn. Where an order that is locally not mixed is one even
+    shade yet, a warning says so.
     """
     num_positions = epoch_length(order)
     heat = Heat(
@@ -46,11 +46,16 @@ def order_picture(
     is_finer = verdict is not None and verdict not in MIXED and heat.is_even
     return Picture(
         name="shard-map",
-        title="Where in storage the examples of the epoch lie",
-        caption="over the epoch, where its examples lie in storage. A diagonal is the order of "
-        "storage, an even shade a uniform permutation.",
+        title="Which part of the dataset is read when",
+        caption="Left to right is the epoch, top to bottom the files in order; a good shuffle is "
+        "one even shade, no shuffle a diagonal line.",
+        said="Every part of the epoch reads from the whole dataset."
+        if heat.is_even
+        else "Some parts of the epoch read more from some parts of the dataset than from others.",
         marks=(heat,),
-        warnings=(even_from_afar(verdict),) if is_finer and verdict is not None else (),
+        warnings=(f"It looks even, but at a finer scale the verdict is {verdict}: see the score.",)
+        if is_finer
+        else (),
     )
 
 
@@ -79,14 +84,12 @@ def places(order: Order, sample: OrderSample | None = None) -> tuple[Int64s, int
 
 
 def score_picture(quality: Quality) -> Picture:
-    """Return the score over the epoch, near by, beside that of a uniform permutation."""
+    """Return the local score over the epoch, beside that of a uniform permutation."""
     parts = quality.by_position
     values = [part.score.value for part in parts]
     low, high = f"{min(values):.4f}", f"{max(values):.4f}"
-    text = (
-        "the score near by over the epoch, which is best as high as that of a uniform "
-        f"permutation. It is {low if low == high else f'{low} to {high}'}"
-    )
+    found = low if low == high else f"{low} to {high}"
+    uniform = f"a uniform permutation scores {parts[0].score.expected:.4f}"
     rise = Rise(
         names=("this order", "uniform"),
         values=tuple(values),
@@ -94,8 +97,9 @@ def score_picture(quality: Quality) -> Picture:
     )
     return Picture(
         name="score",
-        title="The score over the epoch",
-        caption=f"{text}; uniform {parts[0].score.expected:.4f}.",
+        title="Local score over the epoch",
+        caption=f"How well each part of the epoch is mixed: {found}; {uniform}.",
+        said=f"The local score is {found} over the epoch; {uniform}.",
         marks=(rise,),
         note="" if quality.sampled is None else f"{first_upper(measured_line(quality))}.",
     )
@@ -115,7 +119,8 @@ def what_if_picture(quality: Quality, paper: Paper) -> Picture:
     return Picture(
         name="what-if",
         title="What other settings would score",
-        caption="each bar changes one thing, or two; of a buffer its memory is said too.",
+        caption="The score after a change of one or two settings, with the memory of the buffer.",
+        said=f"{first_upper(best_line(quality))}.",
         marks=tuple(marks),
         note=f"{first_upper(best_line(quality))}.",
     )
@@ -134,8 +139,9 @@ def loaders_pictures(comparison: LoaderComparison, paper: Paper) -> tuple[Pictur
         Picture(
             name="loaders",
             title=f"From how many of {counted(comparison.num_shards, 'shard')} a batch comes",
-            caption="from how many shards a batch comes; the last bar is that of a uniform "
-            "permutation.",
+            caption="The last bar is a uniform permutation.",
+            said=f"A batch comes from {min(n for _, n in rows):.1f} to {max(n for _, n in rows):.1f} "
+            f"shards; of a uniform permutation from {comparison.uniform_shards:.1f}.",
             marks=marks,
             note="; ".join(f"{way.reader}: {way.refused}" for way in refused),
         ),

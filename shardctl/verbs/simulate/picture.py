@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
-from shardctl.base.text import printable
+from shardctl.base.text import counted, printable
 from shardctl.draw.picture import MORE, Line, Paper, Picture, Span, tick_line, words
 from shardctl.draw.tables import display_width
 from shardctl.order.order import Order
@@ -86,12 +86,18 @@ def simulate_pictures(simulation: Simulation, paper: Paper) -> tuple[Picture, ..
 
 def strips_picture(strips: Strips, order: Order, paper: Paper) -> Picture:
     """Return the picture of visits: in rows of slots, or of positions where the order has none."""
-    caption, marks = "no positions", list[Line]()
+    caption, marks = "There are no positions.", list[Line]()
     if strips.visits:
         in_slots = len({visit.slot for visit in strips.visits}) > 1
         caption, marks = (_slots if in_slots else _positions)(strips, order, paper)
+    shards = {(visit.split, visit.shard) for visit in strips.visits}
     return Picture(
-        name="strips", title="Which shard is read when", caption=caption, marks=tuple(marks)
+        name="strips",
+        title="Which shard is read when",
+        caption=caption,
+        said=f"From position {strips.start} on, {counted(strips.stop - strips.start, 'example')} "
+        f"of {counted(len(shards), 'shard')} are read.",
+        marks=tuple(marks),
     )
 
 
@@ -116,7 +122,7 @@ def _slots(strips: Strips, order: Order, paper: Paper) -> tuple[str, list[Line]]
             ticks = [(row.column(position), str(number)) for position, number in turns]
             lines.append(words(_lead(title, lead), tick_line(ticks, row.room)))
     shown = _between(strips.start, row.stop)
-    return f"{shown}: a row is a slot, a number the shard it reads then", lines
+    return f"{shown}: a row is a slot, one of the files read in turn; a number is its shard.", lines
 
 
 def _positions(strips: Strips, order: Order, paper: Paper) -> tuple[str, list[Line]]:
@@ -134,7 +140,7 @@ def _positions(strips: Strips, order: Order, paper: Paper) -> tuple[str, list[Li
         visits, hues = visits[len(row.visits) :], hues[len(row.visits) :]
         stop = row.stop
     shown = _between(strips.start, stop)
-    return f"{shown}: a number is a shard (×N: N examples), read from left to right", lines
+    return f"{shown}, from left to right: a number is a shard (×N: N examples of it).", lines
 
 
 class _Row:
@@ -185,7 +191,7 @@ class _Row:
 
 
 def _between(start: int, stop: int) -> str:
-    return f"position {start}" if stop - start == 1 else f"positions {start} to {stop - 1}"
+    return f"Position {start}" if stop - start == 1 else f"Positions {start} to {stop - 1}"
 
 
 def _lead(text: str, width: int) -> str:
