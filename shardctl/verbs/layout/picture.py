@@ -31,7 +31,7 @@ _HIGHLIGHTED = " Highlighted: shards over the mean by more than 10%, empty or mi
 
 
 def layout_pictures(layout: Layout, paper: Paper) -> tuple[Picture, ...]:
-    """Return for each of the first splits a bar a shard, or group; one where none is highlighted."""
+    """Return for each of the first splits bars of shards; one where none is highlighted."""
     splits = [one for one in layout.splits if one.split.num_examples] or layout.splits[:1]
     rest = len(splits) - _MOST_SPLITS
     more = (f"{counted(rest, 'more split')} not shown; name one to see it",) if rest > 0 else ()

@@ -140,8 +140,8 @@ def loaders_pictures(comparison: LoaderComparison, paper: Paper) -> tuple[Pictur
             name="loaders",
             title=f"From how many of {counted(comparison.num_shards, 'shard')} a batch comes",
             caption="The last bar is a uniform permutation.",
-            said=f"A batch comes from {min(n for _, n in rows):.1f} to {max(n for _, n in rows):.1f} "
-            f"shards; of a uniform permutation from {comparison.uniform_shards:.1f}.",
+            said=f"A batch comes from at most {max((n for _, n in read), default=0):.1f} shards; "
+            f"of a uniform permutation from {comparison.uniform_shards:.1f}.",
             marks=marks,
             note="; ".join(f"{way.reader}: {way.refused}" for way in refused),
         ),
