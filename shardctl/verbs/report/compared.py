@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from shardctl.base.columns import picked
-from shardctl.base.text import counted, first_upper
+from shardctl.base.text import counted
 from shardctl.draw.tables import Column, Screen
 from shardctl.errors import ShardctlError
 from shardctl.files.documents import Document
@@ -17,7 +17,6 @@ from shardctl.stages.text import pipeline_of, text_of
 from shardctl.verbs.config.view import value_text
 from shardctl.verbs.diff import view as diff_view
 from shardctl.verbs.diff.answer import Diff
-from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.view import quality_document
 from shardctl.verbs.report import elements as html
 from shardctl.verbs.report.compare import ComparedSide, ReportComparison
@@ -26,6 +25,7 @@ from shardctl.verbs.report.page import (
     Card,
     cards,
     quality_body,
+    sentences,
     stated,
 )
 from shardctl.verbs.report.question import NotShown
@@ -58,9 +58,8 @@ def comparison_sections(comparison: ReportComparison) -> list[html.Section]:
     return [
         html.Section("summary", "In short", (body,)),
         html.Section("difference", "Where do they differ?", _difference(comparison)),
-        html.Section("settings", "Which settings differ?", _settings(comparison)),
         html.Section("shuffle", "How does each shuffle?", _shuffles(comparison)),
-        html.Section("about", "About this page", _about(comparison)),
+        html.Section("settings", "Datasets and settings", _settings(comparison)),
     ]
 
 
@@ -87,31 +86,32 @@ def _datasets(comparison: ReportComparison) -> str:
 def _same_order(comparison: ReportComparison) -> Card:
     found = comparison.diff
     if isinstance(found, NotShown):
-        return Card("Not known", "open", html.paragraph(f"{html.sentence(found.reason)}."))
-    said = html.paragraph(f"{html.plain(diff_view.headline(found))}.")
+        return Card("Not known", "open", sentences(found.reason))
     if found.first is not None:
-        moved = html.paragraph(f"{first_upper(html.plain(diff_view.moved_line(found.moved)))}.")
-        return Card("No", "warn", said + moved)
+        lines = (diff_view.headline(found), diff_view.moved_line(found.moved))
+        return Card("No", "warn", sentences(*lines))
+    body = sentences(diff_view.headline(found))
     if not found.equal:
-        return Card("Not known", "open", said)
+        return Card("Not known", "open", body)
     same_ids = comparison.dataset_changes
-    return Card("The same ids", "warn", said) if same_ids else Card("Yes", "good", said)
+    return Card("The same ids", "warn", body) if same_ids else Card("Yes", "good", body)
 
 
 def _better(comparison: ReportComparison) -> Card:
-    found: list[Quality] = []
+    found = []
     for side in comparison.sides:
         if isinstance(side.quality, NotShown):
-            said = html.paragraph(f"{html.name(side.label)}: {html.sentence(side.quality.reason)}.")
-            return Card("Not known", "open", said)
+            return Card("Not known", "open", sentences(f"{side.label}: {side.quality.reason}"))
         found.append(side.quality)
-    scores = [one.score for one in found]
-    scored = [f"{one.score.value:.4f} ({html.plain(one.verdict)})" for one in found]
-    said = html.paragraph(f"A scores {scored[0]}; B {scored[1]}.")
+    one, other = found
+    body = sentences(
+        f"A scores {one.score.value:.4f} ({one.verdict})",
+        f"B scores {other.score.value:.4f} ({other.verdict})",
+    )
     # Within two of their errors, or of spreads, two scores do not differ.
-    noise = 2 * max(score.spread + (score.sampling_error or 0.0) for score in scores)
-    lead = scores[1].value - scores[0].value
-    return Card("About the same" if abs(lead) <= noise else "AB"[lead > 0], "open", said)
+    noise = 2 * max(each.score.spread + (each.score.sampling_error or 0.0) for each in found)
+    lead = other.score.value - one.score.value
+    return Card("About the same" if abs(lead) <= noise else "AB"[lead > 0], "open", body)
 
 
 def _difference(comparison: ReportComparison) -> Iterator[str]:
@@ -134,12 +134,13 @@ _SETTINGS = tuple(Column(heading=text, align="left") for text in ("setting", "A"
 def _settings(comparison: ReportComparison) -> Iterator[str]:
     differing = [one for one in comparison.settings if one.differs]
     same = [one for one in comparison.settings if not one.differs]
-    names = ", ".join(html.code(one.name) for one in differing)
-    yield html.paragraph(f"{names}." if names else "Every setting has the same value in A and B.")
+    yield html.paragraph("" if differing else "Every setting has the same value in A and B.")
     captions = ("Settings that differ", f"{counted(len(same), 'setting')} with equal values")
     for caption, shown in zip(captions, (differing, same), strict=True):
         rows = [(one.name, *(setting_text(one.name, v) for v in (one.a, one.b))) for one in shown]
-        yield html.table(caption, _SETTINGS, rows, kind="said") if rows else ""
+        is_open = shown is differing
+        yield html.table(caption, _SETTINGS, rows, kind="said", is_open=is_open) if rows else ""
+    yield from _sides(comparison)
 
 
 def setting_text(setting: str, value: Any) -> str:
@@ -154,7 +155,7 @@ def setting_text(setting: str, value: Any) -> str:
     return value_text(value)
 
 
-def _about(comparison: ReportComparison) -> Iterator[str]:
+def _sides(comparison: ReportComparison) -> Iterator[str]:
     sides = comparison.sides
     rows = (
         ("file", *(side.label for side in sides)),

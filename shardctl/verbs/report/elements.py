@@ -112,6 +112,7 @@ def table(
     *,
     kind: str = "",
     more: Iterable[str] = (),
+    is_open: bool = False,
 ) -> str:
     """Return a table that opens by a click or a key, in a box that scrolls where there is no room.
 
@@ -124,7 +125,7 @@ def table(
     )
     body = "".join(f"<tr>{_row(list(map(wrapping, row)), sides)}</tr>\n" for row in rows)
     return (
-        f"<details><summary>{plain(caption)}</summary>\n"
+        f"<details{' open' * is_open}><summary>{plain(caption)}</summary>\n"
         f'<div class="scroll{" " * bool(kind)}{kind}" role="group" tabindex="0" '
         f'aria-label="{plain(caption)}">\n'
         f"<table><thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"

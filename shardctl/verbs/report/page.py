@@ -330,10 +330,10 @@ def _shuffled(quality: Quality) -> Card:
         said.append(f"Best change tried: {best.change} (score {best.score.value:.2f})")
     if verdict in MIXED:
         worth: Worth = "open" if verdict == "cannot tell" else "good"
-        return Card(first_upper(verdict), worth, _said(*said))
+        return Card(first_upper(verdict), worth, sentences(*said))
     if score.value < FAIR:
-        return Card(first_upper(verdict), "bad", _said(*said), f"a score below {FAIR}")
-    return Card(first_upper(verdict), "warn", _said(*said))
+        return Card(first_upper(verdict), "bad", sentences(*said), f"a score below {FAIR}")
+    return Card(first_upper(verdict), "warn", sentences(*said))
 
 
 def _in_step(plan: HostsPlan) -> Card:
@@ -342,35 +342,36 @@ def _in_step(plan: HostsPlan) -> Card:
     best = comparison.recommended
     other = [] if best is None or best is own else [f"Recommended: {best.name}"]
     if own.refusal is not None:
-        return Card("Refused", "bad", _said(own.refusal, *other), "what TFDS refuses to read")
+        return Card("Refused", "bad", sentences(own.refusal, *other), "what TFDS refuses to read")
     most = own.num_batches or own.num_examples
     unit = "examples" if own.num_batches is None else "batches"
     said = [f"{comparison.num_hosts:,} hosts, {spread(most)} {unit} each"]
     said += problems(comparison, own.name) or [reason(comparison)]
     if own.idle_hosts:
-        return Card("No", "bad", _said(*said, *other), "a host without examples")
+        return Card("No", "bad", sentences(*said, *other), "a host without examples")
     return (
-        Card("No", "warn", _said(*said, *other))
+        Card("No", "warn", sentences(*said, *other))
         if own.is_uneven
-        else Card("Yes", "good", _said(*said))
+        else Card("Yes", "good", sentences(*said))
     )
 
 
 def _hangs(evaluation: Evaluation) -> Card:
-    said = _said(*advice_of_evaluation(evaluation)[: 1 + bool(evaluation.num_lost)])
+    said = sentences(*advice_of_evaluation(evaluation)[: 1 + bool(evaluation.num_lost)])
     if not evaluation.total:
         return Card("Nothing to do", "warn", said)
     if evaluation.refusal is not None:
         refused = "an evaluation that TFDS refuses"
-        return Card("Refused", "bad", _said(evaluation.refusal), refused)
+        return Card("Refused", "bad", sentences(evaluation.refusal), refused)
     if evaluation.hang(evaluation.remainder) is not None:
         return Card("Yes", "bad", said, "an evaluation that hangs")
     steps = int(evaluation.num_steps(evaluation.remainder).max())
     on_all = f"{counted(steps, 'step')} on each of {counted(evaluation.num_hosts, 'host')}"
-    return Card("No", "warn" if evaluation.num_lost else "good", _said(on_all) + said)
+    return Card("No", "warn" if evaluation.num_lost else "good", sentences(on_all) + said)
 
 
-def _said(*lines: str) -> str:
+def sentences(*lines: str) -> str:
+    """Return each line as a sentence in a paragraph."""
     return "".join(html.paragraph(f"{first_upper(html.sentence(line))}.") for line in lines)
 
 
@@ -388,7 +389,7 @@ def _faults(report: Report) -> Card:
 def _wrong(lint: Lint) -> Card:
     counts = Counter(finding.severity for finding in lint.findings)
     if not counts:
-        return Card("No problems", "good", _said(f"{counted(len(lint.rules), 'check')} passed"))
+        return Card("No problems", "good", sentences(f"{counted(len(lint.rules), 'check')} passed"))
     said = ", ".join(counted(counts[name], name) for name in SEVERITIES if counts[name])
     few = [html.plain(finding.rule.title) for finding in lint.findings[:_MOST_FINDINGS]]
     more = len(lint.findings) - _MOST_FINDINGS

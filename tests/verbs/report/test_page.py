@@ -136,14 +136,13 @@ def test_answers_of_hosts_and_evaluations_that_end() -> None:
 
 def test_red_is_named_and_only_what_is_asked_for_is_shown() -> None:
     alone = report("mnist").to_html()
-    assert not re.search(
-        "[Hh]ost|evaluation|device", text_of(alone.removeprefix("<!DOCTYPE html>"))
-    )
+    closed = re.sub("<details>.*?</details>", "", alone, flags=re.DOTALL)
+    assert not re.search("[Hh]ost|[Ee]valuation|device", closed[closed.index("<body>") :])
     assert "Red means: a score below 0.5." in alone
     shuffled = report("mnist", "train", {"buffer": 60_000, "buffer_seed": 1}).to_html()
     assert 'class="bad"' not in shuffled
     assert "Red means" not in shuffled
-    assert alone.count("<table>") == alone.count("<details>") == shuffled.count("<details>")
+    assert alone.count("<table>") == alone.count("<details>") > 0
 
 
 def test_a_pipeline_without_an_order_is_not_said_to_be_sound() -> None:
