@@ -336,7 +336,7 @@ def comparable_of(document: Mapping[str, object], *, source: str) -> Snapshot | 
         if kind == "plan":
             return _plans(document)
         if not isinstance(kind, str):
-            raise DatasetError("no kind: shardctl did not write this file, or it is cut off")
+            raise DatasetError("no kind: it is no snapshot or plan; a layout is named with -d")
         raise DatasetError(
             f"kind {fields.shown(kind)} is not compared; diff reads {choices(KINDS)}"
         )
@@ -356,7 +356,9 @@ def parsed_file(data: bytes, *, source: str, wanted: str = "a plan") -> Mapping[
     try:
         document = parse_document(data, source=source)
     except DatasetError as error:
-        raise DatasetError(f"{error}; the file is cut off or was edited") from None
+        is_ours = b"format_version" in data[:400]
+        cure = f"it was cut off or edited; {_REWRITE}" if is_ours else "it is no snapshot or plan"
+        raise DatasetError(f"{error}; {cure}") from None
     with fields.said_about(source):
         return fields.mapping(document, "a file to compare")
 

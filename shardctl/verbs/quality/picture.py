@@ -17,7 +17,7 @@ from shardctl.order.sample import OrderSample, epoch_length, storage_order
 from shardctl.order.shard_map import NUM_COLUMNS, NUM_ROWS, looked_up, whole_epoch
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.loaders import LoaderComparison
-from shardctl.verbs.quality.metrics import MIXED, Verdict
+from shardctl.verbs.quality.metrics import MIXED, Verdict, even_from_afar
 from shardctl.verbs.quality.view import best_line, measured_line
 
 _LOOKED_UP = 1 << 16  # positions of a long epoch
@@ -53,9 +53,7 @@ def order_picture(
         if heat.is_even
         else "Some parts of the epoch read more from some parts of the dataset than from others.",
         marks=(heat,),
-        warnings=(f"It looks even, but at a finer scale the verdict is {verdict}: see the score.",)
-        if is_finer
-        else (),
+        warnings=(even_from_afar(verdict),) if is_finer and verdict is not None else (),
     )
 
 

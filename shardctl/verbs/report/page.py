@@ -227,22 +227,24 @@ def _shuffle(report: Report) -> Iterator[str]:
 def quality_body(quality: Quality) -> Iterator[str]:
     """Yield how close the order is to a uniform permutation, and what would bring it closer."""
     score, error = quality.score, quality.score.sampling_error
-    measured = "" if error is None else f" ± {error:.4f}, since it is measured in samples"
+    measured = "" if error is None else f" ± {error:.4f}"
     yield html.paragraph(
-        f"<strong>{html.plain(first_upper(quality.verdict))}:</strong> score {score.value:.4f} "
-        f"of 1{measured}. A uniform permutation scores {score.expected:.4f} ± {score.spread:.4f}. "
-        f"Lowest metric: {quality_view.label_of(quality.weakest)}.",
+        f"<strong>{html.plain(first_upper(quality.verdict))}:</strong> score {score.value:.4f}"
+        f"{measured}. A uniform permutation scores {score.expected:.4f} ± {score.spread:.4f}. "
+        f"{html.plain(quality_view.why(quality))}.",
         "lead",
     )
     values = [one.score.value for one in quality.by_position]
     is_flat = max(values) - min(values) < _FLAT
     yield html.figures([p for p in pictures_of(quality) if p.name != "score" or not is_flat])
-    lines = [
-        *(["* shown, not in the score"] * any(m.scale == "shown" for m in quality.metrics)),
-        *map(first_upper, (quality_view.measured_line(quality), quality_view.epochs_line(quality))),
-        *map(first_upper, quality_view.memory_lines(quality)),
-    ]
-    yield html.table("How the score is made up", *quality_view.metric_cells(quality), more=lines)
+    lines = (
+        *(["* not part of the score"] * any(m.scale == "shown" for m in quality.metrics)),
+        quality_view.measured_line(quality),
+        quality_view.epochs_line(quality),
+        *quality_view.memory_lines(quality),
+    )
+    cells = quality_view.metric_cells(quality)
+    yield html.table("How the score is made up", *cells, more=map(first_upper, lines))
 
 
 def _files(report: Report) -> Iterator[str]:
@@ -324,10 +326,8 @@ def _card(part: Any, card: Callable[[Any], Card]) -> Card:
 def _shuffled(quality: Quality) -> Card:
     score, verdict = quality.score, quality.verdict
     said = [f"score {score.value:.2f} of 1: {meaning(verdict, quality.order)}"]
-    better = [one for one in quality.alternatives if one.score.value > score.value + 0.005]
-    if better and verdict not in MIXED:
-        best = max(better, key=lambda choice: choice.score.value)
-        said.append(f"Best change tried: {best.change} (score {best.score.value:.2f})")
+    if verdict not in MIXED and len(quality.alternatives) > 1:
+        said.append(quality_view.best_line(quality))
     if verdict in MIXED:
         worth: Worth = "open" if verdict == "cannot tell" else "good"
         return Card(first_upper(verdict), worth, sentences(*said))

@@ -23,6 +23,7 @@ from shardctl.verbs.quality.metrics import (
     Metric,
     Score,
     Verdict,
+    even_from_afar,
     lowest_uniform,
     meaning,
     score_of,
@@ -275,8 +276,10 @@ def test_every_verdict_has_a_meaning() -> None:
     assert lowest_uniform(_score(0.5, 0.9, 1.0)) == 0.0
 
 
-def test_verdicts_of_orders_that_look_uneven() -> None:
+def test_what_looks_even_and_is_not_is_said_with_its_verdict() -> None:
     assert frozenset(get_args(Verdict)) - MIXED == {"no shuffle", "weak", "fair"}
+    assert "locally this order is fair. " in even_from_afar("fair")
+    assert "locally this order is not shuffled. " in even_from_afar("no shuffle")
 
 
 def test_a_buffer_that_falls_short_is_close_to_uniform_and_never_as_good() -> None:
