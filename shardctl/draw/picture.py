@@ -21,9 +21,8 @@ from shardctl.draw.tables import Look, Screen, display_width, paragraph, slot_st
 
 NOTHING = "There are no examples."
 OF_GROUPS = " A bar of several is solid up to the least of them, shaded up to the most."
-FULL, SHADE, PARTIAL, MORE = "█", "░", "▒", "─"
+FULL, SHADE, PARTIAL = "█", "░", "▒"
 EIGHTHS = "▏▎▍▌▋▊▉"  # of a column, from the left
-RISING = "▁▂▃▄▅▆▇█"  # eighths of a line, from below
 NUM_LEVELS = 8  # of a heat map, from 1; 0 is an empty cell
 EVEN = 3  # the level of a cell that is as that of a uniform permutation
 _GAP = "  "
@@ -69,22 +68,6 @@ class Span(NamedTuple):
 
 
 Line = tuple[Span, ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Rise:
-    """Numbers from 0 to 1 side by side, as heights, beside what is expected of them."""
-
-    names: tuple[str, str]
-    values: tuple[float, ...]
-    expected: tuple[float, ...]
-
-    def lines(self, width: int) -> Iterator[Line]:
-        """Yield a line of blocks for the numbers, and one for what is expected."""
-        lead = max(map(len, self.names))
-        wide = max(1, min(5, (width - lead - 1) // max(len(self.values), 1)))
-        for name, numbers in zip(self.names, (self.values, self.expected), strict=True):
-            yield Span(f"{name:<{lead}} ", "quiet"), Span(sparks(numbers, wide))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -142,7 +125,7 @@ class Heat:
         return " " * self.gutter + f"0{self.below[-width:]:>{width - self.gutter - 1}}"
 
 
-Mark = Line | Rise | Heat
+Mark = Line | Heat
 
 
 def lines_of(mark: Mark, width: int) -> Iterable[Line]:
@@ -157,7 +140,7 @@ class Picture:
     name: of it among others on a page, in letters and dashes.
     title: what it shows. caption: a sentence on how to read it, for people who see their first.
     said: what it shows as one plain sentence, for those who do not see it.
-    warnings: what is highlighted. note: what a terminal's table says besides.
+    warnings: what is highlighted.
     """
 
     name: str
@@ -166,7 +149,6 @@ class Picture:
     said: str
     marks: tuple[Mark, ...] = ()
     warnings: tuple[str, ...] = ()
-    note: str = ""
 
     @property
     def alternative(self) -> str:
@@ -286,32 +268,6 @@ def _cut(text: str, width: int) -> str:
 
 def _padded(text: str, width: int) -> str:
     return text + " " * (width - display_width(text))
-
-
-def sparks(values: Iterable[float], wide: int = 1) -> str:
-    """Return a block for each number, each so many columns wide; the lowest one stands for 0 too.
-
-    >>> sparks([0.0, 0.124, 0.126, 0.5, 0.99, 1.0]), sparks([0.5, 1.0], 2)
-    ('▁▁▂▅██', '▅▅██')
-    """
-    levels = (min(max(int(value * 8), 0), 7) for value in values)
-    return "".join(RISING[level] * wide for level in levels)
-
-
-def tick_line(ticks: Iterable[tuple[int, str]], width: int) -> str:
-    """Return a line in which each text begins at its column, of those that have room there.
-
-    A text that would leave the line moves to the left; one that would touch another is left out.
-
-    >>> tick_line([(0, "0"), (4, "16"), (6, "24"), (18, "1,024")], 20)
-    '0   16         1,024'
-    """
-    placed = [(min(column, width - len(text)), text) for column, text in ticks]
-    line = ""
-    for column, text in placed:
-        if column >= len(line) + bool(line):
-            line += " " * (column - len(line)) + text
-    return line
 
 
 # Who draws an answer, and its pictures as lines of a terminal.

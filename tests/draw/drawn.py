@@ -63,7 +63,6 @@ def picture(*marks: Mark, text: str = "What is shown") -> Picture:
         said=text,
         marks=marks,
         warnings=(text,),
-        note=text,
     )
 
 

@@ -160,10 +160,9 @@ def figures(pictures: Sequence[Picture]) -> str:
 
 
 def _figure(picture: Picture) -> str:
-    note = f'<span class="note">{escaped(picture.note)}</span>' if picture.note else ""
     return (
         f'<figure><figcaption><strong class="title">{escaped(picture.title)}</strong> '
-        f'<span class="caption">{escaped(picture.caption)}</span> {note}</figcaption>'
+        f'<span class="caption">{escaped(picture.caption)}</span></figcaption>'
         f"{svg_element(picture)}</figure>\n"
     )
 

@@ -206,6 +206,8 @@ def _loaders(plan: LoaderComparison) -> Iterator[str]:
         "lead",
     )
     yield html.figures(pictures_of(plan))
+    refused = (way for way in plan.ways if way.refused is not None)
+    yield html.items(html.sentence(f"{way.reader}: {way.refused}") for way in refused)
     if any(way.refused is None for way in plan.ways):
         legend = f"{first_upper(quality_view.mixing_legend(plan))}."
         yield html.table(
