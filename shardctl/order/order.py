@@ -322,8 +322,8 @@ class Order(ABC):
         )
         if start == stop:
             raise UsageError(
-                f"--epoch {epoch}: this order has {counted(self.num_epochs or 0, 'epoch')}, counted "
-                "from 0; a longer job has more --epochs"
+                f"--epoch {epoch}: this order has {counted(self.num_epochs or 0, 'epoch')}, from "
+                "0; a longer job has more --epochs"
             )
         steps, within = self.steps_of([start, stop - 1])
         first, last = steps.tolist()

@@ -15,9 +15,8 @@ NUM, BATCH = 12, 4  # examples of an epoch, which are 3 whole batches
 
 @pytest.fixture(autouse=True)
 def toy(shardctl: Shardctl) -> None:
-    Path("toy.yaml").write_text(
-        f"name: toy\nsplits: {{train: {{shard_lengths: [5, {NUM - 5}]}}}}\n"
-    )
+    splits = f"{{train: {{shard_lengths: [5, {NUM - 5}]}}}}"
+    Path("toy.yaml").write_text(f"name: toy\nsplits: {splits}\n")
 
 
 def asked(shardctl: Shardctl, line: str) -> Any:
@@ -60,8 +59,8 @@ def test_without_epochs_each_iteration_is_one(loop: str, shardctl: Shardctl) -> 
         ("resume --epoch 1 --step 1 --batch 5 --epochs 2", "has no fixed number of steps"),
         ("resume --epoch 0 --step 1 --batch 5 --epochs 2", "has no fixed number of steps"),
         ("locate --epoch 0 --step 1 --stages repeat(2)|shuffle(9,seed=1)|batch(4)", "epochs mix"),
-        ("resume --epoch 2 --step 1 --batch 4 --epochs 2", "has 2 epochs, counted from 0"),
-        ("resume --epoch 1 --step 1 --batch 4 --loader grain", "has 1 epoch, counted from 0"),
+        ("resume --epoch 2 --step 1 --batch 4 --epochs 2", "has 2 epochs, from 0"),
+        ("resume --epoch 1 --step 1 --batch 4 --loader grain", "has 1 epoch, from 0"),
         ("resume --epoch 1 --step 4 --batch 4", "--step 4: epoch 1 has 3 steps"),
         ("locate --epoch 1 --step 3 --batch 4", "--step 3: epoch 1 has 3 steps"),
         ("locate --epoch 1 --step x --batch 4", "--step 'x': a whole number"),
