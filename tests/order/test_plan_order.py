@@ -343,8 +343,9 @@ def test_splits_of_several_datasets_are_called_by_both() -> None:
     [
         ("zip(read(cycle=1), read(test))", "train[:10]", "train[:10], test"),
         ("repeat(2) | shuffle(9, seed=1)", None, "train"),
-        ("read(test) | batch(3)", "train", "'train' and --stages .*: the stages say what is read"),
-        ("zip(train, read(test, data='mnist'))", "train", "the stages say what is read"),
+        ("read(test) | batch(3)", "train", r"'train' is not read: --stages .*; leave it out$"),
+        ("zip(train, read(test, data='mnist'))", "train", "leave out --stages and give its data="),
+        ("zip(train, emnist)", None, r"another dataset is read\('train', data='emnist'\)$"),
         ("range(20) | shuffle(3, seed=1)", None, "'range' is no reader of TFDS"),
         ("shuffle(9) | repeat(2)", None, r"shuffle\(9\) leaves the order open"),
         ("map | flat_map", None, "flat_map leaves the order open"),
