@@ -1,4 +1,4 @@
-"""Where is an example in the order and on disk, and which one is at a position?"""
+"""Where is an example in the order and on disk, and which example is at a position?"""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def locate(
     Raises:
         UsageError: nothing asked for, a position or a step past the end, a step without batches,
             no such id.
-        UnpredictableOrderError: TensorFlow leaves the order open.
+        UnpredictableOrderError: the order is nondeterministic.
 
     >>> import shardctl
     >>> settings = shardctl.ReadSettings(shuffle_seed=42, batch=256)
