@@ -41,7 +41,7 @@ def locate(
     id: Texts = None,
     tfds_id: Texts = None,
 ) -> None:
-    """Find examples: their positions in the order, and their files on disk.
+    """Find where examples are in the order and on disk, by position, step, id or tfds_id.
 
     --position, --step, --id and --tfds-id can each be given several times; - reads a list from
     stdin, one a line. -f python writes code that reads these examples, and no others.
