@@ -38,14 +38,12 @@ def layout_pictures(layout: Layout, paper: Paper) -> tuple[Picture, ...]:
     more = (f"{counted(rest, 'more split')} not shown; name one to see it",) if rest > 0 else ()
     shown = splits[:_MOST_SPLITS]
     return tuple(
-        _split(split, number, layout.dataset.title, paper, more if split is shown[-1] else ())
-        for number, split in enumerate(shown)
+        _split(split, layout.dataset.title, paper, more if split is shown[-1] else ())
+        for split in shown
     )
 
 
-def _split(
-    found: SplitLayout, number: int, dataset: str, paper: Paper, more: tuple[str, ...]
-) -> Picture:
+def _split(found: SplitLayout, dataset: str, paper: Paper, more: tuple[str, ...]) -> Picture:
     measures, name, num_shards = _measures(found.split), found.split.name, found.split.num_shards
     remarks = list(_remarks(measures)) if num_shards else []
     groups = buckets(measures[0].values, paper.num_rows(num_shards) if remarks else 1)
@@ -55,7 +53,6 @@ def _split(
     caption += OF_GROUPS * (1 < len(groups) < num_shards)
     of = f"{counted(num_shards, 'shard')} of {series[0].bars[0].text} examples" if groups else ""
     return Picture(
-        name=f"layout-{number}",
         title=f"{name} in {dataset}: {counted(num_shards, 'shard')}",
         caption=caption,
         said=f"{name}: {'; '.join(remarks) or of or 'no shards'}.",

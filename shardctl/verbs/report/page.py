@@ -237,8 +237,9 @@ def quality_body(quality: Quality) -> Iterator[str]:
         "lead",
     )
     values = [one.score.value for one in quality.by_position]
+    *pictures, score_over_epoch = pictures_of(quality)
     is_flat = max(values) - min(values) < _FLAT
-    yield html.figures([p for p in pictures_of(quality) if p.name != "score" or not is_flat])
+    yield html.figures(pictures if is_flat else [*pictures, score_over_epoch])
     lines = (
         *(["* not part of the score"] * any(m.scale == "shown" for m in quality.metrics)),
         quality_view.measured_line(quality),
