@@ -27,7 +27,6 @@ from shardctl.draw.picture import (
 from shardctl.draw.tables import Screen, display_width, paragraph
 
 MOST_LETTERS = 1000  # of a text in a picture, which is cut there
-MOST_WORDS = 10_000  # letters of the words for those who do not see it, of all pictures of a file
 STYLE = Path(__file__).with_name("picture.css").read_text("utf-8")
 _COLUMN, _LINE, _MARGIN = 8, 18, 16  # units: at 358 pixels, on a telephone, letters are 10 high
 _WIDTH = SHEET.width * _COLUMN
@@ -55,8 +54,8 @@ def svg_file(pictures: Sequence[Picture]) -> Iterator[str]:
         f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" {size} '
         f'viewBox="{-_MARGIN} {-_MARGIN} {_n(width)} {_n(height)}" '
         'role="img" aria-labelledby="title" aria-describedby="desc">\n'
-        f'<title id="title">{escaped(title, MOST_WORDS)}</title>\n'
-        f'<desc id="desc">{escaped(said, MOST_WORDS)}</desc>\n<style>{STYLE}</style>\n'
+        f'<title id="title">{escaped(title)}</title>\n'
+        f'<desc id="desc">{escaped(said)}</desc>\n<style>{STYLE}</style>\n'
         f'<rect class="page" x="{-_MARGIN}" y="{-_MARGIN}" width="100%" height="100%"/>\n'
     )
     yield drawn
@@ -68,17 +67,17 @@ def svg_element(picture: Picture) -> str:
     drawn, height = _drawn(_body(picture))
     return (
         f'<svg class="picture" viewBox="0 0 {_WIDTH} {_n(height)}" role="img" '
-        f'aria-label="{escaped(picture.alternative, MOST_WORDS)}">{drawn}</svg>'
+        f'aria-label="{escaped(picture.alternative)}">{drawn}</svg>'
     )
 
 
-def escaped(text: str, most: int = MOST_LETTERS) -> str:
+def escaped(text: str) -> str:
     """Return text for XML and HTML: no markup, no characters that are not shown, no CI commands.
 
     >>> escaped('<b>"\\x00')
     '&lt;b&gt;&quot;\\\\x00'
     """
-    return escape(inert(printable(text, most)))
+    return escape(inert(printable(text, MOST_LETTERS)))
 
 
 def _body(picture: Picture) -> Iterator[Mark]:
