@@ -37,7 +37,6 @@ from shardctl.verbs.report.question import (
     shown_of,
 )
 
-
 _POSITIONS, _VISITS = 4096, 128  # of the first reads that are shown, at most
 
 
