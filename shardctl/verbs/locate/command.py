@@ -16,13 +16,18 @@ from shardctl.cli.options.dataset import (
 )
 from shardctl.cli.options.order import OrderOptions, steps_of_epoch
 from shardctl.cli.options.shared import SpecArgument, Texts, number
-from shardctl.cli.output import Formats, OutputOptions, verb_formats, warn
+from shardctl.cli.output import Formats, OutputOptions, as_code, verb_formats, warn
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.verbs.locate.answer import Query, QueryKind
 
-FORMATS = Formats(renderers=verb_formats("verbs.locate.view", "locate"))
+FORMATS = Formats(
+    renderers={
+        **verb_formats("verbs.locate.view", "locate"),
+        "python": as_code("verbs.locate.view:locate_python"),
+    }
+)
 _KINDS: "tuple[QueryKind, ...]" = ("position", "step", "id", "tfds-id")
 
 
@@ -38,10 +43,10 @@ def locate(
     tfds_id: Texts = None,
     epoch: Annotated[Any, number(minimum=0)] = None,
 ) -> None:
-    """Say where examples are: in the order and on disk, both ways.
+    """Find where examples are in the order and on disk, by position, step, id or tfds_id.
 
-    Each of --position, --step, --id and --tfds-id may be given many times; - reads a list from
-    stdin, one a line.
+    --position, --step, --id and --tfds-id can each be given several times; - reads a list from
+    stdin, one a line. -f python writes code that reads these examples, and no others.
 
     Options:
       --position P: The example at position P, from 0.
@@ -53,6 +58,8 @@ def locate(
     Examples:
       # Which examples were in the batch of step 91?
       shardctl locate --step 91 --batch 256 -d imagenet2012
+      # Code that reads the examples of that batch
+      shardctl locate --step 91 --batch 256 -d imagenet2012 -f python
       # When is example 250,000 read, and from which file?
       shardctl locate --id 250_000 --shuffle-seed 42 -d imagenet2012
     """
