@@ -55,7 +55,7 @@ def test_pictures_are_refused_in_a_format_without_them() -> None:
     assert some.chosen(OutputOptions(format="svg"), picture=True) == "svg"  # is pictures already
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "init"])
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("init", "demo")])
 def test_every_format_of_a_command_has_a_renderer_and_is_in_its_help(
     command: str, shardctl: Shardctl
 ) -> None:
@@ -78,7 +78,7 @@ _LINES = (
     *("lint --ignore SC", "diff order.yaml", "index data"),
 )
 _ENOUGH = {line.split()[0]: line.split()[1:] for line in _LINES}
-_OTHERS = ("verify", "inspect", "init", "help")
+_OTHERS = ("verify", "inspect", "init", "demo", "help")
 
 
 @pytest.mark.long
