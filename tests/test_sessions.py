@@ -168,6 +168,7 @@ def is_used(block: Block, commands: list[str], document: Path) -> bool:
 def test_a_command_is_shown_in_lines_that_a_terminal_has_room_for(document: Path) -> None:
     consoles = [block for block in blocks(document) if block.kind == "console"]
     typed = [f"$ {exchange.typed}" for block in consoles for exchange in dialogue(block)]
+    typed += [block.text for block in blocks(document) if block.kind == "sh" and document != README]
     assert [one for one in typed if max(map(len, one.splitlines())) > MOST_COLUMNS] == []
 
 
