@@ -285,16 +285,12 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _root(
-    version: bool = typer.Option(
-        False,
-        "--version",
-        "-V",
-        help="Show the version and exit.",
-        callback=_show_version,
-        is_eager=True,
-    ),
-) -> None:
+_VERSION = typer.Option(
+    "--version", "-V", help="Show the version and exit.", callback=_show_version, is_eager=True
+)
+
+
+def _root(version: Annotated[bool, _VERSION] = False) -> None:
     pass
 
 
