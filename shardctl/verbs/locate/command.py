@@ -3,7 +3,8 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,8 +14,8 @@ from shardctl.cli.options.dataset import (
     project_here,
     refuse_no_spec,
 )
-from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import SpecArgument, Texts
+from shardctl.cli.options.order import OrderOptions, steps_of_epoch
+from shardctl.cli.options.shared import SpecArgument, Texts, number
 from shardctl.cli.output import Formats, OutputOptions, as_code, verb_formats, warn
 from shardctl.errors import UsageError
 
@@ -40,6 +41,7 @@ def locate(
     step: Texts = None,
     id: Texts = None,
     tfds_id: Texts = None,
+    epoch: Annotated[Any, number(minimum=0)] = None,
 ) -> None:
     """Find where examples are in the order and on disk, by position, step, id or tfds_id.
 
@@ -49,6 +51,7 @@ def locate(
     Options:
       --position P: The example at position P, from 0.
       --step S: The examples of batch S, from 0; with --batch.
+      --epoch E: Count each --step S within epoch E, both from 0.
       --id I: When is this id read? split:I for several splits.
       --tfds-id T: When is this tfds_id read?
 
@@ -71,7 +74,14 @@ def locate(
     queries = list(_queries(given, _options_given(ctx)))
     project = project_here()
     settings = reading.settings(project)
-    planned = plan_order(chosen_dataset(source, project, settings=settings), spec, settings)
+    dataset = chosen_dataset(source, project, settings=settings)
+    if epoch is not None:
+        if any(query.kind != "step" for query in queries):
+            raise UsageError("--epoch E counts steps; give it with --step S alone")
+        values = [query.value for query in queries]
+        settings, steps = steps_of_epoch(epoch, values, settings, dataset, spec)
+        queries = [replace(query, value=at) for query, at in zip(queries, steps, strict=True)]
+    planned = plan_order(dataset, spec, settings)
     warn(planned.warnings)
     located = locate_in(planned.order, queries)
     FORMATS.write(out, located, spec=planned.spec)
