@@ -6,7 +6,7 @@ import contextlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -219,16 +219,12 @@ def _with_seed_of_rule(
     dataset: Dataset, spec: str | None, settings: ReadSettings
 ) -> tuple[ReadSettings, dict[str, Any]]:
     """Return settings whose order a loader's rule fixes, by a seed that it takes if need be."""
-    try:
-        plan_order(dataset, spec, settings)
-    except UnpredictableOrderError:
-        for name in settings.stand_ins_of_rule:
-            with contextlib.suppress(ShardctlError):
-                seeded = replace(settings, **{name: 1})  # type: ignore[arg-type]
-                plan_order(dataset, spec, seeded)
-                return seeded, {name: 1}
-        raise
-    return settings, {}
+    for assumed in ({}, *({name: 1} for name in settings.stand_ins_of_rule)):
+        with contextlib.suppress(ShardctlError):
+            seeded = replace(settings, **assumed)  # type: ignore[arg-type]
+            plan_order(dataset, spec, seeded)
+            return seeded, dict(assumed)
+    return settings, {}  # what is wrong is said where the order is planned
 
 
 def _notes(assumed: Mapping[str, Any], order: Order) -> list[str]:
@@ -299,7 +295,7 @@ def minimum_score(value: object) -> float | Verdict:
     word = str(value).strip().lower()
     word = _SHORT.get(word, word)
     if word in _RANKS[1:]:
-        return cast("Verdict", word)
+        return word
     try:
         number = float(word)
     except ValueError:
