@@ -9,37 +9,31 @@ from pathlib import Path
 
 import numpy as np
 
-from shardctl.base.text import first_upper, inert, printable
+from shardctl.base.text import inert, printable
 from shardctl.draw.picture import (
     EIGHTHS,
     FULL,
-    MORE,
+    GUTTER,
     NUM_LEVELS,
-    PARTIAL,
     SHADE,
     SHEET,
+    SIDES,
     Heat,
     Line,
     Mark,
     Picture,
-    Rise,
     words,
 )
 from shardctl.draw.tables import Screen, display_width, paragraph
 
 MOST_LETTERS = 1000  # of a text in a picture, which is cut there
-MOST_WORDS = 10_000  # letters of the words for those who do not see it, of all pictures of a file
 STYLE = Path(__file__).with_name("picture.css").read_text("utf-8")
 _COLUMN, _LINE, _MARGIN = 8, 18, 16  # units: at 358 pixels, on a telephone, letters are 10 high
 _WIDTH = SHEET.width * _COLUMN
 _PIXELS = 1.25  # of a file, for each unit
-_HIGH = 5  # lines of numbers side by side, and cells of a heat map in a line
 _NUM_SLOTS = 8
-_ROLES = {SHADE: "padding", PARTIAL: "other"}
-_INK = re.compile(
-    rf"([{FULL}{EIGHTHS}]+)|{SHADE}+|{PARTIAL}+|[^\s{FULL}{EIGHTHS}{SHADE}{PARTIAL}]+"
-    rf"(?: [^\s{FULL}{EIGHTHS}{SHADE}{PARTIAL}]+)*"
-)
+_LETTERS = rf"[^\s{FULL}{EIGHTHS}{SHADE}]+"
+_INK = re.compile(rf"([{FULL}{EIGHTHS}]+)|{SHADE}+|{_LETTERS}(?: {_LETTERS})*")
 
 
 def svg_file(pictures: Sequence[Picture]) -> Iterator[str]:
@@ -49,23 +43,19 @@ def svg_file(pictures: Sequence[Picture]) -> Iterator[str]:
     """
     marks: list[Mark] = []
     for picture in pictures:
-        marks += [
-            (),
-            *_wrapped(picture.title, "bold"),
-            *_wrapped(first_upper(picture.caption), "quiet"),
-        ]
-        marks += [*_body(picture), *_wrapped(picture.note, "quiet")]
+        marks += [(), *_wrapped(picture.title, "bold"), *_wrapped(picture.caption, "quiet")]
+        marks += _body(picture)
     drawn, height = _drawn(marks[1:])
     width, height = _WIDTH + 2 * _MARGIN, height + 2 * _MARGIN
     size = f'width="{_n(width * _PIXELS)}" height="{_n(height * _PIXELS)}"'
     title = "; ".join(picture.title for picture in pictures)
-    said = " ".join(f"{first_upper(one.caption)} {one.alternative}" for one in pictures)
+    said = " ".join(picture.said for picture in pictures)
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" {size} '
         f'viewBox="{-_MARGIN} {-_MARGIN} {_n(width)} {_n(height)}" '
         'role="img" aria-labelledby="title" aria-describedby="desc">\n'
-        f'<title id="title">{escaped(title, MOST_WORDS)}</title>\n'
-        f'<desc id="desc">{escaped(said, MOST_WORDS)}</desc>\n<style>{STYLE}</style>\n'
+        f'<title id="title">{escaped(title)}</title>\n'
+        f'<desc id="desc">{escaped(said)}</desc>\n<style>{STYLE}</style>\n'
         f'<rect class="page" x="{-_MARGIN}" y="{-_MARGIN}" width="100%" height="100%"/>\n'
     )
     yield drawn
@@ -75,20 +65,19 @@ def svg_file(pictures: Sequence[Picture]) -> Iterator[str]:
 def svg_element(picture: Picture) -> str:
     """Return a picture as an element of an HTML page that has its style."""
     drawn, height = _drawn(_body(picture))
-    said = escaped(f"{picture.title}: {picture.alternative}", MOST_WORDS)
     return (
         f'<svg class="picture" viewBox="0 0 {_WIDTH} {_n(height)}" role="img" '
-        f'aria-label="{said}">{drawn}</svg>'
+        f'aria-label="{escaped(picture.alternative)}">{drawn}</svg>'
     )
 
 
-def escaped(text: str, most: int = MOST_LETTERS) -> str:
+def escaped(text: str) -> str:
     """Return text for XML and HTML: no markup, no characters that are not shown, no CI commands.
 
     >>> escaped('<b>"\\x00')
     '&lt;b&gt;&quot;\\\\x00'
     """
-    return escape(inert(printable(text, most)))
+    return escape(inert(printable(text, MOST_LETTERS)))
 
 
 def _body(picture: Picture) -> Iterator[Mark]:
@@ -111,8 +100,8 @@ def _drawn(marks: Iterable[Mark]) -> tuple[str, float]:
             pieces += _line(mark, y)
             y += _LINE
         else:
-            pieces += _heat(mark, y) if isinstance(mark, Heat) else _rise(mark, y)
-            y += (13 if isinstance(mark, Heat) else _HIGH) * _LINE
+            pieces += _heat(mark, y)
+            y += 13 * _LINE
     return "".join(pieces), y
 
 
@@ -125,13 +114,13 @@ def _line(line: Line, y: float) -> Iterator[str]:
         if slot is not None:
             yield _box(f"slot{slot % _NUM_SLOTS}", column, y, width - 0.1)
         is_wrong = look in ("warning", "error")
-        for run in _INK.finditer(text if slot is None else text.replace(MORE, " ")):
+        for run in _INK.finditer(text):
             found, at = run[0], column + display_width(text[: run.start()])
             if run[1]:
                 eighths = sum(8 if block == FULL else EIGHTHS.index(block) + 1 for block in found)
                 yield _box("alarm" if is_wrong else "data", at, y, eighths / 8)
-            elif found[0] in _ROLES:
-                yield _box(_ROLES[found[0]], at, y, len(found))
+            elif found[0] == SHADE:
+                yield _box("padding", at, y, len(found))
             else:
                 kind = "alarm bold" if is_wrong else look or "text"
                 yield _text(f"on{slot % _NUM_SLOTS}" if slot is not None else kind, at, y, found)
@@ -152,27 +141,6 @@ def _text(kind: str, column: float, y: float, text: str) -> str:
     )
 
 
-def _rise(mark: Rise, y: float) -> Iterator[str]:
-    """Yield numbers as columns, and what is expected of them as a line."""
-    lead = max(map(len, mark.names)) + 1
-    x, wide = lead * _COLUMN, (SHEET.width - lead) * _COLUMN / max(len(mark.values), 1)
-    top, bottom = y + 2, y + _HIGH * _LINE - 2
-    for line, (kind, name) in enumerate(zip(("data", "quiet"), mark.names, strict=True)):
-        yield _text(kind, 0, y + line * _LINE, name)
-    points = []
-    for number, value in enumerate(mark.values):
-        left, high = x + number * wide, max(value, 0.0) * (bottom - top)
-        yield (
-            f'<rect class="data" x="{_n(left)}" y="{_n(bottom - high)}" '
-            f'width="{_n(max(wide - 1, 0.5))}" height="{_n(high)}"/>'
-        )
-    for number, expected in enumerate(mark.expected):
-        left, level = x + number * wide, _n(bottom - expected * (bottom - top))
-        points.append(f"{_n(left)} {level}L{_n(left + wide)} {level}")
-    if points:
-        yield f'<path class="line" d="M{"L".join(points)}"/>'
-
-
 def _heat(mark: Heat, y: float) -> Iterator[str]:
     """Yield a heat map as a path a level, whose pieces are runs of cells of a row.
 
@@ -180,9 +148,9 @@ def _heat(mark: Heat, y: float) -> Iterator[str]:
     as rectangles do.
     """
     levels = mark.levels(*mark.counts.shape)
-    for line, name in ((0, mark.sides[0]), (11, mark.sides[1]), (12, mark.ruler(SHEET.width))):
+    for line, name in ((0, SIDES[0]), (11, SIDES[1]), (12, mark.ruler(SHEET.width))):
         yield from _line(words(name, look="quiet"), y + line * _LINE)
-    left, (rows, columns) = mark.gutter * _COLUMN, levels.shape
+    left, (rows, columns) = GUTTER * _COLUMN, levels.shape
     edges = np.ones((rows, columns + 1), dtype=bool)
     edges[:, 1:-1] = levels[:, 1:] != levels[:, :-1]
     at, starts = np.nonzero(edges[:, :-1])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from shardctl.base.phrase import option_name
-from shardctl.base.text import printable, public_url
+from shardctl.base.text import printable, public_url, quoted
 from shardctl.cli import completion
 from shardctl.cli.options.shared import Flag, Text, option
 from shardctl.cli.output import DATASET, say, warn
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
     from shardctl.metadata.project_file import Project
     from shardctl.metadata.reference import ChosenDataset, NamedDataset
-    from shardctl.saved.resume_plan import ResumePlan
+    from shardctl.saved.resume_plan import PlanListing, ResumePlan
+    from shardctl.saved.snapshot import Snapshot
     from shardctl.settings.read_settings import ReadSettings
 
 
@@ -37,11 +38,12 @@ class DatasetOptions:
     """Which dataset.
 
     Options:
-      --dataset, -d REF: A folder with dataset_info.json, name[/config][:version], a layout.yaml, or
-        record files (a folder, a glob, prefix@1024); several are read as one.
+      --dataset, -d REF: The dataset: mnist:3.0.1, a TFDS folder, layout.yaml, record files. Names
+        are name[/config][:version], record files a folder, a glob or prefix@1024. Several are read
+        as one.
       --data-dir DIR: Where names are looked up, a folder or a URL [default: $TFDS_DATA_DIR,
         ~/tensorflow_datasets].
-      --no-cache: Count record files without metadata anew, and keep no counts for next time.
+      --no-cache: Count record files without metadata again, and do not store the counts.
     """
 
     panel: ClassVar[str] = DATASET
@@ -241,6 +243,43 @@ def plan_of_file(
     return found.dataset, replace(
         applied(plan, found.dataset, allow_version=allow_version), refs=refs
     )
+
+
+def comparable_of_file(path: str) -> Snapshot | PlanListing:
+    """Return the snapshot, or the plan, of a file or of `-`."""
+    from shardctl.saved.snapshot_file import parse_comparable, read_comparable
+
+    if path == "-":
+        return parse_comparable(text_on_stdin(), source="stdin")
+    return read_comparable(Path(path))
+
+
+def snapshot_of_file(path: str, else_: str) -> Snapshot:
+    """Return the snapshot of a file, or of `-`; `else_` says what may be done with a plan.
+
+    Raises:
+        DatasetError: the file is broken.
+        UsageError: it is a plan.
+    """
+    from shardctl.saved.snapshot import Snapshot
+
+    found = comparable_of_file(path)
+    if not isinstance(found, Snapshot):
+        raise UsageError(f"{quoted(path)} is a {found.kind}; {else_}")
+    return found
+
+
+def dataset_of_snapshot(
+    pinned: Snapshot, path: str, options: DatasetOptions, project: Project
+) -> ChosenDataset:
+    """Return the dataset that is chosen as in every command, else the one that a file names."""
+    from shardctl.metadata.reference import NamedDataset
+    from shardctl.saved.snapshot import ref_as_pinned
+
+    refs = pinned.refs or (ref_as_pinned(pinned),)
+    label = "stdin" if path == "-" else printable(path)
+    named = NamedDataset(refs=refs, folder=Path(os.path.dirname(path)), said_by=label)
+    return dataset_and_refs(options, project, fallback=named)
 
 
 def refuse_allow_version(*, given: bool) -> None:

@@ -33,7 +33,9 @@ class DraftSetting:
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectDraft:
-    """A shardctl.yaml that is to be written."""
+    """A shardctl.yaml that is to be written; `schema` is the file beside it that editors read."""
+
+    schema: str = ""
 
     dataset: DraftSetting
     data_dir: DraftSetting
@@ -75,7 +77,7 @@ def read_settings(
         if setting.stands_for.lower() not in meaning.lower():
             meaning = f"{meaning.rstrip('.')} ({setting.stands_for})."
         yield DraftSetting(
-            name=setting.name,
+            name=setting.field,
             value=value,
             meaning=meaning,
             takes=setting.kind.metavar or "true|false",

@@ -1,12 +1,12 @@
-"""Two pipelines side by side: where their orders part, and how well each is shuffled."""
+"""Two pipelines side by side: where their orders differ, and how well each is shuffled."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from shardctl.base.hooks import provided
-from shardctl.base.progress import Progress, Watch
+from shardctl.base.progress import Watch
 from shardctl.base.text import in_short
 from shardctl.base.tfds_rules import ORDER_RULES, RuleSet
 from shardctl.dataset.dataset import Dataset
@@ -42,7 +42,7 @@ class ComparedSide:
 
     is_snapshot: whether it is as it was pinned, and not as its dataset and settings are now.
     settings: every setting in force, by name. rules: of TensorFlow and TFDS, behind the order.
-    order: what is compared of it. quality: with stand-ins for seeds that nobody gave.
+    order: what is compared of it. quality: with example seeds where seeds are missing.
     """
 
     label: str
@@ -72,7 +72,7 @@ class ComparedSetting:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReportComparison:
-    """Two pipelines side by side; `diff` says where their orders part.
+    """Two pipelines side by side; `diff` says where their orders differ.
 
     dataset_changes: what differs of the two datasets and their layouts; where there is something,
         equal ids need not be equal examples.
@@ -95,7 +95,7 @@ class ReportComparison:
 
     @property
     def equal(self) -> bool | None:
-        """Whether both hand out the same order; None where that cannot be told."""
+        """Whether both yield the same order; None where that is not known."""
         return None if isinstance(self.diff, NotShown) else self.diff.equal
 
     @cached_property
@@ -115,7 +115,7 @@ class ReportComparison:
         return str(provided("comparison_body")(self))
 
     def __repr__(self) -> str:
-        said = {None: "not to be compared", True: "equal", False: "they part"}
+        said = {None: "not comparable", True: "equal", False: "they differ"}
         return in_short(self, f"{self.a.label}, {self.b.label}", said[self.equal])
 
 
@@ -134,7 +134,7 @@ def compare_sides(a: Side, b: Side, *, watch: Watch | None = None) -> ReportComp
 def _difference(one: ComparedSide, other: ComparedSide) -> Shown[Diff]:
     for side in (one, other):
         if isinstance(side.order, NotShown):
-            return NotShown(reason=f"{side.label} has no one order: {side.order.reason}")
+            return NotShown(reason=f"the order of {side.label} is not known: {side.order.reason}")
     return shown_of(one.order, lambda a: shown_of(other.order, lambda b: diff(a, b)))
 
 
@@ -152,45 +152,45 @@ def _dataset_changes(
 
 def compared(side: Side, *, watch: Watch | None = None) -> ComparedSide:
     """Return what is known of one of two pipelines, see `compare_sides`."""
-    if side.pinned is not None:
-        return _with_order(side, side.pinned, shown_of(proven(side.pinned), quality_of))
     dataset, spec, settings = side.dataset, side.spec, side.settings
-    assert dataset is not None
-    assert settings is not None
+    order: Shown[PinnedOrder]
+    measured: Shown[Quality]
+    if side.pinned is not None:
+        order, measured = side.pinned, shown_of(proven(side.pinned), quality_of)
+    else:
+        assert dataset is not None
+        assert settings is not None
 
-    def taken() -> PinnedOrder:
-        found = snapshot(dataset, spec, settings, watch=watch)
-        return PinnedOrder(snapshot=found.snapshot, label=side.label, live=found.live)
+        def taken() -> PinnedOrder:
+            found = snapshot(dataset, spec, settings, watch=watch)
+            return PinnedOrder(snapshot=found.snapshot, label=side.label, live=found.live)
 
-    order, measured = shown(taken), shown(lambda: quality(dataset, spec, settings))
-    if not isinstance(order, NotShown):
-        return _with_order(side, order, measured)
-    return ComparedSide(
+        order, measured = shown(taken), shown(lambda: quality(dataset, spec, settings))
+    given = partial(
+        ComparedSide,
         label=side.label,
-        is_snapshot=False,
+        is_snapshot=side.pinned is not None,
+        order=order,
+        quality=measured,
+    )
+    warnings = () if isinstance(measured, NotShown) else measured.warnings
+    if isinstance(order, PinnedOrder):
+        kept = order.snapshot
+        return given(
+            head=kept.identity,
+            spec=kept.spec,
+            settings=dict(kept.pipeline),
+            rules=kept.rules,
+            warnings=(*warnings, *as_warnings(kept.assumptions)),
+        )
+    assert dataset is not None  # since it is no snapshot
+    assert settings is not None
+    return given(
         head=dataset.identity,
         spec=(spec or "train") if isinstance(measured, NotShown) else measured.spec,
         settings=settings_in_force(settings, ordered=dataset.ordered),
         rules=ORDER_RULES,
-        order=order,
-        quality=measured,
-        warnings=() if isinstance(measured, NotShown) else measured.warnings,
-    )
-
-
-def _with_order(side: Side, order: PinnedOrder, measured: Shown[Quality]) -> ComparedSide:
-    kept = order.snapshot
-    warnings = () if isinstance(measured, NotShown) else measured.warnings
-    return ComparedSide(
-        label=side.label,
-        is_snapshot=side.pinned is not None,
-        head=kept.identity,
-        spec=kept.spec,
-        settings=dict(kept.pipeline),
-        rules=kept.rules,
-        order=order,
-        quality=measured,
-        warnings=(*warnings, *as_warnings(kept.assumptions)),
+        warnings=warnings,
     )
 
 
@@ -206,7 +206,7 @@ def proven(pinned: PinnedOrder) -> Shown[PlannedOrder]:
     if live is None:
         return NotShown(
             reason="it pins its layout or its file order as hashes, or settings that are refused "
-            "today: its order cannot be made again"
+            "today: its order cannot be rebuilt"
         )
     if pinned.live is not None:
         return live
@@ -214,12 +214,10 @@ def proven(pinned: PinnedOrder) -> Shown[PlannedOrder]:
     if rules.version != ORDER_RULES.version:
         return NotShown(reason=other)
     size, limit = tree.leaf_size, min(max(tree.leaf_size, _PROVEN), tree.num_examples)
-    progress = Progress(None, "positions", limit)
     for block, start in enumerate(range(0, limit, size)):
         stop = min(start + size, tree.num_examples)
         codes = live.order.chunks(start, stop)
         cells = list(digests_of(codes, live.splits, version=tree.version))
         if not pinned.holds(cells, size=size, block=block):
             return NotShown(reason=other.replace("may give", "gives"))
-        progress.advance(stop - start)
     return live

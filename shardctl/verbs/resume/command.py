@@ -16,7 +16,7 @@ from shardctl.cli.options.dataset import (
     refuse_allow_version,
     refuse_no_spec,
 )
-from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.order import OrderOptions, steps_of_epoch
 from shardctl.cli.options.shared import (
     AllowVersionOption,
     Flag,
@@ -64,23 +64,28 @@ class ResumeOptions:
     """Where a pipeline stopped and how it continues; None where not given.
 
     Options:
-      --consumed N[,N..]: Examples handed out, from the start of the whole order; with --hosts one
+      --consumed N[,N..]: Examples yielded, from the start of the whole order; with --hosts one
         count for all or one a host.
-      --steps S: The same in batches of --batch: a checkpoint's step.
+      --steps, --step S: The same in batches of --batch; a checkpoint's step.
+      --epoch E: The epoch, from 0, in which --step S counts; E whole epochs and S steps of epoch E
+        are done.
       --seen FILE: A log of the tfds_ids seen, a line each, or gzip; - is stdin.
-      --mode exactly-once|exact-order|at-most-once|at-least-once: With --buffer: any pipeline, or
-        the same order through shardctl.tfds; where the buffer had no seed, repeat nothing, or read
-        its last contents again [default: exactly-once; with --for exact-order].
-      --risk R: With --mode at-least-once: how many examples may be lost, on the average [default:
-        1e-06].
+      --mode exact-order|exactly-once|at-most-once|at-least-once: What may change with --buffer.
+        The same order through shardctl.tfds, or each example once in another order. Without its
+        seed: skip what it held, or read its last contents again [default: exact-order;
+        exactly-once with --seen or --to-hosts].
       --hosts N: Number of hosts that stopped.
-      --to-hosts M: Number of hosts that continue; what is left is split evenly among them.
-      --for loop|keras|flax: With --format python, which it implies: a training script for
-        TensorFlow, Keras or Flax with Orbax, whose checkpoints hold the position.
+      --to-hosts M: Number of hosts that resume; what is left is split evenly among them.
+      --for loop|keras|flax: Write a training script for TensorFlow, Keras or Flax with Orbax;
+        its checkpoints hold the position. It implies --format python.
+
+    More options:
+      --risk R: With --mode at-least-once: fewer examples are lost on average [default: 1e-06].
     """
 
     consumed: Annotated[Any, option(parse=_counts)] = None
-    steps: Annotated[Any, number(minimum=0)] = None
+    steps: Annotated[Any, number("--steps", "--step", minimum=0)] = None
+    epoch: Annotated[Any, number(minimum=0)] = None
     seen: Text = None
     mode: Annotated[Any, option()] = None
     risk: Annotated[
@@ -107,11 +112,13 @@ class ResumeOptions:
         Raises:
             UsageError: no way, or several, of saying how far; or a mode where a log says it.
         """
+        if self.epoch is not None and self.steps is None:
+            raise UsageError("--epoch E needs --step S, the steps of epoch E that are done")
         if sum(value is not None for value in (self.consumed, self.steps, self.seen)) != 1:
             refuse_no_spec()
             raise UsageError(
-                "say how far the pipeline got, in one way: --consumed N, --steps S with --batch "
-                "B, or --seen FILE"
+                "say how far the pipeline got, in one way: --consumed N, --epoch E --step S with "
+                "--batch B, or --seen FILE"
             )
         if self.mode == "exact-order" and self.hosts is not None:
             raise UsageError("--mode exact-order: other hosts have another order")
@@ -146,8 +153,9 @@ def resume(
 ) -> None:
     """Print the file instructions from which a pipeline resumes where it stopped.
 
-    Without a shuffle buffer the order continues exactly. FILE.yaml or FILE.json after --output is
-    the plan file that shardctl.tfds reads, FILE.py code to paste (--format python).
+    The order continues exactly, through a shuffle buffer with shardctl.tfds; the answer says which
+    --mode it took. FILE.yaml or FILE.json after --output is the plan file that shardctl.tfds
+    reads, FILE.py code to paste (--format python).
 
     Options:
       --plan FILE: Check a plan file against the dataset; - is stdin.
@@ -155,14 +163,16 @@ def resume(
         it breaks its promise.
 
     Examples:
-      # Stopped after 5,000 examples: a plan file for the program that goes on; is nothing lost?
-      shardctl resume --consumed 5000 --shuffle-seed 32 -d imagenet2012 --prove -o plan.yaml
-      # Stopped at step 123: a Keras script that goes on there, later from its own checkpoints
-      shardctl resume --steps 123 --batch 256 --shuffle-seed 42 -d mnist --for keras -o train.py
-      # 8 hosts stopped, 6 go on
+      # Stopped after 5,000 examples: a plan file, and the proof that nothing is lost
+      shardctl resume --consumed 5000 -d mnist --prove -o plan.yaml
+      # Stopped in epoch 3 at step 123: the code that continues there
+      shardctl resume --epoch 3 --step 123 --batch 256 -d mnist -f python
+      # Stopped at step 123: a Keras script, which resumes from its own checkpoints too
+      shardctl resume --steps 123 --batch 256 -d mnist --for keras -o train.py
+      # 8 hosts stopped, 6 resume
       shardctl resume --consumed 5000 --hosts 8 --to-hosts 6 -d imagenet2012
     """
-    if stopped.framework is not None and out.format == "table":  # which nobody has to ask for
+    if stopped.framework is not None and out.format == "table":  # --for implies the format
         out = replace(out, format="python")
     if plan is not None:
         dataset, made, log = _from_file(
@@ -231,24 +241,27 @@ def _continued(
     from shardctl.verbs.resume.hosts import resume_on_hosts
 
     consumed = stopped.consumed
-    # A script keeps its position in the exact order.
-    in_order = stopped.framework is not None and stopped.hosts is None
-    mode: Any = stopped.mode or ("exact-order" if in_order else "exactly-once")
     if (stopped.hosts is None) != (stopped.to_hosts is None):
         raise UsageError("--hosts N stopped and --to-hosts M continue: give both, or neither")
-    how: dict[str, Any] = {"steps": stopped.steps, "mode": mode, "risk": stopped.risk}
+    how: dict[str, Any] = {"steps": stopped.steps, "risk": stopped.risk}
+    how |= {} if stopped.mode is None else {"mode": stopped.mode}
+    if stopped.epoch is not None:
+        at = stopped.epoch, [stopped.steps]
+        settings, (how["steps"],) = steps_of_epoch(*at, settings, dataset, spec, at_end=True)
+    if stopped.hosts is not None:
+        how |= {"hosts": stopped.hosts, "to_hosts": stopped.to_hosts}
+        return resume_on_hosts(dataset, spec, settings, consumed=consumed, **how)
+    if consumed is not None and len(consumed) > 1:
+        raise UsageError(
+            f"--consumed names {len(consumed)} counts: one a host is for --hosts N --to-hosts M"
+        )
+    only = None if consumed is None else consumed[0]
     try:
-        if stopped.hosts is not None:
-            how |= {"hosts": stopped.hosts, "to_hosts": stopped.to_hosts}
-            return resume_on_hosts(dataset, spec, settings, consumed=consumed, **how)
-        if consumed is not None and len(consumed) > 1:
-            raise UsageError(
-                f"--consumed names {len(consumed)} counts: one a host is for --hosts N --to-hosts M"
-            )
-        only = None if consumed is None else consumed[0]
         return plan_resume(dataset, spec, settings, consumed=only, **how)
     except UnpredictableOrderError as error:
-        text = f"{error}; or plan from what was logged, with --seen FILE"
+        if settings.buffer_is_open:  # for which there is a --mode
+            raise
+        text = f"{error}; of an order that is lost, a log is enough: --seen FILE"
         raise UnpredictableOrderError(text) from error
 
 
