@@ -139,7 +139,7 @@ class _WithHelpPage:
             panels = {"Options": [entry for entries in panels.values() for entry in entries]}
             of_commands: dict[str, list[Any]] = {title: [] for title in COMMAND_PANELS}
             for name, command in commands.items():
-                entry = (name, re.split("[;:] ", command.short_help)[0].rstrip("."))
+                entry = (name, re.split("[;:,] ", command.short_help)[0].rstrip("."))
                 of_commands[command_panel(name)].append(entry)
             panels = of_commands | panels
         for title, entries in panels.items():
