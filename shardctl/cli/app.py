@@ -99,7 +99,7 @@ class _WithHelpPage:
 
     name: str | None
     epilog: str | None
-    short_help: str
+    short_help: str | None
     get_params: Any
 
     def __init__(self, *given: Any, help: str | None = None, **named: Any) -> None:
@@ -117,7 +117,7 @@ class _WithHelpPage:
         if not _is_whole(ctx):
             formatter.write_paragraph()
             with formatter.indentation():
-                formatter.write_text(self.short_help)
+                formatter.write_text(self.short_help or "")
         else:
             super().format_help_text(ctx, formatter)  # type: ignore[misc]
 
