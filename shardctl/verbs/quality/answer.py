@@ -113,7 +113,7 @@ def quality(
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
-        spec: what is read, as TFDS writes it; None is `train`, else the only split.
+        spec: the split or slice, as TFDS writes it; None is `train`, else the only split.
         settings: how it is read. Missing seeds are replaced by example seeds, on which the score
             hardly depends.
         target: a score for which to find the smallest shuffle buffer.

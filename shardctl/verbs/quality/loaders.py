@@ -166,7 +166,7 @@ def compare_loaders(
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
-        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        spec: the split or slice, as TFDS writes it; None is `train`, else the only split.
         settings: what all of them are given; each takes the settings it has. A buffer replaces the
             usual ones (1,000; with TFDS 10,000 too). A host gives the number of hosts that share
             the examples. A missing batch is 256, and missing seeds are example seeds.

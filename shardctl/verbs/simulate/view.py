@@ -1,4 +1,4 @@
-"""A stretch of an order as blocks, ids a line, records, an array file, or code that has it."""
+"""A part of an order as blocks, ids a line, records, an array file, or code that has it."""
 
 from __future__ import annotations
 
