@@ -182,6 +182,15 @@ class Series(NamedTuple):
         return len(_GAP) + 1 + self.text_width + word
 
 
+def differs(values: Int64s, *, exact: bool = False) -> bool:
+    """Return whether bars of values differ: by a hundredth, which can be seen, or at all.
+
+    >>> differs(np.array([714, 719])), differs(np.array([714, 719]), exact=True)
+    (False, True)
+    """
+    return bool(np.ptp(values) > (0 if exact else values.max() // 100))
+
+
 def bar_lines(
     heading: str, labels: Sequence[str], series: Sequence[Series], paper: Paper
 ) -> Iterator[Line]:

@@ -8,7 +8,16 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.base.text import counted
-from shardctl.draw.picture import NOTHING, OF_GROUPS, Bar, Paper, Picture, Series, bar_lines
+from shardctl.draw.picture import (
+    NOTHING,
+    OF_GROUPS,
+    Bar,
+    Paper,
+    Picture,
+    Series,
+    bar_lines,
+    differs,
+)
 from shardctl.draw.quantities import bytes_between, counts_between, numbered
 from shardctl.order.shard_map import Bucket, buckets
 from shardctl.verbs.hosts.answer import Comparison, HostsPlan, spread
@@ -34,7 +43,7 @@ def hosts_pictures(plan: HostsPlan, paper: Paper) -> tuple[Picture, ...]:
 def _strategy(comparison: Comparison, strategy: Strategy, paper: Paper) -> Picture:
     """Return a bar for each host, or group of them; one for all where hosts are alike."""
     found = list(_quantities(strategy))
-    differ = any(values.min() < values.max() for _, values in found)
+    differ = any(differs(values, exact=name == "batches") for name, values in found)
     rows = paper.num_rows(comparison.num_hosts) if differ else 1
     groups = buckets(found[0][1], rows)
     series = [

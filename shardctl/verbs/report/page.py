@@ -109,17 +109,14 @@ def _data(report: Report) -> Iterator[str]:
     others = [item for item in report.in_force if item.origin.source == "default"]
     yield _settings(f"{counted(len(chosen), 'setting')} you set, or that follow from these", chosen)
     yield _settings(f"{counted(len(others), 'setting')} at their defaults", others)
-    yield from stated("Warnings", report.warnings)
     versions = f"shardctl {html.plain(own_version())}, order rules {html.plain(ORDER_RULES)}"
     fingerprint = html.code(dataset.fingerprint)
     yield html.paragraph(f"{versions}, dataset fingerprint {fingerprint}", "quiet")
 
 
-def stated(heading: str, lines: Iterable[str]) -> Iterator[str]:
-    """Yield sentences under a heading, nothing where there are none."""
-    said = html.items(first_upper(html.sentence(line)) for line in lines)
-    if said:
-        yield f"<h3>{heading}</h3>\n{said}"
+def remarks(lines: Iterable[str]) -> str:
+    """Return what is assumed, and warnings, as a list."""
+    return html.items((first_upper(html.sentence(line)) for line in lines), "quiet")
 
 
 def _layout(layout: Layout) -> Iterator[str]:
@@ -179,13 +176,15 @@ def _lint(lint: Lint) -> Iterator[str]:
     found = counted(len(lint.findings), "finding")
     example = html.code(f"shardctl lint --explain {lint.findings[0].rule.code}")
     yield html.paragraph(f"{counted(len(lint.rules), 'check')} of {looked}: {found}.")
-    yield f'<ul class="findings">\n{"".join(map(_finding, lint.findings))}</ul>\n'
+    several = len(lint.context.reads) > 1
+    findings = (_finding(one, names_specs=several) for one in lint.findings)
+    yield f'<ul class="findings">\n{"".join(findings)}</ul>\n'
     yield html.paragraph(f"{example} explains a finding.")
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: Finding, *, names_specs: bool) -> str:
     lines = [("why", html.sentence(finding.why)), ("fix", html.sentence(finding.fix))]
-    if finding.specs:
+    if finding.specs and names_specs:
         lines.append(("in", ", ".join(map(html.code, finding.specs))))
     return (
         f'<li class="{finding.severity}">\n'
@@ -295,8 +294,8 @@ def _summary(report: Report) -> html.Section:
     ]
     anchor = "" if _is_sound(report.lint) else "findings"
     body = cards(*found, ("What does lint find?", anchor, _faults(report)))
-    body += html.items((first_upper(html.sentence(note)) for note in report.notes), "quiet")
-    return html.Section("summary", "In short", (body,))
+    notes = (*report.notes, *report.warnings)
+    return html.Section("summary", "In short", (body, remarks(notes)))
 
 
 def cards(*answers: tuple[str, str, Card]) -> str:
@@ -341,7 +340,7 @@ def _in_step(plan: HostsPlan) -> Card:
     most = own.num_batches or own.num_examples
     unit = "examples" if own.num_batches is None else "batches"
     said = [f"{comparison.num_hosts:,} hosts, {spread(most)} {unit} each"]
-    said += problems(comparison, own.name) or [reason(comparison)]
+    said += problems(comparison, own.name)
     if own.idle_hosts:
         return Card("No", "bad", sentences(*said, *other), "a host without examples")
     return (
@@ -386,9 +385,10 @@ def _wrong(lint: Lint) -> Card:
     if not counts:
         return Card("No problems", "good", sentences(f"{counted(len(lint.rules), 'check')} passed"))
     said = ", ".join(counted(counts[name], name) for name in SEVERITIES if counts[name])
-    few = [html.plain(finding.rule.title) for finding in lint.findings[:_MOST_FINDINGS]]
-    more = len(lint.findings) - _MOST_FINDINGS
-    listed = html.items([*few, f"{more} more"] if more > 0 else few)
+    titles = list(dict.fromkeys(finding.rule.title for finding in lint.findings))
+    few, more = titles[:_MOST_FINDINGS], len(titles) - _MOST_FINDINGS
+    few += [f"{more} more"] if more > 0 else []
+    listed = html.items(html.plain(first_upper(title)) for title in few)
     if counts["error"]:
         return Card(said, "bad", listed, "an error that lint finds")
     return Card(said, "warn", listed)
