@@ -19,12 +19,12 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.text import printable
 from shardctl.draw.tables import Look, Screen, display_width, paragraph, slot_styled, styled
 
-NOTHING = "There are no examples."
 OF_GROUPS = " A bar of several is solid up to the least of them, shaded up to the most."
 FULL, SHADE = "█", "░"
 EIGHTHS = "▏▎▍▌▋▊▉"  # of a column, from the left
 NUM_LEVELS = 8  # of a heat map, from 1; 0 is an empty cell
 EVEN = 3  # the level of a cell that is as that of a uniform permutation
+_NOTHING = "There are no examples."
 _GAP = "  "
 _ALONE = 4  # columns of a bar that is alone, and of labels, at least
 _LEAST_BAR = 8  # columns of a bar that is not alone
@@ -144,6 +144,11 @@ class Picture:
     def alternative(self) -> str:
         """The title and what it shows, for those who do not see it."""
         return f"{self.title}. {self.said}"
+
+
+def nothing(title: str) -> Picture:
+    """Return the picture of an answer without examples."""
+    return Picture(title=title, caption=_NOTHING, said=_NOTHING)
 
 
 def words(*texts: str, look: Look = "") -> Line:

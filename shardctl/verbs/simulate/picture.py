@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from shardctl.base.text import counted, printable
-from shardctl.draw.picture import NOTHING, Line, Paper, Picture, Span, words
+from shardctl.draw.picture import Line, Paper, Picture, Span, nothing, words
 from shardctl.draw.tables import display_width
 from shardctl.order.order import Order
 from shardctl.order.shard_map import Strips, Visit
@@ -34,7 +34,7 @@ def strips_picture(strips: Strips, order: Order, paper: Paper) -> Picture:
     """
     visits, num_slots = strips.visits, len({visit.slot for visit in strips.visits})
     if not visits:
-        return Picture(title=_TITLE, caption=NOTHING, said=NOTHING)
+        return nothing(_TITLE)
     if num_slots == 1:  # all that is read of a shard in a row is one block
         found = groupby(visits, key=lambda visit: (visit.split, visit.shard, visit.epoch))
         runs = [list(run) for _, run in found]
