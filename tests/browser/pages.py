@@ -73,6 +73,7 @@ def attack() -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "hang": lambda: hang().to_html(),
+    "alone": lambda: report("imagenet2012", "train", {"shuffle_seed": 1, "batch": 256}).to_html(),
     "lacking": lambda: lacking().to_html(),
     "hostile": lambda: hostile().to_html(),
     "parting": parting,

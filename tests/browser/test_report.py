@@ -49,6 +49,14 @@ def test_text_is_whole_and_nothing_is_asked_for(browser: Any, files: Files, name
         assert found.is_quiet()
 
 
+def test_the_page_of_one_host_is_short(browser: Any, files: Files) -> None:
+    """It was 8,140 pixels high once, and had 2,049 words."""
+    with opened(browser, files["alone"]) as found:
+        assert found.page.evaluate("document.documentElement.scrollHeight") < 2_000
+        assert len(found.page.locator("body").inner_text().split()) < 500
+        assert not found.page.locator("table").first.is_visible()
+
+
 # The first three show every colour of an answer; in longer tables every way is seen once.
 _LONGER = [
     ("hang", WIDE, "light"),
