@@ -129,8 +129,9 @@ def _state(plan: ResumePlan) -> Iterator[str]:
         if whole is not None:
             stopped += f", {counted(whole, 'batch', 'batches')}"
             stopped += f" and {_examples(rest)}" if rest else ""
-            starts += f", {'within ' if rest else ''}step {whole:,}"
-            starts += " of all epochs" if plan.epoch or plan.num_further_epochs else ""
+            in_epoch = whole if plan.stop is None else plan.stop.steps_in_epoch
+            step = f"{whole:,} of all epochs" if plan.epoch and plan.stop is None else in_epoch
+            starts += f", {'within ' if rest else ''}step {step}"
         yield stopped
         if plan.remaining:
             yield f"resumes: at {starts}, counted from 0"

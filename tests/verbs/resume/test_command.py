@@ -295,7 +295,7 @@ def test_a_dataset_that_is_named_wins_over_what_a_plan_says(
             ("--consumed", 1, "--hosts", 2, "--to-hosts", 1, "--mode", "exact-order"),
             "other hosts have another order",
         ),
-        (("--consumed", 1, "--shuffle-files"), "a log is enough: --seen FILE"),
+        (("--consumed", 1, "--shuffle-files"), "or plan from a log with --seen FILE"),
         (("--consumed", 1, "-f", "npy"), "no format 'npy' here"),
         (("--seen", "none"), "cannot read 'none': no such file"),
         (("--seen", "none", "--hosts", 2), "--hosts with --seen"),
