@@ -46,7 +46,7 @@ def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
         f"batches of {batch} a device, {evaluation.host_batch:,} a host"
     )
     yield paragraph(title, screen, style="bold")
-    yield from table_pieces(_COLUMNS, grouped(eval_rows(evaluation)), screen, keep=_ROWS)
+    yield from table_pieces(_COLUMNS, grouped(eval_rows(evaluation), _COLUMNS), screen, keep=_ROWS)
     yield "\n"
     if screen.pictures:
         from shardctl.draw.picture import picture_lines

@@ -14,6 +14,7 @@ from shardctl.draw.tables import (
     Screen,
     cell_of,
     columns,
+    grouped,
     paragraph,
     paragraphs,
     table,
@@ -122,25 +123,22 @@ def _straggler(load: Load | None) -> str:
 def _host_table(strategy: Strategy, screen: Screen) -> Iterator[str]:
     yield paragraph(f"{strategy.name}: what each host reads", screen, style="bold")
     shown = _COLUMNS if strategy.batches is not None else _COLUMNS[:-1]
-
-    def row(record: Document) -> Sequence[str]:
-        return [str(record["index"]), *(cell_of(record[c.field], c) for c in shown[1:])]
-
-    yield from table_pieces(shown, _records(strategy).map(row), screen, keep=_ROWS)
+    rows = grouped(_records(strategy, [column.field for column in shown]), shown)
+    yield from table_pieces(shown, rows, screen, keep=_ROWS)
 
 
-def _records(strategy: Strategy) -> Records:
-    """Return what each host reads."""
+def _records(strategy: Strategy, fields: Sequence[str] = _FIELDS) -> Records:
+    """Return what each host reads, of the first fields."""
     reads = strategy.columns
     if reads is None:
-        return Records(0, _FIELDS, lambda start, stop: [])
+        return Records(0, fields, lambda start, stop: [])
     known = (reads.num_examples, reads.num_bytes, reads.num_files, strategy.batches)
 
     def cells(start: int, stop: int) -> list[RowsCell]:
         own = (None if column is None else column[start:stop] for column in known)
-        return [list(range(start, stop)), *own]
+        return [list(range(start, stop)), *own][: len(fields)]
 
-    return Records(len(reads.num_examples), _FIELDS, cells)
+    return Records(len(reads.num_examples), fields, cells)
 
 
 def hosts_document(plan: HostsPlan) -> Document:
