@@ -129,13 +129,21 @@ def _state(plan: ResumePlan) -> Iterator[str]:
         if whole is not None:
             stopped += f", {counted(whole, 'batch', 'batches')}"
             stopped += f" and {_examples(rest)}" if rest else ""
-            in_epoch = whole if plan.stop is None else plan.stop.steps_in_epoch
-            step = f"{whole:,} of all epochs" if plan.epoch and plan.stop is None else in_epoch
-            starts += f", {'within ' if rest else ''}step {step}"
+            if not plan.unseeded:  # else it resumes at no step
+                starts += f", {'within ' if rest else ''}step {_step(plan, whole)}"
         yield stopped
         if plan.remaining:
             yield f"resumes: at {starts}, counted from 0"
     yield _left(plan)
+
+
+def _step(plan: ResumePlan, whole: int) -> str:
+    """Return how many steps of its epoch are done; of all epochs where these share a batch."""
+    if plan.stop is not None or not plan.epoch or plan.settings.batch is None:
+        return str(whole if plan.stop is None else plan.stop.steps_in_epoch)
+    size, uneven = divmod(plan.consumed + plan.remaining_total, plan.settings.epochs)
+    per_epoch, ragged = divmod(size, plan.settings.batch)
+    return f"{whole:,} of all epochs" if uneven or ragged else str(whole - plan.epoch * per_epoch)
 
 
 def _batches(plan: ResumePlan) -> tuple[int | None, int]:

@@ -21,7 +21,7 @@ def odd(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("options", "exit_code", "said"),
     [
-        (("--batch", 64), 1, "check: a collective hangs at step 1: host 0 waits in it\n"),
+        (("--batch", 64), 1, "check: a collective hangs at step 1: host 0 blocks\n"),
         (("--batch", 64, "--pad"), 0, ""),
         (("--batch", 64, "--drop-remainder"), 1, "check: 1 example is lost\n"),
         (("--batch", 128), 0, ""),
