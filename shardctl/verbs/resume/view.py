@@ -314,7 +314,8 @@ def plan_written(
     >>> print(*plan_written(plan, "plan.yaml", "yaml"), sep="\\n")
     wrote plan.yaml: mode exact, left: 7 examples of epoch 0 in 3 file instructions
     next, in Python: shardctl.tfds.resume(builder, 'plan.yaml')
-    check: shardctl resume --plan plan.yaml --prove
+    this command checks it:
+      shardctl resume --plan plan.yaml --prove
     """
     hosts = f" for {len(plan.hosts):,} hosts" if plan.hosts else ""
     yield f"wrote {path}: mode {plan.mode}, {_left(plan)}{hosts}"
@@ -324,8 +325,9 @@ def plan_written(
         if plan.continued_by != "loader":
             yield f"next, in Python: {resume_call(plan, path)}"
         elif plan.stop:
-            yield f"next: shardctl resume {shlex.join([*words[:-1], '--format', 'python'])}"
-        yield f"check: shardctl resume {shlex.join(words)}"
+            yield "next: this command writes the code that resumes:"
+            yield f"  shardctl resume {shlex.join([*words[:-1], '--format', 'python'])}"
+        yield from ("this command checks it:", f"  shardctl resume {shlex.join(words)}")
     elif framework is not None:
         yield "next: edit prepare(), the model and the loss; rerun it after an interruption"
     elif form == "python":

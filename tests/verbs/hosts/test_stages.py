@@ -185,7 +185,7 @@ def test_an_evaluation_of_stages_says_what_they_repeat_and_leave_out() -> None:
 @pytest.mark.parametrize(
     ("stages", "batch", "devices", "why"),
     [
-        ("map", None, 1, "how large is the batch of one device"),
+        ("map", None, 1, "how large is a batch"),
         ("batch(6)", 2, 2, "make batches of 6, .* leave --batch out"),
         ("batch(6)", None, 4, "make batches of 6, which --devices 4 are to share"),
         ("map | repeat | batch(6)", None, 1, "have no end, so the evaluation never ends"),
