@@ -248,8 +248,8 @@ def test_advice_says_whether_files_divide_and_what_hangs(
             (5, 5, 3),
             3,
             {"batch": 2},
-            "3 to 5 examples a host, read amplification 1x; tfds.even_splits reads 1.308x; ds.shard "
-            "reads 3x",
+            "3 to 5 examples a host, read amplification 1x; tfds.even_splits reads 1.308x; "
+            "ds.shard reads 3x",
         ),
         ((3,), 4, {}, "1 host is idle, and TFDS refuses the other ways"),
     ],
