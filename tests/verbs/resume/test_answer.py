@@ -81,7 +81,7 @@ def test_batches_that_are_dropped_are_not_left_without_a_seed_either(
         ({"steps": 1}, {}, "steps needs --batch N"),
         ({}, {}, "--consumed N, or --steps S"),
         ({"consumed": 1, "steps": 1}, {"batch": 1}, "--consumed N, or --steps S"),
-        ({"consumed": 1, "mode": "fast"}, {}, 'mode="fast": choose from exactly-once, exact-order'),
+        ({"consumed": 1, "mode": "fast"}, {}, 'mode="fast": choose from exact-order, exactly-once'),
     ],
 )
 def test_a_place_outside_the_order_is_refused(
