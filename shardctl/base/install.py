@@ -8,12 +8,12 @@ import shutil
 import sys
 
 # What the extras of pyproject.toml ask for: packages by name, with the oldest version.
-_OLDEST = (
+_OLDEST = (  # noqa: SIM905  # a list would take a line for each
     "tensorflow>=2.16 tensorflow-datasets>=4.9.4 array-record>=0.5 pyarrow>=15 zstandard>=0.20 "
     "gcsfs>=2024.2 s3fs>=2024.2 huggingface-hub>=0.23 datasets>=3.0.2 requests>=2.31 "
     "apache-beam>=2.77 orbax-checkpoint>=0.11.25 grain>=0.2.16 torch>=2.13 torchdata>=0.11 "
     "accelerate>=1.15"
-).split()  # noqa: SIM905  # a list would have a line for each
+).split()
 REQUIREMENTS = {one.partition(">=")[0]: one for one in _OLDEST}
 
 
