@@ -99,7 +99,7 @@ class TestRefusals:
     def test_what_is_broken_is_refused_by_name_and_rule(self) -> None:
         assert_answers(GOLDEN / "layouts.txt", lambda text: read(eval(text, globals())).title)
 
-    @few_or_fuzz(200, FUZZ)
+    @few_or_fuzz(80, FUZZ)
     def test_nonsense_gives_a_dataset_or_one_line_of_error(self, num_cases: int) -> None:
         check_cases(nonsense, check_nonsense, num_cases)
 
