@@ -212,4 +212,4 @@ def test_plans_continue_as_the_uninterrupted_pipeline_does() -> None:
 
 @pytest.mark.fuzz
 def test_plans_fuzzed() -> None:
-    check_cases(cases(), check, FUZZ * 5, fuzz=True)
+    check_cases(cases(), check, FUZZ * 5)
