@@ -139,7 +139,7 @@ class _WithHelpPage:
                     formatter.write_dl(entries, col_max=_COLUMN if formatter.width >= 70 else 8)
         with formatter.section("Examples"):
             starts = [at for at, line in enumerate(self.examples) if line.startswith("#")]
-            stop = None if is_whole else (*starts, None, None)[_SHORT_EXAMPLES]
+            stop = None if is_whole else [*starts, *[None] * 3][_SHORT_EXAMPLES]
             formatter.write("".join(f"  {line}\n" for line in self.examples[:stop]))
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
