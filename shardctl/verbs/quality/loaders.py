@@ -43,9 +43,9 @@ _OF_THE_ROWS = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """A way to read: who reads, with which settings, and what can be said before it is measured.
+    """A way to read: the data loader, its settings, and what is known before it is measured.
 
-    reader: who, in the words of the library. access: whether files are read in a row or by index.
+    reader: its name in the library. access: whether files are read in a row or by index.
     continued: what the library's own state is worth where a job stopped; by: what does it; of
         TFDS's reader that is our Position.
     held: examples that a shuffle buffer holds, which such a state may lose.
@@ -81,7 +81,7 @@ shuffle(1,000)']
 
 
 def way(settings: ReadSettings, loader: str, reader: str, **more: Any) -> Way:
-    """Return a way to read with a loader: by index, and not continued, unless `more` says so.
+    """Return a way to read with a loader: by index, not continued, but for the fields in `more`.
 
     Fields of a `Way` are taken as such; the others are settings of the row.
     """
@@ -287,14 +287,14 @@ def way_to_read(resolved: Resolved, way: Way, num_hosts: int) -> WayToRead:
     except ShardctlError as error:
         refused = error.args[0] if error.args else str(error)
         mixing = ending = None
-    told = () if planned is None else (*planned.warnings, *as_warnings(planned.assumptions))
+    warnings = () if planned is None else (*planned.warnings, *as_warnings(planned.assumptions))
     return WayToRead(
         **vars(way) | {"settings": way.settings if planned is None else planned.order.settings},
         mixing=mixing,
         ending=ending,
         num_lost=held,
         refused=refused,
-        warnings=told,
+        warnings=warnings,
     )
 
 

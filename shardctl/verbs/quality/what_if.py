@@ -161,7 +161,7 @@ def refuse_fixed_buffer(settings: ReadSettings, asked: str) -> None:
     refuse_loader(
         settings,
         f"the buffer that {option(asked)} finds",
-        "compare the scores of its own settings",
+        "compare the scores of other settings",
     )
     if not settings.takes("buffer"):
         raise refused(
