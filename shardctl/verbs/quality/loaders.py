@@ -190,15 +190,12 @@ def compare_loaders(
             ask_for_one_source(settings),
         )
     if num_hosts > MAX_HOSTS:
-        raise refused(
-            "{num_hosts=}: the ends of at most {:,} are compared", MAX_HOSTS, num_hosts=num_hosts
-        )
+        raise refused("{host}: at most {:,} hosts are compared, not {:,}", MAX_HOSTS, num_hosts)
     resolved = resolved_spec(dataset, spec)
     refuse_open_splits(resolved)
     if resolved.num_examples < 2:
         raise UsageError(
-            f"a comparison of loaders needs at least 2 examples, and {resolved.spec} has "
-            f"{resolved.num_examples}"
+            f"loaders need at least 2 examples, and {resolved.spec} has {resolved.num_examples}"
         )
     batch = DEFAULT_BATCH if settings.batch is None else settings.batch
     sizes = storage_order(order_of(resolved, ReadSettings()).order).shard_sizes
