@@ -43,7 +43,7 @@ class ReportUsage(UsageOptions):
     """What lint checks; the other parts show two of these too.
 
     Options:
-      --eval SPEC: Split or slice to evaluate on; batches are counted of the first [default: test, else
+      --eval SPEC: Split or slice to evaluate on; the first is counted [default: test, else
         validation, with --hosts or --devices]; repeatable.
       --hosts N: How many hosts read; the first is measured [default: 1].
     """
