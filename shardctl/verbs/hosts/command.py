@@ -54,7 +54,7 @@ def hosts(
     every_row: Annotated[bool, flag("--all")] = False,
     picture: PictureOption = None,
 ) -> None:
-    """Compare what each host reads under even splits, file sharding and ds.shard.
+    """Compare what each host reads, under even splits, file sharding and ds.shard.
 
     A file is read from its start, so what a host skips in it counts as read. Batches are those of
     a host. Of the order options --batch, --drop-remainder, --epochs, --reverse, --file-order and
