@@ -269,7 +269,7 @@ def test_another_version_is_refused_unless_it_is_allowed(
         for version in ("1.0.0", "1.0.1")
     )
     path = checkpoint_of(tf, Position(first, "train", consumed=3)).save(tmp_path / "ck")
-    message = r"its version was 1.0.0, now 1.0.1; --allow-version takes it all the same"
+    message = r"its version was 1.0.0, now 1.0.1; --allow-version accepts it"
     with pytest.raises(DatasetError, match=message):
         checkpoint_of(tf, Position(second, "train")).restore(path)
     allowed = Position(second, "train", allow_version=True)
