@@ -13,6 +13,10 @@ class UsageError(ShardctlError):
     """A value given by the caller breaks a rule: an option, a spec, a position, a seed."""
 
 
+class UnknownArgumentError(UsageError, TypeError):
+    """A keyword that is no argument of a function, which is a TypeError for Python too."""
+
+
 class NotASplitError(UsageError):
     """A part of a spec names no split; `named` is that part, which may be something else."""
 

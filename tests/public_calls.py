@@ -499,6 +499,7 @@ def public_parameters() -> dict[str, dict[str, inspect.Parameter]]:
                     continue  # an answer
                 parameters = dict(inspect.signature(function).parameters)
                 parameters.pop("self", None)
+                parameters.pop("keywords", None)  # settings, see tests/api/test_keywords.py
                 if parameters:
                     found[prefix + name + method] = parameters
     return found

@@ -305,7 +305,7 @@ def test_the_package_loads_nothing_of_weight(tmp_path: Path) -> None:
 def test_every_error_is_exported_but_those_that_only_a_command_tells_apart() -> None:
     errors = {name for name in vars(shardctl.errors) if name.endswith(("Error", "Warning"))}
     assert errors - set(shardctl.__all__) == {
-        *("NotASplitError", "NotThereError", "UnnamedDatasetError")
+        *("NotASplitError", "NotThereError", "UnknownArgumentError", "UnnamedDatasetError")
     }
 
 

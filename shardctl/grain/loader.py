@@ -32,6 +32,7 @@ from shardctl.live.key_order import (
 )
 from shardctl.loaders.loader import LOADERS, library
 from shardctl.saved.position_file import position_text
+from shardctl.settings.keywords import LoaderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike
 
 _MOST_WORKERS = 10_000
@@ -50,7 +51,7 @@ class Sampler(HasOrder):
     Args:
         dataset: a builder of TFDS, a reference, or a Dataset: whose order it is.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: how tf.data reads it: a ReadSettings, or a dict of its values.
+        settings, keywords: how tf.data reads it: a ReadSettings, a dict of its values, or keywords.
         workers: the worker processes of the loader.
         consumed: how many examples this host has had, from the order's start.
         states: of all processes of a run that stopped, in place of `consumed`: the states of its
@@ -81,6 +82,7 @@ class Sampler(HasOrder):
         consumed: int = 0,
         states: Sequence[bytes] = (),
         seed: int | None = None,
+        **keywords: Unpack[LoaderSettings],
     ) -> None:
         order = order_from(dataset, spec, settings, consumed=consumed, states=states)
         self._take(order, workers=workers, seed=seed)
@@ -201,6 +203,7 @@ def data_loader(
     seed: int | None = None,
     worker_buffer_size: int = 1,
     read_options: object = None,
+    **keywords: Unpack[LoaderSettings],
 ) -> Any:
     """Return a `grain.DataLoader` that hands out tf.data's examples, or batches of the settings.
 
@@ -210,7 +213,7 @@ def data_loader(
 
     Args:
         source: `tfds.data_source(name, split=spec)`, or another sequence of the same records.
-        dataset, spec, settings, consumed, states, seed: as for `Sampler`.
+        dataset, spec, settings, keywords, consumed, states, seed: as for `Sampler`.
         operations: transformations of examples, and of batches behind a `grain.transforms.Batch`
             of the settings' batch; where none is among them, it is made at the end.
         workers, worker_buffer_size, read_options: those of `grain.DataLoader`.
@@ -380,6 +383,7 @@ def map_dataset(
     *,
     consumed: int = 0,
     states: Sequence[bytes] = (),
+    **keywords: Unpack[LoaderSettings],
 ) -> Any:
     """Return a `grain.MapDataset` of the examples that tf.data reads, in its order.
 
@@ -390,9 +394,9 @@ def map_dataset(
 
     Args:
         source: `tfds.data_source(name, split=spec)`, or another sequence of the same records.
-        dataset, spec, settings, consumed, states: as for `Sampler`; the states of iterators behind
-            a MapDataset say nothing of their order, so `position` of the dataset makes states of
-            them.
+        dataset, spec, settings, keywords, consumed, states: as for `Sampler`. The states of
+            iterators behind a MapDataset say nothing of their order: `position` of the dataset
+            makes states of them.
 
     Raises:
         DatasetError: the source is not of the dataset and spec; or as for `Sampler`.

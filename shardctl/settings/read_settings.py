@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from shardctl.base import tfds_rules as rules
-from shardctl.base.arguments import checked, keep_fields, made_kind, or_none
+from shardctl.base.arguments import (
+    checked,
+    keep_fields,
+    made_kind,
+    no_such_argument,
+    or_none,
+)
 from shardctl.base.phrase import option
 from shardctl.base.text import counted
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.loaders.loader import LOADERS, READERS, Loader, LoaderName
-from shardctl.settings.names import main_names, no_such_setting, settings_from_document
+from shardctl.settings.names import (
+    SHARED_NAMES,
+    main_names,
+    no_such_setting,
+    setting_called,
+    settings_from_document,
+)
 from shardctl.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
 from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES, Host, HostBy, HostMode
 
@@ -389,17 +401,34 @@ def _in_short(value: Any) -> str:
 def _made_of_mapping(given: object) -> ReadSettings | None:
     if isinstance(given, ReadSettings) or not isinstance(given, Mapping):
         return given if isinstance(given, ReadSettings) else None
-    named: dict[str, Any] = main_names({str(key): value for key, value in given.items()})
+    return ReadSettings(**_fields_of(given))
+
+
+def _fields_of(given: Mapping[Any, object]) -> dict[str, Any]:
+    named = main_names({str(key): value for key, value in given.items()})
     for name in named:
         if name not in SETTING_BY_NAME:
             raise no_such_setting(name, SETTING_BY_FIELD)
-    return ReadSettings(**{SETTING_BY_NAME[name].field: named[name] for name in named})
+    return {SETTING_BY_NAME[name].field: value for name, value in named.items()}
+
+
+def _joined(given: Any, keywords: Mapping[str, Any], arguments: Collection[str]) -> ReadSettings:
+    """Return settings with keywords in place of their own values; None there is TFDS's default."""
+    for name in keywords:
+        if setting_called(name) is None and name not in SHARED_NAMES:
+            raise no_such_argument(name, [*arguments, *SETTING_BY_FIELD])
+    own: dict[str, Any] = _fields_of(keywords)
+    own = {name: _DEFAULTS[name] if own[name] is None else own[name] for name in own}
+    if isinstance(given, ReadSettings):
+        return replace(given, **own)
+    return ReadSettings(**((_fields_of(given) if isinstance(given, Mapping) else {}) | own))
 
 
 _SETTINGS = made_kind(
     _made_of_mapping,
     needed="a ReadSettings, as ReadSettings(batch=64), or a dict of its values",
     several="settings",
+    join=_joined,
 )
 SettingsLike = Annotated[ReadSettings | Mapping[str, object], _SETTINGS]
 

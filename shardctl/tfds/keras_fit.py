@@ -18,7 +18,8 @@ import numpy as np
 from shardctl.base.arguments import checked
 from shardctl.base.text import choices, quoted
 from shardctl.errors import DatasetError, UsageError
-from shardctl.settings.read_settings import ReadSettings, refuse_loader
+from shardctl.settings.keywords import FitSettings, Unpack
+from shardctl.settings.read_settings import SettingsLike, as_settings, refuse_loader
 from shardctl.spec.host import HostLike
 from shardctl.tfds.builder_layout import Builder
 from shardctl.tfds.imports import tensorflow
@@ -34,7 +35,7 @@ from shardctl.tfds.training.resume import dataset_to_resume
 def keras_epochs(
     builder: Builder,
     spec: str | None = None,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
     *,
     epochs: int,
     initial_epoch: int = 0,
@@ -42,6 +43,7 @@ def keras_epochs(
     host: int | HostLike | None = None,
     transform: Transform | None = None,
     decoders: Any = None,
+    **keywords: Unpack[FitSettings],
 ) -> Iterator[tuple[int, Any]]:
     """Return (epoch, `tf.data.Dataset`) for each epoch that `fit(epochs=epochs)` has left.
 
@@ -69,8 +71,8 @@ def keras_epochs(
             epochs of `fit` count, settings for another host, or a global seed in force as for
             `resume`. One that is set after this call, for a model's weights, changes nothing.
     """
-    if settings is not None:
-        refuse_loader(settings, "keras_epochs", "fit takes a loader as it is")
+    settings = as_settings(settings)
+    refuse_loader(settings, "keras_epochs", "fit takes a loader as it is")
     position = Position(builder, spec, settings)
     fit = FitEpochs(position, epochs, None)
     if not 0 <= initial_epoch <= epochs:

@@ -16,6 +16,7 @@ from shardctl.errors import DatasetError, UsageError
 from shardctl.order.epoch_reading import sorted_reads
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.file_formats import format_warnings, refuse_open_splits, refuse_unreadable
+from shardctl.settings.keywords import ReaderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings, refuse_loader
 from shardctl.spec.host import Host, HostLike, as_host
 from shardctl.spec.reads import Reads, reads_of
@@ -49,6 +50,7 @@ def evaluation(
     transform: Transform | None = None,
     decoders: Any = None,
     add_tfds_id: bool = False,
+    **keywords: Unpack[ReaderSettings],
 ) -> Any:
     """Return the `tf.data.Dataset` of one host's evaluation: padded batches, each with its mask.
 
@@ -69,8 +71,8 @@ def evaluation(
     Args:
         builder: a TFDS builder, or what `record_files` returns.
         spec: what is evaluated on; None is `test`, `validation`, else `train`.
-        settings: how hosts share the examples (`host_by`), and the order of the files; what
-            shuffles, repeats or batches is refused.
+        settings, keywords: how hosts share the examples (`host_by`), and the order of the files;
+            what shuffles, repeats or batches is refused.
         batch: examples in the batch of one device, as in `shardctl eval`.
         hosts, host: which host of how many this is: `host=2, hosts=8`, or `host="2/8"`. Without
             host JAX is asked, once it runs as several processes, and tf.distribute; where neither

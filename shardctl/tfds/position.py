@@ -18,7 +18,13 @@ from shardctl.order.plan_order import PlannedOrder, plan_order
 from shardctl.saved import position_file
 from shardctl.saved.position_file import PositionRecord
 from shardctl.saved.resume_plan import ResumePlan, RunSegment, settings_as_planned
-from shardctl.settings.read_settings import ReadSettings, refuse_loader
+from shardctl.settings.keywords import OrderSettings, Unpack
+from shardctl.settings.read_settings import (
+    ReadSettings,
+    SettingsLike,
+    as_settings,
+    refuse_loader,
+)
 from shardctl.spec.host import HostLike
 from shardctl.tfds import position_counting as counting
 from shardctl.tfds.builder_layout import Builder, dataset_of
@@ -67,15 +73,16 @@ class Position:
         self,
         builder: Builder,
         spec: str | None = None,
-        settings: ReadSettings | None = None,
+        settings: SettingsLike | None = None,
         *,
         consumed: int = 0,
         allow_version: bool = False,
+        **keywords: Unpack[OrderSettings],
     ) -> None:
         self._builder, self._allow_version = builder, allow_version
         self._dataset = dataset_of(builder)
         refuse_unreadable(self._dataset)
-        settings = ReadSettings() if settings is None else settings
+        settings = as_settings(settings)
         refuse_loader(settings, "Position", "shardctl.resume_loader goes on from a number of steps")
         planned = plan_order(self._dataset, spec, settings)
         for warning in format_warnings(self._dataset, planned.ranges):

@@ -31,6 +31,7 @@ from shardctl.live.key_order import (
 from shardctl.live.key_order import order_from as order_of_states
 from shardctl.loaders.loader import LOADERS, library
 from shardctl.saved.position_file import POSITION_KIND, PositionRecord, position_of_text
+from shardctl.settings.keywords import LoaderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike
 
 # Where torchdata's StatefulDataLoader 0.11 keeps the state of a sampler, without workers and with.
@@ -130,7 +131,7 @@ class Sampler(HasOrder):
     Args:
         dataset: a builder of TFDS, a reference, or a Dataset: whose order it is.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: how tf.data reads it: a ReadSettings, or a dict of its values.
+        settings, keywords: how tf.data reads it: a ReadSettings, a dict of its values, or keywords.
         consumed: how many examples this rank has had, from the order's start.
         states: of all ranks of a run that stopped, in place of `consumed`: of samplers, loaders,
             StatefulDataLoaders, or of positions (`Position.get_state`), with any number of workers
@@ -155,6 +156,7 @@ class Sampler(HasOrder):
         *,
         consumed: int = 0,
         states: Sequence[TorchState] = (),
+        **keywords: Unpack[LoaderSettings],
     ) -> None:
         self._begin_at(order_from(dataset, spec, settings, consumed=consumed, states=states))
 
@@ -364,6 +366,7 @@ def data_loader(
     consumed: int = 0,
     states: Sequence[TorchState] = (),
     options: Mapping[str, Any] | None = None,
+    **keywords: Unpack[LoaderSettings],
 ) -> Any:
     """Return a `torch.utils.data.DataLoader` that hands out tf.data's batches.
 
@@ -374,7 +377,7 @@ def data_loader(
 
     Args:
         source: `tfds.data_source(name, split=spec)`, or another map-style dataset of its records.
-        dataset, spec, settings, consumed, states: as for `Sampler`.
+        dataset, spec, settings, keywords, consumed, states: as for `Sampler`.
         workers: worker processes.
         options: others of DataLoader's arguments, as {"pin_memory": True, "collate_fn": stack}.
 

@@ -19,7 +19,8 @@ from shardctl.order.file_formats import refuse_unreadable
 from shardctl.order.plan_order import plan_order
 from shardctl.order.sources import spec_of_reader
 from shardctl.saved.resume_plan import ResumePlan
-from shardctl.settings.read_settings import ReadSettings, refuse_loader
+from shardctl.settings.keywords import OrderSettings, Unpack
+from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings, refuse_loader
 from shardctl.settings.short_form import settings_of_read, stages_of
 from shardctl.spec.host import Host, HostBy
 from shardctl.stages import stages as call
@@ -45,11 +46,12 @@ Transform = Callable[[Any], Any]
 def pipeline(
     builder: Builder,
     spec: str | None = None,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
     *,
     transform: Transform | None = None,
     decoders: Any = None,
     add_tfds_id: bool = False,
+    **keywords: Unpack[OrderSettings],
 ) -> Any:
     """Return the `tf.data.Dataset` that settings describe, of TFDS's own reader and tf.data.
 
@@ -73,7 +75,7 @@ def pipeline(
             changes the order (see `check_global_seed`); a bad spec.
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
-    settings = ReadSettings() if settings is None else settings
+    settings = as_settings(settings)
     refuse_loader(settings, "shardctl.tfds.pipeline", "simulate as code has its own pipeline")
     tf = tensorflow()
     dataset = dataset_of(builder)

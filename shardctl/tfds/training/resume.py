@@ -16,7 +16,8 @@ from shardctl.order.plan_order import plan_order
 from shardctl.order.sources import reads_spec
 from shardctl.saved import resume_plan
 from shardctl.saved.resume_plan import PlanOrPath, ResumePlan, ShuffleState
-from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.keywords import HostSettings, Unpack
+from shardctl.settings.read_settings import ReadSettings, SettingsLike
 from shardctl.spec.host import HostLike
 from shardctl.spec.reads import Reads
 from shardctl.tfdata.shuffle_buffer import ShuffleReplay
@@ -220,13 +221,14 @@ def resume_epochs(
 def exact_order(
     builder: Builder,
     spec: str | None = None,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
     *,
     consumed: int,
     host: int | HostLike | None = None,
     transform: Transform | None = None,
     decoders: Any = None,
     add_tfds_id: bool = False,
+    **keywords: Unpack[HostSettings],
 ) -> Any:
     """Return the `tf.data.Dataset` that continues in exact order after `consumed` examples.
 

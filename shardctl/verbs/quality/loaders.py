@@ -18,6 +18,7 @@ from shardctl.order.loader_order import with_version
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, as_warnings, order_of
 from shardctl.order.sample import COMPLETE_LIMIT, epoch_length, sample_epoch, storage_order
+from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.settings.table import OF_EPOCHS, SETTING_BY_FIELD
 from shardctl.spec.host import Host
@@ -167,15 +168,18 @@ class LoaderComparison(Tabular):
 
 @checked
 def compare_loaders(
-    dataset: DatasetLike, spec: str | None = None, settings: SettingsLike | None = None
+    dataset: DatasetLike,
+    spec: str | None = None,
+    settings: SettingsLike | None = None,
+    **keywords: Unpack[OrderSettings],
 ) -> LoaderComparison:
     """Return how each loader that people use would read a spec: how well, to what end, how on.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: what all of them are given; each takes what it knows. A buffer stands for the
-            usual ones (1,000; with TFDS 10,000 too), a host for one of those that share the
+        settings, keywords: what all of them are given; each takes what it knows. A buffer stands
+            for the usual ones (1,000; with TFDS 10,000 too), a host for one of those that share the
             examples; without a batch 256 is meant, without seeds stand-ins.
 
     Returns:

@@ -15,6 +15,7 @@ from shardctl.order.order import Order
 from shardctl.order.plan_order import plan_order
 from shardctl.order.shard_map import Strips, strips
 from shardctl.order.sources import refuse_unread_spec, resolved_reading
+from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.spec.subsplit import Resolved
 from shardctl.verbs.config.answer import Origin, SettingInForce, read_in_force
@@ -107,14 +108,15 @@ def report(
     evaluated: str | Sequence[str] = (),
     usage: Usage | None = None,
     loaders: bool = False,
+    **keywords: Unpack[OrderSettings],
 ) -> Report:
     """Return what there is to see of a pipeline: the answers of the verbs, for one page.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: how it is read: a ReadSettings, or a dict of its values. Seeds that are not given
-            get stand-ins, and the report says so.
+        settings, keywords: how it is read: a ReadSettings, a dict of its values, or keywords. Seeds
+            that are not given get stand-ins, and the report says so.
         hosts: how many hosts read, of which the first is measured; None is what `usage.hosts` or
             `settings.host` says, else one.
         devices: how many each host has, which share its batch in an evaluation.

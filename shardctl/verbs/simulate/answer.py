@@ -13,6 +13,7 @@ from shardctl.base.text import counted, in_short
 from shardctl.dataset.dataset import DatasetLike
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, plan_order
+from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import SettingsLike
 from shardctl.tfdata.shuffle_buffer import check_buffer
 
@@ -51,13 +52,14 @@ def simulate(
     *,
     skip: int = 0,
     take: int | None = 20,
+    **keywords: Unpack[OrderSettings],
 ) -> Simulation:
     """Return a stretch of the order in which a pipeline reads a spec.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: how it is read: a ReadSettings, or a dict of its values.
+        settings, keywords: how it is read: a ReadSettings, a dict of its values, or keywords.
         skip: how many examples of the order come before it.
         take: how many it has, at most; -1 or None for all that are left, which stages that repeat
             without end have not.

@@ -20,6 +20,7 @@ from shardctl.saved.snapshot import (
     pinned_sources,
     shortened,
 )
+from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import SettingsLike, as_settings, settings_in_force
 
 
@@ -50,13 +51,14 @@ def snapshot(
     settings: SettingsLike | None = None,
     *,
     watch: Watch | None = None,
+    **keywords: Unpack[OrderSettings],
 ) -> TakenSnapshot:
     """Return a snapshot of the order in which a pipeline reads a spec: what fixes the order.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: how it is read: a ReadSettings, or a dict of its values.
+        settings, keywords: how it is read: a ReadSettings, a dict of its values, or keywords.
         watch: is called as the work proceeds, with what is counted, how much is done, of how much.
 
     Returns:
