@@ -89,6 +89,8 @@ PROVIDERS.update(
     comparison_page="verbs.report.compared:comparison_page",
     report_body="verbs.report.page:report_body",
     report_page="verbs.report.page:report_page",
+    save="api.tables:save",
+    text="api.tables:text_of",
     to_pandas="api.tables:to_pandas",
     verify_loader="live.verify:verify_loader",
     verified_version="metadata.loader_versions:verified_version",

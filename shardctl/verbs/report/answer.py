@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 
 from shardctl.base.arguments import checked
+from shardctl.base.columns import Answer
 from shardctl.base.hooks import provided
 from shardctl.base.text import counted, in_short, quoted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
@@ -40,7 +41,7 @@ from shardctl.verbs.report.question import (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Report:
+class Report(Answer):
     """All that shardctl says of one pipeline. A part that cannot be had says why, see `NotShown`.
 
     settings: how it is read, as it was given. in_force: every setting with its origin.

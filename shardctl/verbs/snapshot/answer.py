@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from shardctl.base.arguments import checked
+from shardctl.base.columns import Answer
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress, Watch
 from shardctl.base.text import counted, in_short
@@ -25,7 +26,7 @@ from shardctl.settings.read_settings import SettingsLike, as_settings, settings_
 
 
 @dataclass(frozen=True, kw_only=True)
-class TakenSnapshot:
+class TakenSnapshot(Answer):
     """A snapshot, the order it was taken of, and what surprises about the spec."""
 
     snapshot: Snapshot
