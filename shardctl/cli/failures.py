@@ -143,7 +143,7 @@ def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[s
         too_many = f"{quoted(match['words'])} is more than {meant} takes; {explained}"
         return _spread_pattern(arguments) or _as_dataset(match["words"], arguments) or too_many
     if match["missing"] and parameter is not None:
-        return f"{meant} needs {parameter.metavar.rstrip('.')}: {parameter.help}"
+        return f"{meant} needs {parameter.metavar.rstrip('.')}: {parameter.help.partition('. ')[0]}"
     if match["option"]:
         option = str(_name_of(error))
         if option in _SPEC_AS_OPTION and _takes_spec(ctx):

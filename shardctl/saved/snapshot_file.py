@@ -328,7 +328,7 @@ def parse_comparable(data: bytes, *, source: str) -> Snapshot | PlanListing:
         if kind == "plan":
             return _plans(document)
         if not isinstance(kind, str):
-            raise DatasetError("no kind: shardctl did not write this file, or it is cut off")
+            raise DatasetError("no kind: it is no snapshot or plan; a layout is named with -d")
         raise DatasetError(
             f"kind {fields.shown(kind)} is not compared; diff reads {choices(KINDS)}"
         )
@@ -343,7 +343,9 @@ def _parsed(data: bytes, shown: str) -> Mapping[str, object]:
     try:
         document = parse_document(data, source=shown)
     except DatasetError as error:
-        raise DatasetError(f"{error}; the file is cut off or was edited") from None
+        is_ours = b"format_version" in data[:400]
+        cure = f"it was cut off or edited; {_REWRITE}" if is_ours else "it is no snapshot or plan"
+        raise DatasetError(f"{error}; {cure}") from None
     with fields.said_about(shown):
         return fields.mapping(document, "a file to compare")
 

@@ -304,7 +304,9 @@ class ShuffleReplay:
         """Return whether to follow `counts` elements between positions is cheaper than a replay."""
         size = self.num_buffered
         drawn = num_drawn(size, last - first, counts)
-        follow = drawn * (_FOLLOWED + _WINDOW / window_size(size)) + counts * _ELEMENT
+        # Windows of runs that lie apart are drawn together, so that these share what one costs.
+        window = window_size(size) * min(len(first), max(1, _AT_ONCE // window_size(size)))
+        follow = drawn * (_FOLLOWED + _WINDOW / window) + counts * _ELEMENT
         replay = last - first + np.minimum(first, _LATE * size) + _ROOM * size
         cheaper: NDArray[np.bool_] = follow < replay
         return cheaper | (size > MAX_BUFFER)
@@ -410,7 +412,8 @@ def shuffle_permutation(
 # comes out on the few later ones that move it. To find them takes a look at the random numbers of
 # about as many steps as the buffer has places, a window of them at a time.
 
-_WINDOW_SIZES = 1 << 10, 1 << 17
+_WINDOW_SIZES = 1 << 8, 1 << 17
+_AT_ONCE = 1 << 18  # steps of windows that lie apart, which are drawn together
 _STEPS_PER_SECOND = 50_000_000
 _TABLE = 1 << 16, 1 << 24  # places marked by their low bits: a filter before the exact look
 
@@ -434,40 +437,41 @@ def inputs_of_places(steps: ShuffleReplay, places: Int64s, before: Int64s) -> In
     A place is written by the last step s that took from it, with what was at place s before.
     """
     found, heads = places.copy(), before.copy()
-    size, reach = window_size(steps.num_buffered), steps.num_buffered - 1
+    reach = steps.num_buffered - 1
     progress = _progress(steps, before)
     while (left := np.flatnonzero(heads > np.maximum(found - reach, 0))).size:
-        stop = int(heads[left].max())
-        window = _Window(steps, max(0, stop - size), stop)
-        progress.advance(len(window.places))
-        rows = left[heads[left] > window.start]
+        rows, which, windows = _windows(steps, heads[left], backwards=True)
+        rows = left[rows]
+        progress.advance(len(windows.places))
         while rows.size:
-            written = window.last(found[rows], heads[rows])
-            heads[rows] = window.start
-            rows, written = rows[written >= 0], written[written >= 0]
-            heads[rows] = found[rows] = written
+            written = windows.last(found[rows], which, heads[rows])
+            heads[rows] = windows.starts[which]
+            known = written >= 0
+            rows, which = rows[known], which[known]
+            heads[rows] = found[rows] = written[known]
     return found
 
 
 def outputs_of_inputs(steps: ShuffleReplay, inputs: Int64s) -> Int64s:
-    """Return the step that hands out each input, int64[q].
+    """Return the step that yields each input, int64[q].
 
     An input stays at its place until a step takes it from there or, at its place, moves it on.
     """
     places, heads = inputs.copy(), np.maximum(inputs - steps.num_buffered + 1, 0)
-    size, outputs = window_size(steps.num_buffered), np.full(len(inputs), -1, np.int64)
+    outputs = np.full(len(inputs), -1, np.int64)
     progress = _progress(steps, heads)
     while (left := np.flatnonzero(outputs < 0)).size:
-        start = int(heads[left].min())
-        window = _Window(steps, start, min(steps.num_elements, start + size))
-        progress.advance(len(window.places))
-        rows = left[heads[left] < window.stop]
+        rows, which, windows = _windows(steps, heads[left], backwards=False)
+        rows = left[rows]
+        progress.advance(len(windows.places))
         while rows.size:
-            outputs[rows] = taken = window.first(places[rows], heads[rows])
-            heads[rows] = np.minimum(window.stop, places[rows] + 1)
-            moved = rows[(taken < 0) & (heads[rows] > places[rows])]
-            places[moved] = window.places[places[moved] - start]
-            rows = moved[heads[moved] < window.stop]
+            outputs[rows] = taken = windows.first(places[rows], which, heads[rows])
+            stops = windows.stops[which]
+            heads[rows] = np.minimum(stops, places[rows] + 1)
+            moved = (taken < 0) & (heads[rows] > places[rows])
+            rows, which, stops = rows[moved], which[moved], stops[moved]
+            places[rows] = windows.places[places[rows] + windows.shifts[which]]
+            rows, which = rows[heads[rows] < stops], which[heads[rows] < stops]
     return outputs
 
 
@@ -483,29 +487,63 @@ def _progress(steps: ShuffleReplay, heads: Int64s) -> Progress:
     )
 
 
-class _Window:
-    """The steps [start, stop), and the places that they take from."""
+def _windows(
+    steps: ShuffleReplay, heads: Int64s, *, backwards: bool
+) -> tuple[Int64s, Int64s, _Windows]:
+    """Return which elements go on now, the window of each, and these windows.
 
-    def __init__(self, steps: ShuffleReplay, start: int, stop: int) -> None:
-        self.start, self.stop = start, stop
-        self.places = np.arange(start, stop) + steps.offsets(start, stop).astype(np.int64)
+    An element waits where another is behind it and near: its steps are drawn once for both. Those
+    that are far from one another go on together, since a call of NumPy costs more than their steps.
+    """
+    size = window_size(steps.num_buffered)
+    heads = -heads if backwards else heads
+    rows = np.argsort(heads, kind="stable")
+    ahead = heads[rows]
+    far = max(size, steps.num_buffered) + PER_BLOCK  # no step there takes from a place here
+    begins = np.concatenate(([True], np.diff(ahead) > far))
+    which, firsts = np.cumsum(begins) - 1, ahead[begins][: max(1, _AT_ONCE // size)]
+    rows, which, ahead = (of[: np.searchsorted(which, len(firsts))] for of in (rows, which, ahead))
+    now = np.flatnonzero(ahead - firsts[which] < size)
+    rows, which = rows[now], which[now]
+    if backwards:
+        stops = -firsts[::-1]
+        return rows, len(firsts) - 1 - which, _Windows(steps, np.maximum(stops - size, 0), stops)
+    return rows, which, _Windows(steps, firsts, np.minimum(firsts + size, steps.num_elements))
 
-    def last(self, places: Int64s, before: Int64s) -> Int64s:
+
+class _Windows:
+    """The steps [starts, stops) of windows that lie apart, and the places that they take from.
+
+    The places are in rows, whole blocks of random numbers; a step's row is the step plus `shifts`.
+    """
+
+    def __init__(self, steps: ShuffleReplay, starts: Int64s, stops: Int64s) -> None:
+        self.starts, self.stops = starts, stops
+        first, lengths = starts // PER_BLOCK, -(-stops // PER_BLOCK) - starts // PER_BLOCK
+        before = np.cumsum(lengths) - lengths - first
+        self.shifts = before * PER_BLOCK
+        blocks = np.arange(int(lengths.sum())) - np.repeat(before, lengths)
+        self.places = steps.places(blocks)
+
+    def last(self, places: Int64s, which: Int64s, before: Int64s) -> Int64s:
         """Return the last step before another that takes from a place, int64[q], -1 for none."""
         keys, lowest = self._keys(places)
-        at = np.searchsorted(keys, lowest + (before - self.start)) - 1
-        return self._steps_of(keys[at] - lowest, (at >= 0) & (keys[at] >= lowest))
+        lowest += self.shifts[which]
+        at = np.searchsorted(keys, lowest + before) - 1
+        found: Int64s = np.where(at >= 0, keys[at] - lowest, -1)
+        return np.where(found >= self.starts[which], found, -1)
 
-    def first(self, places: Int64s, after: Int64s) -> Int64s:
+    def first(self, places: Int64s, which: Int64s, after: Int64s) -> Int64s:
         """Return the first step from one on that takes from a place, int64[q], -1 for none."""
         keys, lowest = self._keys(places)
-        at = np.searchsorted(keys[:-1], lowest + (after - self.start))
-        return self._steps_of(keys[at] - lowest, keys[at] - lowest < len(self.places))
+        lowest += self.shifts[which]
+        found = keys[np.searchsorted(keys[:-1], lowest + after)] - lowest
+        return np.where(found < self.stops[which], found, -1)
 
     def _keys(self, places: Int64s) -> tuple[Int64s, Int64s]:
         """Return keys of the steps that take from the places, ascending, and the least of each.
 
-        A key is (which place, step); behind the last is one that is above all.
+        A key is (which place, row); behind the last is one that is above all.
         """
         size = min(max(_TABLE[0], 1 << (16 * len(places)).bit_length()), _TABLE[1])
         marked = np.zeros(size, np.bool_)
@@ -517,7 +555,3 @@ class _Window:
         count = len(self.places)
         keys = np.sort(slots[hits] * count + near[hits])
         return np.append(keys, len(known) * count), which * count
-
-    def _steps_of(self, found: Int64s, known: NDArray[np.bool_]) -> Int64s:
-        steps: Int64s = np.where(known, found + self.start, -1)
-        return steps

@@ -54,7 +54,7 @@ UNSEEDED = ReadSettings(buffer=3, epochs=2, shuffle_seed=4)
 WRITERS: list[Callable[[ResumePlan], Any]] = [plan_json, plan_yaml]
 PLANS = {
     "exact": resume(TOY, "train", ReadSettings(shuffle_seed=4, epochs=3), consumed=5),
-    "exactly once": resume(TOY, "train+test", BUFFERED, consumed=6),
+    "exactly once": resume(TOY, "train+test", BUFFERED, consumed=6, mode="exactly-once"),
     "exact order": resume(TOY, "train", BUFFERED, consumed=6, mode="exact-order"),
     "nothing pending": resume(TOY, "train", BUFFERED, consumed=0, mode="exact-order"),
     "at most once": resume(TOY, "train", UNSEEDED, consumed=6, mode="at-most-once"),

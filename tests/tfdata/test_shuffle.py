@@ -214,6 +214,7 @@ def _follow_a_random_shuffle(seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         sizes = draw.choice([1, 3, 16, 256]), draw.choice([4, 64, 1000, 1 << 18])
         patch.setattr(shuffle_buffer, "_WINDOW_SIZES", sizes)
+        patch.setattr(shuffle_buffer, "_AT_ONCE", draw.choice([1, 40, 1 << 18]))
         patch.setattr(shuffle_buffer, "_TABLE", (draw.choice([1, 2, 64]), 1 << 24))
         size = draw.randint(1, draw.choice([5, 60, 700]))
         buffer = draw.randint(1, draw.choice([3, size, size + 50]))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from shardctl.base.phrase import option_name
-from shardctl.base.text import printable, public_url
+from shardctl.base.text import printable, public_url, quoted
 from shardctl.cli import completion
 from shardctl.cli.options.shared import Flag, Text, option
 from shardctl.cli.output import DATASET, say, warn
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
     from shardctl.metadata.project_file import Project
     from shardctl.metadata.reference import ChosenDataset, NamedDataset
-    from shardctl.saved.resume_plan import ResumePlan
+    from shardctl.saved.resume_plan import PlanListing, ResumePlan
+    from shardctl.saved.snapshot import Snapshot
     from shardctl.settings.read_settings import ReadSettings
 
 
@@ -241,6 +242,43 @@ def plan_of_file(
     return found.dataset, replace(
         applied(plan, found.dataset, allow_version=allow_version), refs=refs
     )
+
+
+def comparable_of_file(path: str) -> Snapshot | PlanListing:
+    """Return the snapshot, or the plan, of a file or of `-`."""
+    from shardctl.saved.snapshot_file import parse_comparable, read_comparable
+
+    if path == "-":
+        return parse_comparable(text_on_stdin(), source="stdin")
+    return read_comparable(Path(path))
+
+
+def snapshot_of_file(path: str, else_: str) -> Snapshot:
+    """Return the snapshot of a file, or of `-`; `else_` says what may be done with a plan.
+
+    Raises:
+        DatasetError: the file is broken.
+        UsageError: it is a plan.
+    """
+    from shardctl.saved.snapshot import Snapshot
+
+    found = comparable_of_file(path)
+    if not isinstance(found, Snapshot):
+        raise UsageError(f"{quoted(path)} is a {found.kind}; {else_}")
+    return found
+
+
+def dataset_of_snapshot(
+    pinned: Snapshot, path: str, options: DatasetOptions, project: Project
+) -> ChosenDataset:
+    """Return the dataset that is chosen as in every command, else the one that a file names."""
+    from shardctl.metadata.reference import NamedDataset
+    from shardctl.saved.snapshot import ref_as_pinned
+
+    refs = pinned.refs or (ref_as_pinned(pinned),)
+    label = "stdin" if path == "-" else printable(path)
+    named = NamedDataset(refs=refs, folder=Path(os.path.dirname(path)), said_by=label)
+    return dataset_and_refs(options, project, fallback=named)
 
 
 def refuse_allow_version(*, given: bool) -> None:

@@ -234,9 +234,8 @@ def _refuse_buffered_examples(plan: ResumePlan) -> None:
     settings = plan.settings
     if plan.mode == "exact-order" and plan.pending:
         raise UsageError(
-            f"the buffer of this plan held {len(plan.pending)} examples that its instructions "
-            "leave out, for the same buffer to continue; shardctl.tfds.resume does that, or plan "
-            "with mode exactly-once"
+            f"this plan continues a shuffle buffer that held {len(plan.pending)} examples, and a "
+            "ReadConfig cannot fill it: use shardctl.tfds.resume, or plan with mode exactly-once"
         )
     if plan.num_pending_instructions and settings.host and settings.host_mode.reads_all:
         raise UsageError(

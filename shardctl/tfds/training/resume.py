@@ -264,7 +264,9 @@ class _Resumed:
             emitted = plan.shared.size - plan.remaining
             rest = self.reader.in_files(*plan.shared.files_left(emitted))
         else:
-            rest = shard_of_host(self.reader.read(self.here.reads), self.here.settings, "examples")
+            # What the buffer held comes first, and is put into it again below.
+            left = self.here.reads.select(slice(plan.num_pending_instructions, None))
+            rest = shard_of_host(self.reader.read(left), self.here.settings, "examples")
         if plan.shuffle is None or not plan.remaining:
             return self._decoded(rest)
         codes = self.reader.codes.of_ids(plan.pending or ())

@@ -13,10 +13,11 @@ from shardctl.base.text import printable, quoted
 from shardctl.cli import completion
 from shardctl.cli.options.dataset import (
     DatasetOptions,
-    dataset_and_refs,
+    comparable_of_file,
+    dataset_of_snapshot,
     project_here,
     refs_to_keep,
-    text_on_stdin,
+    snapshot_of_file,
 )
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import (
@@ -46,7 +47,6 @@ from shardctl.settings.table import SETTING_BY_FIELD
 
 if TYPE_CHECKING:
     from shardctl.metadata.reference import ChosenDataset
-    from shardctl.saved.resume_plan import PlanListing
     from shardctl.saved.snapshot import Snapshot
     from shardctl.verbs.diff.answer import Diff
     from shardctl.verbs.diff.view import Hints
@@ -168,16 +168,12 @@ class Today:
 
     def _dataset(self, pinned: "Snapshot", path: str) -> "ChosenDataset":
         """Return the dataset of today: the one that is chosen for all, else that of the file."""
-        from shardctl.metadata.reference import NamedDataset
-        from shardctl.saved.snapshot import ref_as_pinned
-
-        refs, folder = pinned.refs or (ref_as_pinned(pinned),), os.path.dirname(path)
-        for key in ("all", (refs, folder)):
+        own = pinned.refs or pinned.title, os.path.dirname(path)
+        for key in ("all", own):
             if key in self._datasets:
                 return self._datasets[key]
-        fallback = NamedDataset(refs=refs, folder=Path(folder), said_by=printable(_label_of(path)))
-        chosen = dataset_and_refs(self._source, self._project, fallback=fallback)
-        self._datasets[(refs, folder) if chosen.by == "fallback" else "all"] = chosen
+        chosen = dataset_of_snapshot(pinned, path, self._source, self._project)
+        self._datasets[own if chosen.by == "fallback" else "all"] = chosen
         return chosen
 
 
@@ -199,8 +195,9 @@ def diff(
     reads, that of A where none is installed.
 
     Arguments:
-      files A...: A snapshot; or a plan, with B another. Two snapshots are compared with each other,
-        three and more (see --each) with the current order. - is stdin.
+      files A...: A snapshot to check, as in shardctl diff order.yaml; or two files to compare. Two
+        snapshots or plans are compared with each other; three and more snapshots (see --each) are
+        checked against the current order. - is stdin.
 
     Options:
       --spec SPEC: What the current order reads [default: as in A].
@@ -244,14 +241,6 @@ def diff(
         raise typer.Exit(1)
 
 
-def _read(path: str) -> "Snapshot | PlanListing":
-    from shardctl.saved.snapshot_file import parse_comparable, read_comparable
-
-    if path == "-":
-        return parse_comparable(text_on_stdin(), source="stdin")
-    return read_comparable(Path(path))
-
-
 def _with_file(paths: tuple[str, str], out: OutputOptions, *, every_row: bool) -> bool:
     from shardctl.saved.snapshot import KIND, Snapshot
     from shardctl.verbs.diff.answer import PinnedOrder
@@ -259,7 +248,7 @@ def _with_file(paths: tuple[str, str], out: OutputOptions, *, every_row: bool) -
     from shardctl.verbs.diff.plans import diff_plans
     from shardctl.verbs.diff.view import Hints
 
-    first, second = map(_read, paths)
+    first, second = map(comparable_of_file, paths)
     labels = _label_of(paths[0]), _label_of(paths[1])
     if isinstance(first, Snapshot) and isinstance(second, Snapshot):
         found = compare(
@@ -281,12 +270,7 @@ def _with_file(paths: tuple[str, str], out: OutputOptions, *, every_row: bool) -
 
 
 def _snapshot_in(path: str) -> "Snapshot":
-    from shardctl.saved.snapshot import Snapshot
-
-    found = _read(path)
-    if not isinstance(found, Snapshot):
-        raise UsageError(f"{quoted(path)} is a {found.kind}; name a second one to compare it with")
-    return found
+    return snapshot_of_file(path, "name a second one to compare it with")
 
 
 def _with_current(path: str, today: Today, out: OutputOptions, *, update: bool) -> bool:

@@ -63,10 +63,10 @@ class Evaluation(EqualByItems, Tabular):
     sizes: the different sizes of a batch where partial ones are left.
     dropped_by_device_batch, dropped_by_host_batch: examples that nobody sees where partial batches
         of a device, or of a host, are dropped, besides what is left out in any case.
-    num_repeated: examples that are handed out again and count twice in a metric, as it is set up.
-    num_left_out: examples that no host hands out, whatever becomes of remainders.
+    num_repeated: examples that are yielded again and count twice in a metric, as it is set up.
+    num_left_out: examples that no host yields, whatever becomes of remainders.
     partial_is_last: whether it is the last batch of a host alone that may be partial.
-    is_simple: whether hosts hand out their share once, one example after the other, as
+    is_simple: whether hosts yield their share once, one example after the other, as
         `shardctl.tfds.evaluation` does; else another loader or stages decide.
     other_epochs: what becomes of further epochs, "" where there are none.
     """

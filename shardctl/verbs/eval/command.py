@@ -48,7 +48,7 @@ def eval(
     Without --drop-remainder and --pad the last batch of a host is smaller than the others.
     From shardctl.yaml come the host sharding and the file order, not the batch or the stages. With
     --stages that batch, --batch is left out. With --loader the batches are those of that library.
-    What is handed out twice is counted, and of several epochs one.
+    What is yielded twice is counted, and of several epochs one.
 
     Arguments:
       spec [SPEC]: What is read, as TFDS writes it [default: test, else validation, else train].

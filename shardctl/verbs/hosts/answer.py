@@ -225,7 +225,7 @@ def _of_loader(comparison: Comparison) -> Iterator[str]:
     (own,) = comparison.strategies
     if own.num_repeated:
         yield (
-            f"{own.name} hands out {counted(own.num_repeated, 'example')} again in each epoch, so "
+            f"{own.name} yields {counted(own.num_repeated, 'example')} again in each epoch, so "
             "that every host has as many"
         )
     if own.num_left_out:

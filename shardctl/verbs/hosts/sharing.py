@@ -79,7 +79,7 @@ class Strategy(EqualByItems):
         where files are not shuffled or no seed fixes how.
     refusal: why TFDS does not read this way, None where it does.
     columns, batches: the figures of each host, None in a sweep.
-    num_repeated: examples that a loader hands out again as padding; num_left_out: to no host.
+    num_repeated: examples that a loader yields again as padding; num_left_out: to no host.
     """
 
     name: str
@@ -167,9 +167,9 @@ _PER_SECOND = 3_000_000  # examples of a loader whose files are found
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """What hosts hand out in batches of one size: int64[num_hosts] each.
+    """What hosts yield in batches of one size: int64[num_hosts] each.
 
-    sizes: the different sizes of a batch. num_seen: different examples that any host hands out.
+    sizes: the different sizes of a batch. num_seen: different examples that any host yields.
     partial_is_last: whether only the last batch of a host may be smaller than others.
     """
 
@@ -181,7 +181,7 @@ class Run:
 
 
 def run_of(orders: Sequence[Order], which: Int64s, num_seen: int) -> Run:
-    """Return what hosts hand out, each of which has one of the orders, int64[num_hosts]."""
+    """Return what hosts yield, each of which has one of the orders, int64[num_hosts]."""
     widths = [_widths(order) for order in orders]
     most = max((int(one.max(initial=0)) for one in widths), default=0)
     return Run(
@@ -221,7 +221,7 @@ class OfLoader:
         which the settings choose `judged`.
     num_readers: how many readers of a mixture are shared one by one.
     own_batch: examples of a host's batch where stages form it; `drops` says whether they drop a
-        partial one. is_simple: whether a host hands out its share once, one example after the
+        partial one. is_simple: whether a host yields its share once, one example after the
         other, so that another batch or number of hosts is a matter of arithmetic.
 
     Raises:
@@ -268,9 +268,9 @@ class OfLoader:
             yield order
 
     def _counts(self, orders: Sequence[LoaderOrder]) -> tuple[list[Int64s], int]:
-        """Return how many examples of each row the hosts hand out, and how many different ones.
+        """Return how many examples of each row the hosts yield, and how many different ones.
 
-        int64[rows] each; one that is handed out again counts again.
+        int64[rows] each; one that is yielded again counts again.
         """
         progress = Progress(
             None,
@@ -319,7 +319,7 @@ class OfLoader:
         )
 
     def run(self, num_hosts: int, batch: int, *, drop: bool) -> Run:
-        """Return what each host hands out of one epoch in batches of one size."""
+        """Return what each host yields of one epoch in batches of one size."""
         orders = list(self._orders(num_hosts, epochs=1, batch=batch, drop_remainder=drop))
         return run_of(orders, np.arange(num_hosts), self._counts(orders)[1])
 
@@ -542,7 +542,7 @@ class OfReaders:
             progress.advance(effort)
 
     def run(self, num_hosts: int, batch: int, *, drop: bool) -> Run:
-        """Return what each host hands out of one epoch in batches of one size."""
+        """Return what each host yields of one epoch in batches of one size."""
         mode = self.settings.host_mode
         for resolved in self._found:
             refuse_open_hosts(resolved, mode, num_hosts)

@@ -65,6 +65,7 @@ def inspect(
     """
     from shardctl.tfds.imports import quiet_tensorflow
 
+    name_a_function(function, "inspect")
     with quiet_tensorflow(warn):
         from shardctl.tfds.inspecting.script import ScriptFunction, inspect_script
 
@@ -74,6 +75,21 @@ def inspect(
     _write(out, chunks, found)
     if not all(one.predictable for one in found):
         raise typer.Exit(1)
+
+
+def name_a_function(reference: str, command: str) -> None:
+    """Refuse a script that is named without a function, and say which functions it has.
+
+    Raises:
+        UsageError: the text names a script alone.
+    """
+    from shardctl.verbs.inspect.functions import functions_to_name, is_script
+
+    if is_script(reference):
+        lines, error = functions_to_name(reference, command)
+        for line in lines:
+            say(line)
+        raise error
 
 
 def _write(out: OutputOptions, chunks: list[Any], found: "tuple[Inspection, ...]") -> None:

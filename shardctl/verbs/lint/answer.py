@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -205,6 +206,15 @@ def _fit(rule: Rule, prefixes: Sequence[str], *, default: int) -> int:
     """Return the length of the longest prefix of the rule's code; `default` where none is given."""
     fits = [len(prefix) for prefix in prefixes if rule.code.startswith(prefix.upper())]
     return max(fits, default=-1 if prefixes else default)
+
+
+def is_code(text: str) -> bool:
+    """Return whether a text is written like the code of a rule.
+
+    >>> is_code("SC006"), is_code("train")
+    (True, False)
+    """
+    return re.fullmatch(r"SC\d{3}", text) is not None
 
 
 def explained(code: str) -> Rule:

@@ -177,13 +177,14 @@ def lint(
       # What a finding is about
       shardctl lint --explain SC001
     """
-    from shardctl.verbs.lint.answer import explained
+    from shardctl.verbs.lint.answer import explained, is_code
     from shardctl.verbs.lint.answer import lint as lint_pipeline
     from shardctl.verbs.lint.rule import DEFAULT_FAIL_ON
     from shardctl.verbs.lint.rules import LINT_RULES
 
-    if explain is not None:
-        _RULES.write(out, (explained(explain),), stories=True)
+    words = [explain] if explain is not None else specs or ()
+    if explain is not None or (words and all(map(is_code, words))):  # no split has such a name
+        _RULES.write(out, tuple(map(explained, words)), stories=True)
         return
     if list_rules:
         _RULES.write(out, LINT_RULES)

@@ -58,12 +58,12 @@ class Quality(Tabular):
     """The quality of an order, measured over one epoch of one host.
 
     num_examples: of the epoch. window: examples in a batch, or what is taken for one.
-    assumed: stand-ins for settings that the pipeline leaves open.
+    assumed: example values of settings without which the order is nondeterministic.
     verdict: what the score is worth, in a word or a few.
     question: what was measured, for what it would be under other settings.
-    element_size, buffer_bytes: what an example, and the whole buffer, take in memory; None where
-        that is not known, or there is no buffer. memory: what an amount of memory buys.
-    sample: what was measured, of which pictures are made. sampled: None where that is all of it.
+    element_size, buffer_bytes: memory of an example and of the whole buffer; None where that is
+        unknown, or there is no buffer. memory: the answer about an amount of memory.
+    sample: what was measured, for pictures. sampled: None where that is the whole epoch.
     """
 
     spec: str
@@ -117,15 +117,14 @@ def quality(
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
-        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings, keywords: how it is read. Seeds that are not given get stand-ins: the quality
-            depends on them little.
+        spec: what is read, as TFDS writes it; None is `train`, else the only split.
+        settings, keywords: how it is read. Missing seeds are replaced by example seeds, on which
+            the score hardly depends.
         target: a score for which to find the smallest shuffle buffer.
-        what_if: whether to measure alternatives, too.
-        memory: bytes, or a text such as "8GiB", for which to say what buffer they hold and how well
-            it shuffles.
-        example_bytes: what a decoded example takes, likewise, where the metadata does not say it or
-            less is kept of an example.
+        what_if: whether to score other settings, too.
+        memory: bytes, or a text such as "8GiB", for which to find the buffer and its score.
+        example_bytes: size of a decoded example, likewise, where the metadata does not have it or
+            the pipeline keeps less of an example.
 
     Returns:
         A Quality; `score.value` is from 0 to 1, where 1 is a uniform permutation.
@@ -171,7 +170,7 @@ def quality_of(
 ) -> Quality:
     """Return how well an order that is planned is shuffled; the rest is as of `quality`.
 
-    assumed: settings of it that are stand-ins, None where it has none.
+    assumed: settings of it that are example values, None where it has none.
 
     Raises:
         UsageError: as for `quality`.
@@ -240,11 +239,13 @@ def _notes(assumed: Mapping[str, Any], order: Order) -> list[str]:
     seeds = [option(name, value) for name, value in assumed.items() if name != "deterministic"]
     if "deterministic" in assumed:
         notes.append(
-            "the order depends on timing, which mixes a little more; measured as if --deterministic"
+            "the order depends on timing, which shuffles slightly more; measured as if "
+            "--deterministic"
         )
     if seeds:
         notes.append(
-            f"no seed is given: measured with {' and '.join(seeds)}; others give about the same"
+            f"missing seeds are replaced by example seeds: {' '.join(seeds)}; others score about "
+            "the same"
         )
     if order.codes.several_splits:
         notes.append("several splits are read: in storage one follows the other")
@@ -253,29 +254,35 @@ def _notes(assumed: Mapping[str, Any], order: Order) -> list[str]:
 
 def _check(spec: str, num_examples: int, target: float | None) -> None:
     if num_examples < 2:
-        raise UsageError(
-            f"the quality of an order needs 2 examples at least, and {spec} has {num_examples} here"
-        )
+        raise UsageError(f"quality needs at least 2 examples, and {spec} has {num_examples} here")
     if target is not None and not 0 < target <= 1:
-        raise refused("{target=}: a score above 0, at most 1, is needed", target=target)
+        raise refused("{target=}: give a score above 0, at most 1", target=target)
 
 
 def _bytes(name: str, value: int | str | None) -> int | None:
+    if value is None:
+        return None
     try:
-        return None if value is None else byte_count(value)
+        number = byte_count(value)
     except UsageError as error:
         raise UsageError(f"{option(name, value, given=True)}: {error}") from None
+    if name == "memory" and isinstance(value, str) and value.isdigit() and number < _LEAST_BYTES:
+        raise refused("{memory!}: give a unit, as in {}GiB", value, memory=value)
+    return number
+
+
+_LEAST_BYTES = 1 << 16  # of memory: a smaller number is one of GiB, or of a unit left out
 
 
 def _window(order: Order, num_examples: int) -> int:
-    """Return the examples in a batch; without batches, or with batches of one, a stand-in."""
+    """Return the examples in a batch; or without batches of two an assumed number."""
     batch = order.batch_size
     if batch is not None and batch > 1:
         return min(batch, num_examples)
     return max(2, min(DEFAULT_WINDOW, num_examples // 4))
 
 
-# Is an order as good as the least that is asked for, and what is the cheapest cure?
+# Is an order as good as the least that is asked for, and what is the cheapest change?
 
 # The verdicts that a minimum may name, from the worst; `uniform` is what a score can show.
 _RANKS: tuple[Verdict, ...] = get_args(Verdict)[:-1]
@@ -303,7 +310,7 @@ def minimum_score(value: object) -> float | Verdict:
         number = -1.0
     if not 0 <= number <= 1:  # also refuses nan
         raise refused(
-            "{min_score!}: a score from 0 to 1, or {}, is needed",
+            "{min_score!}: give a score from 0 to 1, or {}",
             either(MINIMUM_WORDS),
             min_score=value,
         )
@@ -313,7 +320,7 @@ def minimum_score(value: object) -> float | Verdict:
 def reaches(score: Score, verdict: Verdict, minimum: float | Verdict) -> bool:
     """Return whether a score is enough: for a number the score itself, for a word its verdict.
 
-    One of which nothing can be told reaches no word.
+    The verdict "cannot tell" reaches no word.
     """
     if not isinstance(minimum, str):
         return score.value >= minimum
@@ -321,7 +328,7 @@ def reaches(score: Score, verdict: Verdict, minimum: float | Verdict) -> bool:
 
 
 def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
-    """Return why an order is not as good as the least that is asked for, and the cheapest cure.
+    """Return why an order is not as good as the least that is asked for, and the cheapest change.
 
     None where it is good enough. A change that needs no memory is cheaper than a buffer, and a
     small buffer than a large one.
@@ -333,33 +340,33 @@ def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
     if isinstance(minimum, str):
         said += f" is not {minimum}"
     elif minimum > uniform:
-        also = f"so is a uniform permutation, which scores {uniform:.4f}"
-        return f"{said} is below {minimum:g}, and {also}"
+        also = f"even a uniform permutation scores {uniform:.4f}"
+        return f"{said} is below {minimum:g}; {also}"
     else:
         said += f" is below {minimum:g}"
-    cures: list[tuple[int, str]] = [
+    enough: list[tuple[int, str]] = [
         (choice.buffer or 0, f"{choice.change} (score {choice.score.value:.4f})")
         for choice in plan.alternatives[1:]
         if reaches(choice.score, choice.verdict, minimum)
     ]
-    if cures:
-        return f"{said}; cheapest cure in the table: {min(cures)[1]}"
+    if enough:
+        return f"{said}; cheapest change that reaches it: {min(enough)[1]}"
     if not settings.takes("buffer"):
         return f"{said}; change the shuffles of --stages"
     if not has_alternatives(settings):
         return said
-    whole = f"--buffer {plan.num_examples}, the whole epoch, is uniform"
+    whole = f"--buffer {plan.num_examples}, the whole epoch, reaches it"
     return f"{said}; {whole}, and --target SCORE finds the smallest that does"
 
 
-# How well is each part of an epoch mixed near by?
+# How well is each part of an epoch mixed locally?
 
 _NUM_PARTS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """How well a part of the epoch, positions [start, stop), is mixed near by.
+    """How well a part of the epoch, positions [start, stop), is mixed locally.
 
     `mean_storage` is where in storage its examples lie on average, from 0 to 1; uniform 0.5.
     """
@@ -396,7 +403,7 @@ def _part(sample: OrderSample, first: float, last: float, window: int) -> Part:
 class AcrossEpochs:
     """How an epoch compares with the next.
 
-    unit: "epoch" or "pass". same_order: whether both hand out the examples in one order.
+    unit: "epoch" or "pass". same_order: whether both yield the examples in one order.
     correlation: of what the same positions hold, 1 where both go through storage alike; 0, with
         this spread, under two uniform permutations.
     """

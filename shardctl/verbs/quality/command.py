@@ -8,7 +8,15 @@ import typer
 
 from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import Flag, SpecArgument, Text, number, option, real_number
+from shardctl.cli.options.shared import (
+    Flag,
+    SpecArgument,
+    Text,
+    number,
+    option,
+    real_number,
+    typed_again,
+)
 from shardctl.cli.output import Formats, OutputOptions, PictureOption, say, verb_formats, warn
 from shardctl.errors import UsageError
 
@@ -23,6 +31,7 @@ def _known_minimums(incomplete: str) -> list[str]:
 
 
 def quality(
+    ctx: typer.Context,
     source: DatasetOptions,
     reading: OrderOptions,
     out: OutputOptions,
@@ -30,7 +39,10 @@ def quality(
     target: Annotated[
         Any,
         option(
-            parse=real_number(lambda score: 0 < score <= 1, "a score above 0, at most 1, is needed")
+            parse=real_number(
+                lambda score: 0 < score <= 1,
+                "give a score above 0, at most 1; --min-score takes words",
+            )
         ),
     ] = None,
     min_score: Annotated[str | None, option(offered=_known_minimums)] = None,
@@ -38,33 +50,33 @@ def quality(
     example_bytes: Text = None,
     num_hosts: Annotated[Any, number("--hosts")] = None,
     loaders: Flag = False,
+    details: Flag = False,
     picture: PictureOption = None,
 ) -> None:
-    """Say how well an order is shuffled: 0 is the order of storage, 1 a uniform permutation.
+    """Measure how well an order is shuffled: 0 is storage order, 1 a uniform permutation.
 
-    The verdict says it in words: no shuffle, weak, fair (a score of 0.5 or more), good (0.8), as
-    good as uniform; or that it cannot be told, of very few examples.
+    The answer is a verdict with its score, the reason, and the change that would help most. The
+    verdicts are: no shuffle, weak, fair (a score from 0.5), good (from 0.8), close to uniform, as
+    good as uniform; or cannot tell, for very few examples.
 
-    Each metric is beside what a uniform permutation shows, with its spread; then come the parts
-    of the epoch, the next epoch, and what other settings would do. Without --batch, batches of 256
-    are meant. Seeds that are not given get stand-ins.
+    Without --batch, batches of 256 are assumed. Missing seeds are replaced by example seeds.
 
-    A terminal also shows where in storage the examples of the epoch lie (a diagonal is the order
-    of storage, an even shade a uniform permutation) and the score over the epoch; -o quality.svg
-    draws these and what other settings would score.
+    --details adds each metric, the parts of the epoch and the next epoch, and on a terminal two
+    pictures; -o quality.svg has these in colour.
 
     Options:
       --target SCORE: Find the smallest shuffle buffer that reaches this score, and its memory.
       --min-score SCORE: Exit with 1 if the score is lower: a number, or weak, fair, good or
         uniform.
-      --memory SIZE: Say what buffer fits into so much memory, as 8GiB, and what it scores.
-      --example-bytes SIZE: What a decoded example takes [default: from features.json, or as
+      --memory SIZE: Find the buffer that fits into this much memory, as 8GiB, and its score.
+      --example-bytes SIZE: Size of a decoded example [default: from features.json, or as
         stored].
       --hosts N: Measure the first of N hosts, as --host 0/N does.
-      --loaders: Compare all loaders on this dataset: how each mixes, ends and goes on.
+      --loaders: Compare all data loaders on this dataset: how each shuffles, ends and resumes.
+      --details: Show all metrics, the parts of the epoch, the next epoch, and pictures.
 
     Examples:
-      # How much shuffling are shuffled files and a buffer?
+      # How well do shuffled files and a buffer shuffle?
       shardctl quality --shuffle-files --buffer 10000 -d imagenet2012
       # The smallest buffer that reaches a score; --memory 8GiB asks the other way round
       shardctl quality --shuffle-files --target 0.9 -d mnist
@@ -77,12 +89,12 @@ def quality(
     settings = reading.settings(project)
     if num_hosts is not None:
         if "host" in reading.given():
-            raise UsageError("--host I/N says how many hosts there are; give --hosts N without it")
+            raise UsageError("--host I/N already says how many hosts there are; leave out --hosts")
         settings = replace(settings, host=Host(index=0, count=num_hosts))
     if loaders:
         from shardctl.verbs.quality.loaders import compare_loaders
 
-        asked = {"--target": target, "--memory": memory}
+        asked = {"--target": target, "--memory": memory, "--details": details or None}
         asked |= {"--min-score": min_score, "--example-bytes": example_bytes}
         for name, value in asked.items():
             if value is not None:
@@ -106,8 +118,21 @@ def quality(
         example_bytes=example_bytes,
     )
     warn(plan.warnings)
-    FORMATS.write(out, plan, picture=picture)
+    picture = False if picture is None and not details else picture
+
+    def again(change: str) -> str:
+        names = [word for word in change.split() if word.startswith("--")]
+        replaced = {*names, *filter(None, map(_REPLACES.get, names)), "--target", "--memory"}
+        typed = [] if spec is None else [spec]
+        line = typed_again(ctx, typed, leaving_out={*replaced, "--output", "--format"})
+        return f"{line} {change}"
+
+    FORMATS.write(out, plan, picture=picture, details=details, again=again)
     lacking = None if minimum is None else shortfall(plan, minimum)
     if lacking is not None:
         say(f"check: {lacking}")
         raise typer.Exit(1)
+
+
+# What an option that a change adds cannot stand beside.
+_REPLACES = {"--cycle": "--cpus", "--shuffle-seed": "--shuffle-files"}

@@ -1,4 +1,4 @@
-"""How does every loader mix one dataset, how does it end, and can it be continued?"""
+"""How does each data loader shuffle a dataset, how does an epoch end, can it be resumed?"""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Way:
 def ways_to_read(settings: ReadSettings, file_format: str = "parquet") -> tuple[Way, ...]:
     """Return the ways that are compared; a setting is left out where a loader does not take it.
 
-    The buffer that is given stands for the usual ones, the seed for the stand-ins; Hugging Face
+    A given buffer replaces the usual ones, a given seed the example seeds; Hugging Face
     reads tables in place of a format that it has no reader of.
 
     >>> [way.reader for way in ways_to_read(ReadSettings())][:3]
@@ -118,12 +118,12 @@ def settings_for(settings: ReadSettings, loader: str, **own: Any) -> ReadSetting
 
 
 def seed_of(settings: ReadSettings) -> int:
-    """Return the seed of the files or of the examples, as given or the stand-in."""
+    """Return the seed of the files or of the examples, as given or an example."""
     return _SEED if settings.shuffle_seed is None else settings.shuffle_seed
 
 
 def buffer_seed_of(settings: ReadSettings) -> int:
-    """Return the seed of a buffer, as given or the stand-in."""
+    """Return the seed of a buffer, as given or an example."""
     return _BUFFER_SEED if settings.buffer_seed is None else settings.buffer_seed
 
 
@@ -173,14 +173,14 @@ def compare_loaders(
     settings: SettingsLike | None = None,
     **keywords: Unpack[OrderSettings],
 ) -> LoaderComparison:
-    """Return how each loader that people use would read a spec: how well, to what end, how on.
+    """Return how each data loader shuffles a spec, how an epoch ends, and whether it can resume.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings, keywords: what all of them are given; each takes what it knows. A buffer stands
-            for the usual ones (1,000; with TFDS 10,000 too), a host for one of those that share the
-            examples; without a batch 256 is meant, without seeds stand-ins.
+        settings, keywords: what all of them are given; each takes the settings it has. A buffer
+            replaces the usual ones (1,000; with TFDS 10,000 too). A host gives the number of hosts
+            that share the examples. A missing batch is 256, and missing seeds are example seeds.
 
     Returns:
         A LoaderComparison; `ways` are its rows, with the reason where a loader refuses the dataset.
@@ -196,7 +196,7 @@ def compare_loaders(
     dataset, settings = as_dataset(dataset), as_settings(settings)
     num_hosts = 1 if settings.host is None else settings.host.count
     if not settings.takes("batch"):  # which is that of every row
-        raise refused("{stages} are of tf.data, and other loaders have none; leave {stages} out")
+        raise refused("{stages} are of tf.data alone; leave them out to compare loaders")
     if num_hosts > MAX_HOSTS:
         raise refused(
             "{num_hosts=}: the ends of at most {:,} are compared", MAX_HOSTS, num_hosts=num_hosts
@@ -205,7 +205,7 @@ def compare_loaders(
     refuse_open_splits(resolved)
     if resolved.num_examples < 2:
         raise UsageError(
-            f"to compare loaders takes 2 examples at least, and {resolved.spec} has "
+            f"a comparison of loaders needs at least 2 examples, and {resolved.spec} has "
             f"{resolved.num_examples}"
         )
     batch = DEFAULT_BATCH if settings.batch is None else settings.batch
@@ -283,10 +283,7 @@ def way_to_read(resolved: Resolved, way: Way, num_hosts: int) -> WayToRead:
     held = 0 if way.held is None or way.continued != "loses examples" else way.held
     try:
         if num_hosts > 1 and not way.shares:
-            raise UsageError(
-                "it shares nothing among hosts: each of them reads everything; DistributedSampler "
-                "shares"
-            )
+            raise UsageError("each host reads everything; DistributedSampler shares the examples")
         # Its row says the version, so nothing is assumed of it.
         planned = order_of(resolved, with_version(way.settings))
         order = planned.order
@@ -313,7 +310,7 @@ def _mixing(order: Order, batch: int) -> Mixing:
     num_examples = epoch_length(order)
     if num_examples < 2:
         raise UsageError(
-            f"how well it mixes takes 2 examples at least, and a process has {num_examples} here"
+            f"a score needs at least 2 examples, and a process has {num_examples} here"
         )
     window = max(2, min(batch, num_examples))
     if num_examples > COMPLETE_LIMIT and order.is_uniform and order.is_made_whole:
@@ -342,7 +339,7 @@ def _mixing(order: Order, batch: int) -> Mixing:
     )
 
 
-# How an epoch ends on all hosts: equal steps or a hang, what is repeated, what nobody reads.
+# How an epoch ends on all hosts: equal steps or a hang, what is repeated, what is left out.
 
 MAX_HOSTS = 1024
 
@@ -352,7 +349,7 @@ class Ending:
     """How an epoch of `num_hosts` hosts ends.
 
     fewest_steps, most_steps: batches of a host; a step that not all make hangs a collective.
-    num_repeated: examples that are handed out again so that hosts are even.
+    num_repeated: examples that are read again so that hosts are even.
     num_left_out: examples that no host gets.
     num_dropped: examples of batches that are not full and dropped, as the settings ask.
     last_batch: examples in the smallest of the last batches, None where all are full.

@@ -17,7 +17,7 @@ from shardctl.order.sample import Floats, OrderSample
 
 
 def near_metrics(sample: OrderSample, window: int) -> list[Metric]:
-    """Return the metrics of mixing near by: neighbours, and windows of a batch.
+    """Return the metrics of local mixing: adjacent examples, and batches.
 
     A metric that every order has alike is left out: shards of one example, or a single shard,
     beside which others may be too small to count in a float.
@@ -33,7 +33,7 @@ def near_metrics(sample: OrderSample, window: int) -> list[Metric]:
 
 
 def far_metrics(sample: OrderSample) -> list[Metric]:
-    """Return the metrics of mixing far apart: how the epoch follows storage."""
+    """Return the metrics of global mixing: how the epoch follows storage order."""
     return [displacement(sample), rank_correlation(sample)]
 
 
@@ -369,7 +369,7 @@ class Metric:
     sampling_error: one standard error of the value for that of the whole order, None where all
         of it is measured.
     fault: on which side of `expected` an order is worse. reach: how far off the score is 0.
-    scale: whether it counts as mixing near by, far apart, or is only shown.
+    scale: whether it counts as local mixing, as global mixing, or is only shown.
 
     >>> Metric(name="x", value=0.2, expected=0.1, spread=0.01, fault="above", reach=0.4).score
     0.75
@@ -396,13 +396,13 @@ class Metric:
 class Score:
     """How close an order is to a uniform permutation, from 0 to 1.
 
-    near: the geometric mean of the metrics of mixing near by, so that one that is bad makes it bad:
-        a buffer that separates neighbours but draws each batch from a few places mixes badly.
-    far: the mean of the metrics of mixing far apart, None where there are none.
+    near: the geometric mean of the metrics of local mixing, so that one low metric makes it low:
+        a buffer that separates adjacent examples but draws each batch from a few shards is weak.
+    far: the mean of the metrics of global mixing, None where there are none.
     value: near * (1 + far) / 2. Half is lost where the epoch follows storage; whole blocks that are
         shuffled gain nothing by it, as their batches are as bad as sorted ones.
     expected, spread: of the value under a uniform permutation measured the same way. An order that
-        scores `expected` cannot be told from a uniform one.
+        scores `expected` cannot be distinguished from a uniform one.
     sampling_error: one standard error, None where the order is measured whole.
     """
 
@@ -417,8 +417,8 @@ class Score:
 def score_of(metrics: Sequence[Metric]) -> Score:
     """Return the score that metrics make.
 
-    The expectation and spread under a uniform permutation take the metrics as normal, those near by
-    as independent and those far apart as one; the sampling error is propagated from each.
+    The expectation and spread under a uniform permutation take the metrics as normal, the local
+    ones as independent and the global ones as one; the sampling error is propagated from each.
     """
     near = [metric for metric in metrics if metric.scale == "near"]
     far = [metric for metric in metrics if metric.scale == "far"]
@@ -486,7 +486,7 @@ def _propagated(near: Sequence[Metric], far: Sequence[Metric]) -> float:
 # such an order is close to uniform, and "as good as uniform" is said of the second fact alone.
 #
 # Of few examples a uniform permutation may score as low as an order that is fair. Where it may, an
-# order that scores so can be either, and the verdict is that it cannot be told.
+# order that scores so can be either, and the verdict is "cannot tell".
 
 Verdict = Literal[
     "no shuffle", "weak", "fair", "good", "close to uniform", "as good as uniform", "cannot tell"
@@ -502,12 +502,13 @@ MIXED: frozenset[Verdict] = frozenset(
 )
 
 _MEANINGS: dict[Verdict, str] = {
-    "weak": "mixed less than by a buffer of a quarter of the dataset",
-    "fair": "mixed as by a buffer of a quarter to half of the dataset",
-    "good": "mixed as by a buffer of half of the dataset or more",
-    "close to uniform": "the score is within 5 spreads of a uniform one's; it is no proof of one",
-    "as good as uniform": "it is a uniform permutation, whatever its score is",
-    "cannot tell": "so few examples score as much by chance, whatever shuffles them",
+    "weak": "mixed less than by a shuffle buffer of a quarter of the dataset",
+    "fair": "mixed as by a shuffle buffer of a quarter to half of the dataset",
+    "good": "mixed as by a shuffle buffer of half of the dataset or more",
+    "close to uniform": "the score is one that uniform permutations have, which does not prove "
+    "that the order is one",
+    "as good as uniform": "it is a uniform permutation, whatever its score",
+    "cannot tell": "with so few examples, weak shuffles and uniform permutations score alike",
 }
 
 
@@ -540,6 +541,6 @@ def even_from_afar(verdict: Verdict) -> str:
     """Return what is said of a picture that looks like a uniform permutation of an order."""
     said = "not shuffled" if verdict == "no shuffle" else verdict
     return (
-        f"It looks even from afar, but near by this order is {said}: that is finer than what is "
-        "drawn, and in the score."
+        f"The picture looks even, but locally this order is {said}. The score sees it; the "
+        "picture is too coarse."
     )

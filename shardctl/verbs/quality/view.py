@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
 from shardctl.base.columns import RecordStream, picked, record_of, records_of, stream_of
-from shardctl.base.text import choices, counted
+from shardctl.base.text import choices, counted, first_upper
 from shardctl.dataset.element_size import ElementSize
 from shardctl.draw.quantities import human_bytes, number
 from shardctl.draw.step_rows import order_head, order_heading, pipeline_record, settings_words
@@ -19,50 +19,105 @@ from shardctl.settings.read_settings import settings_in_force
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.loaders import Ending, LoaderComparison, WayToRead
 from shardctl.verbs.quality.metrics import Metric, meaning
-from shardctl.verbs.quality.what_if import MemoryBudget
+from shardctl.verbs.quality.what_if import Alternative, MemoryBudget, with_buffer
 
 
-def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
-    """Yield the score, the metrics it is made of, the parts of the epoch, and what would help."""
+def quality_table(
+    plan: Quality,
+    screen: Screen,
+    *,
+    details: bool = False,
+    again: Callable[[str], str] | None = None,
+) -> Iterator[str]:
+    """Yield the verdict, why, what would help most, and one table; `details` adds all the rest.
+
+    `again` makes a whole command of the options of a change.
+    """
     yield from order_heading(plan.spec, plan.order, screen)
     score = plan.score
-    error = "" if score.sampling_error is None else f", sampling error {score.sampling_error:.4f}"
-    verdict = f"verdict: {plan.verdict} ({meaning(plan.verdict, plan.order)})"
-    yield from paragraphs(screen, verdict, f"score {score.value:.4f} of 1{error}", style="bold")
-    uniform = f"a uniform permutation scores {score.expected:.4f}, spread {score.spread:.4f}"
-    weakest = f"weakest: {label_of(plan.weakest)}"
-    yield from paragraphs(screen, uniform, weakest, measured_line(plan))
+    error = "" if score.sampling_error is None else f" ± {score.sampling_error:.4f}"
+    uniform = f"storage order 0, uniform permutation {score.expected:.4f}"
+    verdict = f"verdict: {plan.verdict}, score {score.value:.4f}{error} ({uniform})"
+    yield paragraph(verdict, screen, style="bold")
+    yield from paragraphs(screen, f"{why(plan)}.", f"{first_upper(measured_line(plan))}.")
+    said, options = advice(plan)
+    if said:
+        yield "\n"
+        yield from paragraphs(screen, *(f"{first_upper(text)}." for text in said))
+    if options and again is not None:  # never broken: it is there to be pasted
+        yield f"  {again(options)}\n"
     yield "\n"
+    has_others = len(plan.alternatives) > 1
+    yield from what_if_table(plan, screen) if has_others else metric_table(plan, screen)
     if screen.pictures:
         from shardctl.draw.picture import picture_lines
 
-        yield from picture_lines(plan, screen, most=2)
         yield "\n"
-    yield from metric_table(plan, screen)
+        yield from picture_lines(plan, screen, most=2)
+    if not details:
+        yield paragraph("--details: every metric, each part of the epoch, the next epoch", screen)
+        return
+    if has_others:
+        yield "\n"
+        yield from metric_table(plan, screen)
     yield "\n"
     yield from part_table(plan, screen)
     yield "\n"
     yield paragraph(epochs_line(plan), screen)
-    if plan.alternatives:
-        yield "\n"
-        yield from what_if_table(plan, screen)
-    yield from paragraphs(screen, target_line(plan))
-    if plan.buffer_bytes is not None or plan.memory is not None:
-        yield "\n"
-        yield from paragraphs(screen, *memory_lines(plan))
+    yield from paragraphs(screen, *memory_lines(plan))
+
+
+# Templates of the metrics: how an order falls short, beside a uniform permutation.
+_SHORT_OF = {
+    "same_shard_neighbours": "{} of adjacent examples come from the same shard",
+    "neighbour_distance": "adjacent examples are on average {} of the dataset apart in storage",
+    "batch_coverage": "a batch of {window:,} examples is spread over {} of the dataset",
+    "displacement": "examples are on average {} of the dataset away from their position in storage",
+    "rank_correlation": "the correlation with storage order is {}",
+}
+
+
+def why(plan: Quality) -> str:
+    """Return why an order has its verdict, as one or two sentences without the last dot."""
+    said, metric = first_upper(meaning(plan.verdict, plan.order)), plan.weakest
+    if plan.verdict in ("close to uniform", "as good as uniform", "cannot tell"):
+        return said
+    digits = ".2f" if metric.name == "rank_correlation" else ".1%"
+    fault = _SHORT_OF[metric.name].format(format(metric.value, digits), window=plan.window)
+    return f"{said}. {first_upper(fault)} (uniform permutation: {metric.expected:{digits}})"
 
 
 def measured_line(plan: Quality) -> str:
     """Return how much of an epoch is measured."""
     batch = f"batches of {plan.window:,}"
+    batch += " (assumed)" * (plan.window != plan.order.batch_size)
     if plan.sampled is None:
-        return f"measured: all {plan.num_examples:,} examples of an epoch, {batch}"
+        return f"measured on all {plan.num_examples:,} examples of an epoch, in {batch}"
     sampled = plan.sampled
     text = (
-        f"measured: {sampled.num_examples:,} of {plan.num_examples:,} examples of an epoch, "
-        f"in {sampled.num_stretches:,} stretches of {sampled.stretch:,}, {batch}"
+        f"measured on {sampled.num_examples:,} of {plan.num_examples:,} examples of an epoch, "
+        f"in {sampled.num_stretches:,} samples of {sampled.stretch:,}, in {batch}"
     )
-    return f"{text}; the buffer drawn at random, not its seed" if sampled.buffer_drawn else text
+    drawn = "; the shuffle buffer is simulated with random draws, not with its seed"
+    return text + drawn * sampled.buffer_drawn
+
+
+def advice(plan: Quality) -> tuple[list[str], str]:
+    """Return what would help most, and the options that do it, "" where nothing does."""
+    said, options = [], ""
+    if plan.memory is not None and plan.element_size is not None:
+        said, size = [_budget(plan.memory, plan.element_size)], plan.memory.buffer
+        options = f"--buffer {size}" if size else ""
+    if plan.buffer_for_target is not None:
+        said, size = [*said, target_line(plan)], plan.buffer_for_target.buffer
+        options = f"--buffer {size}" if size else ""
+    if not said and plan.alternatives[1:] and "uniform" not in plan.verdict:
+        best = best_change(plan)
+        said, options = [best_line(plan)], "" if best is None else best.change
+    if options.startswith("--buffer "):
+        seed = with_buffer(plan.question.settings, 2).buffer_seed
+        options += f" --buffer-seed {seed}" * (seed != plan.question.settings.buffer_seed)
+    return said, options
 
 
 def quality_document(plan: Quality) -> Document:
@@ -96,43 +151,56 @@ def quality_rows(plan: Quality) -> RecordStream:
 
 
 def epochs_line(plan: Quality) -> str:
-    """Return how the next pass differs from this one."""
+    """Return how the next epoch, or pass, differs from this one."""
     across = plan.across_epochs
     if across is None:
-        return "next pass: its order depends on timing, so there is nothing to compare"
-    index = plan.order.settings.pass_index
-    first = 0 if across.unit == "epoch" else index
-    title = f"from {across.unit} {first} to {across.unit} {first + 1}"
+        return "next pass: its order depends on timing, so it cannot be compared"
+    first = 0 if across.unit == "epoch" else plan.order.settings.pass_index
+    title = f"{across.unit} {first} and {across.unit} {first + 1}"
     if across.same_order:
         return f"{title}: the same order"
-    return (
-        f"{title}: another order, correlation {across.correlation:.4f} "
-        f"(uniform 0, spread {across.spread:.4f})"
-    )
+    correlation = f"{across.correlation:.4f} (uniform permutations 0 ± {across.spread:.4f})"
+    return f"{title}: different orders, with a correlation of {correlation}"
 
 
 def what_if_table(plan: Quality, screen: Screen) -> Iterator[str]:
-    """Yield what other settings would score, and which of them do most."""
-    shown = columns("<change=what_if 4score.value=score 4score.sampling_error=error")
-    sizes = (choice.num_bytes for choice in plan.alternatives)
-    buffers = (["" if size is None else human_bytes(size)] for size in sizes)
-    rows = map(list.__add__, cells_of(shown, plan.alternatives), buffers)
-    yield table([*shown, *columns("buffer")], list(rows), screen)
-    yield paragraph(best_line(plan), screen)
+    """Yield what other settings would score, and what a new buffer takes in memory."""
+    found = plan.alternatives
+    sampled = any(choice.score.sampling_error is not None for choice in found)
+    error = "4score.sampling_error=standard_error" * sampled
+    shown = columns(f"<change 4score.value=score {error}")
+    rows = cells_of(shown, found)
+    if any(choice.num_bytes for choice in found):
+        shown += columns("buffer_memory")
+        for row, choice in zip(rows, found, strict=True):
+            row.append("" if choice.num_bytes is None else human_bytes(choice.num_bytes))
+    yield table(shown, rows, screen)
+
+
+def best_change(plan: Quality, *, free: bool = False) -> Alternative | None:
+    """Return the change that scores highest, of those without a larger buffer if `free`.
+
+    None where none scores higher by more than chance.
+    """
+    as_it_is, *others = plan.alternatives
+    others = [choice for choice in others if not free or choice.buffer is None]
+    best = max(others, key=lambda choice: choice.score.value, default=as_it_is)
+    return best if best.score.value > as_it_is.score.value + _CHANCE else None
+
+
+_CHANCE = 0.005  # of a score that is measured in samples
 
 
 def best_line(plan: Quality) -> str:
-    """Return which of the other settings do most, with a larger buffer and without."""
-    as_it_is, *_ = ranked = list(plan.alternatives)
-    ranked.sort(key=lambda choice: -choice.score.value)
-    best = ranked[0]
-    if best is as_it_is:
-        return "none of these does more than the settings as they are"
-    free = next(choice for choice in ranked if choice.num_bytes is None)
-    text = f"does most: {best.change}"
-    if free is not best and free is not as_it_is:
-        text += f"; without a larger buffer: {free.change}"
-    return text
+    """Return which single change scores highest, with a larger buffer and without."""
+    best, free = best_change(plan), best_change(plan, free=True)
+    if best is None:
+        return "none of these changes scores higher"
+    text = f"best single change: {best.change} (score {best.score.value:.4f}"
+    text += ")" if best.num_bytes is None else f", buffer of {human_bytes(best.num_bytes)})"
+    if free is None or free is best:
+        return text
+    return f"{text}. Without a larger buffer: {free.change} (score {free.score.value:.4f})"
 
 
 def target_line(plan: Quality) -> str:
@@ -140,15 +208,15 @@ def target_line(plan: Quality) -> str:
     found = plan.buffer_for_target
     if found is None:
         return ""
-    title = f"buffer for a score of {found.target:g}"
+    title = f"smallest buffer for a score of {found.target:g}"
     if found.buffer is None:
-        return f"{title}: none, one of the whole epoch scores {found.score:.4f}"
+        return f"{title}: none; a buffer of the whole epoch scores {found.score:.4f}"
     if not found.buffer:
-        return f"{title}: none is needed, without one it is {found.score:.4f}"
+        return f"{title}: none is needed; without a buffer the score is {found.score:.4f}"
     size = "of unknown size"
     if found.num_bytes is not None:
         size = f"{human_bytes(found.num_bytes)} {counted_how(plan.element_size)}"
-    return f"{title}: {found.buffer:,} examples, {size}; it scores {found.score:.4f}"
+    return f"{title}: {found.buffer:,} examples, {size}. It scores {found.score:.4f}"
 
 
 # The metrics of an order, of the whole epoch and of its parts: tables, records and rows.
@@ -160,17 +228,27 @@ METRIC = "name value score expected spread sampling_error counts=scale"
 _PART = "start stop score=score.value expected=score.expected spread=score.spread mean_storage"
 
 
+_LABELS = {
+    "same_shard_neighbours": "adjacent examples of one shard",
+    "neighbour_distance": "distance of adjacent examples",
+    "batch_coverage": "share of the dataset in a batch",
+    "displacement": "distance from storage position",
+    "rank_correlation": "correlation with storage order",
+    "shards_in_batch": "shards in a batch",
+}
+
+
 def label_of(metric: Metric) -> str:
     """Return how people call a metric."""
-    words = metric.name.replace("_", " ")
-    return words.replace("same shard", "same-shard").replace("in batch", "in a batch")
+    return _LABELS[metric.name]
 
 
 def metric_table(plan: Quality, screen: Screen) -> Iterator[str]:
     """Yield the metrics beside what a uniform permutation shows."""
     yield table(*metric_cells(plan), screen)
-    if any(metric.scale == "shown" for metric in plan.metrics):
-        yield paragraph("* shown, not in the score", screen)
+    text = "uniform, spread: mean and standard deviation of uniform permutations"
+    starred = any(metric.scale == "shown" for metric in plan.metrics)
+    yield paragraph(text + "; * not part of the score" * starred, screen)
 
 
 def metric_cells(plan: Quality) -> tuple[list[Column], list[list[str]]]:
@@ -196,17 +274,17 @@ def _number(value: float) -> str:
 
 def part_table(plan: Quality, screen: Screen) -> Iterator[str]:
     """Yield the parts of the epoch, and what the columns are."""
-    shown = columns("start=from 4score.value=near_by 4mean_storage=place")
+    shown = columns("start=first_position 4score.value=local_score 4mean_storage=mean_in_storage")
     uniform = ["uniform", number(plan.by_position[0].score.expected, 4), number(0.5, 4)]
     yield table(shown, [*cells_of(shown, plan.by_position), uniform], screen)
     yield paragraph(
-        "from: position in the epoch; near by: the score without displacement and correlation; "
-        "place: where in storage the examples lie on average, from 0 to 1",
+        "local score: of adjacent examples and batches alone; mean in storage: the mean position "
+        "in storage, from 0 (first example) to 1 (last)",
         screen,
     )
 
 
-# What buffers take in memory, and what an amount of memory buys: text and record.
+# What buffers take in memory, and what fits into an amount of memory: text and record.
 
 _MOST_NAMES = 4
 _BASES = {
@@ -224,9 +302,7 @@ def counted_how(size: ElementSize | None) -> str:
 
 
 def memory_lines(plan: Quality) -> Iterator[str]:
-    """Yield as phrases what an example takes, what the present buffer does, and what memory buys.
-
-    Nothing where the size of an example is not known."""
+    """Yield as phrases what an example and the present buffer take; nothing if it is unknown."""
     size = plan.element_size
     if size is None:
         return
@@ -235,35 +311,34 @@ def memory_lines(plan: Quality) -> Iterator[str]:
         held = min(plan.order.num_buffered, plan.order.stream_size)
         taken = f"{human_bytes(plan.buffer_bytes)} {counted_how(size)}"
         yield f"the buffer of {counted(held, 'example')}: {taken}"
-    if plan.memory is not None:
-        yield _budget(plan.memory, size)
 
 
 def _example(size: ElementSize) -> str:
     each = f"{human_bytes(math.ceil(size.num_bytes))} {_BASES[size.basis]}"
     if size.certain:
-        return f"{each}, {size.overhead:,} of them TensorFlow's own"
+        return f"{each}, with {size.overhead:,} of TensorFlow's own"
     if size.basis == "features":
         each = f"at least {each}"
-    why = "no readable features.json is here"
+    why = "there is no readable features.json"
     if size.unknown:
         names = choices(size.unknown, _MOST_NAMES)
         why = f"features.json gives no fixed size for: {names}"
-    return f"{each}, since {why}; --example-bytes N says what it is"
+    return f"{each}, since {why}; set it with --example-bytes N"
 
 
 def _budget(memory: MemoryBudget, size: ElementSize) -> str:
     amount = human_bytes(memory.num_bytes)
     if memory.buffer is None:
-        return f"{amount} buys no shuffle: it holds {counted(memory.fits, 'example')}"
+        return f"{amount} of memory holds {counted(memory.fits, 'example')}: no shuffle"
     held = f"{'all ' * memory.whole_epoch}{memory.buffer:,} examples"
-    held += " of that size" * (not size.certain)
+    held += f" of {human_bytes(math.ceil(size.num_bytes))}"
+    held += " (they may be larger)" * (not size.certain)
     scored = f"{memory.score.value:.4f} ({memory.verdict})"
-    return f"{amount} holds {held}: --buffer {memory.buffer} scores {scored}"
+    return f"{amount} of memory holds {held}. --buffer {memory.buffer} scores {scored}"
 
 
 def memory_record(plan: Quality) -> dict[str, Any]:
-    """Return what buffers take and what the memory buys, with the names of the document."""
+    """Return what buffers take and what fits into the memory, as the document names it."""
     size, memory = plan.element_size, plan.memory
     each = size and {"num_bytes": math.ceil(size.num_bytes)}
     return {
@@ -282,7 +357,7 @@ _LOADER = "reader loader=settings.loader"
 
 
 def loaders_table(plan: LoaderComparison, screen: Screen) -> Iterator[str]:
-    """Yield how each way mixes and ends, then how it goes on and reads, and what is refused."""
+    """Yield how each way mixes and ends, then how it resumes and reads, and what is refused."""
     hosts = "" if plan.num_hosts == 1 else f", {counted(plan.num_hosts, 'host')}"
     yield paragraph(
         f"{plan.spec} of {plan.dataset.title}: {counted(plan.num_examples, 'example')} in "
@@ -302,18 +377,18 @@ def loaders_table(plan: LoaderComparison, screen: Screen) -> Iterator[str]:
         yield "\n"
         yield table(*going_on_cells(plan), screen)
         yield paragraph(
-            "goes on: by the library itself (get_state and state_dict with as many workers), TFDS "
-            "by shardctl.tfds.Position; shardctl resume goes on exactly with each",
+            "resumes: by the library's own state, with the same number of workers; TFDS by "
+            "shardctl.tfds.Position. shardctl resume continues each of them exactly",
             screen,
         )
         yield "\n"
         in_force = (f"- {way.reader}: {_in_force(plan, way)}" for way in read)
-        yield from paragraphs(screen, "in force:", *in_force)
+        yield from paragraphs(screen, "settings:", *in_force)
     refused = [way for way in plan.ways if way.refused is not None]
     if refused:
         yield "\n"
         reasons = (f"- {way.reader}: {way.refused}" for way in refused)
-        yield from paragraphs(screen, "not read so:", *reasons)
+        yield from paragraphs(screen, "refused:", *reasons)
 
 
 def _read(plan: LoaderComparison) -> list[WayToRead]:
@@ -330,17 +405,17 @@ def mixing_cells(plan: LoaderComparison) -> tuple[list[Column], list[list[str]]]
 
 
 def going_on_cells(plan: LoaderComparison) -> tuple[list[Column], list[list[str]]]:
-    """Return how each way goes on after a stop, and what it reads, as columns and rows."""
+    """Return how each way resumes after a stop, and what it reads, as columns and rows."""
     rows = [[way.reader, goes_on(way), way.access] for way in _read(plan)]
-    return columns("<reader <goes_on <reads"), rows
+    return columns("<reader <goes_on=resumes <reads"), rows
 
 
 def mixing_legend(plan: LoaderComparison) -> str:
     """Return what the columns of `mixing_cells` are."""
     read = _read(plan)
     text = (
-        f"shards: that a batch comes from, {plan.uniform_shards:.1f} where all are permuted "
-        "uniformly; end: in the last 2%; score: 0 is the order of storage, 1 a uniform permutation"
+        f"shards: that a batch comes from, in a uniform permutation {plan.uniform_shards:.1f}; "
+        "end: the same in the last 2%; score: 0 is storage order, 1 a uniform permutation"
     )
     if plan.num_hosts > 1:
         text += (

@@ -1,4 +1,4 @@
-"""What would other settings make of the quality of an order, and how large must its buffer be?"""
+"""What would other settings score, and how large must a shuffle buffer be?"""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Question:
         """Return the score under other settings, from a sample where there are many examples."""
         order = self.order(settings)
         if not epoch_length(order):  # of other files a host has no whole batch, as of these it has
-            raise UsageError("under these settings no example is handed out")
+            raise UsageError("these settings yield no example")
         window = min(self.window, epoch_length(order))
         sample = sample_epoch(order, window=window, limit=_LIMIT)
         score = score_of([*near_metrics(sample, window), *far_metrics(sample)])
@@ -76,7 +76,7 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class Alternative(Measured):
-    """A change of the settings and the score it leads to.
+    """A change of the settings, as options are typed, and the score it leads to.
 
     `buffer` is the size of a buffer that is new, `num_bytes` what it takes, if that is known.
     """
@@ -103,7 +103,7 @@ class BufferForTarget:
 def alternatives(question: Question) -> tuple[Alternative, ...]:
     """Return the score as it is and after each change by itself.
 
-    All are measured alike. What TFDS refuses for this dataset is left out.
+    All are measured alike. What TFDS refuses for this dataset is left out, and what has no effect.
     """
     if not has_alternatives(question.settings):
         return ()
@@ -111,6 +111,8 @@ def alternatives(question: Question) -> tuple[Alternative, ...]:
     for change, settings, buffer in [("as it is", question.settings, None), *_other(question)]:
         with suppress(ShardctlError):
             measured = question.measured(settings)
+            if any(measured.score == other.score for other in found):
+                continue  # no effect: there is one file, or fewer than are read at a time
             size = None if buffer is None else question.buffer_bytes(buffer)
             found.append(
                 Alternative(**vars(measured), change=change, buffer=buffer, num_bytes=size)
@@ -139,15 +141,14 @@ def _other(question: Question) -> Iterator[tuple[str, ReadSettings, int | None]]
     settings = question.settings
     if any(read.settings for read in readers_of(stages_of(settings))):
         return  # readers with settings of their own take nothing of others
-    if settings.shuffles_files:
-        yield "files not shuffled", replace(settings, shuffle_files=False, shuffle_seed=None), None
-    else:
-        yield "files shuffled", replace(settings, **_SHUFFLED), None
+    seed = _SHUFFLED["shuffle_seed"]
+    if not settings.shuffles_files:
+        yield f"--shuffle-seed {seed}", replace(settings, **_SHUFFLED), None
     cycle = settings.cycle_length(ordered=question.resolved.dataset.ordered)
     for factor in (4, 16):
-        yield f"cycle {cycle * factor:,}", replace(settings, cycle=cycle * factor, cpus=None), None
+        yield f"--cycle {cycle * factor}", replace(settings, cycle=cycle * factor, cpus=None), None
     if settings.block > 1:
-        yield "block 1", replace(settings, block=1), None
+        yield "--block 1", replace(settings, block=1), None
     if not settings.takes("buffer"):
         return  # the stages say themselves where what is shuffled
     num_examples = epoch_length(question.order(settings))
@@ -155,26 +156,26 @@ def _other(question: Question) -> Iterator[tuple[str, ReadSettings, int | None]]
     for size in (1_000, 10_000, 100_000) if present is None else (10 * present,):
         if size <= num_examples:
             buffered = with_buffer(settings, size)
-            yield f"buffer {size:,}", buffered, size
+            yield f"--buffer {size}", buffered, size
             if not settings.shuffles_files:
-                yield f"files shuffled, buffer {size:,}", replace(buffered, **_SHUFFLED), size
+                both = f"--shuffle-seed {seed} --buffer {size}"
+                yield both, replace(buffered, **_SHUFFLED), size
 
 
 def refuse_fixed_buffer(settings: ReadSettings, asked: str) -> None:
-    """Refuse a question about the buffer of a pipeline whose stages say where it stands.
+    """Refuse a question about the buffer of a pipeline that has stages.
 
     Raises:
         UsageError: there are stages, or another loader reads, which has no such buffer.
     """
     refuse_loader(
         settings,
-        f"the buffer that {option(asked)} asks for",
+        f"the buffer that {option(asked)} finds",
         "compare the scores of its own settings",
     )
     if not settings.takes("buffer"):
         raise refused(
-            "{} asks for another buffer, and {stages} say where each stands; change the "
-            "shuffle there, and compare the scores",
+            "{} finds a buffer, and {stages} have their own; change the shuffle in {stages}",
             option(asked),
         )
 
@@ -224,12 +225,12 @@ def _rounded_up(number: int) -> int:
     return -(-number // unit) * unit
 
 
-# What shuffle buffer does an amount of memory buy, and how well does it shuffle?
+# Which shuffle buffer fits into an amount of memory, and how well does it shuffle?
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryBudget(Measured):
-    """What an amount of memory buys: the score with a buffer that it holds, in place of any other.
+    """What fits into an amount of memory: a buffer in place of any other, and its score.
 
     num_bytes: the memory. fits: examples that fit into it. buffer: the buffer to use, which is not
         larger than the epoch; None where not even two examples fit.
@@ -242,7 +243,7 @@ class MemoryBudget(Measured):
 
 
 def memory_budget(question: Question, num_bytes: int) -> MemoryBudget:
-    """Return what an amount of memory buys.
+    """Return which buffer fits into an amount of memory, and its score.
 
     Raises:
         UsageError: nothing is known of the size of an example.
@@ -250,8 +251,8 @@ def memory_budget(question: Question, num_bytes: int) -> MemoryBudget:
     size = question.element_size
     if size is None:
         raise refused(
-            "how many bytes has a decoded example? this metadata says neither shapes nor "
-            "sizes; give {example_bytes=N}"
+            "{memory} needs the size of a decoded example, which this metadata does not have; "
+            "give {example_bytes=N}"
         )
     bare = _without_buffer(question.settings)
     num_examples, fits = epoch_length(question.order(bare)), size.fits(num_bytes)

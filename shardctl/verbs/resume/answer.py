@@ -80,7 +80,7 @@ def resume(
     *,
     consumed: int | None = None,
     steps: int | None = None,
-    mode: BufferMode = "exactly-once",
+    mode: BufferMode | None = None,
     risk: float | None = None,
     **keywords: Unpack[OrderSettings],
 ) -> ResumePlan:
@@ -90,26 +90,27 @@ def resume(
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
         settings, keywords: those of the pipeline that stopped, of TFDS's reader or another loader.
-        consumed: how many examples it had handed out, counted over all epochs.
+        consumed: how many examples it had yielded, counted over all epochs.
         steps: how many batches, in place of `consumed`.
-        mode: with a shuffle buffer: "exactly-once" (what is left, in another order),
-            "exact-order"; without its seed "at-most-once" (goes on behind all that the buffer had
-            read) or "at-least-once" (reads the last buffers again).
-        risk: of "at-least-once", below how many examples may be lost on the average; 1e-6 if None.
+        mode: with a shuffle buffer: "exact-order" (the default: shardctl.tfds continues the same
+            order) or "exactly-once" (what is left, in another order). Without the buffer's seed:
+            "at-most-once" (skips all that the buffer had read) or "at-least-once" (reads the last
+            buffers again).
+        risk: for "at-least-once": fewer examples than this are lost on average; 1e-6 if None.
 
     Returns:
-        A ResumePlan, whose `file_instructions` are read by a new interleave: the open files from
-        where they are, in turn, then the others. `unseeded` says what is lost and repeated
-        without a seed. Stages that file instructions cannot continue are continued by
-        shardctl.tfds, another loader by its library, as `continued_by` says: `after_read` are the
-        calls that lead to what is left.
+        A ResumePlan. Its `file_instructions` name every example that is left: first what the
+        buffer held, then the open files from their positions, then the other files. `unseeded` says
+        what is lost and repeated without a seed. `continued_by` says what resumes: file
+        instructions, shardctl.tfds (other stages), or the loader's library, whose calls are in
+        `after_read`.
 
     Raises:
         DatasetError: files that `as_dataset` does not read.
         UsageError: past the end of the order, not one of `consumed` and `steps`, `steps` without a
             batch size, no such mode, a mode without a seed where there is one, a risk that is not
             above 0 and at most the size of the buffer.
-        UnpredictableOrderError: TensorFlow leaves the order open.
+        UnpredictableOrderError: the order is nondeterministic.
 
     >>> import shardctl
     >>> settings = shardctl.ReadSettings(shuffle_seed=42, batch=256)
@@ -137,7 +138,7 @@ def resume_order(
     *,
     consumed: int | None = None,
     steps: int | None = None,
-    mode: BufferMode = "exactly-once",
+    mode: BufferMode | None = None,
     risk: float | None = None,
 ) -> ResumePlan:
     """Return how a pipeline of a known order resumes, see `resume`.
@@ -166,15 +167,21 @@ def resume_order(
 _END = 2**63 - 1
 
 
-def _of_reader(order: ReaderOrder, consumed: int, mode: Mode, risk: float | None) -> dict[str, Any]:
-    """Return the fields of the plan with which TFDS's reader goes on."""
+def _of_reader(
+    order: ReaderOrder, consumed: int, asked: BufferMode | None, risk: float | None
+) -> dict[str, Any]:
+    """Return the fields of the plan with which TFDS's reader resumes.
+
+    In exact order too the instructions list what the buffer held: shardctl.tfds puts that into the
+    buffer again, and a reader of the instructions alone loses nothing.
+    """
     settings, point = order.settings, resume_point(order, consumed)
+    mode: Mode = (asked or "exact-order") if order.num_buffered is not None else "exact"
     unknown = without_seed(order, point, mode, risk)
-    mode = mode if order.num_buffered is not None else "exact"
     if mode == "exactly-once" and order.is_one_stream:
         raise refused(
             "{} and {buffer}: a stream without end has no rest to read exactly once; "
-            "{mode=exact-order} goes on with the same examples",
+            "{mode=exact-order} continues it",
             ENDLESS,
         )
     if unknown is not None:
@@ -190,7 +197,7 @@ def _of_reader(order: ReaderOrder, consumed: int, mode: Mode, risk: float | None
         shuffle = shuffle_state(order.replay(point.stream), point.emitted)
         inputs = pending_inputs(order, point) if point.remaining else NONE
         pending = ids_at(order, reading, inputs)
-        if len(inputs) and mode == "exactly-once":
+        if len(inputs):
             held = reads_at(order.reads, reading, inputs)
             rest, num_held = joined([held, rest]), len(held)
     del reading
@@ -228,12 +235,12 @@ def _of_reader(order: ReaderOrder, consumed: int, mode: Mode, risk: float | None
 
 
 # Pipelines with stages that settings do not say. What only cuts the reader's order, maps it and
-# makes batches of it resumes by file instructions. All else shardctl.tfds builds again, and goes on
-# behind what they have handed out; the plan says how far that was, in all and of each source.
+# makes batches of it resumes by file instructions. All else shardctl.tfds builds again, advanced to
+# its position; the plan says how far that is, in all and of each source.
 
 
 def _of_stages(order: Order, consumed: int) -> dict[str, Any]:
-    """Return the fields of the plan with which stages go on."""
+    """Return the fields of the plan with which stages resume."""
     assert isinstance(order, StagedOrder)
     left = WITHOUT_END if order.is_endless else order.num_examples - consumed
     readers = readers_of(order.stages)
@@ -256,7 +263,7 @@ _COMPARED = 64  # examples at both ends of a rest that are looked up in the pipe
 def _by_instructions(order: StagedOrder, consumed: int, remaining: int) -> dict[str, Any]:
     """Return the fields of file instructions, none where these alone do not continue the plan.
 
-    They do where the stages hand out a piece of the reader's order, which each pass has alike.
+    They do where the stages yield a piece of the reader's order, which each pass has alike.
     """
     settings, source, stages = order.settings, order.stages.source, order.stages.stages
     if not isinstance(source, tf_stages.Read) or source.data is not None or source.settings:
@@ -275,7 +282,7 @@ def _by_instructions(order: StagedOrder, consumed: int, remaining: int) -> dict[
     if len(first) > 1:
         return {}  # where the same is read twice the piece may be another one
     start = int(first[0]) + consumed
-    # Both ends of the rest are what the pipeline hands out there.
+    # Both ends of the rest are what the pipeline yields there.
     head = np.arange(min(remaining, _COMPARED))
     places = np.unique(np.concatenate([head, remaining - 1 - head]))
     if start + remaining > reader.num_examples or not np.array_equal(
@@ -298,7 +305,7 @@ def _by_instructions(order: StagedOrder, consumed: int, remaining: int) -> dict[
 
 
 def _cuts(stage: Stage) -> bool:
-    """Whether a stage hands out a piece of what it is given, in the same order."""
+    """Whether a stage yields a piece of what it is given, in the same order."""
     if isinstance(stage, tf_stages.Repeat):
         return stage.count == 1
     if isinstance(stage, tf_stages.Shard):
@@ -319,7 +326,7 @@ _MOST_EXAMPLES = 1 << 24  # left in an epoch, of which instructions are made
 
 
 def _of_loader(order: Order, consumed: int) -> dict[str, Any]:
-    """Return the fields of the plan with which the library of another loader goes on."""
+    """Return the fields of the plan with which the library of another loader resumes."""
     assert isinstance(order, LoaderOrder)
     stop = _stop(order, consumed)
     num_left, left = _left(order, consumed, stop.epoch)
@@ -329,13 +336,13 @@ def _of_loader(order: Order, consumed: int) -> dict[str, Any]:
     if left is None or found is None or len(found) > MOST_INSTRUCTIONS:
         found = order.reads.select(slice(0, 0))
         advice.append(
-            f"more than {MOST_INSTRUCTIONS:,} runs of neighbours are left, which no plan "
-            f"lists; simulate with --skip {consumed} and --take {num_left} names the examples"
+            f"more than {MOST_INSTRUCTIONS:,} runs of adjacent examples are left, too many for a "
+            f"plan; simulate --skip {consumed} --take {num_left} lists the examples"
         )
     if left is not None and len(left) and int(left[-1] - left[0]) + 1 > len(left):
         advice.append(
-            f"worker processes end epoch {stop.epoch} in turn, so that examples of the next one "
-            "come between those that are listed; simulate names all of them in their order"
+            f"worker processes end epoch {stop.epoch} one by one, so examples of the next epoch "
+            "come between the listed ones; simulate lists all of them in order"
         )
     return {
         "epoch": stop.epoch,
@@ -412,9 +419,9 @@ def resume_unseen(
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings, keywords: of these a host counts, which reads what is left of its own share. They
-            need not fix an order: the files are read in theirs. Another loader reads the subset
-            that is left, which it mixes by its own rule.
+        settings, keywords: of these a host counts, which reads what is left of its share. They need
+            not fix an order. Another loader reads the subset that is left, shuffled by its own
+            rule.
         seen: int64[n], ids, in any order and any number of times; codes of an `Order` where the
             spec reads several splits.
         to_hosts: how many hosts share what is left; None for one reader.
@@ -423,9 +430,9 @@ def resume_unseen(
         A ResumePlan of what is left.
 
     Raises:
-        UsageError: a host of `ds.shard` or of another loader, whose share only the order tells; a
+        UsageError: a host of `ds.shard` or of another loader, whose share depends on the order; a
             bad spec.
-        UnpredictableOrderError: a host of files, where TFDS leaves the order of the splits open.
+        UnpredictableOrderError: a host of files, where the order of the splits is nondeterministic.
 
     >>> import shardctl
     >>> plan = shardctl.resume_unseen("mnist", "train", seen=[4, 1, 4])
@@ -480,10 +487,9 @@ def resume_unseen_of(
 
 
 _OF_SUBSET = (
-    "give the loader a subset of these examples, by their indices (torch.utils.data.Subset, "
-    "Dataset.select) or by their files: its own rule mixes them anew, so they come in another "
-    "order than the rest of the epoch would have had",
-    "later epochs are of the whole dataset again, as the loader counts them",
+    "give the loader a subset of these examples, by index (torch.utils.data.Subset, "
+    "Dataset.select) or by file; it shuffles them again, so their order is another one",
+    "later epochs read the whole dataset again, as the loader counts them",
 )
 
 
@@ -540,13 +546,13 @@ def _without(reads: Reads, firsts: Int64s, seen: Int64s) -> Reads:
 def _warnings(resolved: Resolved, settings: ReadSettings, num_outside: int) -> Iterator[str]:
     yield from resolved.warnings
     if num_outside:
-        yield f"{num_outside:,} of the seen examples lie outside of what is read of {resolved.spec}"
+        yield f"{num_outside:,} of the seen examples are not in {resolved.spec}"
     # What stages leave out counts as unseen, for a log does not have it.
     cuts = (
         p for p in parts_of(stages_of(settings)) if isinstance(p, Take | Skip | Filter | Opaque)
     )
     for stage in islice(cuts, 1):
         yield (
-            f"{text_of_part(stage)} leaves out examples, which no log has: they count as unseen, "
-            "and the stages are to leave them out again"
+            f"{text_of_part(stage)} leaves out examples that no log has: they count as unseen, so "
+            "leave them out again"
         )

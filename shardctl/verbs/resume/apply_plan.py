@@ -41,7 +41,7 @@ def applied(plan: ResumePlan, dataset: Dataset, *, allow_version: bool = False) 
     Raises:
         DatasetError: the dataset is another one or has changed, and the text says how; or an
             instruction names a file that is not there or not read, or examples beyond it.
-        UnpredictableOrderError: the plan is of an order that TFDS leaves open.
+        UnpredictableOrderError: the plan is of a nondeterministic order.
     """
     given, dataset = dataset, whole_dataset(plan, dataset)
     if plan.dataset is not dataset.identity:
@@ -179,8 +179,8 @@ _CALLED = {
 }
 _OF = {"plan": "the plan was made for", "position": "the position is one in"}
 _WAY_OUT = {
-    "plan": "make the plan anew, with --consumed N",
-    "position": "if it is the same order, begin with the count that it holds, --consumed N",
+    "plan": "make a new plan with --consumed N",
+    "position": "if it is the same order, start from the count that it holds, --consumed N",
 }
 
 
@@ -210,7 +210,7 @@ def check_same_dataset(
     changes = "; ".join(what_changed(found))
     text = f"{_OF[what]} another state of {then.title}: {changes}"
     if all(d.field in _OF_VERSION for d in found):
-        text = f"{text}; --allow-version takes it all the same"
+        text = f"{text}; --allow-version accepts it"
     elif any(_is_unknown(d) for d in found):
         text = f"{text}; {_WAY_OUT[what]}"
     raise DatasetError(text)

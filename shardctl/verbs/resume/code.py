@@ -1,6 +1,6 @@
 """A plan to resume as code: made, or read from its file, in the program that reads.
 
-`shardctl.tfds.resume` reads it there; another loader is continued by the calls of its own library.
+`shardctl.tfds.resume` reads it there; another loader is continued by calls of its library.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MAX_PLACES = 5000  # counts of hosts that are written as code
 def resume_python(
     plan: ResumePlan, proof: Proof | None, *, plan_file: str | None = None
 ) -> Iterator[str]:
-    """Yield code that makes `ds`, which goes on where the pipeline of the plan stopped.
+    """Yield code that makes `ds`, which resumes where the pipeline of the plan stopped.
 
     `plan_file` is where the plan was read from; a proof is no part of the code.
 
@@ -61,7 +61,7 @@ def resume_python(
         raise reader.nothing_to_read(plan.spec)
     made, builder = list(_with_shardctl(plan, plan_file)), list(reader.builder(dataset))
     hosts = [
-        "# Which of the hosts that go on this is: 0 is the first.",
+        "# Which of the new hosts this is, from 0.",
         f"host, num_hosts = 0, {len(plan.hosts)}",
     ] * bool(plan.hosts)
     yield from module(
@@ -92,12 +92,12 @@ def _of_loader(plan: ResumePlan) -> Iterator[str]:
 
 
 def summary_comment(plan: ResumePlan) -> list[str]:
-    """Return comments that say where a plan goes on."""
+    """Return comments that say where a plan resumes."""
     return [line for text in summary(plan) for line in comment(text)]
 
 
 def _of_readers(plan: ResumePlan) -> Iterator[str]:
-    """Yield the whole pipeline of readers of their own, and what goes on with it.
+    """Yield the whole pipeline of several readers, and what resumes it.
 
     Raises:
         UsageError: a part that there is no code for.
@@ -166,7 +166,7 @@ def _how(plan: ResumePlan) -> dict[str, str]:
         how["consumed"] = literal(counts[0]) if alike else f"[{', '.join(map(str, counts))}]"
     else:
         how["consumed"] = literal(plan.consumed)
-    if plan.mode not in ("exact", "exactly-once"):
+    if plan.mode not in ("exact", "exactly-once" if counts else "exact-order"):
         how["mode"] = literal(plan.mode)
     if plan.unseeded is not None and plan.unseeded.risk is not None:
         how["risk"] = repr(plan.unseeded.risk)
@@ -202,7 +202,7 @@ def script_part(name: str) -> str:
 
 
 def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) -> Iterator[str]:
-    """Yield the script that goes on from a plan in a framework, one of `FRAMEWORKS`.
+    """Yield the script that resumes from a plan in a framework, one of `FRAMEWORKS`.
 
     A proof is no part of it. Of the plan it needs what was consumed, and no file instructions.
 
@@ -214,9 +214,8 @@ def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) ->
         why = "a training step takes a batch, of --batch B or of the --stages"
     if why is not None:
         raise UsageError(
-            f"--for {framework} is the script of one process that reads one dataset in exact "
-            f"order: {why}; leave --for out, or give these settings to shardctl.tfds.Position in "
-            "your own"
+            f"--for {framework} writes a script for one process that reads one dataset in exact "
+            f"order: {why}; use shardctl.tfds.Position in your own script"
         )
     builder = list(reader.builder(plan.instructions.dataset))
     model = "flax_model" if framework == "flax" else "keras_model"
@@ -236,20 +235,20 @@ def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) ->
 
 
 def _why_not(plan: ResumePlan, *, in_fit: bool) -> str | None:
-    """Return why the position of one process does not go on from a plan, and what does."""
+    """Return why the position of one process does not resume from a plan, and what does."""
     settings, of_fit = plan.settings, plan.settings.loop == "keras-fit"
     several = len(plan.sources) > 1 or any(source.data is not None for source in plan.sources)
     within = settings.batch is not None and plan.consumed % settings.batch
     reasons = (
         (plan.continued_by == "loader", f"tf.data reads, not {settings.reader.title}"),
-        (plan.from_seen, "a log has no order in which a position is a place"),
+        (plan.from_seen, "a log has no order"),
         (plan.hosts, "what is left is shared among other hosts, see Position.set_states"),
         (settings.host is not None, "nothing in it joins the gradients of several hosts"),
         (plan.mode in (*UNSEEDED_MODES, "exactly-once"), f"--mode {plan.mode} is not that order"),
         (several, "several datasets are read"),
         (plan.instructions.dataset.is_counted, "record files without metadata have no features"),
         (plan.has_end and not plan.remaining, "nothing is left to train on"),
-        (of_fit and not in_fit, "epochs of a fit that stopped go on with --for keras"),
+        (of_fit and not in_fit, "an interrupted fit resumes with --for keras"),
         (in_fit and settings.pass_index and not of_fit, "--loop keras-fit counts its passes"),
         (in_fit and within, f"{plan.consumed:,} examples end within a batch, which fit counts"),
         (in_fit and not plan.has_end, "an epoch of fit has an end, as by take(N) in --stages"),
@@ -260,8 +259,8 @@ def _why_not(plan: ResumePlan, *, in_fit: bool) -> str | None:
 def _head(plan: ResumePlan) -> Iterator[str]:
     yield from summary_comment(plan)
     yield from comment(
-        "Started again, it goes on from its last checkpoint, which has the position, in the folder "
-        '"checkpoints".'
+        'Run again, it resumes from its last checkpoint in the folder "checkpoints", which holds '
+        "the position."
     )
 
 

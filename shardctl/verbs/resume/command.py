@@ -64,17 +64,17 @@ class ResumeOptions:
     """Where a pipeline stopped and how it continues; None where not given.
 
     Options:
-      --consumed N[,N..]: Examples handed out, from the start of the whole order; with --hosts one
+      --consumed N[,N..]: Examples yielded, from the start of the whole order; with --hosts one
         count for all or one a host.
       --steps S: The same in batches of --batch: a checkpoint's step.
       --seen FILE: A log of the tfds_ids seen, a line each, or gzip; - is stdin.
-      --mode exactly-once|exact-order|at-most-once|at-least-once: With --buffer: any pipeline, or
-        the same order through shardctl.tfds; where the buffer had no seed, repeat nothing, or read
-        its last contents again [default: exactly-once; with --for exact-order].
-      --risk R: With --mode at-least-once: how many examples may be lost, on the average [default:
-        1e-06].
+      --mode exact-order|exactly-once|at-most-once|at-least-once: With --buffer: the same order
+        through shardctl.tfds, or each example once in another order. Without its seed: skip what
+        it held, or read its last contents again [default: exact-order; exactly-once with --seen or
+        --to-hosts].
+      --risk R: With --mode at-least-once: fewer examples are lost on average [default: 1e-06].
       --hosts N: Number of hosts that stopped.
-      --to-hosts M: Number of hosts that continue; what is left is split evenly among them.
+      --to-hosts M: Number of hosts that resume; what is left is split evenly among them.
       --for loop|keras|flax: With --format python, which it implies: a training script for
         TensorFlow, Keras or Flax with Orbax, whose checkpoints hold the position.
     """
@@ -146,8 +146,9 @@ def resume(
 ) -> None:
     """Print the file instructions from which a pipeline resumes where it stopped.
 
-    Without a shuffle buffer the order continues exactly. FILE.yaml or FILE.json after --output is
-    the plan file that shardctl.tfds reads, FILE.py code to paste (--format python).
+    The order continues exactly, through a shuffle buffer with shardctl.tfds; the answer says which
+    --mode it took. FILE.yaml or FILE.json after --output is the plan file that shardctl.tfds
+    reads, FILE.py code to paste (--format python).
 
     Options:
       --plan FILE: Check a plan file against the dataset; - is stdin.
@@ -155,14 +156,14 @@ def resume(
         it breaks its promise.
 
     Examples:
-      # Stopped after 5,000 examples: a plan file for the program that goes on; is nothing lost?
+      # Stopped after 5,000 examples: a plan file for the program that resumes; is nothing lost?
       shardctl resume --consumed 5000 --shuffle-seed 32 -d imagenet2012 --prove -o plan.yaml
-      # Stopped at step 123: a Keras script that goes on there, later from its own checkpoints
+      # Stopped at step 123: a Keras script that resumes there, later from its own checkpoints
       shardctl resume --steps 123 --batch 256 --shuffle-seed 42 -d mnist --for keras -o train.py
-      # 8 hosts stopped, 6 go on
+      # 8 hosts stopped, 6 resume
       shardctl resume --consumed 5000 --hosts 8 --to-hosts 6 -d imagenet2012
     """
-    if stopped.framework is not None and out.format == "table":  # which nobody has to ask for
+    if stopped.framework is not None and out.format == "table":  # --for implies the format
         out = replace(out, format="python")
     if plan is not None:
         dataset, made, log = _from_file(
@@ -231,24 +232,24 @@ def _continued(
     from shardctl.verbs.resume.hosts import resume_on_hosts
 
     consumed = stopped.consumed
-    # A script keeps its position in the exact order.
-    in_order = stopped.framework is not None and stopped.hosts is None
-    mode: Any = stopped.mode or ("exact-order" if in_order else "exactly-once")
     if (stopped.hosts is None) != (stopped.to_hosts is None):
         raise UsageError("--hosts N stopped and --to-hosts M continue: give both, or neither")
-    how: dict[str, Any] = {"steps": stopped.steps, "mode": mode, "risk": stopped.risk}
+    how: dict[str, Any] = {"steps": stopped.steps, "risk": stopped.risk}
+    how |= {} if stopped.mode is None else {"mode": stopped.mode}
+    if stopped.hosts is not None:
+        how |= {"hosts": stopped.hosts, "to_hosts": stopped.to_hosts}
+        return resume_on_hosts(dataset, spec, settings, consumed=consumed, **how)
+    if consumed is not None and len(consumed) > 1:
+        raise UsageError(
+            f"--consumed names {len(consumed)} counts: one a host is for --hosts N --to-hosts M"
+        )
+    only = None if consumed is None else consumed[0]
     try:
-        if stopped.hosts is not None:
-            how |= {"hosts": stopped.hosts, "to_hosts": stopped.to_hosts}
-            return resume_on_hosts(dataset, spec, settings, consumed=consumed, **how)
-        if consumed is not None and len(consumed) > 1:
-            raise UsageError(
-                f"--consumed names {len(consumed)} counts: one a host is for --hosts N --to-hosts M"
-            )
-        only = None if consumed is None else consumed[0]
         return plan_resume(dataset, spec, settings, consumed=only, **how)
     except UnpredictableOrderError as error:
-        text = f"{error}; or plan from what was logged, with --seen FILE"
+        if settings.buffer_is_open:  # for which there is a --mode
+            raise
+        text = f"{error}; of an order that is lost, a log is enough: --seen FILE"
         raise UnpredictableOrderError(text) from error
 
 

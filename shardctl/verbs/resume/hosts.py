@@ -79,7 +79,7 @@ def old_orders(
 
 
 # What is left where an epoch is no reading of files that could be continued: stages and mixtures,
-# and the loaders of other libraries. What each host hands out is looked at one by one.
+# and the loaders of other libraries. What each host yields is looked at one by one.
 
 _MOST_CODES = 1 << 28  # examples times epochs, each with a count
 _PER_SECOND = 3_000_000  # examples that are looked up
@@ -144,7 +144,7 @@ def left_by_example(
 
 
 def num_after(order: Order, epoch: int) -> int:
-    """Return how many examples of later epochs than one an order hands out."""
+    """Return how many examples of later epochs than one an order yields."""
     return sum(int((epochs > epoch).sum()) for _, epochs in _in_pieces(order, order.num_examples))
 
 
@@ -243,8 +243,8 @@ def check_shared(settings: ReadSettings, hosts: int) -> None:
         return
     if (hosts not in counts and counts) or (hosts > 1 and unshared):
         raise refused(
-            "{stages}: nothing says how {hosts=} share all that is read, as read(train, host=0/{}) "
-            "or shard({}, 0) behind it does",
+            "{stages}: it is not stated how {hosts=} share what is read; state it with "
+            "read(train, host=0/{}), or with shard({}, 0) after the read",
             hosts,
             hosts,
             hosts=hosts,
@@ -272,7 +272,7 @@ def _unshared(pipeline: tf_stages.Pipeline, hosts: int) -> list[tf_stages.Read]:
 
 
 def undropped(settings: ReadSettings) -> ReadSettings:
-    """Return settings that hand out the last batch though it is short.
+    """Return settings that yield the last batch though it is short.
 
     Batches that are dropped before other stages stay so: what these count is the batches.
     """
@@ -315,28 +315,27 @@ def resume_on_hosts(
         settings, keywords: those of the job, without a host; of stages a shard, or the host of a
             reader, may be that of any of the hosts.
         hosts: how many hosts it had.
-        to_hosts: how many it goes on with.
-        consumed: how many examples each had handed out; one count for all, or a list of one for
+        to_hosts: how many resume.
+        consumed: how many examples each had yielded; one count for all, or a list of one for
             each.
         steps: how many batches, in place of `consumed`.
-        mode: where the buffers had no seeds, "at-most-once" passes by all that each host's buffer
-            had read, and "at-least-once" reads the last of it again.
-        risk: of "at-least-once", below how many examples may be lost on the average of all hosts
-            together; 1e-6 if None.
+        mode: where the buffers had no seeds, "at-most-once" skips all that each host's buffer had
+            read, and "at-least-once" reads the last of it again.
+        risk: for "at-least-once": all hosts together lose fewer examples on average; 1e-6 if None.
 
     Returns:
-        A ResumePlan, whose `hosts` say what each new host reads. What no host has handed out is
-        split evenly, in the order of the files. Where hosts are in different epochs it goes on
-        in that of the foremost, and what others have left of earlier ones is shared as well. Of
+        A ResumePlan, whose `hosts` say what each new host reads. What no host has yielded is
+        split evenly, in the order of the files. Where hosts are in different epochs it resumes
+        in the latest, and what others have left of earlier ones is shared as well. Of
         epochs that are mixed, as by a shuffle behind a repeat or in a mixture, all are shared.
-        Padding, which another loader hands out again, is no part of it.
+        Padding, which another loader yields again, is no part of it.
 
     Raises:
         UsageError: a count past a host's end, as many counts as no host count, a host in the
             settings, stages that share nothing or among another number, files or stages that repeat
             without end, no such mode, a mode or risk as for `resume`, or more new hosts than files
             that they share, with epochs to follow.
-        UnpredictableOrderError: TensorFlow leaves the order open.
+        UnpredictableOrderError: the order is nondeterministic.
 
     >>> import shardctl
     >>> plan = shardctl.resume_on_hosts("imagenet2012", "train", hosts=4, to_hosts=6, consumed=1000)
@@ -373,8 +372,8 @@ def resume_on_hosts(
         fields, sizes = _of_reader(planned[0], settings, found, to_hosts, mode)
         calls = fields["after_read"]
     else:
-        # What the hosts have left is a list without an order of its own; epochs that nobody has
-        # begun are read as the pipeline of a new host has them.
+        # What the hosts have left is a list in no order; epochs that have not begun are read as
+        # the pipeline of a new host has them.
         shares = _shares_of_sources(found.reads, to_hosts)
         calls, sizes = _calls_behind(settings), np.zeros(to_hosts, np.int64)
         follows = [ConcatenateCall(first_epoch=last + 1, last_epoch=last + follow)] * bool(follow)
@@ -426,16 +425,16 @@ def _of_reader(
 
 
 def _of_library(settings: ReadSettings, last: int, follow: int, to_hosts: int) -> tuple[str, ...]:
-    """Return how a library that reads by index goes on with lists of examples."""
+    """Return how a library that reads by index resumes with lists of examples."""
     rest = (
-        "each new host reads the examples of its instructions and no others, as a subset by their "
-        "index (torch.utils.data.Subset, Dataset.select, MapDataset.slice), without a sampler of "
-        "its own: that would share, shuffle and pad them again"
+        "each new host reads only the examples of its instructions, as a subset by index "
+        "(torch.utils.data.Subset, Dataset.select, MapDataset.slice), without a sampler, which "
+        "would share, shuffle and pad them again"
     )
     first, end = settings.pass_index + last + 1, settings.pass_index + last + follow
     then = (
-        f"then epochs {first} to {end}, whole: the loader as it was, on {to_hosts} hosts; where "
-        f"its epoch counts in the order (set_epoch, num_epochs) it begins with {first}"
+        f"then epochs {first} to {end} in full: the same loader on {to_hosts} hosts; where it "
+        f"counts epochs (set_epoch, num_epochs), it begins with {first}"
     )
     return (rest, then) if follow else (rest,)
 
@@ -447,28 +446,27 @@ def _warnings(
     host, epochs = order.settings.host, found.epochs
     if settings.stages and host is not None and host.count > 1:
         yield (
-            f"assumed: each host reads its own part, as --host-by {settings.host_by} has it, for "
-            f"no stage says how they share; state it, as in read(train, host=0/{host.count}) or "
-            f"shard({host.count}, 0)"
+            f"assumed: the hosts share as --host-by {settings.host_by} does, since no stage "
+            f"states it; state it with read(train, host=0/{host.count}) or shard({host.count}, 0)"
         )
     if len(epochs) > 1:
         yield (
-            f"the hosts are in epochs {epochs[0]} to {epochs[-1]}: what is left of each is shared "
-            "out as one"
+            f"the hosts are in epochs {epochs[0]} to {epochs[-1]}: what is left of all of them is "
+            "shared together"
         )
     if found.num_again:
         yield (
-            f"{counted(found.num_again, 'example')} that hosts were to read again, to be as many "
-            "as others (padding), or that others had read, are not left"
+            f"{counted(found.num_again, 'example')} left out: padding, or already read by another "
+            "host"
         )
     if not order.has_epochs:
         yield (
-            "what is left of all epochs is listed, since they are mixed: by a shuffle behind the "
-            "repeat, or among several readers, whose weights the rest does not keep"
+            "all epochs that are left are listed together, since a shuffle after repeat or a "
+            "mixture mixes them; the weights of a mixture are not kept"
         )
     if num_dropped:
         lost = counted(num_dropped, "example")
-        yield f"--drop-remainder: each new host drops a last batch, {lost} in all"
+        yield f"--drop-remainder: each new host drops its partial last batch, {lost} in all"
 
 
 def _calls_behind(settings: ReadSettings) -> tuple[AfterRead, ...]:
@@ -517,8 +515,8 @@ def _refuse_epochs(order: ReaderOrder, follow: int, to_hosts: int) -> None:
     if not follow or not mode.refuses_files(num_files, to_hosts):
         return
     raise refused(
-        "{to_hosts=}: {}, so no host could read the epochs that follow; go on with {} at most, "
-        "or state {epochs=} for the rest of this epoch alone",
+        "{to_hosts=}: {}, so no host could read the epochs that follow; use {} at most, or "
+        "{epochs=} for the rest of this epoch alone",
         mode.refusal(to_hosts, num_idle=0, num_files=num_files),
         num_files,
         to_hosts=to_hosts,

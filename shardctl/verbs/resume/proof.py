@@ -1,7 +1,7 @@
 """Proof that a plan reads what is left, no more, no less, and in the same order.
 
-The plan is taken as the list of instructions it is: an interleave of its own is built over it,
-read to the end, and compared with what the uninterrupted pipeline hands out, as `simulate` has it.
+The plan is taken as the list of instructions it is: another interleave is built over it, read to
+the end, and compared with what the uninterrupted pipeline yields, as `simulate` has it.
 All else that the plan says is compared with what it should say (`broken_promises`).
 """
 
@@ -25,11 +25,19 @@ from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
 from shardctl.loaders.loader import LoaderCall
 from shardctl.order.epoch_reading import EpochReading
-from shardctl.order.order import Order
+from shardctl.order.order import NONE, Order
 from shardctl.order.plan_order import order_of
 from shardctl.order.reader_order import ReaderOrder
 from shardctl.order.sources import resolved_reading
-from shardctl.saved.resume_plan import UNSEEDED_MODES, PlanOrPath, ResumePlan, TakeCall, as_plan
+from shardctl.saved.resume_plan import (
+    UNSEEDED_MODES,
+    PlanOrPath,
+    ResumePlan,
+    ShardCall,
+    ShuffleCall,
+    TakeCall,
+    as_plan,
+)
 from shardctl.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.spec.reads import Reads
 from shardctl.spec.subsplit import Resolved
@@ -99,7 +107,7 @@ def prove(
             is what the plan says.
         UsageError: a plan of the unseen without `seen`, too many examples to count, or no pipeline
             of these settings stops there.
-        UnpredictableOrderError: TensorFlow leaves the order open.
+        UnpredictableOrderError: the order is nondeterministic.
 
     >>> import shardctl
     >>> plan = shardctl.resume("mnist", "train", consumed=1000)
@@ -157,10 +165,18 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
         read = _cut(_in_order(order, plan), end)
         return _counted(plan, order, inputs_of_plan(reader, plan), read)
     if plan.mode == "exact-order":
-        # The buffer hands out the rest in order if it holds what it held, which is promised, and
-        # is given what it was to be given.
+        # The buffer yields the rest in order if it holds what it held, and then gets what it was
+        # to get. What it held may be listed in any order.
+        num_held = plan.num_pending_instructions
+        held, rest = (plan.instructions.select(s) for s in np.s_[:num_held, num_held:])
+        pending = order.codes.of_ids(plan.pending or ()) if num_held else NONE
+        read = np.concatenate([NONE, *_read(held, order)])
+        after = replace(plan, instructions=rest, num_pending_instructions=0)
         fed = _in_same_order(
-            order, lambda: _inputs_left(reader, plan), lambda: _in_order(order, plan), 0
+            order,
+            lambda: chain([np.sort(pending)], _inputs_left(reader, plan)),
+            lambda: chain([np.sort(read)], _in_order(order, after)),
+            0,
         )
         return replace(fed, compared=plan.remaining)
     rest = _looked_over(order, start, stop)
@@ -184,7 +200,7 @@ def _in_same_order(
 
 
 def _counted(plan: ResumePlan, order: Order, expected: Codes, read: Codes) -> Proof:
-    """Return the proof of a plan without an order of its own, of what is left and came too often.
+    """Return the proof of a plan without an order, by what is left and what came too often.
 
     Without a seed that is besides what the buffer loses and repeats at most.
     """
@@ -230,7 +246,7 @@ def _of_epoch(order: Order, start: int, epoch: int) -> Iterator[Int64s]:
 
 
 def _as_called(resolved: Resolved, plan: ResumePlan) -> Iterator[Int64s]:
-    """Yield what a loader hands out behind the calls of a plan: which epoch, and what to skip."""
+    """Yield the examples of a loader behind the calls of a plan: which epoch, what to skip."""
     given = Counter[str]()
     for call in plan.after_read:
         given.update(call.arguments if isinstance(call, LoaderCall) else {})
@@ -434,16 +450,16 @@ def planned_anew(
     Raises:
         UsageError: no pipeline stops there: the place is past its end, or settings contradict; or
             the plan is of a run that was shared anew.
-        UnpredictableOrderError: TensorFlow leaves the order open.
+        UnpredictableOrderError: the order is nondeterministic.
     """
     if plan.stretches:
         raise UsageError(
-            "this plan is of one host of a run that was shared anew, and no proof of it is made: "
-            "what all hosts read is known from the states of all, with Position.set_states"
+            "this plan is for one host of a run that was shared again, and cannot be proven alone; "
+            "Position.set_states takes the states of all hosts"
         )
     resolved = resolved_reading(dataset, plan.spec, plan.settings)
     risk = None if plan.unseeded is None else plan.unseeded.risk
-    mode: Any = "exactly-once" if plan.mode == "exact" else plan.mode
+    mode: Any = None if plan.mode == "exact" else plan.mode
     if plan.from_seen:
         to_hosts = len(plan.hosts) or None
         log = np.asarray(left_out(dataset, plan) if seen is None else seen, np.int64)
@@ -461,7 +477,14 @@ def planned_anew(
         )
     # Under other rules than the plan's it may be a mode of another kind of order.
     planned = order_to_resume(partial(order_of, resolved), plan.settings, mode, risk)
-    return resume_order(planned, consumed=plan.consumed, mode=mode, risk=risk)
+    anew = resume_order(planned, consumed=plan.consumed, mode=mode, risk=risk)
+    shuffles = any(isinstance(call, ShuffleCall) for call in plan.after_read)
+    if plan.mode != "exact-order" or shuffles:
+        return anew
+    # In exact order 0.2.0 listed neither what the buffer held nor the call of the buffer.
+    calls = [call for call in anew.after_read if not isinstance(call, ShuffleCall)]
+    calls = [replace(c, skip_instructions=0) if isinstance(c, ShardCall) else c for c in calls]
+    return replace(anew, num_pending_instructions=0, after_read=tuple(calls))
 
 
 def broken_promises(plan: ResumePlan, anew: ResumePlan) -> tuple[BrokenPromise, ...]:
@@ -483,7 +506,7 @@ def broken_promises(plan: ResumePlan, anew: ResumePlan) -> tuple[BrokenPromise, 
             _NAMES.get(one.name, one.name), getattr(plan, one.name), getattr(anew, one.name)
         )
     ]
-    if anew.hosts and len(plan.instructions):  # nobody's own
+    if anew.hosts and len(plan.instructions):  # which no host reads
         broken.append(_broken("file_instructions", len(plan.instructions), 0))
     if plan.lists_rest < anew.lists_rest and anew.read_config is None:
         broken.append(_broken("file_instructions", "too many", len(anew.instructions)))
@@ -503,7 +526,7 @@ def share_of(dataset: Dataset, plan: ResumePlan) -> ReaderOrder:
         reverse=plan.settings.reverse,
         file_order=plan.settings.file_order,
     )
-    # No order_of: a log has no order, so that one which TFDS leaves open is none here either.
+    # No order_of: a log has no order, so a nondeterministic one does not matter.
     resolved = resolved_reading(dataset, plan.spec, plan.settings)
     return ReaderOrder(resolved.dataset, resolved.ranges, settings)
 

@@ -86,9 +86,9 @@ def within_a_batch(order: Order, consumed: int, by: ContinuedBy) -> tuple[str, .
         return ()
     whole = order.positions_in_step(step)
     follow = {
-        "shardctl.tfds": f"shardctl.tfds goes on at whole steps, {whole.start} or {whole.stop}",
-        "loader": "the next one holds what is left of it, the others are as they were to be",
-        "file_instructions": "batches that follow begin in other places than uninterrupted ones",
+        "shardctl.tfds": f"shardctl.tfds resumes at whole steps, {whole.start} or {whole.stop}",
+        "loader": "the next batch holds the rest of it, and later batches do not change",
+        "file_instructions": "later batches hold other examples than without the interruption",
     }
     return (f"{consumed} examples end {within} into the batch of step {step}: {follow[by]}",)
 
@@ -104,7 +104,7 @@ def steps_before(order: Order, position: int) -> tuple[int | None, int]:
 
 
 def epoch_at(order: Order, consumed: int) -> int:
-    """Return the epoch in which an order goes on, at its end the last one."""
+    """Return the epoch in which an order resumes, at its end the last one."""
     last = order.num_examples - 1
     return int(order.epoch_of([min(consumed, last)])[0]) if last >= 0 else 0
 
@@ -207,7 +207,7 @@ def reader_state(order: ReaderOrder, stream: int, num_read: int) -> ReaderState:
 
 
 def pending_inputs(order: ReaderOrder, point: ResumePoint) -> Int64s:
-    """Return the inputs of the buffer (int64[p], ascending) that are read but not handed out."""
+    """Return the inputs of the buffer (int64[p], ascending) that are read but not yielded."""
     if order.num_buffered is None:
         return np.empty(0, np.int64)
     return order.replay(point.stream).pending(point.emitted)
@@ -225,7 +225,7 @@ def shuffle_state(replay: ShuffleReplay, emitted: int) -> ShuffleState:
 
 
 def reads_of_codes(order: Order, codes: Int64s) -> Reads:
-    """Return what reads codes (int64[q]) in their order, as runs of neighbours in a file."""
+    """Return what reads codes (int64[q]) in their order, as runs of adjacent examples in a file."""
     split, shard, index = order.codes.places(codes)
     cut = (np.diff(split) != 0) | (np.diff(shard) != 0) | (np.diff(index) != 1)
     rows = np.flatnonzero(np.append(len(codes) > 0, cut))
@@ -260,14 +260,13 @@ def reads_at(reads: Reads, reading: EpochReading, positions: Int64s) -> Reads:
 
 # Where a pipeline resumes when the seed of its shuffle buffer is not known.
 #
-# The order in which the buffer read is known, and so is how far it had read; which of that it
-# handed out only its seed tells. What is read on is put through a buffer again, with a seed of its
-# own.
+# The order in which the buffer read is known, and so is how far it had read; which of that it had
+# yielded depends on its seed. What is left is put through a buffer again, with another seed.
 
 
 @dataclass(frozen=True, kw_only=True)
 class WithoutSeed:
-    """Where a plan goes on: `num_read` examples of the stream of `point` are passed by.
+    """Where a plan resumes: `num_read` examples of the stream of `point` are skipped.
 
     `point.remaining` is how many are read of that stream, repeated ones among them.
     """
@@ -280,7 +279,7 @@ class WithoutSeed:
 def order_to_resume(
     made: Callable[[ReadSettings], PlannedOrder],
     settings: ReadSettings,
-    mode: str,
+    mode: str | None,
     risk: float | None,
 ) -> PlannedOrder:
     """Return the order that a plan of a mode follows; without a seed, what is read into the buffer.
@@ -288,9 +287,9 @@ def order_to_resume(
     `made` makes the order of settings.
 
     Raises:
-        UsageError: a mode for a seed that is not known where it is, or where stages have buffers
-            of their own; a risk without its mode.
-        UnpredictableOrderError: TensorFlow leaves the order open; where nothing but the seed of the
+        UsageError: a mode for an unknown seed where it is known, or where stages have buffers; a
+            risk without its mode.
+        UnpredictableOrderError: the order is nondeterministic; where nothing but the seed of the
             buffer is missing, the text names the modes that do without.
     """
     unseeded = mode in UNSEEDED_MODES
@@ -300,8 +299,8 @@ def order_to_resume(
         and not settings.takes("buffer")
     ):
         raise refused(
-            "{mode!} with {stages}: how far several stages have read is not known without "
-            "their seeds; plan from a log, {seen=CODES}",
+            "{mode!} with {stages}: without their seeds it is unknown how far the stages have "
+            "read; plan from a log, {seen=CODES}",
             mode=mode,
         )
     if risk is not None and mode != "at-least-once":
@@ -309,18 +308,16 @@ def order_to_resume(
     if not settings.buffer_is_open:
         if unseeded and settings.buffer is not None:
             raise refused(
-                "{mode!} is for a buffer whose seed is not known; with its seed "
-                "{mode=exactly-once} loses and repeats nothing",
+                "{mode!} is for a buffer without a seed; with its seed leave {mode} out, and "
+                "nothing is lost or repeated",
                 mode=mode,
             )
         return made(settings)
     planned = made(with_any_buffer_seed(settings))
     if not unseeded:
         raise UnpredictableOrderError(
-            "--buffer without a seed: only the seed of that very run tells what the buffer "
-            "held (--buffer-seed N or --global-seed N; any other makes a wrong plan); without it "
-            "--mode at-most-once loses that, and --mode at-least-once with --risk R reads the last "
-            "buffers again, so that fewer than R examples are lost on the average"
+            "--buffer without --buffer-seed: what the buffer held is unknown; --mode at-most-once "
+            "skips it"
         )
     return planned
 
@@ -328,7 +325,7 @@ def order_to_resume(
 def without_seed(
     order: ReaderOrder, point: ResumePoint, mode: str, risk: float | None
 ) -> WithoutSeed | None:
-    """Return where a plan of a mode goes on, None in modes for which the seed is known.
+    """Return where a plan of a mode resumes, None in modes for which the seed is known.
 
     Raises:
         UsageError: a risk outside its range.
@@ -351,7 +348,7 @@ def without_seed(
     first = buffer.first_read
     if not point.remaining:
         return WithoutSeed(point=point, num_read=order.stream_size, buffer=buffer)
-    # Of an endless stream the uninterrupted pipeline reads as much as it hands out, and the buffer.
+    # Of an endless stream the uninterrupted pipeline reads as much as it yields, and the buffer.
     end = order.stream_size + (size - 1 if endless else 0)
     epoch, stream = point.epoch, point.stream
     if first >= end and epoch + 1 < settings.epochs:  # what the buffer held was the rest of it
@@ -412,7 +409,7 @@ def calls_after_read(
     unseeded = mode in UNSEEDED_MODES
     if unseeded and settings.is_endless and take is not None:
         calls.append(TakeCall(count=take))  # before a buffer, which must not choose what is left
-    if (unseeded or mode == "exactly-once") and settings.buffer is not None:
+    if settings.buffer is not None:
         calls.append(ShuffleCall(buffer_size=settings.buffer, seed=settings.buffer_seed))
     if settings.is_endless:
         if settings.buffer is not None and take is not None and not unseeded:

@@ -1,4 +1,4 @@
-"""What hosts that stopped have left of their epochs, and how a run goes on with it."""
+"""What hosts that stopped have left of their epochs, and how a run resumes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class LeftOver:
     """What stopped hosts have left of `epochs`, as runs in the order of the files.
 
     num_further_epochs: how many whole epochs follow these.
-    num_again: examples that hosts were to hand out once more than they are read, as padding.
+    num_again: examples that hosts were to yield once more than they are read, as padding.
     unseeded: where the seeds of buffers are not known, what is sure of them; pending: else what
         they held, as ids.
     """
@@ -93,7 +93,7 @@ def stopped_hosts(
     if mode == "at-least-once":
         risk = min(DEFAULT_RISK, smallest) if risk is None else risk
         check_risk(risk, smallest)
-        # A host that had handed out nothing loses nothing.
+        # A host that had yielded nothing loses nothing.
         of_each = risk / max(sum(bool(point.emitted) for point in points), 1)
     found = []
     for order, point in zip(orders, points, strict=True):
@@ -202,7 +202,7 @@ def _is_in(host: OldHost, epoch: int) -> bool:
 
 
 def check_left(left: Reads, old: Sequence[OldHost], epoch: int) -> None:
-    """Check that what is left and what was handed out, or is passed by, add up to whole epochs."""
+    """Check that what is left and what was yielded, or is skipped, add up to whole epochs."""
     expected = 0
     for host in old:
         if host.point.remaining:
@@ -213,7 +213,7 @@ def check_left(left: Reads, old: Sequence[OldHost], epoch: int) -> None:
 
 
 # Runs that went on with other hosts. Such a run has one stretch behind it, or several: what each
-# host of each had handed out. From that alone follows what every host reads now, and in which
+# host of each had yielded. From that alone follows what every host reads now, and in which
 # order, so that a position in it is a few counts.
 
 
@@ -233,7 +233,7 @@ class SharedRun:
 
     @property
     def num_examples(self) -> int:
-        """Number of examples that this host hands out, without a last batch that is dropped."""
+        """Number of examples that this host yields, without a last batch that is dropped."""
         order = self.planned.of_reader
         total = self.rest.size + self.num_further_epochs * order.epoch_size
         if order.settings.drop_remainder and order.settings.batch is not None:
@@ -252,7 +252,7 @@ class SharedRun:
         return ResumePoint(epoch=epoch, stream=epoch, emitted=emitted, remaining=remaining)
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
-        """Yield the codes of the examples [start, stop) that this host hands out, in pieces."""
+        """Yield the codes of the examples [start, stop) that this host yields, in pieces."""
         size, order = self.rest.size, self._undropped.of_reader
         if start < size:
             yield from self.rest.chunks(start, min(stop, size), order.codes)
@@ -261,7 +261,7 @@ class SharedRun:
             yield from order.chunks(max(start, size) + first, stop + first)
 
     def plan(self, consumed: int) -> ResumePlan:
-        """Return the plan with which this host goes on after so many examples, in exact order."""
+        """Return the plan with which this host resumes after so many examples, in exact order."""
         point, order = self.point(consumed), self.planned.of_reader
         settings = settings_as_planned(order.settings, ordered=order.dataset.ordered)
         if point.remaining and point.epoch == self.rest.epoch:
@@ -325,7 +325,7 @@ def shared_run(
 
     Raises:
         UsageError: a count past what its host had.
-        UnpredictableOrderError: TensorFlow leaves the order open.
+        UnpredictableOrderError: the order is nondeterministic.
     """
     host = settings.host or Host(index=0, count=1)
     found: LeftOver | None = None

@@ -39,22 +39,20 @@ def resume_table(
 ) -> Iterator[str]:
     """Yield the state, the instructions and how to read them; `plan_file` is where they are."""
     yield from heading(_title(plan), plan.assumptions, screen, "bold")
-    yield from paragraphs(screen, _stopped(plan), _left(plan))
+    yield from paragraphs(screen, _mode(plan), *_state(plan))
     if plan.hosts:
         yield from table_pieces(_HOST_COLUMNS, _host_rows(plan), screen, keep=_ROWS)
     elif len(plan.sources) > 1:
         of_sources = [(str(source), f"{source.consumed:,}") for source in plan.sources]
         yield from table_pieces(_SOURCE_COLUMNS, of_sources, screen, keep=_ROWS)
     elif plan.stop is not None and plan.num_instructions > _MOST_RUNS:
-        runs = f"they are {plan.num_instructions:,} runs of neighbours"
+        runs = f"they are {plan.num_instructions:,} runs of adjacent examples"
         yield paragraph(f"{runs}; --format json lists them", screen)
     elif len(plan.instructions):
         rows = plan.instructions.records([column.field for column in _COLUMNS])
         yield from table_pieces(_COLUMNS, rows, screen, keep=_ROWS)
     if plan.remaining:
         yield from paragraphs(screen, *_how(plan, plan_file))
-    elif plan.unseeded is not None and plan.unseeded.emitted:
-        yield paragraph(_without_seed(plan.unseeded, len(plan.from_consumed) or 1), screen)
     if proof is not None:
         style: Look = "" if proof.holds else "error"
         yield from paragraphs(screen, *proof_lines(proof, screen), style=style)
@@ -64,9 +62,7 @@ def summary(plan: ResumePlan) -> Iterator[str]:
     """Yield a few lines: what was read, where it stopped, what is left, and the promise."""
     yield _title(plan)
     yield from (f"assumed: {text}" for text in plan.assumptions)
-    yield from (_stopped(plan), _left(plan))
-    if plan.remaining:
-        yield _promise(plan)
+    yield from (_mode(plan), *_state(plan))
 
 
 def _title(plan: ResumePlan) -> str:
@@ -120,23 +116,29 @@ def proof_line(proof: Proof) -> str:
     return f"proof: {counts} of {_examples(proof.compared)}"
 
 
-def _stopped(plan: ResumePlan) -> str:
+def _state(plan: ResumePlan) -> Iterator[str]:
+    """Yield where the pipeline stopped, where it resumes, and what is left."""
     if plan.from_seen:
-        return f"seen: {_examples(plan.consumed)}"
-    if plan.from_consumed:
+        yield f"seen: {_examples(plan.consumed)}"
+    elif plan.from_consumed:
         counts = [f"{count:,}" for count in dict.fromkeys(plan.from_consumed)]
-        return f"stopped: {len(plan.from_consumed)} hosts, each after {choices(counts, 8)} examples"
-    place = f"stopped: after {_examples(plan.consumed)}"
-    place += "" if plan.unseeded else f", in epoch {plan.epoch}"
-    whole, rest = _batches(plan)
-    if whole is not None:
-        place += f", {counted(whole, 'batch', 'batches')}"
-        place += f" and {_examples(rest)}" if rest else ""
-    return place
+        yield f"stopped: {len(plan.from_consumed)} hosts, each after {choices(counts, 8)} examples"
+    else:
+        stopped, starts = f"stopped: after {_examples(plan.consumed)}", f"epoch {plan.epoch}"
+        whole, rest = _batches(plan)
+        if whole is not None:
+            stopped += f", {counted(whole, 'batch', 'batches')}"
+            stopped += f" and {_examples(rest)}" if rest else ""
+            starts += f", {'within ' if rest else ''}step {whole:,}"
+            starts += " of all epochs" if plan.epoch or plan.num_further_epochs else ""
+        yield stopped
+        if plan.remaining:
+            yield f"resumes: at {starts}, counted from 0"
+    yield _left(plan)
 
 
 def _batches(plan: ResumePlan) -> tuple[int | None, int]:
-    """Return how many whole batches were handed out, None without any, and examples of the next."""
+    """Return how many whole batches were yielded, None without any, and examples of the next."""
     if plan.stop is not None:
         return plan.stop.steps, plan.stop.in_batch
     if plan.settings.batch is None:
@@ -150,7 +152,7 @@ def _left(plan: ResumePlan) -> str:
     if not plan.has_end:
         return "left: the pipeline has no end"
     if not plan.remaining:
-        return "left: nothing, the order is at its end"
+        return "left: nothing, this is the end of the order"
     of = " of the stream" if plan.is_one_stream else f" of epoch {plan.epoch}"
     if plan.continued_by == "shardctl.tfds":
         of = " of the pipeline"
@@ -168,74 +170,80 @@ def _host_rows(plan: ResumePlan) -> Iterator[Sequence[str]]:
         yield (str(host.index), f"{host.num_examples:,}", f"{len(reads):,}", *ends)
 
 
-def _promise(plan: ResumePlan) -> str:
-    """Return what the plan promises."""
-    if plan.continued_by == "shardctl.tfds":
-        return "exact: shardctl.tfds rebuilds the stages and continues; file instructions do not."
-    if plan.mode == "exact":
-        return "exact: the order continues id by id."
+def _mode(plan: ResumePlan) -> str:
+    """Return the mode of a plan, why it is that one, and what it promises."""
+    promise, why = "the order continues id by id", "no shuffle buffer"
     if plan.unseeded is not None:
-        return _without_seed(plan.unseeded, len(plan.from_consumed) or 1)
-    held, first = _examples(len(plan.pending or ())), ""
-    if plan.mode == "exact-order":
-        return f"exact order: shardctl.tfds replays the shuffle buffer with {held} in it."
-    if plan.pending and plan.num_pending_instructions:
-        runs = counted(plan.num_pending_instructions, "instruction")
-        first = f" The first {runs} read the {held} that the buffer held."
-    drops = plan.hosts and plan.settings.drop_remainder
-    dropped = ", but for what each new host drops of its last batch" if drops else ""
-    return f"exactly once: every example that is left, in another order{dropped}.{first}"
+        why = "the buffer has no seed"
+        promise = _without_seed(plan.unseeded, len(plan.from_consumed) or 1)
+    elif plan.continued_by == "shardctl.tfds":
+        why = "shardctl.tfds rebuilds the stages"
+    elif plan.stop is not None:
+        why = f"the rule of {plan.settings.reader.title}"
+    elif plan.mode == "exact-order":
+        held = _examples(len(plan.pending or ()))
+        why = f"shardctl.tfds restores the shuffle buffer with its {held}"
+    elif plan.mode == "exactly-once":
+        why = "other hosts read in another order" if plan.hosts else "set by --mode"
+        why = "a log has no order" if plan.from_seen else why
+        promise = "every example that is left, in another order"
+        if plan.hosts and plan.settings.drop_remainder:
+            promise += ", except what each new host drops of its last batch"
+    return f"mode: {plan.mode} ({why}): {promise}"
 
 
 def _how(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
-    """Yield what the plan promises, and what to read it with."""
-    yield _promise(plan)
+    """Yield what to read a plan with."""
+    written = "" if plan_file else ", with the file that --output plan.yaml writes"
+    called = f"in Python: {resume_call(plan, plan_file or 'plan.yaml')}{written}"
+    if plan.num_pending_instructions:
+        runs = counted(plan.num_pending_instructions, "instruction")
+        yield f"the first {runs} read the {_examples(len(plan.pending or ()))} of the buffer"
     if plan.continued_by == "shardctl.tfds":
-        file = "plan.yaml" if plan_file is None else plan_file
-        written = "" if plan_file else ", with the file that --output plan.yaml writes"
-        yield f"in Python: {resume_call(plan, file)}{written}"
+        yield called
         call = f"shardctl.tfds.resume_like(ds, consumed={plan.consumed})"
         yield f"or, with the script's own dataset: {call}"
         return
     if plan.read_config is None:
         if plan.after_read:
-            yield f"go on with: {', then '.join(map(str, plan.after_read))}"
+            yield f"continue with: {', then '.join(map(str, plan.after_read))}"
         yield from (f"- {line}" for line in plan.advice)
         if plan.stop is not None:
             yield "in Python: --format python writes the code that reads what is left"
         return
     calls = calls_chained(plan.after_read)
+    yield called
+    if plan.mode == "exact-order" and plan.is_one_stream:
+        return  # only the buffer itself decides where such a stream ends
+    label = "or, in another order" if plan.mode == "exact-order" else "or read with"
     yield (
-        f"read with: tfds.ReadConfig(interleave_cycle_length={plan.cycle_length}, "
+        f"{label}: tfds.ReadConfig(interleave_cycle_length={plan.cycle_length}, "
         f"interleave_block_length={plan.settings.block}, experimental_interleave_sort_fn=..) that "
         f"returns these instructions, shuffle_files=False{', then ' + calls if calls else ''}"
     )
-    does_so = "shardctl.tfds does so from the plan file that --output plan.yaml writes"
-    yield f"in Python: {resume_call(plan, plan_file) if plan_file else does_so}"
     if plan.further_epochs:
         yield _further(plan)
 
 
 def _without_seed(buffer: UnseededBuffer, num_hosts: int = 1) -> str:
-    """Return what a buffer whose seed is not known loses and repeats, or those of several hosts.
+    """Return what a buffer without a known seed loses and repeats, or the buffers of several hosts.
 
     >>> from shardctl.saved.unseeded_buffer import behind_buffer
     >>> print(_without_seed(behind_buffer(
     ...     buffer_size=9, emitted=50, num_elements=99, risk=None)))
-    at most once: the buffer had read 58 examples, of which 0 are read again: lost at most 8, \
-repeated 0, whatever the seed was.
+    at most 8 examples lost, 0 repeated, whatever the seed was. The buffer had read 58, of which \
+0 are read again
     """
-    mode = "at most once" if buffer.risk is None else "at least once"
-    who = "the buffer" if num_hosts == 1 else f"the buffers of the {num_hosts} hosts"
+    who = "The buffer" if num_hosts == 1 else f"The buffers of the {num_hosts} hosts"
     average = ""
     if buffer.risk is not None:
-        average = f"; {buffer.expected_lost:.2g} are lost on the average of all seeds, below the "
-        average += f"risk of {buffer.risk:g}"
+        average = f". On average {buffer.expected_lost:.2g} are lost, below the risk of "
+        average += f"{buffer.risk:g}"
     return (
-        f"{mode}: {who} had read {_examples(buffer.num_read)}, of which {buffer.num_read_again:,} "
-        f"are read again: lost at most {buffer.most_lost:,}, repeated "
-        f"{counts_between(buffer.least_repeated, buffer.most_repeated)}, whatever the seed was"
-        f"{average}."
+        f"at most {_examples(buffer.most_lost)} lost, "
+        f"{counts_between(buffer.least_repeated, buffer.most_repeated)} repeated, whatever the "
+        f"seed was. {who} had read {buffer.num_read:,}, of which {buffer.num_read_again:,} are "
+        f"read again{average}"
     )
 
 
@@ -245,7 +253,7 @@ def _further(plan: ResumePlan) -> str:
     which += ", files reshuffled" if following.file_seeds else ", the same files"
     if plan.hosts:
         return f"then: {which}, shared by the new hosts"
-    mode = "" if plan.unseeded is None else f" --mode {plan.mode}"
+    mode = "" if plan.exact else f" --mode {plan.mode}"
     return f"then: {which}; resume --consumed {following.consumed}{mode} lists the first of them"
 
 
@@ -253,11 +261,11 @@ def _examples(count: int) -> str:
     return counted(count, "example")
 
 
-# What was written to a file, and what is done with it next: two lines for people.
+# What was written to a file, and what is done with it next: lines for people.
 
 
 def resume_call(plan: ResumePlan, plan_file: str) -> str:
-    """Return the call of Python that goes on from a plan file.
+    """Return the call of Python that resumes from a plan file.
 
     >>> from shardctl.dataset.dataset import Dataset, Split
     >>> from shardctl.verbs.resume.answer import resume
@@ -286,7 +294,7 @@ def plan_written(
     *,
     framework: str | None = None,
 ) -> Iterator[str]:
-    """Yield what a file of a plan holds, and what goes on with it.
+    """Yield what a file of a plan holds, what resumes from it, and the command that checks it.
 
     `dataset` are the options that named its dataset; without them it is found where it lay.
 
@@ -296,19 +304,20 @@ def plan_written(
     >>> plan = resume(Dataset(name="d", splits=(train,)), consumed=2)
     >>> print(*plan_written(plan, "plan.yaml", "yaml"), sep="\\n")
     wrote plan.yaml: mode exact, left: 7 examples of epoch 0 in 3 file instructions
-    next: shardctl.tfds.resume(builder, 'plan.yaml') in Python; shardctl resume --plan plan.yaml \
---prove checks it
+    next, in Python: shardctl.tfds.resume(builder, 'plan.yaml')
+    check: shardctl resume --plan plan.yaml --prove
     """
     hosts = f" for {len(plan.hosts):,} hosts" if plan.hosts else ""
     yield f"wrote {path}: mode {plan.mode}, {_left(plan)}{hosts}"
     if form in ("yaml", "json"):
         # A proof of what a log left over needs the log.
         words = ["--plan", path, *dataset, *([] if plan.from_seen else ["--prove"])]
-        call = f"{resume_call(plan, path)} in Python; "
-        if plan.continued_by == "loader":
-            call = "--format python writes the code that goes on; " if plan.stop else ""
-        yield f"next: {call}shardctl resume {shlex.join(words)} checks it"
+        if plan.continued_by != "loader":
+            yield f"next, in Python: {resume_call(plan, path)}"
+        elif plan.stop:
+            yield f"next: shardctl resume {shlex.join([*words[:-1], '--format', 'python'])}"
+        yield f"check: shardctl resume {shlex.join(words)}"
     elif framework is not None:
         yield "next: edit prepare(), the model and the loss; rerun it after an interruption"
     elif form == "python":
-        yield "next: paste it where the pipeline was made; it goes on where that one stopped"
+        yield "next: paste it where the pipeline was made; it resumes where that one stopped"

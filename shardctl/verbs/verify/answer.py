@@ -6,7 +6,7 @@ Running TensorFlow is not done here: the streams that it hands out come as itera
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -51,7 +51,8 @@ class FirstDifference:
     """Where the real order leaves the predicted one; None stands for the end of either.
 
     An id that is found is a tfds_id where the metadata knows no such example. `reason` is what
-    TensorFlow said where it could not continue.
+    TensorFlow said where it could not continue. With `stop` it is somewhere in [position, stop),
+    and the ids are not known.
     """
 
     position: int
@@ -62,6 +63,7 @@ class FirstDifference:
     read: Source = "files"
     host: str | None = None
     reason: str | None = None
+    stop: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -76,6 +78,8 @@ class Verification(Tabular):
     broken: what a plan says besides its instructions that is not so.
     unequal: what else of another loader than TFDS's is not as predicted, in words.
     assumptions: what the predicted order depends on though nobody stated it.
+    snapshot: the file whose order is expected in place of a predicted one, and `written_with` the
+        versions of libraries whose rules it was written by.
     notes: what was done instead of something else, and why.
     """
 
@@ -94,6 +98,8 @@ class Verification(Tabular):
     plan: str | None = None
     broken: tuple[BrokenPromise, ...] = ()
     unequal: tuple[str, ...] = ()
+    snapshot: str | None = None
+    written_with: Mapping[str, object] | None = None
     assumptions: tuple[str, ...] = ()
 
     @property

@@ -13,9 +13,11 @@ from shardctl.base.text import quoted
 from shardctl.cli.options.dataset import (
     DatasetOptions,
     chosen_dataset,
+    dataset_of_snapshot,
     plan_of_file,
     project_here,
     refuse_allow_version,
+    snapshot_of_file,
 )
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import (
@@ -31,17 +33,20 @@ from shardctl.cli.options.shared import (
 from shardctl.cli.output import AllOption, Formats, OutputOptions, ProgressBars, verb_formats, warn
 from shardctl.errors import UsageError
 from shardctl.files.streams import silent_libraries
+from shardctl.verbs.inspect.command import name_a_function
 
 if TYPE_CHECKING:
     from shardctl.dataset.dataset import Dataset
     from shardctl.metadata.index.workers import Runner
     from shardctl.saved.resume_plan import ResumePlan
+    from shardctl.settings.read_settings import ReadSettings
     from shardctl.verbs.verify.answer import Take, Verification
     from shardctl.verbs.verify.verify_files import FilesVerification
 
 FORMATS = Formats(renderers=verb_formats("verbs.verify.view", "verify"))
 # A spec has colons in brackets alone.
 _FUNCTION = re.compile(r"[^\[\]]+:[A-Za-z_]\w*")
+_SNAPSHOTS = (".yaml", ".yml", ".json")
 _OF_FILES = Formats(renderers=verb_formats("verbs.verify.view", "verify_files"))
 
 
@@ -127,6 +132,8 @@ def _compared(
     take: "Take",
 ) -> "Verification":
     """Return the order of a function, a spec or a plan beside the one that is predicted."""
+    if words:
+        name_a_function(words[0], "verify")
     if words and _FUNCTION.fullmatch(words[0]):
         return _function(source, {**reading.given(), **others}, words, take)
     if len(words) > 1:
@@ -135,6 +142,8 @@ def _compared(
     spec, plan, allow_version = words[0] if words else None, others["plan"], others["allow_version"]
     if plan is None:
         refuse_allow_version(given=bool(allow_version))
+        if spec is not None and (spec == "-" or spec.endswith(_SNAPSHOTS)):
+            return _snapshot(source, reading.given(), spec, take)
         return _order(source, reading, spec, take)
     given = {**reading.given(), "SPEC": spec}
     dataset, made = plan_of_file(plan, source, given, allow_version=bool(allow_version))
@@ -190,12 +199,17 @@ def _files(
 def _order(
     source: DatasetOptions, reading: OrderOptions, spec: str | None, take: "Take"
 ) -> "Verification":
+    project = project_here()
+    settings = reading.settings(project)
+    return _read(chosen_dataset(source, project, settings=settings), spec, settings, take)
+
+
+def _read(
+    dataset: "Dataset", spec: str | None, settings: "ReadSettings", take: "Take"
+) -> "Verification":
     from shardctl.order.plan_order import plan_order
     from shardctl.tfds.imports import quiet_tensorflow
 
-    project = project_here()
-    settings = reading.settings(project)
-    dataset = chosen_dataset(source, project, settings=settings)
     if settings.reader.calls:  # which a process of its own runs
         with silent_libraries():
             from shardctl.live.verify import verify_loader
@@ -206,6 +220,37 @@ def _order(
         from shardctl.tfds.verifying.verify import verify_order
 
         return verify_order(planned, take=take)
+
+
+def _snapshot(
+    source: DatasetOptions, given: dict[str, Any], path: str, take: "Take"
+) -> "Verification":
+    """Return the order that is really read by the pipeline of a snapshot, beside that one."""
+    from shardctl.saved.snapshot import spec_as_pinned
+    from shardctl.settings.read_settings import ReadSettings
+    from shardctl.verbs.diff.answer import PinnedOrder, diff, settings_to_fall_back_on
+    from shardctl.verbs.snapshot.answer import snapshot
+    from shardctl.verbs.verify.of_snapshot import beside_snapshot
+
+    for name in given:
+        raise UsageError(
+            f"{option_name(name)} with {quoted(path)}: a snapshot has its settings; leave it out"
+        )
+    pinned = snapshot_of_file(path, "shardctl verify --plan FILE reads plans of resume")
+    if isinstance(pinned.pipeline.get("file_order"), str):
+        raise UsageError(
+            f"{quoted(path)} has a hash of its --file-order: too long to be read again"
+        )
+    dataset = dataset_of_snapshot(pinned, path, source, project_here()).dataset
+    settings = ReadSettings(**settings_to_fall_back_on(pinned, dataset))
+    spec = spec_as_pinned(pinned, settings)
+    now = snapshot(dataset, spec, settings)
+    label = "stdin" if path == "-" else path
+    compared = diff(
+        PinnedOrder(snapshot=pinned, label=label),
+        PinnedOrder(snapshot=now.snapshot, label="the prediction", live=now.live),
+    )
+    return beside_snapshot(_read(dataset, spec, settings, take), compared)
 
 
 def _plan(dataset: "Dataset", plan: "ResumePlan", take: "Take") -> "Verification":

@@ -74,6 +74,7 @@ def verify_files_rows(found: FilesVerification) -> Records:
 
 
 _MAX_FILES = 20  # files that a table names on a terminal, and promises
+_LIBRARIES = {"tensorflow": "TensorFlow", "tensorflow_datasets": "TFDS"}
 _DIFFERENCE = columns("<= id <tfds__id")
 
 
@@ -85,15 +86,22 @@ def verify_table(verification: Verification, screen: Screen) -> Iterator[str]:
     first = verification.first_difference
     yield paragraph(_order_line(verification), screen, style="" if first is None else "error")
     promises = promise_lines(verification.broken, _MAX_FILES, screen)
-    unequal = (f"not as predicted: {line}" for line in verification.unequal)
+    unequal = (f"differs: {line}" for line in verification.unequal)
     yield from paragraphs(screen, *promises, *unequal, style="error")
-    if first is not None:
+    if first is not None and first.stop is None:
         yield table(_DIFFERENCE, _sides(first), screen)
         if first.reason is not None:
             versions = verification.versions
             library = "TensorFlow" if "tensorflow" in versions else next(iter(versions))
             yield paragraph(f"{library} says: {first.reason}", screen)
     yield paragraph(_reader_line(verification), screen)
+    if verification.written_with is not None:
+        wrote = " and ".join(
+            f"{_LIBRARIES.get(name, name)} {version}"
+            for name, version in verification.written_with.items()
+            if name != "version"
+        )
+        yield paragraph(f"{verification.snapshot} was written for {wrote}", screen)
     if verification.num_files:
         wrong = verification.files
         yield paragraph(_files_line(verification), screen, style="error" if wrong else "")
@@ -105,13 +113,18 @@ def _order_line(verification: Verification) -> str:
     first, read = verification.first_difference, verification.read
     if first is not None:
         on_host = "" if first.host is None else f" of host {first.host}"
-        return f"differs at position {first.position:,}{on_host}, read from {first.read}"
+        where = f"at position {first.position:,}"
+        if first.stop is not None:
+            where = f"somewhere in positions {first.position:,} to {first.stop - 1:,}"
+        order = "" if verification.snapshot is None else f" from {verification.snapshot}"
+        return f"differs{order} {where}{on_host}, read from {first.read}"
     if verification.num_examples == 0:
         return "nothing is compared: the order has no examples"
     windows = [window for window in verification.windows if window.read == read]
     num_read = sum(window.stop - window.start for window in windows)
     others = verification.num_checked - num_read
-    line = f"as predicted: {num_read:,} of {verification.size_in_words}, read from {read}"
+    expected = verification.snapshot or "predicted"
+    line = f"as {expected}: {num_read:,} of {verification.size_in_words}, read from {read}"
     line += f" in {len(windows)} windows" if len(windows) > 1 else ""
     return f"{line}; and {others:,} from the start over index ranges" if others else line
 
@@ -148,7 +161,7 @@ def _id(value: int | str | None) -> str:
 
 def verify_document(verification: Verification) -> Document:
     """Return the answer as a document; `found` is null where the pipeline ended or gave up."""
-    first = verification.first_difference
+    first, written = verification.first_difference, verification.written_with
     return {
         **head("verify", verification.dataset.identity, assumptions=verification.assumptions),
         **picked(verification, "spec plan pipeline num_examples read"),
@@ -160,6 +173,7 @@ def verify_document(verification: Verification) -> Document:
         "num_files": verification.num_files,
         "files": [asdict(file) for file in verification.files],
         **verification.versions,
+        **({"snapshot": verification.snapshot, "written_with": dict(written)} if written else {}),
         "notes": list(verification.notes),
     }
 

@@ -144,7 +144,7 @@ def test_record_files_have_a_layout_file_beside(shardctl: Shardctl, script: str)
     ("words", "message"),
     [
         (["train.py:fails"], "error: train.py:fails failed with ValueError: Unknown split 'trian'"),
-        (["train.py"], "error: 'train.py' names no function"),
+        (["train"], "error: 'train' names no function"),
         (["train.py:make", "--loop", "forever"], "error: --loop 'forever': choose from"),
         (["train.py:both", "--only", "test"], "error: train.py:both returns no dataset 'test'"),
     ],
@@ -156,3 +156,31 @@ def test_errors_are_one_line(
     assert (ran.exit_code, ran.stdout) == (2, "")
     (error,) = [line for line in ran.stderr.splitlines() if not line.startswith("printed")]
     assert error.startswith(message)
+
+
+@pytest.mark.parametrize("command", ["inspect", "verify"])
+def test_a_script_alone_is_refused_with_its_functions(shardctl: Shardctl, command: str) -> None:
+    text = """raise SystemExit("it ran")
+class Maker:
+    def method(self): pass
+if True:
+    def with_split(split, *, size, seed=7): pass
+def _hidden(): pass
+async def later(): pass
+"""
+    Path("my train.py").write_text(text)
+    ran = shardctl(command, "my train.py")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.splitlines() == [
+        "functions of my train.py, which was not run:",
+        "  line 5: with_split(split, *, size, seed=7)",
+        f"{command} one of them:",
+        f"  shardctl {command} 'my train.py:with_split' -- split=VALUE size=VALUE",
+        "error: 'my train.py' is a script with 1 function; name one, as in FILE:FUNCTION",
+    ]
+    for bad in ("def f(:", "x = 1", "\0", "(" * 9999):
+        Path("bad.py").write_text(bad)
+        ran = shardctl(command, "bad.py")
+        assert (ran.exit_code, ran.stderr.count("\n")) == (2, 1)
+        assert ran.stderr.startswith("error: ")
+        assert "internal" not in ran.stderr

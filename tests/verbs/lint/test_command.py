@@ -62,3 +62,12 @@ def test_the_limit_of_open_files_is_that_of_the_process(shardctl: Shardctl) -> N
         assert codes(shardctl(*lint).stdout) == []
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, most))
+
+
+def test_codes_in_place_of_a_spec_are_explained(shardctl: Shardctl) -> None:
+    ran = shardctl("lint", "SC006")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert ran.stdout == shardctl("lint", "--explain", "SC006").stdout
+    both = json.loads(shardctl("lint", "SC041", "SC006", "-f", "json").stdout)["rules"]
+    assert [rule["code"] for rule in both] == ["SC041", "SC006"]
+    assert "no finding has this code" in shardctl("lint", "SC999").stderr

@@ -65,7 +65,7 @@ def test_what_cannot_be_compared() -> None:
         compare_loaders("mnist", "train", ReadSettings(stages="batch(4)"))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="at most 1,024"):
         compare_loaders("mnist", "train", {"host": "0/2000"})
-    with pytest.raises(UsageError, match="2 examples at least"):
+    with pytest.raises(UsageError, match="at least 2 examples"):
         compare_loaders("mnist", "train[:1]")
 
 
@@ -204,7 +204,7 @@ def test_a_cut_shard_is_not_streamed_and_the_reason_is_said() -> None:
 def test_a_loader_that_shares_nothing_is_no_way_for_hosts() -> None:
     way = next(way for way in _ways(ReadSettings(host="0/2")) if "DataLoader(" in way.reader)  # type: ignore[arg-type]
     assert way.refused is not None
-    assert "each of them reads everything" in way.refused
+    assert "each host reads everything" in way.refused
     assert (way.mixing, way.ending) == (None, None)
 
 

@@ -278,8 +278,8 @@ def test_every_verdict_has_a_meaning() -> None:
 
 def test_what_looks_even_and_is_not_is_said_with_its_verdict() -> None:
     assert frozenset(get_args(Verdict)) - MIXED == {"no shuffle", "weak", "fair"}
-    assert "near by this order is fair: " in even_from_afar("fair")
-    assert "near by this order is not shuffled: " in even_from_afar("no shuffle")
+    assert "locally this order is fair. " in even_from_afar("fair")
+    assert "locally this order is not shuffled. " in even_from_afar("no shuffle")
 
 
 def test_a_buffer_that_falls_short_is_close_to_uniform_and_never_as_good() -> None:

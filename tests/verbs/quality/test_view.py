@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +22,7 @@ from shardctl.verbs.quality.answer import Quality, quality
 from shardctl.verbs.quality.loaders import Ending, LoaderComparison, compare_loaders
 from shardctl.verbs.quality.metrics import Metric, score_of
 from shardctl.verbs.quality.what_if import Alternative
+from tests.cli.conftest import Shardctl
 from tests.golden import assert_answers, assert_golden
 from tests.verbs.quality.quality_orders import even_dataset
 
@@ -60,32 +63,39 @@ def test_answers_are_those_on_file(name: str) -> None:
     """As a table, a document and rows; of numbers five digits, which no platform changes."""
     plan = PLANS[name]()
     kind = "loaders" if name == "loaders" else "quality"
+    more = {"details": name != "plain"} if kind == "quality" else {}
     table, document, rows = (
         getattr(view, f"{kind}_{form}") for form in ("table", "document", "rows")
     )
     for width in (30, 60, 80, 120):
-        lines = "".join(table(plan, Screen(width=width))).splitlines()
+        lines = "".join(table(plan, Screen(width=width), **more)).splitlines()
         assert max(map(len, lines)) <= width
     text = "".join(to_json(document(plan)))
     assert yaml.safe_load("".join(to_yaml(document(plan)))) == json.loads(text)
     rounded = json.loads(text, parse_float=lambda number: float(f"{float(number):.5g}"))
     cells = [row.split(",") for row in "".join(to_csv(rows(plan))).splitlines()]
     shown = [",".join(c if len(c) < 9 else c[:7] for c in row) for row in cells]
-    parts = ["".join(table(plan, PLAIN)), "".join(to_yaml(rounded)), *(f"{row}\n" for row in shown)]
+    parts = [
+        "".join(table(plan, PLAIN, **more)),
+        "".join(to_yaml(rounded)),
+        *(f"{row}\n" for row in shown),
+    ]
     assert_golden(Path(__file__).with_name("golden") / f"{name}.txt", "".join(parts))
 
 
 def memory(dataset: Dataset, **asked: Any) -> str:
-    return "\n".join(view.memory_lines(quality(dataset, "train", what_if=False, **asked)))
+    plan = quality(dataset, "train", what_if=False, **asked)
+    return "\n".join([*view.memory_lines(plan), *view.advice(plan)[0]])
 
 
 def choice(change: str, value: float, num_bytes: int | None = None) -> Alternative:
     metric = Metric(name="x", value=1 - value, expected=0, spread=0, fault="above", reach=1)
-    return Alternative(change=change, score=score_of([metric]), verdict="fair", num_bytes=num_bytes)
+    size = {"buffer": num_bytes and 9, "num_bytes": num_bytes}
+    return Alternative(change=change, score=score_of([metric]), verdict="fair", **size)
 
 
-AS_IT_IS, LARGER = choice("as it is", 0.25), choice("buffer 9", 0.75, 2048)
-WORSE, BETTER = choice("block 1", 0.125), choice("block 1", 0.5)
+AS_IT_IS, LARGER = choice("as it is", 0.25), choice("--buffer 9", 0.75, 2048)
+WORSE, BETTER = choice("--block 1", 0.125), choice("--block 1", 0.5)
 
 
 def best(*choices: Alternative) -> str:
@@ -101,3 +111,20 @@ def ending(fewest: int = 5, **counts: Any) -> Ending:
 def test_single_lines_are_those_on_file() -> None:
     path = Path(__file__).with_name("golden") / "lines.txt"
     assert_answers(path, lambda question: eval(question, globals()))
+
+
+@pytest.mark.parametrize("typed", ["", "--shuffle-files --target 0.9", "--stages map --memory 1KB"])
+def test_the_printed_command_runs_and_scores_as_promised(shardctl: Shardctl, typed: str) -> None:
+    Path("toy.yaml").write_text(
+        "name: toy\nsplits: {train: {num_examples: 20000, num_shards: 40, num_bytes: 90000}}\n"
+    )
+    Path("shardctl.yaml").write_text("dataset: toy.yaml\nread: {cycle: auto, cpus: 9}\n")
+    said = shardctl("quality", "train[:90%]", *typed.split()).stdout
+    assert len(said.splitlines()) <= 25
+    found = re.search(r"(?:\(score|scores) (0\.\d+)(?s:.*)\n  shardctl (.*)\n", said)
+    if typed.startswith("--stages"):  # whose shuffles are not options
+        assert found is None
+        return
+    assert found is not None
+    again = shardctl(*shlex.split(found[2]))
+    assert (again.exit_code, f"score {found[1]} (" in again.stdout) == (0, True)

@@ -141,11 +141,11 @@ def test_an_order_without_seeds_is_shown_with_stand_ins_and_says_so() -> None:
     assert made.is_open.startswith("--shuffle-files without a seed")
     assert not isinstance(made.quality, NotShown)
     assert made.order is made.quality.order
-    assert any("measured with --shuffle-seed 1" in warning for warning in made.warnings)
+    assert any("example seeds: --shuffle-seed 1" in warning for warning in made.warnings)
 
 
 NOT_SHOWN: list[tuple[str | None, dict[str, Any], dict[str, str]]] = [
-    ("train[:1]", {}, {"quality": "needs 2 examples at least, and train[:1] has 1"}),
+    ("train[:1]", {}, {"quality": "needs at least 2 examples, and train[:1] has 1"}),
     (
         None,
         {"stages": "filter(f) | batch(4)"},
@@ -190,7 +190,7 @@ def test_all_loaders_are_compared_where_somebody_asks() -> None:
     made = report(TOY, None, {"batch": 8}, hosts=2, loaders=True)
     assert made.loaders == shardctl.compare_loaders(TOY, None, {"batch": 8, "host": "0/2"})
     staged = report(TOY, None, {"stages": "batch(4)"}, loaders=True)
-    assert "other loaders have none" in missing(staged)["loaders"]
+    assert "are of tf.data alone" in missing(staged)["loaders"]
 
 
 @pytest.mark.parametrize(

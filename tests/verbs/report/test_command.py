@@ -95,7 +95,7 @@ def test_findings_are_no_failure_and_warnings_are_said_once(shardctl: Shardctl) 
     made = yaml.safe_load(ran.stdout)
     assert made["lint"]["findings"]
     assert ran.stderr.splitlines() == [f"warning: {text}" for text in made["warnings"]]
-    assert ran.stderr.count("no seed is given") == 1
+    assert ran.stderr.count("missing seeds are replaced") == 1
     assert made["predictable"] is False
     assert made["open"].startswith("--shuffle-files without a seed")
     assert made["assumed"] == {"shuffle_seed": 1, "buffer_seed": 2}

@@ -152,19 +152,19 @@ def check(case: Case) -> None:
     expected = handed_out(case, undropped, consumed, consumed + plan.remaining)
     reads = list(plan.file_instructions)
     assert all(r.skip + r.take <= r.examples_in_shard for r in reads)
+    held = reads[: plan.num_pending_instructions]
+    rest = every_nth(read_by_hand(case.dataset, reads[len(held) :], plan), plan)
+    found = read_by_hand(case.dataset, held, plan) + rest
     if plan.mode == "exact":
-        found = every_nth(read_by_hand(case.dataset, reads, plan), plan)
         assert found == expected
-    elif plan.mode == "exactly-once":
-        held = reads[: plan.num_pending_instructions]
-        rest = every_nth(read_by_hand(case.dataset, reads[len(held) :], plan), plan)
-        found = read_by_hand(case.dataset, held, plan) + rest
+    elif not plan.is_one_stream:  # whose buffer reads beyond the end
         assert Counter(found) == Counter(expected)
-    else:
-        assert order_through_buffer(case, plan) == expected
+    if plan.mode == "exact-order":
+        assert order_through_buffer(case, plan, rest) == expected
+        assert made == resume(case.dataset, case.spec, case.settings, consumed=consumed)
 
 
-def order_through_buffer(case: Case, plan: ResumePlan) -> list[Example]:
+def order_through_buffer(case: Case, plan: ResumePlan, rest: list[Example]) -> list[Example]:
     """Return what comes out of the buffer: shuffle_dataset_op.cc, element by element.
 
     It is filled from input 0 on; of the inputs before the plan's only the pending ones have names.
@@ -174,8 +174,6 @@ def order_through_buffer(case: Case, plan: ResumePlan) -> list[Example]:
     state, order = plan.shuffle, plan_order(case.dataset, case.spec, case.settings).order
     if state is None or not plan.remaining:
         return []
-    reads = list(plan.file_instructions)
-    rest = every_nth(read_by_hand(case.dataset, reads, plan), plan)
     pending = iter(plan.pending or ())
     samples = philox_samples(state.seeds.seed, state.seeds.seed2, 0, state.num_elements).tolist()
     slots: list[int] = []

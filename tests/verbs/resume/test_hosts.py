@@ -258,7 +258,7 @@ def test_what_new_hosts_drop_is_not_left(to_hosts: int, epochs: int, total: int)
     toy = dataset(train=(3, 4))
     plan = resume_on_hosts(toy, "train", settings, hosts=1, to_hosts=to_hosts, consumed=2)
     assert plan.remaining_total == total
-    assert "each new host drops a last batch" in plan.warnings[-1]
+    assert "each new host drops its partial last batch" in plan.warnings[-1]
 
 
 def test_the_risk_is_that_of_all_hosts_together() -> None:
@@ -293,7 +293,7 @@ def test_the_risk_is_that_of_all_hosts_together() -> None:
         planned(mode="at-least-once", risk=4.5)
     with pytest.raises(UsageError, match="risk is read with --mode at-least-once only"):
         planned(mode="at-most-once", risk=0.5)
-    with pytest.raises(UnpredictableOrderError, match="only the seed of that very run"):
+    with pytest.raises(UnpredictableOrderError, match="--mode at-most-once skips it"):
         planned()
     with pytest.raises(UsageError, match="choose from exactly-once, at-most-once, at-least-once"):
         planned(mode="exact-order")

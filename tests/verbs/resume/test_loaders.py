@@ -68,8 +68,8 @@ def test_a_list_that_is_too_long_is_none_in_the_file_too(tmp_path: Path) -> None
     settings = {"loader": "torch", "shuffle_seed": 1}
     plan = resume("imagenet2012", "train[:200_000]", settings, consumed=9)
     assert plan.advice[-1] == (
-        f"more than {MOST_INSTRUCTIONS:,} runs of neighbours are left, which no plan lists; "
-        "simulate with --skip 9 and --take 199991 names the examples"
+        f"more than {MOST_INSTRUCTIONS:,} runs of adjacent examples are left, too many for a "
+        "plan; simulate --skip 9 --take 199991 lists the examples"
     )
     read = parse_plan("".join(plan_json(plan)).encode(), source="plan")
     assert (read.lists_rest, read.num_instructions) == (False, 0)
@@ -134,6 +134,6 @@ def test_epochs_that_mix_are_said() -> None:
     order = plan_order("mnist", "train[:10]", settings).order
     epochs = order.epoch_of(range(4, 20)).tolist()
     assert epochs != sorted(epochs)
-    assert "come between those that are listed" in plan.advice[-1]
+    assert "come between the listed ones" in plan.advice[-1]
     alone = resume_loader("mnist", "train[:10]", settings | {"epochs": 1}, consumed=4)
     assert not [line for line in alone.advice if "come between" in line]

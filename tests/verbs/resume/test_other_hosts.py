@@ -123,8 +123,8 @@ def test_padding_is_not_left() -> None:
     plan = resume_on_hosts(TOY, "train", settings, hosts=4, to_hosts=2, consumed=[2, 2, 2, 1])
     reads = [[(i.filename[-1], i.skip, i.take) for i in host.instructions] for host in plan.hosts]
     assert reads == [[("1", 4, 1), ("2", 0, 1)], [("2", 1, 2)]]  # 7 and 8, 9 and 10
-    assert "1 example that hosts were to read again" in plan.warnings[-1]
-    # Nobody has read id 0: it is left, and once.
+    assert "1 example left out: padding" in plan.warnings[-1]
+    # No host has read id 0: it is left, and once.
     plan = resume_on_hosts(TOY, "train", settings, hosts=4, to_hosts=1, consumed=0)
     assert plan.remaining == 11
 
@@ -143,21 +143,24 @@ def test_new_hosts_drop_of_the_rest_and_of_each_epoch(
 ) -> None:
     plan = resume_on_hosts(TOY, "train", settings, hosts=2, to_hosts=3, consumed=consumed)
     assert plan.remaining_total == total
-    assert any("each new host drops a last batch" in text for text in plan.warnings)
+    assert any("each new host drops its partial last batch" in text for text in plan.warnings)
 
 
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"stages": "shard(4, 0) | repeat(2) | cache"}, "nothing says how --hosts 2"),
-        ({"stages": "read(train, host='0/4') | cache"}, "nothing says how --hosts 2"),
-        ({"stages": "shard(4, 1) | batch(2)"}, "nothing says how --hosts 2"),
+        ({"stages": "shard(4, 0) | repeat(2) | cache"}, "not stated how --hosts 2"),
+        ({"stages": "read(train, host='0/4') | cache"}, "not stated how --hosts 2"),
+        ({"stages": "shard(4, 1) | batch(2)"}, "not stated how --hosts 2"),
         (
             {"stages": "zip(read(train), read(test))"},
-            "nothing says how --hosts 2",
+            "not stated how --hosts 2",
         ),
-        ({"stages": "concatenate(read(test))"}, "nothing says how --hosts 2"),
-        ({"stages": "zip(read(train) | shard(2, 0), read(test))"}, "nothing says how --hosts 2"),
+        ({"stages": "concatenate(read(test))"}, "not stated how --hosts 2"),
+        (
+            {"stages": "zip(read(train) | shard(2, 0), read(test))"},
+            "not stated how --hosts 2",
+        ),
         ({"stages": "shard(2, 0) | repeat | shuffle(3, seed=1)"}, "without end: nothing is left"),
         ({"stages": "cache | take(5)", "host": "0/2"}, "leave --host out"),
         ({"loader": "torch", "host": "0/2"}, "leave --host out"),
@@ -166,7 +169,7 @@ def test_new_hosts_drop_of_the_rest_and_of_each_epoch(
         ({"stages": "shard(2, 0) | shuffle(3) | take(4)"}, "has no seed"),
         (
             {"stages": "shard(2, 0) | take(5) | shuffle(3, seed=1)", "mode": "at-most-once"},
-            "how far several stages have read is not known",
+            "it is unknown how far the stages have",
         ),
     ],
 )
@@ -186,7 +189,7 @@ def test_a_source_is_shared_with_every_new_host() -> None:
     for host in plan.hosts:
         names = [i.split for i in host.instructions for _ in range(i.take)]
         assert Counter(names) in (Counter(train=25, test=7), Counter(train=24, test=7))
-    assert "whose weights the rest does not keep" in plan.warnings[-1]
+    assert "the weights of a mixture are not kept" in plan.warnings[-1]
     calls = resume_on_hosts(
         FILES,
         None,

@@ -41,7 +41,7 @@ def test_the_unseen_are_read_in_the_order_of_the_files(seen: Any, expected: Any)
 def test_examples_that_are_not_read_here_are_a_warning() -> None:
     plan = resume_unseen(TOY, "train[:4]", seen=[1, 4, 6])
     assert entries(plan) == [(0, 0, 1), (0, 2, 1), (1, 0, 1)]
-    assert "2 of the seen examples lie outside" in plan.warnings[0]
+    assert "2 of the seen examples are not in" in plan.warnings[0]
 
 
 def test_a_host_continues_with_its_own_share() -> None:

@@ -139,7 +139,7 @@ def test_where_the_file_order_is_open_nothing_is_offered(
 
 def test_a_known_seed_needs_no_such_mode() -> None:
     for seeded in (replace(OPEN, buffer_seed=1), replace(OPEN, global_seed=1)):
-        with pytest.raises(UsageError, match="for a buffer whose seed is not known"):
+        with pytest.raises(UsageError, match="for a buffer without a seed"):
             resume(TOY, "train", seeded, consumed=9, mode="at-most-once")
     plan = resume(TOY, "train", ReadSettings(), consumed=9, mode="at-most-once")
     assert (plan.mode, plan.unseeded) == ("exact", None)

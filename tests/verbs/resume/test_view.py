@@ -69,7 +69,7 @@ def test_tables_are_abridged_and_folded_to_the_screen() -> None:
     assert max(map(len, text.splitlines())) <= 60
     assert sum(line.startswith("toy-train-") for line in lines(plan)) == 100
     some = replace(resume(TOY, "train", consumed=3), from_consumed=(5, 3, 5, 4))
-    assert lines(some)[1] == "stopped: 4 hosts, each after 5, 3, 4 examples"
+    assert lines(some)[2] == "stopped: 4 hosts, each after 5, 3, 4 examples"
 
 
 @pytest.mark.parametrize(

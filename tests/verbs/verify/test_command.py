@@ -19,6 +19,9 @@ from typing import Any
 import pytest
 import yaml
 
+from shardctl.base.tfds_rules import ORDER_RULES
+from shardctl.saved.snapshot import checksum
+from shardctl.saved.snapshot_file import WORDS
 from tests.children import first_line, running_command, start
 from tests.cli.conftest import Outcome, Shardctl
 from tests.golden import assert_answers
@@ -299,3 +302,101 @@ def test_an_interrupt_ends_the_reading_of_files_soon(tmp_path: Path) -> None:
         running.process.send_signal(signal.SIGINT)
         assert running.process.wait(timeout=10) == 130
         assert (running.stdout.read(), running.stderr.read()) == (b"", b"")
+
+
+# `verify order.yaml`: the order of a snapshot, read by the real TensorFlow.
+
+
+PIPELINE = ("--shuffle-seed", 3, "--buffer", 5, "--buffer-seed", 1, "--epochs", 2)
+
+
+@pytest.fixture
+def pinned(shardctl: Shardctl, built: Path) -> list[Any]:
+    ran = shardctl("snapshot", "-d", built, *PIPELINE, "-o", "order.yaml")
+    assert ran.exit_code == 0
+    return ["verify", "order.yaml", "-d", built]
+
+
+def sealed(change: dict[str, Any]) -> None:
+    """Write the snapshot again with other values, and a checksum that fits."""
+    document = yaml.safe_load(Path("order.yaml").read_text())
+    for key, value in change.items():
+        document[key] = {**document[key], **value} if isinstance(value, dict) else value
+    for part in (document["tree"], *document["layout"]["splits"]):
+        for words in WORDS:
+            if words in part and part[words] != "even":
+                part[words] = str(part[words]).split()
+    document["checksum"] = checksum(document)
+    Path("order.yaml").write_text(json.dumps(document))
+
+
+def test_the_real_order_is_that_of_the_snapshot(
+    tf: Any, tfds: Any, shardctl: Shardctl, pinned: list[Any]
+) -> None:
+    ran = shardctl(*pinned)
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    _, order, read, written, files = ran.stdout.splitlines()
+    assert order == "as order.yaml: 28 of 28 examples, read from files"
+    assert read == f"read by TFDS {tfds.__version__} and TensorFlow {tf.__version__}"
+    assert written.startswith(f"order.yaml was written for TensorFlow {ORDER_RULES.tensorflow}")
+    assert files == "3 files hold what the metadata says"
+    document = json.loads(shardctl(*pinned, "-f", "json").stdout)
+    assert (document["equal"], document["snapshot"]) == (True, "order.yaml")
+    assert document["written_with"]["tensorflow"] == ORDER_RULES.tensorflow
+
+
+def test_a_hash_that_was_edited_is_a_difference(
+    tf: Any, tfds: Any, shardctl: Shardctl, pinned: list[Any]
+) -> None:
+    leaf = "0" * 32
+    sealed({"tree": {"digests": leaf}, "order": leaf})
+    ran = shardctl(*pinned)
+    assert ran.exit_code == 1
+    assert "differs from order.yaml somewhere in positions 0 to 27" in ran.stdout
+    first = json.loads(shardctl(*pinned, "-f", "json").stdout)["first_difference"]
+    assert (first["position"], first["stop"], first["expected"]) == (0, 28, None)
+
+
+def test_another_tensorflow_reads_another_order(
+    tf: Any, tfds: Any, shardctl: Shardctl, pinned: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = json.loads(shardctl("simulate", *PIPELINE, "-d", pinned[-1], "-f", "json").stdout)
+    shuffle = tf.data.Dataset.shuffle
+
+    def other(dataset: Any, buffer: int, seed: int, **more: Any) -> Any:
+        return shuffle(dataset, buffer, seed=seed + 1, **more)
+
+    monkeypatch.setattr(tf.data.Dataset, "shuffle", other)
+    ran = shardctl(*pinned, "-f", "json")
+    assert ran.exit_code == 1
+    first = json.loads(ran.stdout)["first_difference"]
+    assert first["expected"] == before["ids"][first["position"]] != first["found"]
+
+
+def test_another_layout_than_the_snapshot_has(
+    tf: Any, tfds: Any, shardctl: Shardctl, pinned: list[Any], tmp_path: Path
+) -> None:
+    other = build_dataset(tmp_path / "other", splits={"train": [5, 1, 3, 6], "test": [2]})
+    ran = shardctl(*pinned[:3], other)
+    assert ran.exit_code == 1
+    assert "differs from order.yaml at position" in ran.stdout
+    assert "changed since the snapshot: train: " in ran.stdout
+
+
+def test_a_difference_beyond_what_was_read(tf: Any, shardctl: Shardctl) -> None:
+    for last in (6, 7):
+        layout = f"name: toy\nsplits: {{train: {{shard_lengths: [5, {last}, 3]}}}}\n"
+        Path("toy.yaml").write_text(layout)
+        shardctl("snapshot", "-d", "toy.yaml", "--cycle", 1, "-o", f"{last}.yaml")
+    ran = shardctl("verify", "6.yaml", "--take", 4)
+    assert ran.exit_code == 1
+    assert "position 14, which was not read; --take 15 reads it" in ran.stdout
+    assert "differs from 6.yaml at position 14" in shardctl("verify", "6.yaml").stdout
+
+
+def test_what_verify_refuses_of_a_snapshot(shardctl: Shardctl, pinned: list[Any]) -> None:
+    refused(shardctl(*pinned, "--cycle", 2), "a snapshot has its settings")
+    refused(shardctl("verify", "none.yaml"), "none.yaml")
+    plan = shardctl("plan", "train", "-d", pinned[-1], "-f", "json").stdout
+    Path("plan.json").write_text(plan)
+    refused(shardctl("verify", "plan.json"), "'plan.json' is a plan; ")

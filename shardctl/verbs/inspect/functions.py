@@ -1,0 +1,83 @@
+"""The functions of a script, found without running it."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shlex
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from shardctl.base.text import counted, printable, quoted
+from shardctl.errors import UsageError
+from shardctl.stores.stores import read_file
+
+_MOST = 20  # functions that people are shown
+
+
+def is_script(reference: str) -> bool:
+    """Return whether a text names a file of Python, and no function of it."""
+    return reference.endswith((".py", ".py:")) and os.path.isfile(reference.rstrip(":"))
+
+
+def functions_to_name(reference: str, command: str) -> tuple[list[str], UsageError]:
+    """Return the functions of a script that was named alone, as lines, and the error that it is."""
+    path = reference.rstrip(":")
+    shown = quoted(path, 200)
+    try:
+        found = functions_of(read_file(Path(path)))
+    except SyntaxError as error:
+        line = f"line {error.lineno} of " if error.lineno else ""
+        return [], UsageError(f"{line}{shown} is not Python: {error.msg}")
+    except (ValueError, RecursionError, MemoryError):
+        return [], UsageError(f"{shown} cannot be read as Python")
+    if not found:
+        return [], UsageError(f"{shown} has no function; write one that returns a tf.data.Dataset")
+    lines = [f"functions of {printable(path)}, which was not run:"]
+    lines += [
+        printable(f"  line {one.lineno}: {one.name}({ast.unparse(one.args)})", 300)
+        for one in found[:_MOST]
+    ]
+    lines += [f"  and {len(found) - _MOST} more"] if len(found) > _MOST else []
+    simplest = min(found, key=lambda one: len(needed_by(one)))
+    values = [f"{name}=VALUE" for name in needed_by(simplest)]
+    words = ["shardctl", command, f"{path}:{simplest.name}", *(["--", *values] if values else [])]
+    lines += [f"{command} one of them:", f"  {shlex.join(words)}"]
+    said = f"{counted(len(found), 'function')}; name one, as in FILE:FUNCTION"
+    return lines, UsageError(f"{shown} is a script with {said}")
+
+
+def functions_of(text: bytes) -> list[ast.FunctionDef]:
+    """Return the public functions at the top level of a script, in the order of their lines.
+
+    >>> [found.name for found in functions_of(b"def make(split): pass")]
+    ['make']
+
+    Raises:
+        SyntaxError, ValueError, RecursionError, MemoryError: it is no Python, or nested too deeply.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(text)
+    functions = (node for node in _statements(tree) if isinstance(node, ast.FunctionDef))
+    by_name = {one.name: one for one in functions if not one.name.startswith("_")}
+    return sorted(by_name.values(), key=lambda one: one.lineno)
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what runs when a module is imported, also below `if`, `try` and `with`."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.ExceptHandler):
+            yield child
+            if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                yield from _statements(child)
+
+
+def needed_by(function: ast.FunctionDef) -> list[str]:
+    """Return the arguments of a function that have no default."""
+    taken = function.args
+    by_place = [*taken.posonlyargs, *taken.args]
+    needed = by_place[: len(by_place) - len(taken.defaults)]
+    pairs = zip(taken.kwonlyargs, taken.kw_defaults, strict=True)
+    return [one.arg for one in (*needed, *(arg for arg, default in pairs if default is None))]
