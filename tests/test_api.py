@@ -180,6 +180,19 @@ def test_answers_to_other_questions_are_not_equal() -> None:
     assert shardctl.plan_order("mnist", settings={"block": 2}) != shardctl.plan_order("mnist")
 
 
+def test_what_is_no_value_of_its_own_says_how_it_is_made() -> None:
+    with pytest.raises(shardctl.UsageError, match=r"^an Order is made by shardctl.plan_order"):
+        shardctl.Order()  # type: ignore[abstract]
+
+
+def test_ids_are_an_array_and_a_score_a_number() -> None:
+    found = shardctl.simulate("mnist", "test", cycle=1, take=3)
+    assert found.ids.tolist() == found.ids().tolist() == [0, 1, 2]
+    assert pickle.loads(pickle.dumps(found.ids)).tolist() == [0, 1, 2]
+    scored = shardctl.quality("mnist", "test", what_if=False)
+    assert float(scored.score) == scored.score.value
+
+
 def test_reprs_tell_what_matters_on_one_line() -> None:
     said = repr(shardctl.plan("mnist", "train", hosts=3))
     assert said == "<Plans mnist:3.0.1 train: 3 plans>"

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
@@ -100,6 +100,11 @@ class Order(ABC):
     num_examples: int
     epoch_size: int
     shuffles: bool
+
+    def __new__(cls, *_: object, **__: object) -> Self:
+        if cls is Order:
+            raise UsageError("an Order is made by shardctl.plan_order(..).order")
+        return super().__new__(cls)
 
     def __eq__(self, other: object) -> bool:
         """Whether both are read of one dataset, the same ranges and in the same way."""

@@ -24,6 +24,7 @@ from shardctl.settings.read_settings import (
     SettingsLike,
     as_settings,
     refuse_loader,
+    settings_in_force,
 )
 from shardctl.spec.host import HostLike
 from shardctl.tfds import position_counting as counting
@@ -64,6 +65,8 @@ class Position:
             checkpoint.save(f"{folder}/checkpoint")
     """
 
+    __module__ = "shardctl.tfds"  # what pickles name
+
     def __new__(cls, *args: object, **kwargs: object) -> Self:
         """Return a position that is trackable too, where TensorFlow is there."""
         return object.__new__(trackable_class(cls))
@@ -100,6 +103,21 @@ class Position:
 
     # Of a class with `__new__` Python would show the arguments of that, which takes any.
     __signature__ = signature(partial(__init__, None))  # type: ignore[arg-type]
+
+    def __reduce__(self) -> Any:
+        # By public names and documents alone, so that another version reads it. Neither what
+        # TensorFlow keeps in it, checkpoints that it belongs to here, nor a loop that is counted.
+        document = settings_in_force(self._settings, ordered=self._dataset.ordered)
+        settings = {name: value for name, value in document.items() if value is not None}
+        return (
+            Position,
+            (self._builder, self._spec, settings),
+            (self._allow_version, self.get_state()),
+        )
+
+    def __setstate__(self, state: tuple[bool, bytes]) -> None:
+        self._allow_version, position = state
+        self.set_state(position)
 
     @property
     def consumed(self) -> int:

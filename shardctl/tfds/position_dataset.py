@@ -191,19 +191,6 @@ def _trackable_class(of: Any) -> Any:
                 object_map[self] = SavedState(self)
             tf.py_function(object_map[self].take, [], [])
 
-        def __reduce__(self) -> Any:
-            # Not what TensorFlow keeps in it: checkpoints that it belongs to here.
-            own = {k: value for k, value in vars(self).items() if not k.startswith("_self_")}
-            # Nor a loop, which is of the position that it counts.
-            return _remade, (of, {**own, "_consumed": self._trained(), "_loop": None})
-
     Trackable.__name__, Trackable.__qualname__ = of.__name__, of.__qualname__
     Trackable.__module__, Trackable.__doc__ = of.__module__, of.__doc__
     return Trackable
-
-
-def _remade(of: Any, attributes: dict[str, Any]) -> Any:
-    """Return the position that was copied or pickled."""
-    position = of.__new__(of)
-    vars(position).update(attributes)
-    return position

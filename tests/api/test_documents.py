@@ -14,7 +14,7 @@ import shardctl
 from shardctl.cli.main import main
 from tests.record_files import framed
 
-_BATCH = {"shuffle_seed": 3, "batch": 4}
+_BATCH: dict[str, Any] = {"shuffle_seed": 3, "batch": 4}
 # A command, how its answer is asked for in Python, and the endings of its files.
 CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "plan train test --hosts 2": (lambda: shardctl.plan("mnist", "train", "test", hosts=2), "jyc"),

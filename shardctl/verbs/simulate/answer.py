@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from shardctl.base.arguments import checked
-from shardctl.base.arrays import Int64s
+from shardctl.base.arrays import Ids, Int64s
 from shardctl.base.columns import Tabular
 from shardctl.base.phrase import refused
 from shardctl.base.text import counted, in_short
@@ -32,9 +32,10 @@ class Simulation(Tabular):
         """Yield the codes of the examples (ids where the spec reads one split), int64 arrays."""
         return self.order.chunks(self.skip, self.skip + self.take)
 
-    def ids(self) -> Int64s:
-        """Return the codes of the examples, int64[take]."""
-        return self.order.read(self.skip, self.skip + self.take)
+    @property
+    def ids(self) -> Ids:
+        """The codes of the examples, int64[take]; computed anew whenever they are asked for."""
+        return self.order.read(self.skip, self.skip + self.take).view(Ids)
 
     def __repr__(self) -> str:
         last = self.skip + self.take - 1
@@ -65,7 +66,7 @@ def simulate(
             without end have not.
 
     Returns:
-        A Simulation; `ids()` are the ids, `chunks()` yields those of a long one piece by piece.
+        A Simulation; `ids` is an array, `chunks()` yields that of a long one piece by piece.
 
     Raises:
         UsageError: `skip` is past the end, or a number is negative.
@@ -73,9 +74,9 @@ def simulate(
 
     >>> import shardctl
     >>> settings = shardctl.ReadSettings(cycle=3, block=2)
-    >>> shardctl.simulate("imagenet2012", "train", settings, take=8).ids().tolist()
+    >>> shardctl.simulate("imagenet2012", "train", settings, take=8).ids.tolist()
     [0, 1, 1251, 1252, 2502, 2503, 2, 3]
-    >>> len(shardctl.simulate("mnist", "train", take=-1).ids())
+    >>> len(shardctl.simulate("mnist", "train", take=-1).ids)
     60000
     """
     return simulate_order(plan_order(dataset, spec, settings), skip=skip, take=take)
