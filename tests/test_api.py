@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import inspect
 import json
@@ -53,11 +54,35 @@ def test_type_checkers_know_every_name_and_no_other(tmp_path: Path) -> None:
         "steps = shardctl.eval('mnist', batch=64, hosts=3).num_steps('drop')\n"
         "names = [one.title for one in shardctl.list('mnist').built_in]\n"
         "rest = shardctl.tfds.resume\n"
+        "shardctl.simulate('mnist', 'train', shuffle_seed=1, buffer=100).save('order.json')\n"
         "shardctl.plam('mnist')\n"
         "shardctl.plan(3)\n"
+        "shardctl.simulate('mnist', shufle_seed=1)\n"
+        + "".join(f"reveal_type(shardctl.{name})\n" for name in shardctl.__all__)
     )
     said, _, _ = api.run(["--strict", "--cache-dir", str(tmp_path / "cache"), str(script)])
-    assert [line.split(": ", 1)[0][-2:] for line in said.splitlines()[:-1]] == ["12", "13"], said
+    lines = said.splitlines()[:-1]
+    revealed = [line for line in lines if "Revealed type" in line]
+    assert len(revealed) == len(shardctl.__all__)
+    assert not [line for line in revealed if line.split('"')[1] == "Any"]
+    wrong = [line.split(": ", 1)[0][-2:] for line in lines if ": error: " in line]
+    assert wrong == ["13", "14", "15"], said
+
+
+def test_editors_find_every_name_with_its_docstring_without_running_it() -> None:
+    package = Path(shardctl.__file__).parent
+    found = set()
+    for line in ast.parse((package / "__init__.pyi").read_text("utf-8")).body:
+        if not isinstance(line, ast.ImportFrom) or "shardctl." not in (line.module or ""):
+            continue
+        source = package.parent.joinpath(*str(line.module).split(".")).with_suffix(".py")
+        body = ast.parse(source.read_text("utf-8")).body
+        found |= {a.name for a in line.names} & {
+            one.name
+            for one in body
+            if isinstance(one, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(one)
+        }
+    assert found | {"LoaderPlan", "resume_loader"} == set(shardctl.__all__)  # which have two names
 
 
 FUNCTIONS = [
