@@ -400,6 +400,12 @@ def paragraphs(screen: Screen, *texts: str, style: Look = "") -> Iterator[str]:
     return (paragraph(text, screen, style=style) for text in texts if text)
 
 
+def to_paste(said: str, command: str, screen: Screen) -> Iterator[str]:
+    """Yield what a command is for, and the command alone on a line that nothing wraps."""
+    yield paragraph(f"{said}:", screen)
+    yield f"  {command}\n"
+
+
 def indented(text: str, screen: Screen) -> Iterator[str]:
     """Yield a paragraph two columns farther right."""
     width = None if screen.width is None else max(screen.width - 2, 10)

@@ -89,9 +89,13 @@ def read_project(path: Path) -> Project:
     Raises:
         DatasetError: no YAML, an unknown key, or a value of the wrong kind.
     """
+    return project_of(read_file(path), path)
+
+
+def project_of(text: bytes, path: Path) -> Project:
+    """Return what the text of a shardctl.yaml at a path says, see `read_project`."""
     from shardctl.files.parse import parse_yaml
 
-    text = read_file(path)
     source = printable(str(path))
     document = parse_yaml(text, source=source)
     with fields.said_about(source):

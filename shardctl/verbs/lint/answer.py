@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from shardctl.base.arguments import checked, truth_value
@@ -34,7 +34,8 @@ _RETIRED = ("SC015", "SC016", "SC046", "SC075", "SC076", "SC077", "SC079", "SC08
 class Finding:
     """Something that goes wrong: which rule says so, why, and what helps.
 
-    `settings` names the settings behind it, the one to change first.
+    `settings` names the settings behind it, the one to change first; `change` is what cures it,
+    where that is one value of each setting, None to leave it out.
     """
 
     rule: Rule
@@ -43,6 +44,7 @@ class Finding:
     fix: str
     specs: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
+    change: Mapping[str, int | None] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +179,7 @@ def findings_of(rules: Sequence[Rule], context: LintContext) -> Iterator[Finding
                 fix=found.fix,
                 specs=found.specs if about is None else (about.spec,),
                 settings=tuple(dict.fromkeys(names)),
+                change=found.change,
             )
 
 

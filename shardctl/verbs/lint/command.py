@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ from shardctl.cli.options.dataset import (
 )
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import (
+    Flag,
     Number,
     Splits,
     Switch,
@@ -24,13 +26,23 @@ from shardctl.cli.options.shared import (
     number,
     option,
     setting_origins,
+    typed_again,
 )
-from shardctl.cli.output import Formats, OutputOptions, as_table, as_text, verb_formats
+from shardctl.cli.output import (
+    Formats,
+    OutputOptions,
+    as_table,
+    as_text,
+    say,
+    verb_formats,
+    write,
+)
 from shardctl.errors import UsageError
 from shardctl.settings.table import SETTING_BY_FIELD
 
 if TYPE_CHECKING:
     from shardctl.metadata.project_file import Project
+    from shardctl.verbs.lint.answer import Lint
     from shardctl.verbs.lint.context import Usage
 
 
@@ -50,6 +62,10 @@ class UsageOptions:
     Options:
       --eval SPEC: What is evaluated on; splits named test.. or val.. always are; repeatable.
       --hosts N: Number of hosts [default: 1].
+      --select CODES: Only these findings: codes or beginnings, as SC001,SC03; repeatable.
+      --ignore CODES: Not these; the longer beginning decides; repeatable.
+
+    More options:
       --take N: Examples taken of those read (ds.take).
       --as-data-source: Read with as_data_source, not as_dataset [default: of array_record files].
       --assert-cardinality: Check how many examples there are (ReadConfig.assert_cardinality)
@@ -58,8 +74,6 @@ class UsageOptions:
         TFDS].
       --seeds A,B: Seeds of several runs, meant to differ.
       --open-files N: Files a process may open [default: as on this machine].
-      --select CODES: Only these findings: codes or beginnings, as SC001,SC03; repeatable.
-      --ignore CODES: Not these; the longer beginning decides; repeatable.
     """
 
     evaluated: Annotated[list[str] | None, option("--eval", offered=completion.splits)] = None
@@ -150,6 +164,7 @@ _RULES = Formats(
 
 
 def lint(
+    ctx: typer.Context,
     source: DatasetOptions,
     reading: OrderOptions,
     using: LintOptions,
@@ -157,19 +172,21 @@ def lint(
     specs: Splits = None,
     explain: Annotated[str | None, option(offered=completion.codes)] = None,
     list_rules: Annotated[bool, flag("--list")] = False,
+    fix: Flag = False,
 ) -> None:
     """Say what goes wrong with a pipeline's settings, with a code, why, and what helps.
 
     Reads the settings of the other commands, here or in shardctl.yaml, and exits with 1 if it finds
-    something (--fail-on).
+    something (--fail-on). Codes in place of a SPEC are explained.
 
     Arguments:
       specs [SPEC]...: What is read; several are compared [default: as in shardctl.yaml, else
         train].
 
     Options:
-      --explain CODE: Tell the whole story of a finding.
+      --explain CODE: Explain a finding: what happens, why, and what helps.
       --list: List all findings there are.
+      --fix: Change what has one right answer in shardctl.yaml, and report what is left.
 
     Examples:
       # Does the evaluation read what the training reads?
@@ -195,24 +212,60 @@ def lint(
         arguments["specs"] = tuple(specs or ())
         arguments["eval"] = tuple(using.evaluated or ())
     settings = reading.settings(project, _machine(reading, project))
-    found = lint_pipeline(
-        chosen_dataset(source, project, settings=settings),
-        arguments.get("specs"),
-        settings,
-        evaluated=arguments.get("eval", ()),
-        usage=usage_of(arguments),
-        select=arguments.get("select", ()),
-        ignore=arguments.get("ignore", ()),
-    )
+    dataset = chosen_dataset(source, project, settings=settings)
+
+    def again(project: "Project") -> "Lint":
+        return lint_pipeline(
+            dataset,
+            arguments.get("specs"),
+            reading.settings(project, _machine(reading, project)),
+            evaluated=arguments.get("eval", ()),
+            usage=usage_of(arguments),
+            select=arguments.get("select", ()),
+            ignore=arguments.get("ignore", ()),
+        )
+
+    found = again(project)
     # Where shardctl.yaml has the settings that no option replaces.
     given = {SETTING_BY_FIELD[name].name for name in reading.given()} | using.given().keys()
     given |= {"specs", "eval"} if specs or using.evaluated else set()
+    if fix:
+        project, found = _fixed(project, found, again, given)
     origins = setting_origins(
         project, lambda name: name not in given, from_here=out.format == "table"
     )
-    FORMATS.write(out, found, origins)
+    can_fix = not fix and any(origins.place(one.change)[0] for one in found.findings)
+    FORMATS.write(
+        out, found, origins, fix=typed_again(ctx, specs or (), "--fix") if can_fix else ""
+    )
     if found.fails(arguments.get("fail_on", DEFAULT_FAIL_ON)):
         raise typer.Exit(1)
+
+
+def _fixed(
+    project: "Project", found: "Lint", again: Callable[["Project"], "Lint"], given: Collection[str]
+) -> tuple["Project", "Lint"]:
+    """Change shardctl.yaml where that is the cure, and say what was changed and what was not."""
+    from difflib import unified_diff
+
+    from shardctl.verbs.lint.fix import fixed
+
+    changed, left = project, found
+    if project.path is not None:
+        changed, left = fixed(project, found, again, given)
+    if changed is not project:
+        write([changed.text], str(project.path))
+        name = os.path.relpath(str(project.path))
+        texts = (one.text.decode().splitlines() for one in (project, changed))
+        for line in unified_diff(*texts, name, name, lineterm="", n=1):
+            say(line)
+    others = [finding for finding in left.findings if finding.change]
+    for finding in others:
+        why = "an option sets it" if set(given) & finding.change.keys() else "not in shardctl.yaml"
+        say(f"{finding.rule.code} is left, {why}: {finding.fix}")
+    if changed is project and not others:
+        say("nothing was changed: no finding has one right setting")
+    return changed, left
 
 
 def _machine(reading: OrderOptions, project: "Project") -> dict[str, Any]:

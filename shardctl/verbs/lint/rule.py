@@ -29,6 +29,8 @@ class Violation:
     read: what it is about, which `why` then begins with; `specs` are all that it is about.
     settings: the names of the settings behind it, the one to change first; those of the rule where
         there are none. severity: where it is not the rule's.
+    change: settings under `read:` with the one value that cures it, None to leave a setting out;
+        empty where several cures are as good, or where the value is for people to choose.
     """
 
     why: str
@@ -37,6 +39,7 @@ class Violation:
     specs: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     severity: Severity | None = None
+    change: Mapping[str, int | None] = field(default_factory=dict)
 
 
 Check = Callable[[LintContext], Iterable[Violation]]

@@ -8,7 +8,16 @@ from operator import itemgetter
 
 from shardctl.base.columns import RecordStream, picked, records_of, stream_of
 from shardctl.base.text import counted
-from shardctl.draw.tables import Cell, Screen, annotation, columns, indented, paragraph, table
+from shardctl.draw.tables import (
+    Cell,
+    Screen,
+    annotation,
+    columns,
+    indented,
+    paragraph,
+    table,
+    to_paste,
+)
 from shardctl.files.documents import Document
 from shardctl.metadata.project_file import NOWHERE, SettingOrigins
 from shardctl.saved.head import head, kind_head
@@ -19,8 +28,13 @@ from shardctl.verbs.lint.rule import SEVERITIES, Rule
 _RULE = "code name severity title"
 
 
-def lint_table(lint: Lint, origins: SettingOrigins, screen: Screen) -> Iterator[str]:
-    """Yield what was looked at, then each finding: what it is, why it matters, what helps."""
+def lint_table(
+    lint: Lint, origins: SettingOrigins, screen: Screen, *, fix: str = ""
+) -> Iterator[str]:
+    """Yield what was looked at, then each finding: what it is, why it matters, what helps.
+
+    fix: the command that changes what has one right answer, where there is such a finding.
+    """
     yield paragraph(_title(lint), screen, style="bold")
     for finding in lint.findings:
         place = origins.in_words(finding.settings)
@@ -32,7 +46,9 @@ def lint_table(lint: Lint, origins: SettingOrigins, screen: Screen) -> Iterator[
     if lint.findings:
         code = lint.findings[0].rule.code
         yield "\n"
-        yield paragraph(f"`shardctl lint --explain {code}` tells the whole story.", screen)
+        yield from to_paste(f"{code} in detail", f"shardctl lint --explain {code}", screen)
+    if fix:
+        yield from to_paste("change what has one right answer in shardctl.yaml", fix, screen)
 
 
 def _title(lint: Lint) -> str:
@@ -42,7 +58,7 @@ def _title(lint: Lint) -> str:
     )
     looked_at = f"{specs} in {context.dataset.title}"
     if not lint.findings:
-        return f"{looked_at}: nothing found by {counted(len(lint.rules), 'rule')}"
+        return f"{looked_at}: {counted(len(lint.rules), 'check')} passed"
     counts = Counter(finding.severity for finding in lint.findings)
     said = ", ".join(counted(counts[name], name) for name in SEVERITIES if counts[name])
     return f"{looked_at}: {said}"

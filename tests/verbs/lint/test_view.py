@@ -52,9 +52,9 @@ def test_rules_and_a_story_are_those_on_file() -> None:
     assert_golden(Path(__file__).with_name("golden") / "rules.txt", text)
 
 
-def test_nothing_found_says_how_many_rules_looked() -> None:
+def test_nothing_found_says_how_many_checks_passed() -> None:
     text = "".join(view.lint_table(linted(**SEEDED), SETTLED, PLAIN))
-    assert text == f"train in toy: nothing found by {len(LINT_RULES)} rules\n"
+    assert text == f"train in toy: {len(LINT_RULES)} checks passed\n"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])

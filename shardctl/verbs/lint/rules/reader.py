@@ -105,12 +105,18 @@ def open_files(context: LintContext) -> Iterator[Violation]:
 def idle_cycle(context: LintContext) -> Iterator[Violation]:
     """Find a cycle, asked for, that there are too few files for."""
     cycle = context.settings.cycle
+    most = max(map(context.files_of_host, context.used), default=0)
     for read in () if context.settings.is_endless else context.trained:
         num_files = context.files_of_host(read)
         if isinstance(cycle, int) and 0 < num_files < cycle:
             files = counted(num_files, "file")
             why = f"a cycle of {cycle:,} mixes {files}, as many as a host reads"
-            yield Violation(why, f"--cycle {num_files}, more shards, or --buffer N", read)
+            # All that is read keeps its order, unless other hosts or specs have more files.
+            same = num_files == most and context.num_hosts == 1 and not context.writes_stages
+            fix = f"--cycle {num_files}, more shards, or --buffer N"
+            if same:
+                fix = f"--cycle {num_files} is the same order; more shards or --buffer N mix more"
+            yield Violation(why, fix, read, change={"cycle": num_files} if same else {})
 
 
 @rule("SC018", "cycle", "block")
@@ -194,8 +200,11 @@ def unread_settings(context: LintContext) -> Iterator[Violation]:
     given = {
         "shuffle_files": settings.shuffles_files,
         "shuffle_seed": settings.shuffle_seed is not None,
+        "reshuffle": settings.reshuffle is not None,
         "cycle": settings.cycle is not None,
         "buffer": settings.buffer is not None,
+        "buffer_seed": settings.buffer_seed is not None,
+        "buffer_reshuffle": settings.buffer_reshuffle is not None,
         "repeat_files": settings.repeat_files,
         "reverse": settings.reverse,
         "file_order": settings.file_order is not None,
@@ -205,7 +214,10 @@ def unread_settings(context: LintContext) -> Iterator[Violation]:
     if names and context.reads_data_source:
         named = ", ".join(map(option, names))
         why = f"as_data_source reads none of {named}: a sampler decides the order"
-        yield Violation(why, "leave them out, or read with as_dataset", settings=names)
+        fix, change = "leave them out, or read with as_dataset", {}
+        if why_not_as_dataset(context.dataset) is not None:
+            fix, change = "leave them out", dict.fromkeys(names)
+        yield Violation(why, fix, settings=names, change=change)
 
 
 @rule("SC061", "specs", "eval", for_data_source=True)

@@ -55,7 +55,9 @@ def one_order(context: LintContext) -> Iterator[Violation]:
             cause = "it lies in one file"
         what = "files come" if one.settings.is_endless else "examples come"
         why = f"{one.who}: the {what} in the same order in every epoch, since {cause}"
-        yield Violation(why, fix, specs=(one.read.spec,), settings=names)
+        # A switch that keeps the shuffle from changing; else people choose a shuffle and its seed.
+        change = {} if context.writes_stages else dict.fromkeys(names)
+        yield Violation(why, fix, specs=(one.read.spec,), settings=names, change=change)
 
 
 @rule("SC002", "buffer")
@@ -238,7 +240,7 @@ def not_deterministic(context: LintContext) -> Iterator[Violation]:
     again = "in another order each run, whatever the seeds"
     if context.settings.deterministic is False:
         why = f"examples come as their decoding ends, {again}"
-        yield Violation(why, "leave out --no-deterministic")
+        yield Violation(why, "leave out --no-deterministic", change={"deterministic": None})
         return
     places = [
         str(here)
