@@ -38,7 +38,7 @@ class NotThereError(DatasetError):
 
 
 class UnpredictableOrderError(ShardctlError):
-    """TensorFlow leaves this order open; the text says why and what would fix the order."""
+    """The order is nondeterministic; the text says why, and how to fix it."""
 
 
 class MissingDependencyError(ShardctlError):

@@ -25,6 +25,9 @@ class Ids(np.ndarray[Any, np.dtype[np.int64]]):
     def __call__(self) -> Int64s:
         return self.view(np.ndarray)
 
+    def __repr__(self) -> str:
+        return repr(self())
+
     def __reduce__(self) -> Any:
         return self().__reduce__()
 

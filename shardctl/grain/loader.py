@@ -41,7 +41,7 @@ _MOST_WORKERS = 10_000
 class Sampler(HasOrder):
     """The order in which tf.data reads a spec, as `grain.DataLoader` asks for it.
 
-    Record `i` of it is the one that tf.data hands out as number `i`, by its key in
+    Record `i` of it is the one that tf.data yields as number `i`, by its key in
     `tfds.data_source(split=spec)`. Hosts, epochs, passes and whole batches are those of `settings`,
     so the loader is given `NoSharding()`. With two worker processes or more, which make their
     batches themselves, records are dealt so that the batches are tf.data's: `workers` is then the
@@ -62,7 +62,7 @@ class Sampler(HasOrder):
     Raises:
         UsageError: a bad spec or settings, stages, another loader's order, or batches of workers
             that do not come out even.
-        UnpredictableOrderError: TensorFlow leaves the order open.
+        UnpredictableOrderError: the order is nondeterministic.
         DatasetError: states of another dataset, or that are none.
 
     >>> import shardctl
@@ -129,7 +129,7 @@ class Sampler(HasOrder):
 
     @checked
     def position(self, state: GrainState) -> bytes:
-        """Return a loader's state as that of a `shardctl.tfds.Position`, for tf.data to go on.
+        """Return a loader's state as that of a `shardctl.tfds.Position`, for tf.data to continue.
 
         Raises:
             DatasetError: no state of a DataLoader over a sampler of shardctl.
@@ -205,7 +205,7 @@ def data_loader(
     read_options: object = None,
     **keywords: Unpack[LoaderSettings],
 ) -> Any:
-    """Return a `grain.DataLoader` that hands out tf.data's examples, or batches of the settings.
+    """Return a `grain.DataLoader` that yields tf.data's examples, or batches of the settings.
 
     The batches are equal to tf.data's with any number of workers, the last one too, which is
     smaller, or left out where the settings drop it. Numbers have the types of their features, which
@@ -221,7 +221,7 @@ def data_loader(
     Raises:
         UsageError: operations whose batches are other ones; as for `Sampler`.
         DatasetError: the source is not of the dataset and spec; or as for `Sampler`.
-        UnpredictableOrderError: TensorFlow leaves the order open.
+        UnpredictableOrderError: the order is nondeterministic.
         MissingDependencyError: Grain is not installed.
     """
     check_number("worker_buffer_size", worker_buffer_size, _MOST_BUFFERED)
@@ -437,7 +437,7 @@ class _Ordered(HasOrder):
     def position(self, state: GrainState, *, batch: int | None = None) -> bytes:
         """Return where an iterator behind this dataset is, as the state of a position.
 
-        `batch` is the size of the batches that the iterator hands out, made by `batch` before
+        `batch` is the size of the batches that the iterator yields, made by `batch` before
         `to_iter_dataset`; None is that of the settings.
 
         Raises:

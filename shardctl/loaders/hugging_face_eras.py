@@ -20,7 +20,7 @@ DEFAULT_INPUT_SHARDS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Era:
-    """The versions of `datasets` from `since` on that hand out one order.
+    """The versions of `datasets` from `since` on that yield one order.
 
     says: what changed, for people.
     epochs_add_up: `set_epoch` shuffles the shuffled shards once more, those of a dataset that
@@ -29,7 +29,7 @@ class Era:
         generator, or drawn from it.
     interleave: up to `max_buffer_input_shards` shards fill the buffer in turn, never, made so by
         `shuffle` for all processes together, or by each process for the shards it reads.
-    by_halves: the buffer hands out half of what it holds, not one example for one.
+    by_halves: the buffer yields half of what it holds, not one example for one.
     has_strategy: `split_dataset_by_node` takes a strategy.
     """
 
@@ -68,7 +68,7 @@ ERAS: tuple[Era, ...] = (
     ),
     Era(
         since="5.1.0",
-        says="the buffer hands out half of what it holds at a time",
+        says="the buffer yields half of what it holds at a time",
         epochs_add_up=True,
         interleave="apart",
         by_halves=True,

@@ -40,7 +40,7 @@ class Loader:
         where none is installed and none is named.
     takes: the fields of `ReadSettings` that mean something to it.
     shares_by: the call that gives each host its part, where it shares in a way of its own.
-    rule: module and function that answers a `LoaderConfig` with what one process hands out.
+    rule: module and function that answers a `LoaderConfig` with what one process yields.
     calls: module and class of what its users call, live and as code; see `Library` in live.
     extra: of shardctl, which brings the library.
     beside: other packages that the order comes from, and their proven versions, ascending.
@@ -58,8 +58,8 @@ class Loader:
         its own, `shares_by`.
     shares_are_assumed: whether what is assumed of its order says how hosts share, and so how many
         examples each of them has.
-    default_buffer: how many examples a stream is shuffled in where nobody says it.
-    is_default: who reads where nobody says it, so that answers need not.
+    default_buffer: how many examples a stream is shuffled in by default.
+    is_default: who reads by default, so that answers need not name it.
     """
 
     name: LoaderName
@@ -85,17 +85,17 @@ class Loader:
     is_default: bool = False
 
     def sequence(self, config: LoaderConfig) -> LoaderSequence:
-        """Return what one process hands out.
+        """Return what one process yields.
 
         Raises:
             UsageError: the library refuses these settings, or the rule does not know them.
-            UnpredictableOrderError: the library leaves the order open.
+            UnpredictableOrderError: the order is nondeterministic.
         """
         found: LoaderSequence = named(self.rule)(config)
         return found
 
     def changed_between(self, old: str, new: str, pipeline: Mapping[str, object]) -> str:
-        """Return how the order of a pipeline changed between two versions, "" if nobody knows."""
+        """Return how the order of a pipeline changed between two versions, "" if unknown."""
         if not self.changes:
             return ""
         found: str = named(self.changes)(old, new, pipeline)
@@ -138,7 +138,7 @@ class Stop:
     """Where a loader stopped: after `consumed` examples, `in_epoch` of them of its epoch.
 
     epoch: from 0 in the pass. steps, steps_in_epoch: whole batches, None without batches.
-    in_batch: examples of the next batch that were handed out.
+    in_batch: examples of the next batch that were yielded.
     """
 
     consumed: int
@@ -154,7 +154,7 @@ class LoaderCall:
     """A call of the library on the way to what is left, with its arguments.
 
     set_epoch, iterations: which epoch comes first, the second by iterating so often before.
-    skip, skip_first_batches, skip_in_batch: how many examples or batches are passed by.
+    skip, skip_first_batches, skip_in_batch: how many examples or batches are skipped.
     """
 
     call: str

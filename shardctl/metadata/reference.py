@@ -66,7 +66,7 @@ Source = Literal["option", "environment", "file", "folder", "default", "fallback
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenDataset:
-    """The dataset a command works on; `note` is a line for stderr where nobody chose it.
+    """The dataset a command works on; `note` is a line for stderr where none was chosen.
 
     `refs` are the references that chose it, their paths relative to `folder`, and `by` is where
     they come from; "file" is shardctl.yaml.

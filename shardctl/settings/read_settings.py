@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class _UnstatedBlock(int):
-    """A block length that nobody stated; one that is stated may be the same number."""
+    """The block length where none is set; one that is set may be the same number."""
 
 
 UNSTATED_BLOCK = _UnstatedBlock(rules.DEFAULT_BLOCK)
@@ -56,8 +56,8 @@ class ReadSettings:
     batch, drop_remainder: `ds.batch`.
     stages: all that is behind the reader, as tf.data has it, in place of buffer, epochs and batch.
     pass_index: which iteration of the same dataset object, from 0.
-    loop: who iterates.
-    loader, loader_version: who reads, and of which version its rule is to be; "tfds" is TFDS's
+    loop: the training loop.
+    loader, loader_version: the data loader, and the version of its library; "tfds" is TFDS's
         reader on tf.data. What follows is for other loaders.
     shuffle: `DataLoader(shuffle)` of PyTorch, with `global_seed`.
     workers: `worker_count` of Grain, `num_workers` of PyTorch.
@@ -195,7 +195,7 @@ class ReadSettings:
 
     @property
     def stand_ins_of_rule(self) -> tuple[str, ...]:
-        """The seeds that may fix an order of which only the rule of its loader says if it is open.
+        """The seeds that may fix an order of a loader whose rule alone knows what needs one.
 
         None of TFDS's reader, see `with_stand_in_seeds`.
         """
@@ -205,7 +205,7 @@ class ReadSettings:
 
     @property
     def reader(self) -> Loader:
-        """Who reads, TFDS's reader on tf.data or another loader: what is known of it."""
+        """What is known of the data loader: TFDS's reader on tf.data, or another."""
         return READERS[self.loader]
 
     @property
@@ -236,7 +236,7 @@ class ReadSettings:
 
     @property
     def bare(self) -> ReadSettings:
-        """What holds for all that a script builds: the global seed, the pass, and who iterates."""
+        """What holds for all that a script builds: the global seed, the pass, the training loop."""
         return ReadSettings(
             global_seed=self.global_seed, pass_index=self.pass_index, loop=self.loop
         )
@@ -269,14 +269,14 @@ class ReadSettings:
 
     @checked
     def check_predictable(self, *, ordered: bool) -> None:
-        """Refuse settings whose order TensorFlow leaves open, or that TFDS itself refuses.
+        """Refuse settings whose order is nondeterministic, and those that TFDS itself refuses.
 
-        What another loader leaves open, its rule refuses.
+        For another loader its own rule decides.
 
         Sources: TFDS core/reader.py, _read_files and _verify_read_config_for_ordered_dataset.
 
         Raises:
-            UnpredictableOrderError: no seed; a map that hands out what is ready first; a later pass
+            UnpredictableOrderError: no seed; a map that yields in order of completion; a later pass
                 whose file order depends on timing.
             UsageError: TFDS's guard for ordered datasets; a buffer that never fills.
         """
@@ -291,8 +291,8 @@ class ReadSettings:
             )
         if self.deterministic is False:
             raise UnpredictableOrderError(
-                "deterministic=False hands out examples as their decoding ends, in another "
-                "order each run; leave it out, or use --deterministic"
+                "deterministic=False yields examples in the order in which they are "
+                "decoded, another in each run; leave it out, or use --deterministic"
             )
         self._check_seeds()
         if not self.repeat_files:
@@ -441,7 +441,7 @@ def with_stand_in_seeds(settings: ReadSettings) -> tuple[ReadSettings, dict[str,
     """
     assumed: dict[str, Any] = {}
     if not settings.reader.on_tf_data:
-        return settings, assumed  # what a loader leaves open, its rule says
+        return settings, assumed  # its rule knows what is nondeterministic
     if settings.shuffles_files and settings.shuffle_seed is None:
         if settings.global_seed is None:
             assumed["shuffle_seed"] = 1
@@ -516,7 +516,7 @@ SettingsDocument = dict[str, Any]
 def settings_in_force(settings: ReadSettings, *, ordered: bool) -> SettingsDocument:
     """Return every setting by its name, with the defaults that are in force.
 
-    What no part of the pipeline reads is None; who reads is named where it is not TFDS's reader.
+    What no part of the pipeline reads is None; the loader is named unless it is TFDS's reader.
     Read back it gives the same order.
 
     >>> document = settings_in_force(ReadSettings(shuffle_seed=32), ordered=False)

@@ -1,4 +1,4 @@
-"""Keras `fit`: its epochs from any on, and the callback that goes on with the very next batch."""
+"""Keras `fit`: its epochs from any on, and the callback that continues with the very next batch."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def keras_epochs(
     Source: keras/src/trainers/epoch_iterator.py, of Keras 3.
 
     Raises:
-        UnpredictableOrderError: TensorFlow leaves the order open; so it does with `settings.epochs`
+        UnpredictableOrderError: the order is nondeterministic; so it does with `settings.epochs`
             above 1 and no partial last batch, where what Keras reads ahead depends on timing.
         UsageError: no such epoch or step, no batch size, a pass index in the settings, which the
             epochs of `fit` count, settings for another host, or a global seed in force as for
@@ -120,7 +120,7 @@ class FitPlace:
 
     @property
     def next_epoch(self) -> int:
-        """The epoch with which `fit` goes on."""
+        """The epoch with which `fit` continues."""
         return self.epoch + self.is_over
 
     def with_position(self, position: Position) -> bytes:
@@ -151,7 +151,7 @@ class FitEpochs:
     Raises:
         UsageError: no batches, a position of a pass of its own, or an order that ends before
             `fit` does.
-        UnpredictableOrderError: TensorFlow leaves the order of later epochs open.
+        UnpredictableOrderError: the order of later epochs is nondeterministic.
     """
 
     def __init__(self, position: Position, num_epochs: int, steps_per_epoch: int | None) -> None:
@@ -213,7 +213,7 @@ class FitEpochs:
 
         Raises:
             UsageError: the position is elsewhere, so that `fit` would leave out or repeat what it
-                has handed out.
+                has yielded.
         """
         position = self._position
         of_fit, consumed = position.epoch_of_fit, position.consumed
@@ -375,7 +375,7 @@ def drop_torn_metadata(folder: str) -> None:
             file.unlink()
 
 
-# A callback with which Keras `fit` goes on with the very batch at which it was stopped.
+# A callback with which Keras `fit` continues with the very batch at which it was stopped.
 
 
 # What `model.stop_training` is from the last batch of an epoch to the end of its loop.
@@ -396,7 +396,7 @@ class _FitCallback:
         self._resumed: FitPlace | None = None
         self._has_begun = False  # an epoch of this fit
         self._is_over = False  # the epoch, of which no batch is left
-        self._is_training = False  # in a step of fit, and not of somebody else
+        self._is_training = False  # in a step of fit, and not of another caller
         self._learning_rate: Any = None
         self._iterator: Any = None
 
@@ -424,11 +424,11 @@ class _FitCallback:
             self._learning_rate = learning_rate(self.model)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Go to the start of an epoch, if it is not the one in the midst of which a run goes on."""
+        """Go to the start of an epoch, unless a run continues in the midst of it."""
         epochs, resumed = self._of_fit(), self._resumed
         if resumed is not None and resumed.next_epoch != epoch:
             raise UsageError(
-                f"the run that is restored goes on with epoch {resumed.next_epoch}, and fit begins "
+                f"the restored run continues with epoch {resumed.next_epoch}, and fit begins "
                 f"with epoch {epoch}: give fit the initial_epoch that the run had"
             )
         if not self._has_begun and resumed is None:
@@ -471,11 +471,11 @@ class _FitCallback:
                 self.model.stop_training = _END_OF_EPOCH
 
     def on_test_begin(self, logs: Any = None) -> None:
-        """Go on with training after the end of an epoch's batches."""
+        """Continue with training after the end of an epoch's batches."""
         self._go_on()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Go on with training after the end of an epoch."""
+        """Continue with training after the end of an epoch."""
         self._go_on()
         epochs = self._of_fit()
         if epochs.num_left and not self.model.stop_training:
@@ -538,21 +538,21 @@ class ResumeFit(_FitCallback):
         )
 
     Stopped at any moment and started again, the same script trains on the very batches of the run
-    that nobody stopped. The position is in the weights file that BackupAndRestore writes, so that
-    both are of one moment, and the file is moved to its place when it is whole.
+    that was not interrupted. The position is in the weights file that BackupAndRestore writes: both
+    are of one moment. The file gets its name when it is whole.
 
     Epoch e of `fit` trains on what `shardctl simulate --loop keras-fit --pass-index e` shows,
     which is that of `fit` over `pipeline(builder, spec, settings)`; with `steps_per_epoch` on its
-    part of the one order of `settings.epochs` epochs. Where a run goes on in mid-epoch, Keras
+    part of the one order of `settings.epochs` epochs. Where a run continues in mid-epoch, Keras
     counts the batches of that epoch from 0, and its logs speak of the rest alone.
 
     Raises (as `fit` begins):
         UsageError: BackupAndRestore is missing or stands behind; a callback that begins anew what
-            it would have to go on with; several steps an execution, or several workers; another
+            it would have to continue with; several steps an execution, or several workers; another
             dataset than the position's, or one that was shuffled or batched again; a position
             elsewhere than where `fit` begins; an order that is shorter than `fit`.
         DatasetError: what is restored is of another dataset.
-        UnpredictableOrderError: TensorFlow leaves the order of later epochs open.
+        UnpredictableOrderError: the order of later epochs is nondeterministic.
         MissingDependencyError: TensorFlow, and Keras with it, is not installed.
     """
 
@@ -618,11 +618,11 @@ def backups_among(callbacks: Sequence[Any]) -> list[Any]:
 
 
 def check_callbacks(callbacks: Sequence[Any], own: Any) -> None:
-    """Refuse callbacks beside which a run cannot go on as one that nobody stopped.
+    """Refuse callbacks beside which a run cannot continue as an uninterrupted one.
 
     Raises:
         UsageError: BackupAndRestore is missing, or behind `own`; or a callback begins anew what it
-            has to go on with.
+            has to continue with.
     """
     backups = backups_among(callbacks)
     if len(backups) != 1 or callbacks.index(backups[0]) > callbacks.index(own):
@@ -639,7 +639,7 @@ def check_callbacks(callbacks: Sequence[Any], own: Any) -> None:
             if what is not None and kind.__module__.startswith("keras."):
                 raise UsageError(
                     f"{kind.__name__} begins anew when a run is started again, for nothing keeps "
-                    f"{what}; the run would end otherwise than one that nobody stopped: leave it "
+                    f"{what}; the run would end otherwise than an uninterrupted one: leave it "
                     "out"
                 )
 
@@ -677,7 +677,7 @@ def metrics_of_none(model: Any, element_spec: Any) -> dict[str, Any]:
 
 # What `fit` does that a position cannot follow, refused before it trains.
 
-# Datasets of tf.data that hand out element for element what they are given.
+# Datasets of tf.data that yield element for element what they are given.
 _ONE_FOR_ONE = frozenset(
     (
         *("Map", "ParallelMap", "Prefetch", "Options"),

@@ -91,8 +91,8 @@ def evaluation(
         UsageError: a bad spec or number, settings of a training, components of no one shape, or
             hosts that contradict what runs here; the text names each and the way out.
         DatasetError: the files cannot be read by tf.data, or the dataset has no examples at all.
-        UnpredictableOrderError: the order is open, and hosts that read each another one would not
-            share the examples.
+        UnpredictableOrderError: the order is nondeterministic, so hosts would not share the
+            examples.
         MissingDependencyError: TensorFlow or TFDS is not installed.
 
         dataset = shardctl.tfds.evaluation(builder, "test", batch=64, as_supervised=True)

@@ -39,7 +39,7 @@ from shardctl.verbs.resume.stopped_hosts import SharedRun, shared_run
 
 
 class Position:
-    """A place in the order of a pipeline: how many examples are handed out, all epochs counted.
+    """A place in the order of a pipeline: how many examples are yielded, all epochs counted.
 
     The pipeline is `shardctl.tfds.pipeline(builder, spec, settings)`, whether it was written so or
     with TFDS's own calls. A position is saved and restored by `tf.train.Checkpoint` like the
@@ -51,7 +51,7 @@ class Position:
     same names and lengths.
 
     Raises:
-        UnpredictableOrderError: TensorFlow leaves the order open, so that a place means nothing.
+        UnpredictableOrderError: the order is nondeterministic, so that a position means nothing.
         UsageError: a bad spec, `consumed` past the end of the order, or a global seed that is in
             force in TensorFlow, that the settings do not have and that changes the order.
 
@@ -86,7 +86,7 @@ class Position:
         self._dataset = dataset_of(builder)
         refuse_unreadable(self._dataset)
         settings = as_settings(settings)
-        refuse_loader(settings, "Position", "shardctl.resume_loader goes on from a number of steps")
+        refuse_loader(settings, "Position", "shardctl.resume(.., steps=) resumes it")
         planned = plan_order(self._dataset, spec, settings)
         for warning in format_warnings(self._dataset, planned.ranges):
             warnings.warn(warning, stacklevel=3)  # past @checked
@@ -142,7 +142,7 @@ class Position:
 
     @property
     def is_shared(self) -> bool:
-        """Whether this is a place in a host's part of a run that went on with other hosts."""
+        """Whether this is a place in a host's part of a run that continued with other hosts."""
         return self._run is not None
 
     @property
@@ -199,7 +199,7 @@ class Position:
             UsageError: more examples than the order has left, or a dataset that is longer; batches
                 larger than said, or smaller ones in mid-epoch; elements of `dataset` that were
                 shuffled, filtered, mapped in any order or batched otherwise than they are counted;
-                an iterator that goes on where the position is not; the position went elsewhere
+                an iterator that continues where the position is not; the position went elsewhere
                 meanwhile; or `step` does not go up by one.
         """
         order, size = self._planned.order, batch or self._settings.batch
@@ -213,7 +213,7 @@ class Position:
         self._consumed, self._loop = loop.consumed, loop
         if self._has_ended and self._consumed == self.num_examples:
             warnings.warn(
-                f"a loop before has handed out all {self.num_examples} examples of the order of "
+                f"a loop before has yielded all {self.num_examples} examples of the order of "
                 f"{self._spec}, and this one gets none: all epochs of ReadSettings(epochs=N) are "
                 "one loop",
                 stacklevel=2,
@@ -227,8 +227,8 @@ class Position:
         now, run = self._now, self._run
         if place_of(elements) not in (None, (now, run, loop.consumed)):
             raise UsageError(
-                "elements: this iterator goes on elsewhere than the position is, which went on or "
-                "was restored since the iterator began; make another of position.dataset()"
+                "elements: the position moved, or was restored, since this iterator was made; make "
+                "another of position.dataset()"
             )
         try:
             for element in elements:
@@ -243,7 +243,7 @@ class Position:
             self._has_ended = loop.consumed == self.num_examples
         finally:
             if self._loop is loop:
-                with suppress(Exception):  # where it cannot be told, it stays in hand
+                with suppress(Exception):  # where it is unknown, it stays as it is
                     self._consumed, self._loop = self._trained(), None
 
     def _check_is_in(self, loop: Loop) -> None:
@@ -272,7 +272,7 @@ class Position:
         """Return the `tf.data.Dataset` that continues from here, in exact order; see `resume`.
 
         Each iterator begins where the position is when it is made: after `set_state` or a restored
-        checkpoint, and in `fit` with `ResumeFit`, the same dataset goes on from there. So
+        checkpoint, and in `fit` with `ResumeFit`, the same dataset continues from there. So
         TensorFlow does not know how long it is, `len` counts what is left now, and it stays in this
         process: `resume(builder, position.plan())` is one of tf.data's own calls alone. What is
         refused because of a global seed is found here; one that is set later changes nothing.
@@ -294,7 +294,7 @@ class Position:
 
         Raises:
             UsageError: an epoch below 0, or a run that was shared and is not at its end.
-            UnpredictableOrderError: TensorFlow leaves the order of later epochs open.
+            UnpredictableOrderError: the order of later epochs is nondeterministic.
         """
         if self.is_shared and self._consumed < self.num_examples:
             raise UsageError(
@@ -363,13 +363,13 @@ class Position:
 
     @checked
     def set_states(self, states: Sequence[bytes], *, allow_version: bool = False) -> None:
-        """Go on where a run stopped, also with another number of processes.
+        """Continue where a run stopped, also with another number of processes.
 
         `states` are what `get_state` returned in all processes of the run that stopped, in any
         order: each says which host it is of. Where there are as many hosts now, this one takes its
-        own and hands out the very batches. Otherwise what no host has handed out of the epoch is
+        own and yields the very batches. Otherwise what no host has yielded of the epoch is
         shared evenly among the hosts that there are now, and the epochs behind it are read as by so
-        many: together they hand out every example that is left once, also where the hosts had
+        many: together they yield every example that is left once, also where the hosts had
         consumed different numbers or were in different epochs; but for a last batch of each that
         `drop_remainder` drops. `batch` and `host_by` may then be
         others than they were. `dataset`, `count`, `consumed` and `num_examples` are from then on
@@ -458,7 +458,7 @@ class Position:
             host = self._settings.host
             now = "one alone" if host is None else f"host {host}"
             raise UsageError(
-                f"states of {num_hosts} processes for {now}: {why}; go on with {num_hosts}, each "
+                f"states of {num_hosts} processes for {now}: {why}; resume with {num_hosts}, each "
                 "with its own state"
             )
 

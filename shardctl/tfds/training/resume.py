@@ -57,9 +57,9 @@ def resume(
 ) -> Any:
     """Return the `tf.data.Dataset` that a plan resumes with: all that is left, batched.
 
-    It is what the interrupted pipeline of the plan's settings (see `pipeline`) would have handed
-    out next, to the end of all its epochs: the same elements in the same order, also through a
-    shuffle buffer if the plan is exact. A plan of mode "exactly-once" hands out the rest of its
+    It is what the interrupted pipeline of the plan's settings (see `pipeline`) would have yielded
+    next, to the end of all its epochs: the same elements in the same order, also through a
+    shuffle buffer if the plan is exact. A plan of mode "exactly-once" yields the rest of its
     epoch in another order, each example once, and the further epochs in theirs. A plan of mode
     "at-most-once" or "at-least-once" reads what it says through new buffers without a seed, the
     further epochs each whole. `host`, an index
@@ -83,7 +83,7 @@ def resume(
             seed is in force in TensorFlow (`tf.random.set_seed`, `keras.utils.set_random_seed`)
             that the plan does not have and with which its pipeline read in another order. One that
             is set after this call changes nothing.
-        UnpredictableOrderError: TensorFlow leaves the order of a further epoch open.
+        UnpredictableOrderError: the order of a further epoch is nondeterministic.
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
     how = {"transform": transform, "decoders": decoders, "add_tfds_id": add_tfds_id}
@@ -370,17 +370,17 @@ Decode = Callable[[Any], Any]
 def replayed(
     rest: Any, held: Any, held_codes: Int64s, state: ShuffleState, stop: int, decode: Decode
 ) -> Any:
-    """Return the dataset that a shuffle of the examples of `rest` hands out from where it was.
+    """Return the dataset that a shuffle of the examples of `rest` yields from where it was.
 
     `held` yields pieces of the records that the buffer held, as `RecordReader.chosen` does for
     `held_codes` in ascending order, or is None; `held_codes` (int64[p]) are their codes in the
     order in which they were read. `rest` yields the records that were to be read next. A record is
     a scalar or a tuple of them; `decode` makes a dataset of examples of a dataset of
-    records. Outputs [state.emitted, stop) are handed out.
+    records. Outputs [state.emitted, stop) are yielded.
 
     TensorFlow's own shuffle is led to that place: as many examples as it has read pass through it
     once more, those that its buffer held in their places and one of them, again and again, in all
-    others; what it has handed out is dropped. From there on it is the shuffle of the uninterrupted
+    others; what it has yielded is dropped. From there on it is the shuffle of the uninterrupted
     pipeline, to the end of the epoch. An example that is there again is not copied, and takes about
     two microseconds.
 

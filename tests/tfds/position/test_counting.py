@@ -107,7 +107,7 @@ def test_a_step_that_does_not_go_up_by_one_is_refused(builder: Any) -> None:
         return position
 
     assert saved(loop(0)) == 0  # the batch was not trained on
-    with pytest.raises(UsageError, match="step was 0 when a batch was handed out, and is 2 now"):
+    with pytest.raises(UsageError, match="step was 0 when a batch was yielded, and is 2 now"):
         loop(2).get_state()
     position = Position(builder, "train", SETTINGS)
     with pytest.raises(UsageError, match="not what reads ahead of it"):
@@ -317,14 +317,14 @@ def test_batches_are_counted_as_they_are_made(builder: Any) -> None:
     assert first(BATCHED, as_it_is) == 4
     assert first(BATCHED, lambda ds: ds.unbatch().batch(3), batch=3) == 3
     with pytest.raises(
-        UsageError, match=r"batches are handed out.* examples are counted; count\(.., batch=N\)"
+        UsageError, match=r"batches are yielded.* examples are counted; count\(.., batch=N\)"
     ):
         first(SINGLES, lambda ds: ds.batch(5))
     staged = as_settings({"stages": "train | shuffle(5, seed=1) | batch(4)"})
     assert first(staged, as_it_is) == 4
     refused: tuple[tuple[Any, ...], ...] = (
-        (SINGLES, as_it_is, {"batch": 5}, "examples are handed out, and batches are counted"),
-        (BATCHED, lambda ds: ds.unbatch(), {}, "examples are handed out, and batches are counted"),
+        (SINGLES, as_it_is, {"batch": 5}, "examples are yielded, and batches are counted"),
+        (BATCHED, lambda ds: ds.unbatch(), {}, "examples are yielded, and batches are counted"),
         (BATCHED, lambda ds: ds.batch(2), {}, "batches of batches"),
         (staged, lambda ds: ds.batch(2), {}, "batches of batches"),
     )
