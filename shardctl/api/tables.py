@@ -196,7 +196,7 @@ def pictures_html(answer: Any) -> str:
 
 def _image(answer: Any) -> str:
     from shardctl.draw.picture import pictures_of
-    from shardctl.draw.svg import MOST_WORDS, svg_file
+    from shardctl.draw.svg import MOST_LETTERS, svg_file
 
     pictures = pictures_of(answer)
     if not pictures:
@@ -205,6 +205,6 @@ def _image(answer: Any) -> str:
     said = " ".join(picture.alternative for picture in pictures)
     return (
         '<img style="display:block;max-width:100%;height:auto;margin:0 0 1em" '
-        f'alt="{escape(printable(said, MOST_WORDS))}" '
+        f'alt="{escape(printable(said, MOST_LETTERS))}" '
         f'src="data:image/svg+xml;base64,{base64.b64encode(svg).decode()}">'
     )

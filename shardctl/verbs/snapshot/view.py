@@ -9,10 +9,11 @@ from shardctl.saved.snapshot import Snapshot
 
 
 def snapshot_written(snapshot: Snapshot, path: str, dataset: Sequence[str] = ()) -> Iterator[str]:
-    """Yield what a snapshot fixes, and what compares with it.
+    """Yield what a snapshot fixes, and the command that compares with it.
 
     `dataset` are the options without which its dataset is not found again.
     """
     yield f"wrote {path}: the order of {snapshot.num_examples:,} examples of {snapshot.spec}"
     compare = shlex.join(["shardctl", "diff", path, *dataset])
-    yield f"next: commit it; {compare} says whether the order is still that"
+    yield "next: commit it; this command compares it with the current order:"
+    yield f"  {compare}"

@@ -81,8 +81,9 @@ def verify(
     and each file that is damaged, missing or too many is named. TensorFlow is not needed.
 
     Arguments:
-      specs [SPEC]: Split or slice, as TFDS writes it [default: train]; with --files splits [default:
-        all]. Or MODULE:FUNCTION, which makes a tf.data.Dataset, with its arguments after --.
+      specs [SPEC]: Split or slice, as TFDS writes it [default: train]; with --files splits
+        [default: all]. Or MODULE:FUNCTION, which makes a tf.data.Dataset, with its arguments
+        after --.
 
     Options:
       --files: Read every record of the splits named, without TensorFlow, and compare no order.
