@@ -457,7 +457,8 @@ def checked(function: Callable[_Params, _Result]) -> Callable[_Params, _Result]:
         kept: list[Any] = []
         named: dict[str, Any] = {}
         name, value = "", None
-        more = {name: kwargs.pop(name) for name in [*kwargs] if name not in by_name}
+        unknown = [] if "**" in by_name else [name for name in kwargs if name not in by_name]
+        more = {name: kwargs.pop(name) for name in unknown}
         try:
             for (name, take), value in zip(positional, args):  # noqa: B007, B905  # fewer may be given
                 kept.append(take(value))
@@ -466,7 +467,7 @@ def checked(function: Callable[_Params, _Result]) -> Callable[_Params, _Result]:
                 for value in args[len(kept) :]:
                     kept.append(take(value))
             for name, value in kwargs.items():
-                named[name] = by_name[name](value)
+                named[name] = by_name.get(name, _as_it_is)(value)
         except UsageError as error:
             raise _refusal(name, value, error) from None
         if more and join is None:
@@ -507,15 +508,17 @@ def _takers_of(function: Callable[..., Any]) -> _Takers:
         if name not in hints:  # self or cls
             positional.append((name, _as_it_is))
             continue
-        if parameter.kind is parameter.VAR_KEYWORD:
+        if parameter.kind is parameter.VAR_KEYWORD and "settings" in hints:
             join = kind_of(hints["settings"]).join
             continue
         take = kind_of(hints[name]).take
         if parameter.kind is parameter.VAR_POSITIONAL:
             rest = (name, take)
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            by_name["**"] = take  # any are taken
         else:
             by_name[name] = take
-            if parameter.kind is not parameter.KEYWORD_ONLY:
+            if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
                 positional.append((name, take))
     return positional, rest, by_name, join
 

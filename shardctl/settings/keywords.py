@@ -7,22 +7,14 @@ no keywords. A function whose own arguments have the names of some takes a class
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import Unpack as Unpack  # noqa: PLC0414  # for the modules that name these
 
 if TYPE_CHECKING:
     from shardctl.base.tfds_rules import Loop
     from shardctl.loaders.loader import LoaderName
     from shardctl.spec.host import Host, HostBy
     from shardctl.stages.stages import Pipeline
-
-__all__ = [
-    "FitSettings",
-    "HostSettings",
-    "LoaderSettings",
-    "OrderSettings",
-    "ReaderSettings",
-    "Unpack",
-]
 
 
 class ReaderSettings(TypedDict, total=False):

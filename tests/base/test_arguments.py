@@ -108,9 +108,9 @@ def test_a_kind_made_of_other_values_takes_these() -> None:
 
 
 @checked
-def function(first: int, *rest: str, flag: bool = False) -> list[Any]:
+def function(first: int, *rest: str, flag: bool = False, **others: Any) -> list[Any]:
     """What it says."""
-    return [first, rest, flag]
+    return [first, rest, flag, others]
 
 
 @checked
@@ -143,18 +143,18 @@ made: Any = Counts
 
 
 def test_arguments_come_as_pythons_own_however_they_are_given() -> None:
-    expected = [3, ("a", "b"), True]
-    assert call(np.int8(3), "a", np.str_("b"), flag=np.True_) == expected
+    expected = [3, ("a", "b"), True, {"other": 1.5}]
+    assert call(np.int8(3), "a", np.str_("b"), flag=np.True_, other=1.5) == expected
     assert type(call(np.int8(3))[0]) is int
-    assert call(first=np.uint64(3)) == [3, (), False]
+    assert call(first=np.uint64(3)) == [3, (), False, {}]
     assert (function.__name__, function.__doc__) == ("function", "What it says.")
-    assert list(inspect.signature(function).parameters) == ["first", "rest", "flag"]
+    assert list(inspect.signature(function).parameters) == ["first", "rest", "flag", "others"]
     counts = made(consumed=np.int64(3), each=[np.uint8(1), 2])
     assert counts == Counts(consumed=3, each=(1, 2))
     assert type(counts.consumed) is type(counts.each[0]) is int
 
 
-@pytest.mark.parametrize("wrong", [call, lambda: promised(*[3]), lambda: call(3, other=1)])
+@pytest.mark.parametrize("wrong", [call, lambda: promised(*[3]), lambda: made(other=1)])
 def test_arguments_that_are_not_there_are_pythons_own_error(wrong: Any) -> None:
     with pytest.raises(TypeError, match=r"argument"):
         wrong()
