@@ -88,11 +88,9 @@ class Sampler(HasOrder):
         self._take(order, workers=workers, seed=seed)
         if not self._deal.is_even:
             raise UsageError(
-                f"--workers {workers} that make batches of {self._deal.batch}: the last "
-                f"{self._deal.size % (workers * self._deal.batch)} of {self._deal.size} "
-                f"examples are no whole round of {workers} batches, and Grain would deal them "
-                "otherwise than tf.data; use shardctl.grain.data_loader, which is exact there "
-                "too"
+                f"--workers {workers}: {self._deal.size} examples are no whole rounds of {workers} "
+                f"batches of {self._deal.batch}, so Grain would end in another order than tf.data; "
+                "use shardctl.grain.data_loader, which is exact"
             )
 
     def _take(self, order: KeyOrder, *, workers: int, seed: int | None) -> None:

@@ -389,9 +389,8 @@ def _check_files(source: Any, info: Any, order: KeyOrder) -> None:
     at, (their, our) = next((at, pair) for at, pair in pairs if pair[0] != pair[1])
     raise DatasetError(
         f"source reads {printable(str(source.split))}: its file {at} is {_shown(their)} where the "
-        f"order of {printable(order.spec)} of {order.dataset.title} has {_shown(our)}: the order "
-        "follows from the lengths of the files, so prepare both formats with as many shards, or "
-        "give the dataset of the source"
+        f"order of {printable(order.spec)} of {order.dataset.title} has {_shown(our)}; give the "
+        "dataset of the source, or prepare both formats with the same number of shards"
     )
 
 

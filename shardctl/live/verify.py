@@ -110,8 +110,8 @@ def verify_loader_plan(
     """
     if plan.stop is None:
         raise UsageError(
-            "verify reads no plan of a loader that is from a log or for other hosts, which has no "
-            "order to be compared with: resume with this plan and its proof counts its examples"
+            "verify reads no plan of a loader from a log or for other hosts: it has no order; "
+            "shardctl resume --plan FILE --prove counts its examples"
         )
     proof = prove(dataset, plan)
     if take not in ("all", -1):

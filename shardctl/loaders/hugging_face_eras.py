@@ -143,9 +143,8 @@ def check_tables(config: LoaderConfig) -> None:
     if known or not _tells_tables(config):
         return
     raise refused(
-        "datasets has no reader of {} files; the same examples in files of its own are "
-        "shuffled otherwise as tables than as rows: {arrow=True} for tables (Parquet and Arrow "
-        "files, to_iterable_dataset), {arrow=False} for rows (a generator)",
+        "datasets has no reader of {} files, and shuffles tables and rows differently; give "
+        "{arrow=True} for tables (Parquet, Arrow, to_iterable_dataset), {arrow=False} for rows",
         config.file_format,
     )
 

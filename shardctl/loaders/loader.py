@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 # How a Trainer shares an `IterableDataset`: accelerate/data_loader.py, DataLoaderDispatcher (one
 # process reads, and deals its batches in turn) and IterableDataset.shard.
 _DEALT_STREAM = (
-    "of a stream Accelerate and its Trainer let one process read all and deal its batches in "
-    "turn, or, with dispatch_batches=False, give each process shards of its own; neither order is "
-    "known here; share it with split_dataset_by_node and ask --loader hf"
+    "the order in which Accelerate and its Trainer share a stream among processes is not known "
+    "here; share it with split_dataset_by_node, and use --loader hf"
 )
 
 LoaderName = Literal["tfds", "grain", "torch", "stateful", "accelerate", "hf"]

@@ -285,9 +285,8 @@ class ReadSettings:
         # "auto" is interleave_cycle_length=None, which is not 1 on any machine.
         if ordered and (self.shuffles_files or self.cycle not in (None, rules.ORDERED_CYCLE)):
             raise UsageError(
-                "this is an ordered dataset (disable_shuffling=True): TFDS refuses --shuffle-files "
-                "and any --cycle but 1, because examples would not be read in order; without them "
-                "it is read shard by shard"
+                "this is an ordered dataset (disable_shuffling=True), for which TFDS refuses "
+                "--shuffle-files and any --cycle but 1; leave them out"
             )
         if self.deterministic is False:
             raise UnpredictableOrderError(
@@ -304,9 +303,8 @@ class ReadSettings:
             )
         if self.pass_index:
             raise UnpredictableOrderError(
-                "--pass-index after a pass of --repeat-files: that pass has no end, and where it "
-                "was cut leaves the file order to timing; build the dataset anew, which is "
-                "pass 0"
+                "--pass-index of --repeat-files: a pass has no end, so the order of a later one "
+                "depends on timing; build the dataset anew, which is pass 0"
             )
 
     def _check_seeds(self) -> None:
@@ -325,9 +323,8 @@ class ReadSettings:
                 )
         if self.buffer_is_open:
             raise UnpredictableOrderError(
-                "--buffer without a seed has another order in each run; only the seed that "
-                "the run itself has will do: --buffer-seed N of its ds.shuffle, or "
-                "--global-seed N where tf.random.set_seed(N) is called"
+                "--buffer without a seed has another order in each run; give --buffer-seed N of "
+                "its ds.shuffle, or --global-seed N if tf.random.set_seed(N) is called"
             )
 
 

@@ -213,9 +213,8 @@ class Position:
         self._consumed, self._loop = loop.consumed, loop
         if self._has_ended and self._consumed == self.num_examples:
             warnings.warn(
-                f"a loop before has yielded all {self.num_examples} examples of the order of "
-                f"{self._spec}, and this one gets none: all epochs of ReadSettings(epochs=N) are "
-                "one loop",
+                f"an earlier loop yielded all {self.num_examples} examples of {self._spec}; all "
+                "epochs of ReadSettings(epochs=N) are one loop",
                 stacklevel=2,
             )
         if self._run is None:  # else epochs have other sizes
@@ -298,9 +297,8 @@ class Position:
         """
         if self.is_shared and self._consumed < self.num_examples:
             raise UsageError(
-                f"the run was shared among other hosts, and {self.num_examples - self._consumed} "
-                "examples of this host's part are left, in no epoch of fit: train on "
-                "position.dataset() first, in a loop of your own"
+                "the run was shared among other hosts, and what is left of it is no epoch of fit; "
+                "train on position.dataset() first, in a loop of your own"
             )
         now = self._of_fit(epoch)
         self._planned, self._now, self._consumed = self._planned.with_settings(now), now, 0

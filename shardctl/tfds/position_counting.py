@@ -68,8 +68,8 @@ class Loop:
         self._in_hand = False
         if self._step and not consumed:
             warnings.warn(
-                f"the position is at its beginning, and step is {self._step}: a checkpoint without "
-                "the position was restored, or these are other data than those of the steps before",
+                f"the position is at its beginning, and step is {self._step}; was a checkpoint "
+                "without the position restored?",
                 stacklevel=4,
             )
 
@@ -109,8 +109,8 @@ class Loop:
         now = self._steps()
         if now not in (self._step, self._step + 1):
             raise UsageError(
-                f"step was {self._step} when a batch was yielded, and is {now} now: it must go "
-                "up by one for each batch, or it is unknown which were trained on"
+                f"step was {self._step} when a batch was yielded, and is {now} now; it must go up "
+                "by one for each batch"
             )
         return self._before if now == self._step else self.consumed
 

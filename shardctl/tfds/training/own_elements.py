@@ -283,7 +283,7 @@ class OwnElements:
             return None
         return (
             f"a map of the pipeline ({choices(sorted(ops), 4)}) draws random numbers, keeps "
-            "variables or calls Python: its examples are the same, what it makes of them may not be"
+            "variables or calls Python; its input is the same, its output may differ"
         )
 
     @cached_property
