@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 from shardctl.base.columns import RecordStream, listed
+from shardctl.base.install import to_install
 from shardctl.base.text import either, printable, quoted, utf8
 from shardctl.errors import MissingDependencyError, UsageError
 from shardctl.files.atomic import new_file
@@ -157,7 +158,7 @@ def to_pandas(answer: Any) -> Any:
     except ImportError as error:
         raise MissingDependencyError(
             f"pandas is needed for to_pandas and cannot be imported ({error}); install it with: "
-            "pip install pandas"
+            f"{to_install('pandas')}"
         ) from error
     found = table_of(answer)
     columns: list[list[Any]] = [[] for _ in found.fields]

@@ -99,6 +99,7 @@ class _WithHelpPage:
 
     name: str | None
     epilog: str | None
+    short_help: str
     get_params: Any
 
     def __init__(self, *given: Any, help: str | None = None, **named: Any) -> None:

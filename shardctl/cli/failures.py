@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -148,10 +148,10 @@ def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[s
     if match["missing"] and parameter is not None:
         return f"{meant} needs {parameter.metavar.rstrip('.')}: {parameter.help.partition('. ')[0]}"
     if match["option"]:
-        option = str(_name_of(error))
+        option = str(getattr(error, "option_name", ""))
         if option in _SPEC_AS_OPTION and _takes_spec(ctx):
             return f"{option}: the spec is written without an option, as in shardctl {meant} train"
-        return _no_option(option, ctx, arguments, commands)
+        return _no_option(option, arguments[0], commands)
     if match["valueless"]:
         return f"option {printable(match['valueless'])} needs a value; {explained}"
     if match["flag"]:
@@ -179,42 +179,32 @@ def _takes_spec(ctx: Any) -> bool:
     return any(argument.name in ("spec", "specs", "splits") for argument in arguments)
 
 
-def _name_of(error: TyperException) -> object:
-    return getattr(error, "option_name", "")
-
-
-def _no_option(option: str, ctx: Any, arguments: Sequence[str], commands: Sequence[str]) -> str:
+def _no_option(option: str, command: str, commands: Sequence[str]) -> str:
     """Return which command has the option, or which one here is written nearly so."""
     from shardctl.cli.app import application  # all commands are imported for the answer
 
     known = setting_called(option.removeprefix("--"))
-    group = application(*commands)
     meant = {option, option if known is None else known.option}
-    params = {name: group.commands[name].params for name in commands}
-    owners = [
-        name
-        for name in commands
-        if any(meant & {*one.opts, *one.secondary_opts} for one in params[name])
-    ]
-    if arguments[0] not in commands and owners:
+    names = {
+        name: {option for one in its.params for option in (*one.opts, *one.secondary_opts)}
+        for name, its in application(*commands).commands.items()
+    }
+    owners = [name for name in commands if meant & names[name]]
+    if command not in commands and owners:
         return f"{option} belongs behind a command, as in shardctl {owners[0]} {option}"
+    if command not in commands:
+        return f"no option {quoted(option)}; see shardctl -h"
     if 0 < len(owners) <= _FEW:
-        return f"{option} is an option of {either(owners)}, not of {arguments[0]}"
-    if owners:
-        return f"{arguments[0]} has no option {option}; {_see_all(arguments[0])}"
-    return _no_such("option", option, _option_names(ctx), _see_all(arguments[0]))
+        return f"{option} is an option of {either(owners)}, not of {command}"
+    of_command = () if owners else names[command]
+    return _no_such("option", option, of_command, f"see shardctl {command} --help-all")
 
 
 _FEW = 3  # commands that an error names
 _ALIKE = 0.7  # of two words that begin alike and are one with a slip
 
 
-def _see_all(command: str) -> str:
-    # Of what is written before a command, the page of all commands.
-    return f"see shardctl {'-h' if command.startswith('-') else f'{command} --help-all'}"
-
-
-def _no_such(kind: str, name: str, names: Sequence[str], otherwise: str) -> str:
+def _no_such(kind: str, name: str, names: Collection[str], otherwise: str) -> str:
     """Return that there is no such name, and the one that is written nearly so."""
     close = [one for one in nearest(name, names, 1) if _is_slip(name, one)]
     hint = f"did you mean {close[0]}?" if close else otherwise
@@ -234,14 +224,3 @@ def _is_slip(name: str, meant: str) -> bool:
         return True
     least = _ALIKE if name[0] == meant[0] else _ALIKE + 0.1
     return SequenceMatcher(None, name, meant).ratio() >= least
-
-
-def _option_names(ctx: Any) -> list[str]:
-    if ctx is None:
-        return []
-    return [
-        name
-        for parameter in ctx.command.get_params(ctx)
-        for name in (*parameter.opts, *parameter.secondary_opts)
-        if name.startswith("--")
-    ]

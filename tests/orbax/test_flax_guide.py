@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def script(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Script:
-    text = script_of_guide("flax", "train.py")
+    text = script_of_guide("flax", "flax_train.py")
     assert "shuffle_seed=32, buffer=1000, buffer_seed=7, epochs=3, batch=64" in text
     path = tmp_path_factory.mktemp("script") / "train.py"
     path.write_text(text)
@@ -110,7 +110,7 @@ def test_the_script_reads_what_the_pipeline_of_its_settings_reads(
 def test_the_script_killed_at_random_moments_ends_as_one_that_nobody_kills(
     script: Script, whole: WholeRun, tmp_path: Path
 ) -> None:
-    kills = max(2, FUZZ // 1000)
+    kills = max(1, FUZZ // 1000)
     report = check_killed_runs(script, whole, tmp_path, kills=kills)
     print(report)
     assert len(report.kills) == kills

@@ -45,7 +45,6 @@ from shardctl.verbs.quality.what_if import (
     Question,
     alternatives,
     buffer_for_target,
-    has_alternatives,
     memory_budget,
     refuse_fixed_buffer,
 )
@@ -222,16 +221,12 @@ def _with_seed_of_rule(
     dataset: Dataset, spec: str | None, settings: ReadSettings
 ) -> tuple[ReadSettings, dict[str, Any]]:
     """Return settings whose order a loader's rule fixes, by a seed that it takes if need be."""
-    try:
-        plan_order(dataset, spec, settings)
-    except UnpredictableOrderError:
-        for name in settings.stand_ins_of_rule:
-            with contextlib.suppress(ShardctlError):
-                seeded = replace(settings, **{name: 1})  # type: ignore[arg-type]
-                plan_order(dataset, spec, seeded)
-                return seeded, {name: 1}
-        raise
-    return settings, {}
+    for assumed in ({}, *({name: 1} for name in settings.stand_ins_of_rule)):
+        with contextlib.suppress(ShardctlError):
+            seeded = replace(settings, **assumed)  # type: ignore[arg-type]
+            plan_order(dataset, spec, seeded)
+            return seeded, dict(assumed)
+    return settings, {}  # what is wrong is said where the order is planned
 
 
 def _notes(assumed: Mapping[str, Any], order: Order) -> list[str]:
@@ -282,7 +277,7 @@ def _window(order: Order, num_examples: int) -> int:
     return max(2, min(DEFAULT_WINDOW, num_examples // 4))
 
 
-# Is an order as good as the least that is asked for, and what is the cheapest change?
+# Is an order as good as the least that is asked for?
 
 # The verdicts that a minimum may name, from the worst; `uniform` is what a score can show.
 _RANKS: tuple[Verdict, ...] = get_args(Verdict)[:-1]
@@ -301,9 +296,8 @@ def minimum_score(value: object) -> float | Verdict:
     """
     word = str(value).strip().lower()
     word = _SHORT.get(word, word)
-    for verdict in _RANKS[1:]:
-        if verdict == word:
-            return verdict
+    if word in _RANKS[1:]:
+        return word
     try:
         number = float(word)
     except ValueError:
@@ -328,35 +322,14 @@ def reaches(score: Score, verdict: Verdict, minimum: float | Verdict) -> bool:
 
 
 def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
-    """Return why an order is not as good as the least that is asked for, and the cheapest change.
-
-    None where it is good enough. A change that needs no memory is cheaper than a buffer, and a
-    small buffer than a large one.
-    """
+    """Return why an order is not as good as the least that is asked for, None where it is."""
+    score, uniform = plan.score.value, plan.score.expected
     if reaches(plan.score, plan.verdict, minimum):
         return None
-    settings, uniform = plan.order.settings, plan.score.expected
-    said = f"score {plan.score.value:.4f} ({plan.verdict})"
     if isinstance(minimum, str):
-        said += f" is not {minimum}"
-    elif minimum > uniform:
-        also = f"even a uniform permutation scores {uniform:.4f}"
-        return f"{said} is below {minimum:g}; {also}"
-    else:
-        said += f" is below {minimum:g}"
-    enough: list[tuple[int, str]] = [
-        (choice.buffer or 0, f"{choice.change} (score {choice.score.value:.4f})")
-        for choice in plan.alternatives[1:]
-        if reaches(choice.score, choice.verdict, minimum)
-    ]
-    if enough:
-        return f"{said}; cheapest change that reaches it: {min(enough)[1]}"
-    if not settings.takes("buffer"):
-        return f"{said}; change the shuffles of --stages"
-    if not has_alternatives(settings):
-        return said
-    whole = f"--buffer {plan.num_examples}, the whole epoch, reaches it"
-    return f"{said}; {whole}, and --target SCORE finds the smallest that does"
+        return f"score {score:.4f} ({plan.verdict}) is not {minimum}"
+    even = f"; even a uniform permutation scores {uniform:.4f}" * (minimum > uniform)
+    return f"score {score:.4f} ({plan.verdict}) is below {minimum:g}{even}"
 
 
 # How well is each part of an epoch mixed locally?

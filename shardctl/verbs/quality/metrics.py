@@ -459,11 +459,9 @@ def _propagated(near: Sequence[Metric], far: Sequence[Metric]) -> float:
     total = 0.0
     for index, metric in enumerate((*near, *far)):
         sides = []
-        for sign in (-1, 1):
+        for error in (-(metric.sampling_error or 0.0), metric.sampling_error or 0.0):
             moved = [*near, *far]
-            moved[index] = replace(
-                metric, value=metric.value + sign * (metric.sampling_error or 0.0)
-            )
+            moved[index] = replace(metric, value=metric.value + error)
             sides.append(_combined(moved[: len(near)], moved[len(near) :])[0])
         total += ((sides[1] - sides[0]) / 2) ** 2
     return math.sqrt(total)

@@ -106,8 +106,8 @@ def alternatives(question: Question) -> tuple[Alternative, ...]:
 
     All are measured alike. What TFDS refuses for this dataset is left out, and what has no effect.
     """
-    if not has_alternatives(question.settings):
-        return ()
+    if not question.settings.reader.has_blocks:
+        return ()  # the changes are those of TFDS's reader, its files and its buffer
     found: list[Alternative] = []
     for change, settings, buffer in [("as it is", question.settings, None), *_other(question)]:
         with suppress(ShardctlError):
@@ -119,11 +119,6 @@ def alternatives(question: Question) -> tuple[Alternative, ...]:
                 Alternative(**vars(measured), change=change, buffer=buffer, num_bytes=size)
             )
     return tuple(found)
-
-
-def has_alternatives(settings: ReadSettings) -> bool:
-    """Whether there are changes to measure: those of TFDS's reader, its files and its buffer."""
-    return settings.reader.has_blocks
 
 
 def with_buffer(settings: ReadSettings, size: int) -> ReadSettings:

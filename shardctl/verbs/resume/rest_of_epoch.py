@@ -50,7 +50,7 @@ def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) 
     total, settings = order.num_examples, order.settings
     if (consumed is None) == (steps is None):
         raise refused("say how far the pipeline got: {consumed=N}, or {steps=S} with {batch=B}")
-    longer = "; a longer job has more --epochs, or is in a later --pass"
+    longer = "; a longer job has more --epochs, or is in a later --pass-index"
     if consumed is not None:
         if not 0 <= consumed <= total:
             end = "" if consumed < 0 or not total or settings.is_endless else longer

@@ -104,17 +104,12 @@ def array_file(simulation: Simulation) -> Iterator[bytes | memoryview]:
             f"--format npy holds numbers, and {simulation.spec} reads several splits, whose ids "
             "are written split:id; choose ids, tfds-ids or jsonl"
         )
-    yield _array_header(simulation)
+    header, shape = io.BytesIO(), (simulation.take,)
+    described = {"descr": "<i8", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(header, described)
+    yield header.getvalue()
     for codes in simulation.chunks():
         yield codes.astype("<i8", copy=False).data.cast("B")
-
-
-def _array_header(simulation: Simulation) -> bytes:
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(
-        header, {"descr": "<i8", "fortran_order": False, "shape": (simulation.take,)}
-    )
-    return header.getvalue()
 
 
 # The order as code: the calls of TFDS and tf.data that have it.

@@ -67,7 +67,7 @@ def test_each_part_is_what_its_command_writes(shardctl: Shardctl) -> None:
         shardctl("report", "train", *order, *batch, "--hosts", 3, "--devices", 4, "-f", "json")
     )
     alone = {
-        "quality": ("quality", "train", *order, *batch, "--hosts", 3),
+        "quality": ("quality", "train", *order, *batch, "--host", "0/3"),
         "hosts": ("hosts", "train", *order, *batch, "--hosts", 3),
         "eval": ("eval", "-d", "toy.yaml", "--batch-per-device", 2, "--devices", 4, "--hosts", 3),
         "layout": ("layout", "train", "-d", "toy.yaml"),
@@ -154,7 +154,8 @@ def test_a_report_comes_for_any_settings_or_one_line_says_why_not(
         assert Path("report.html").read_text().rstrip().endswith("</html>")
         if not made["predictable"]:
             return
-        hosts = more if more[:1] == ["--hosts"] and "host" not in values else []
+        one = more[:1] == ["--hosts"] and "host" not in values
+        hosts = ["--host", f"0/{more[1]}"] if one else []
         given = words[: len(words) - 2 - len(more)]
         ran = shardctl("quality", *given, "-d", reads, *hosts, "-f", "json")
         if "not_shown" in made["quality"]:
