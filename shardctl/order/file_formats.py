@@ -185,9 +185,8 @@ def listing_warnings(
             number = split.num_empty_shards
             has = "has" if number == 1 else "have"
             yield (
-                f"{split.name}: {counted(number, 'file')} {has} no examples; TFDS's reader passes "
-                "by such files, tf.data's list_files gives each its turn, so that its order is "
-                "another: move them away"
+                f"{split.name}: {counted(number, 'file')} {has} no examples; TFDS's reader skips "
+                "such files, but the order of tf.data's list_files differs; move them away"
             )
 
 

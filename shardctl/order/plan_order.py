@@ -52,7 +52,7 @@ class PlannedOrder:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the order depends on though nobody stated it."""
+        """What the order depends on though no setting states it."""
         return self.order.assumptions
 
     @property
