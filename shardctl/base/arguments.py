@@ -473,8 +473,9 @@ def checked(function: Callable[_Params, _Result]) -> Callable[_Params, _Result]:
         if more and join is None:
             raise no_such_argument(next(iter(more)), by_name)
         if more and join is not None:
-            at = [name for name, _ in positional].index("settings")
-            if at < len(kept):
+            names = [name for name, _ in positional[: len(kept)]]
+            if "settings" in names:
+                at = names.index("settings")
                 kept[at] = join(kept[at], more, by_name)
             else:
                 named["settings"] = join(named.get("settings"), more, by_name)

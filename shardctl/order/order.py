@@ -76,8 +76,8 @@ class Order(ABC):
     why_no_steps: why there are no batches to ask for, where that is so.
     draws_stretches: whether stretches may be drawn as a shuffle buffer would make them.
     num_in_turn: how many files are read at once, None where examples are read by their index.
-    continued_by: what resumes in the midst of it: file instructions, shardctl.tfds, or the library of
-        the loader itself.
+    continued_by: what resumes in the midst of it: file instructions, shardctl.tfds, or the library
+        of the loader.
     """
 
     continued_by: ContinuedBy

@@ -408,23 +408,28 @@ def _fields_of(given: Mapping[Any, object]) -> dict[str, Any]:
     return {SETTING_BY_NAME[name].field: value for name, value in named.items()}
 
 
-def _joined(given: Any, keywords: Mapping[str, Any], arguments: Collection[str]) -> ReadSettings:
-    """Return settings with keywords in place of their own values; None there is TFDS's default."""
+def with_keywords(
+    given: ReadSettings | None, keywords: Mapping[str, Any], arguments: Collection[str] = ()
+) -> ReadSettings:
+    """Return settings with keywords in place of their own values; None there is TFDS's default.
+
+    Raises:
+        UsageError: no setting, nor one of a function's `arguments`, is called so; or as for
+            `ReadSettings`.
+    """
     for name in keywords:
         if setting_called(name) is None and name not in SHARED_NAMES:
             raise no_such_argument(name, [*arguments, *SETTING_BY_FIELD])
     own: dict[str, Any] = _fields_of(keywords)
     own = {name: _DEFAULTS[name] if own[name] is None else own[name] for name in own}
-    if isinstance(given, ReadSettings):
-        return replace(given, **own)
-    return ReadSettings(**((_fields_of(given) if isinstance(given, Mapping) else {}) | own))
+    return replace(ReadSettings() if given is None else given, **own)
 
 
 _SETTINGS = made_kind(
     _made_of_mapping,
     needed="a ReadSettings, as ReadSettings(batch=64), or a dict of its values",
     several="settings",
-    join=_joined,
+    join=with_keywords,
 )
 SettingsLike = Annotated[ReadSettings | Mapping[str, object], _SETTINGS]
 

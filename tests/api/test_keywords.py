@@ -51,7 +51,7 @@ def test_editors_know_every_setting_a_function_takes() -> None:
         for part in name.split("."):
             function = getattr(function, part)
         parameter = inspect.signature(function).parameters.get("keywords")
-        if name in ("diff", "PlannedOrder.with_settings"):
+        if name == "PlannedOrder.with_settings":
             continue
         assert parameter is not None, name
         typed = getattr(keywords, parameter.annotation[len("Unpack[") : -1])
@@ -68,6 +68,15 @@ def test_keywords_change_what_settings_say() -> None:
         assert order_of(given, shuffle_seed=2) == expected
     assert order_of(expected, batch=None, shuffle_seed=None) == ReadSettings()
     assert order_of(interleave_cycle_length=4, host="1/3").cycle == 4
+
+
+def test_keywords_of_diff_change_what_the_snapshot_says() -> None:
+    pinned = shardctl.snapshot("mnist", "test", shuffle_seed=1, buffer=9, buffer_seed=2)
+    assert shardctl.diff(pinned, block=16).equal
+    found = shardctl.diff(pinned, buffer_seed=3)
+    assert [cause.name for cause in found.changes] == ["buffer_seed"]
+    only = shardctl.diff(pinned, settings={}, buffer=9, buffer_seed=2)
+    assert {cause.name for cause in only.changes} == {"shuffle_files", "shuffle_seed", "reshuffle"}
 
 
 @pytest.mark.parametrize(
