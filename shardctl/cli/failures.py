@@ -34,9 +34,10 @@ def report(error: BaseException, arguments: Sequence[str], commands: Sequence[st
         before = dict(pairwise(reversed(arguments))).get(error.named, "")
         hint = _no_value(before) if before.startswith("--") else None
     elif isinstance(error, NotASplitError):
-        hint = hint or _not_a_split(error, arguments)
+        hint = hint or _as_dataset(error.named, arguments)
     if isinstance(error, UnnamedDatasetError):
-        hint = next(filter(None, (_as_dataset(word, arguments) for word in arguments[1:])), None)
+        here = (_as_dataset(word, arguments) for word in arguments[1:] if os.path.exists(word))
+        hint = next(filter(None, here), None)
     fail(hint or error)
     return error.exit_code
 
@@ -66,47 +67,25 @@ _TYPERS_MESSAGE = re.compile(
 )
 
 
-_NO_DATASET = (ShardctlError, OSError, ValueError)
-
-
-def _not_a_split(error: NotASplitError, arguments: Sequence[str]) -> str | None:
-    """Return what to type where the spec names a dataset, the likeliest mistake of all."""
-    from shardctl.stores.stores import is_remote
-
-    try:
-        return _dataset_for(error.named, arguments)
-    except _NO_DATASET as no_dataset:
-        # A file or folder is meant, which may be broken; any other name is a spec gone wrong.
-        is_here = is_remote(error.named) or os.path.exists(error.named)
-        return f"{error}; read as a dataset: {no_dataset}" if is_here else None
-
-
 def _as_dataset(named: str, arguments: Sequence[str]) -> str | None:
-    """Return what to type where a word names a dataset that is here; None where it does not."""
-    if not os.path.exists(named):
-        return None
-    try:
-        return _dataset_for(named, arguments)
-    except _NO_DATASET:
-        return None
-
-
-def _dataset_for(named: str, arguments: Sequence[str]) -> str:
-    """Return what to type where a word is a dataset; raise why it is none."""
+    """Return what to type where a word names a dataset; None where it does not."""
     from shardctl.cli.options.dataset import project_here
     from shardctl.metadata.index.bare import Counting
     from shardctl.metadata.reference import choose_dataset
     from shardctl.stores.stores import working_folder
 
     words = [part for word in arguments for part in word.split("=", 1)]
-    choose_dataset(
-        [named],
-        project=project_here(say_so=False),
-        data_dir=dict(pairwise(words)).get("--data-dir"),
-        env=os.environ,
-        cwd=working_folder(),
-        counting=Counting(names_only=True),
-    )
+    try:
+        choose_dataset(
+            [named],
+            project=project_here(say_so=False),
+            data_dir=dict(pairwise(words)).get("--data-dir"),
+            env=os.environ,
+            cwd=working_folder(),
+            counting=Counting(names_only=True),
+        )
+    except (ShardctlError, OSError, ValueError):
+        return None
     return f"{quoted(named)} is a dataset: give it with -d, as in -d {shlex.quote(named)}"
 
 

@@ -135,7 +135,12 @@ def no_such_setting(key: object, names: Collection[str]) -> UsageError:
     aliases = (alias for alias, one in SETTING_BY_ALIAS.items() if one.name in names)
     near = nearest(key, [*names, *aliases], 1)
     cure = near_or_all(main_name(near[0]) if near else key, names)
+    if not near and len(names) > _FEW:
+        cure = "shardctl config lists them"
     return UsageError(f"{printable(str(key))}: no such setting; {cure}")
+
+
+_FEW = 12  # names that fit into an error
 
 
 # What a reader may have of its own; the rest is behind it, or holds for all readers of a script.

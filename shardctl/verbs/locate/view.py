@@ -88,7 +88,7 @@ def _reading(dataset: Dataset, name: str, slices: Sequence[str]) -> Iterator[str
     yield from ("slices = [", *(f"    {literal(one)}," for one in slices), "]")
     splits = '"+".join(slices)'
     if len(slices) > _AT_ONCE:
-        yield f"starts = range(0, len(slices), {_AT_ONCE})  # of sums that TFDS can add"
+        yield f"starts = range(0, len(slices), {_AT_ONCE})  # TFDS cannot add 980 slices at once"
         yield f'sums = ["+".join(slices[start : start + {_AT_ONCE}]) for start in starts]'
         splits = "sums"
     if dataset.file_format in NOT_BY_AS_DATASET:  # a list, or a sequence that reads by index

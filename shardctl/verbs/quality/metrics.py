@@ -528,6 +528,13 @@ def verdict_of(score: Score, order: Order) -> Verdict:
     return "good" if score.value >= GOOD else "fair" if score.value >= FAIR else "weak"
 
 
+def measured(order: Order, sample: OrderSample, window: int) -> tuple[list[Metric], Score, Verdict]:
+    """Return the metrics of an order, the score that they make, and what it is worth."""
+    metrics = [*near_metrics(sample, window), *far_metrics(sample)]
+    score = score_of(metrics)
+    return metrics, score, verdict_of(score, order)
+
+
 def lowest_uniform(score: Score) -> float:
     """Return the score that 99.9% of uniform permutations reach, measured the same way."""
     return max(0.0, score.expected - SPREADS * score.spread)

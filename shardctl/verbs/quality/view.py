@@ -31,7 +31,7 @@ def quality_table(
 ) -> Iterator[str]:
     """Yield the verdict, why, what would help most, and one table; `details` adds all the rest.
 
-    `again` makes a whole command of the options of a change.
+    `again` makes a whole command of the options of a change, "" where no options make it.
     """
     yield from order_heading(plan.spec, plan.order, screen)
     score = plan.score
@@ -44,8 +44,9 @@ def quality_table(
     if said:
         yield "\n"
         yield from paragraphs(screen, *(f"{first_upper(text)}." for text in said))
-    if options and again is not None:  # never broken: it is there to be pasted
-        yield f"  {again(options)}\n"
+    command = again(options) if options and again is not None else ""
+    if command:  # in one line, to be pasted
+        yield f"  {command}\n"
     yield "\n"
     has_others = len(plan.alternatives) > 1
     yield from what_if_table(plan, screen) if has_others else metric_table(plan, screen)
@@ -55,7 +56,7 @@ def quality_table(
         yield "\n"
         yield from picture_lines(plan, screen, most=1)
     if not details:
-        yield paragraph("--details: every metric, each part of the epoch, the next epoch", screen)
+        yield paragraph("--details: all metrics, the parts of the epoch, the next epoch", screen)
         return
     if has_others:
         yield "\n"

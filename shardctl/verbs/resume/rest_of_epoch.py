@@ -10,6 +10,7 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import refused
+from shardctl.base.text import counted
 from shardctl.errors import UnpredictableOrderError
 from shardctl.order.epoch_reading import EpochReading, repetitions_listed
 from shardctl.order.order import ContinuedBy, Order
@@ -90,7 +91,8 @@ def within_a_batch(order: Order, consumed: int, by: ContinuedBy) -> tuple[str, .
         "loader": "the next batch holds the rest of it, and later batches do not change",
         "file_instructions": "later batches hold other examples than without the interruption",
     }
-    return (f"{consumed} examples end {within} into the batch of step {step}: {follow[by]}",)
+    ends = f"{counted(consumed, 'example')} end {within} into the batch of step {step}"
+    return (f"{ends}: {follow[by]}",)
 
 
 def steps_before(order: Order, position: int) -> tuple[int | None, int]:

@@ -129,12 +129,21 @@ def _state(plan: ResumePlan) -> Iterator[str]:
         if whole is not None:
             stopped += f", {counted(whole, 'batch', 'batches')}"
             stopped += f" and {_examples(rest)}" if rest else ""
-            starts += f", {'within ' if rest else ''}step {whole:,}"
-            starts += " of all epochs" if plan.epoch or plan.num_further_epochs else ""
+            if not plan.unseeded:  # else it resumes at no step
+                starts += f", {'within ' if rest else ''}step {_step(plan, whole)}"
         yield stopped
         if plan.remaining:
             yield f"resumes: at {starts}, counted from 0"
     yield _left(plan)
+
+
+def _step(plan: ResumePlan, whole: int) -> str:
+    """Return how many steps of its epoch are done; of all epochs where these share a batch."""
+    if plan.stop is not None or not plan.epoch or plan.settings.batch is None:
+        return str(whole if plan.stop is None else plan.stop.steps_in_epoch)
+    size, uneven = divmod(plan.consumed + plan.remaining_total, plan.settings.epochs)
+    per_epoch, ragged = divmod(size, plan.settings.batch)
+    return f"{whole:,} of all epochs" if uneven or ragged else str(whole - plan.epoch * per_epoch)
 
 
 def _batches(plan: ResumePlan) -> tuple[int | None, int]:
@@ -305,7 +314,8 @@ def plan_written(
     >>> print(*plan_written(plan, "plan.yaml", "yaml"), sep="\\n")
     wrote plan.yaml: mode exact, left: 7 examples of epoch 0 in 3 file instructions
     next, in Python: shardctl.tfds.resume(builder, 'plan.yaml')
-    check: shardctl resume --plan plan.yaml --prove
+    this command checks it:
+      shardctl resume --plan plan.yaml --prove
     """
     hosts = f" for {len(plan.hosts):,} hosts" if plan.hosts else ""
     yield f"wrote {path}: mode {plan.mode}, {_left(plan)}{hosts}"
@@ -315,8 +325,9 @@ def plan_written(
         if plan.continued_by != "loader":
             yield f"next, in Python: {resume_call(plan, path)}"
         elif plan.stop:
-            yield f"next: shardctl resume {shlex.join([*words[:-1], '--format', 'python'])}"
-        yield f"check: shardctl resume {shlex.join(words)}"
+            yield "next: this command writes the code that resumes:"
+            yield f"  shardctl resume {shlex.join([*words[:-1], '--format', 'python'])}"
+        yield from ("this command checks it:", f"  shardctl resume {shlex.join(words)}")
     elif framework is not None:
         yield "next: edit prepare(), the model and the loss; rerun it after an interruption"
     elif form == "python":
