@@ -144,8 +144,7 @@ class HuggingFace(OfDataLoader):
         made = library("datasets.iterable_dataset", self.loader)
         features = datasets.Features({_COLUMN: datasets.Value("int64")})
         return datasets.IterableDataset(
-            made.ArrowExamplesIterable(_tables, read),
-            info=datasets.DatasetInfo(features=features),
+            made.ArrowExamplesIterable(_tables, read), info=datasets.DatasetInfo(features=features)
         )
 
 

@@ -12,13 +12,7 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import DatasetError, UnpredictableOrderError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import HostMode
-from shardctl.spec.subsplit import (
-    OPEN_SPLITS,
-    Resolved,
-    SplitRange,
-    default_spec,
-    resolve_subsplit,
-)
+from shardctl.spec.subsplit import OPEN_SPLITS, Resolved, SplitRange, default_spec, resolve_subsplit
 
 # TFDS core/file_adapters.py, ArrayRecordFileAdapter.make_tf_data.
 NOT_BY_AS_DATASET = ("array_record",)

@@ -7,13 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from shardctl.base import tfds_rules as rules
-from shardctl.base.arguments import (
-    checked,
-    keep_fields,
-    made_kind,
-    no_such_argument,
-    or_none,
-)
+from shardctl.base.arguments import checked, keep_fields, made_kind, no_such_argument, or_none
 from shardctl.base.phrase import option
 from shardctl.base.text import counted
 from shardctl.errors import UnpredictableOrderError, UsageError
