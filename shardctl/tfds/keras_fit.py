@@ -47,26 +47,25 @@ def keras_epochs(
 ) -> Iterator[tuple[int, Any]]:
     """Return (epoch, `tf.data.Dataset`) for each epoch that `fit(epochs=epochs)` has left.
 
-    `fit(initial_epoch=k)` does not resume: it begins a new pass over the dataset, and so trains on
-    the order of epoch 0 again. And of a dataset whose length it knows it takes two iterators an
-    epoch, so that an uninterrupted run trains on every other order. Each dataset here is one epoch
-    of that run, in its order, however often Keras begins it:
+    `fit(initial_epoch=k)` does not resume: it begins a new pass over the dataset, and trains on the
+    order of epoch 0 again. If the length of a dataset is known, Keras makes two iterators an epoch,
+    so that an uninterrupted run trains on every other order. Each dataset here is one epoch of that
+    run, in its order, however often Keras begins it:
 
         for epoch, dataset in keras_epochs(builder, "train", settings, epochs=9, initial_epoch=4):
             model.fit(dataset, initial_epoch=epoch, epochs=epoch + 1)
 
     The uninterrupted run is `model.fit(pipeline(builder, spec, settings), epochs=epochs)`, without
-    steps_per_epoch. The first dataset leaves out `steps` batches of its epoch; after the last step
-    it is the next epoch's. Settings with
-    `epochs` above 1 repeat the dataset within each epoch of `fit`. `transform` should make the
-    pairs (x, y) that Keras trains on; TFDS's `as_supervised` is such a one. `host` is that of
-    `resume`.
+    steps_per_epoch. The first dataset leaves out `steps` batches of its epoch; after its last step
+    it is that of the next epoch. Settings with `epochs` above 1 repeat the dataset within each
+    epoch of `fit`. `transform` should make the pairs (x, y) that Keras trains on, as TFDS's
+    `as_supervised` does. `host` is that of `resume`.
 
     Source: keras/src/trainers/epoch_iterator.py, of Keras 3.
 
     Raises:
-        UnpredictableOrderError: the order is nondeterministic; so it does with `settings.epochs`
-            above 1 and no partial last batch, where what Keras reads ahead depends on timing.
+        UnpredictableOrderError: the order is nondeterministic. With `settings.epochs` above 1 and
+            no partial last batch it is too: what Keras reads ahead depends on timing.
         UsageError: no such epoch or step, no batch size, a pass index in the settings, which the
             epochs of `fit` count, settings for another host, or a global seed in force as for
             `resume`. One that is set after this call, for a model's weights, changes nothing.
@@ -543,14 +542,14 @@ class ResumeFit(_FitCallback):
 
     Epoch e of `fit` trains on what `shardctl simulate --loop keras-fit --pass-index e` shows,
     which is that of `fit` over `pipeline(builder, spec, settings)`; with `steps_per_epoch` on its
-    part of the one order of `settings.epochs` epochs. Where a run continues in mid-epoch, Keras
-    counts the batches of that epoch from 0, and its logs speak of the rest alone.
+    part of the one order of `settings.epochs` epochs. Where a run resumes in mid-epoch, Keras
+    counts the batches of that epoch from 0, and its logs are about the rest alone.
 
     Raises (as `fit` begins):
-        UsageError: BackupAndRestore is missing or stands behind; a callback that begins anew what
-            it would have to continue with; several steps an execution, or several workers; another
-            dataset than the position's, or one that was shuffled or batched again; a position
-            elsewhere than where `fit` begins; an order that is shorter than `fit`.
+        UsageError: BackupAndRestore is missing or follows; a callback whose state is not restored;
+            several steps an execution, or several workers; another dataset than the position's, or
+            one that was shuffled or batched again; a position elsewhere than where `fit` begins; an
+            order that is shorter than `fit`.
         DatasetError: what is restored is of another dataset.
         UnpredictableOrderError: the order of later epochs is nondeterministic.
         MissingDependencyError: TensorFlow, and Keras with it, is not installed.

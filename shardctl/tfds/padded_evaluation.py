@@ -54,19 +54,17 @@ def evaluation(
 ) -> Any:
     """Return the `tf.data.Dataset` of one host's evaluation: padded batches, each with its mask.
 
-    The plan is that of `shardctl eval --pad`, with its numbers: over all hosts each
-    example comes once with its mask true, every batch has one static shape, so that a step is
-    compiled once, and every host makes as many steps as the one with the most, by batches of
-    padding alone at the end. So no host waits in a collective for one that is done. Examples come
-    in the order of `shardctl simulate` for the host, and no other files are opened than there, but
-    by a host that has no example, for one to repeat. The length is known, `len(dataset)`. Examples
-    are read anew in each iteration; `.cache()` behind it keeps what is small.
+    The plan is that of `shardctl eval --pad`. Over all hosts each example comes once with a true
+    mask. Every batch has one static shape, so that a step is compiled once. Every host makes the
+    same number of steps, if need be with batches of padding at the end, so no host waits in a
+    collective. Examples come in the order of `shardctl simulate` for the host, which opens no other
+    files; a host without examples opens one, for an example to repeat. `len(dataset)` is known.
+    Examples are read anew in each iteration; `.cache()` after it keeps what is small.
 
-    An element is `(examples, mask)`, or where an example is a tuple that tuple with the mask behind
-    it, as `(x, y, mask)` of `(x, y)`. The mask is bool, one a
-    place of the batch. Padding repeats an example of the dataset, so that whatever is finite for
-    examples is for padding: a NaN of zeros (a mean over none, a norm of nothing) would get past a
-    mask that it is multiplied by.
+    An element is `(examples, mask)`. If an example is a tuple, the mask is appended to it: of
+    `(x, y)` it is `(x, y, mask)`. The mask is bool[batch * devices]. Padding repeats an example of
+    the dataset, so that it is finite where examples are: a NaN that zeros give (a mean over none)
+    would get past a mask that it is multiplied by.
 
     Args:
         builder: a TFDS builder, or what `record_files` returns.
@@ -75,8 +73,8 @@ def evaluation(
             what shuffles, repeats or batches is refused.
         batch: examples in the batch of one device, as in `shardctl eval`.
         hosts, host: which host of how many this is: `host=2, hosts=8`, or `host="2/8"`. Without
-            host JAX is asked, once it runs as several processes, and tf.distribute; where neither
-            says anything there is one host.
+            host JAX is asked, if it runs as several processes, and tf.distribute; if neither
+            knows, there is one host.
         devices: how many this host has; its batch is as many times `batch`.
         device_axis: whether batches are (devices, batch, ..), as `jax.pmap` takes them, in place of
             (devices * batch, ..).
@@ -88,8 +86,8 @@ def evaluation(
         decoders, add_tfds_id: as of `shardctl.tfds.pipeline`.
 
     Raises:
-        UsageError: a bad spec or number, settings of a training, components of no one shape, or
-            hosts that contradict what runs here; the text names each and the way out.
+        UsageError: a bad spec or number, settings of a training, components without one shape, or
+            hosts that contradict what runs here.
         DatasetError: the files cannot be read by tf.data, or the dataset has no examples at all.
         UnpredictableOrderError: the order is nondeterministic, so hosts would not share the
             examples.

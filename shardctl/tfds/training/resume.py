@@ -62,27 +62,25 @@ def resume(
     shuffle buffer if the plan is exact. A plan of mode "exactly-once" yields the rest of its
     epoch in another order, each example once, and the further epochs in theirs. A plan of mode
     "at-most-once" or "at-least-once" reads what it says through new buffers without a seed, the
-    further epochs each whole. `host`, an index
-    or a `Host`, chooses among the hosts of a plan for several; the further epochs are then read as
-    that many hosts read them. A plan for one of several hosts is refused where `host`, JAX or
-    tf.distribute says that this process is another one; where hosts are counted otherwise than
-    their processes, `host` is believed (`process_host.check_host` says what is looked at).
-    `allow_version` takes a plan of another version or config whose files are the same.
+    further epochs each whole. `host`, an index or a `Host`, chooses among the hosts of a plan for
+    several; the further epochs are then read as that many hosts read them. A plan for one of
+    several hosts is refused if `host`, JAX or tf.distribute names another. `host` is believed where
+    hosts and processes are numbered differently. `allow_version` accepts a plan of another version
+    or config whose files are the same.
 
     `transform`, `decoders` and `add_tfds_id` are those of `pipeline`. The dataset may be iterated
-    again, from where it began, also by several iterators at once. A buffer holds decoded examples
-    as TFDS's own pipeline does, and `transform` follows it. No
-    Python runs in the dataset but that of `transform`, of decoders and of Parquet files, so that
-    its graph can be sent to another process; where the settings have stages records pass through
-    Python, since their maps and batches are given the examples that are left. `transform` stands
-    behind each reader there, as in `pipeline`.
+    again from its start, also by several iterators at once. A buffer holds decoded examples, as
+    TFDS's own pipeline does, and `transform` follows it. Only `transform`, decoders and Parquet
+    files run Python, so that the graph can be sent to another process. With stages records pass
+    through Python, since their maps and batches get the examples that are left; `transform` follows
+    each reader there, as in `pipeline`.
 
     Raises:
         DatasetError: the dataset is another one or has changed; the text says how.
         UsageError: no such host, a host is missing, or the plan is for another host; or a global
             seed is in force in TensorFlow (`tf.random.set_seed`, `keras.utils.set_random_seed`)
-            that the plan does not have and with which its pipeline read in another order. One that
-            is set after this call changes nothing.
+            that the plan does not have and that changes the order. One that is set after this call
+            changes nothing.
         UnpredictableOrderError: the order of a further epoch is nondeterministic.
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
