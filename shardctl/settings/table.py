@@ -77,7 +77,7 @@ class WholeNumber(SettingKind):
         return number
 
     def to_document(self, value: Any) -> int | str:
-        return value if isinstance(value, str) else int(value)  # a default that nobody stated, too
+        return value if isinstance(value, str) else int(value)  # a default that is not set, too
 
 
 class BufferSize(WholeNumber):
@@ -205,7 +205,7 @@ class Setting:
     name: in documents; `-` and `_` are one.
     help: what it is, a sentence for people.
     stands_for: the call that it is, of TFDS, tf.data or Keras as the table of loaders has it.
-    default: what is in force where nobody sets it, in words, "" where that goes without saying.
+    default: what is in force where it is not set, in words, "" where that goes without saying.
     aliases: names that TFDS, tf.data and Keras have for it alone; `names.py` says what they do.
     about: what it decides, "order" or "hosts"; "loader" is for other loaders than TFDS's.
     field: of `ReadSettings`, in shardctl.yaml and, with `--`, on the command line, where it is not

@@ -19,6 +19,7 @@ from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, as_warnings, order_of
 from shardctl.order.sample import COMPLETE_LIMIT, epoch_length, sample_epoch, storage_order
 from shardctl.order.sources import ask_for_one_source
+from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.settings.table import OF_EPOCHS, SETTING_BY_FIELD
 from shardctl.spec.host import Host
@@ -160,16 +161,19 @@ class LoaderComparison(Tabular):
 
 @checked
 def compare_loaders(
-    dataset: DatasetLike, spec: str | None = None, settings: SettingsLike | None = None
+    dataset: DatasetLike,
+    spec: str | None = None,
+    settings: SettingsLike | None = None,
+    **keywords: Unpack[OrderSettings],
 ) -> LoaderComparison:
     """Return how each data loader shuffles a spec, how an epoch ends, and whether it can resume.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: the split or slice, as TFDS writes it; None is `train`, else the only split.
-        settings: what all of them are given; each takes the settings it has. A buffer replaces the
-            usual ones (1,000; with TFDS 10,000 too). A host gives the number of hosts that share
-            the examples. A missing batch is 256, and missing seeds are example seeds.
+        settings, keywords: what all of them are given; each takes the settings it has. A buffer
+            replaces the usual ones (1,000; with TFDS 10,000 too). A host gives the number of hosts
+            that share the examples. A missing batch is 256, and missing seeds are example seeds.
 
     Returns:
         A LoaderComparison; `ways` are its rows, with the reason where a loader refuses the dataset.

@@ -406,6 +406,9 @@ class Score:
     spread: float
     sampling_error: float | None
 
+    def __float__(self) -> float:
+        return self.value
+
 
 def score_of(metrics: Sequence[Metric]) -> Score:
     """Return the score that metrics make.
