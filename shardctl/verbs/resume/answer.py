@@ -35,6 +35,7 @@ from shardctl.saved.resume_plan import (
     TakeCall,
     settings_as_planned,
 )
+from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.settings.short_form import short_form, stages_of
 from shardctl.settings.table import ENDLESS
@@ -60,13 +61,14 @@ def resume(
     steps: int | None = None,
     mode: BufferMode | None = None,
     risk: float | None = None,
+    **keywords: Unpack[OrderSettings],
 ) -> ResumePlan:
     """Return how a pipeline resumes after `consumed` examples, or `steps` batches, of its order.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: those of the pipeline that stopped, of TFDS's reader or another loader.
+        settings, keywords: those of the pipeline that stopped, of TFDS's reader or another loader.
         consumed: how many examples it had yielded, counted over all epochs.
         steps: how many batches, in place of `consumed`.
         mode: with a shuffle buffer: "exact-order" (the default: shardctl.tfds continues the same
@@ -397,14 +399,16 @@ def resume_unseen(
     *,
     seen: Int64sLike,
     to_hosts: int | None = None,
+    **keywords: Unpack[OrderSettings],
 ) -> ResumePlan:
     """Return the instructions for every example of a spec that a log does not have, each once.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: of these a host counts, which reads what is left of its share. They need not fix
-            an order. Another loader reads the subset that is left, shuffled by its own rule.
+        settings, keywords: of these a host counts, which reads what is left of its share. They need
+            not fix an order. Another loader reads the subset that is left, shuffled by its own
+            rule.
         seen: int64[n], ids, in any order and any number of times; codes of an `Order` where the
             spec reads several splits.
         to_hosts: how many hosts share what is left; None for one reader.

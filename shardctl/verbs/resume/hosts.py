@@ -32,6 +32,7 @@ from shardctl.saved.resume_plan import (
     ResumePlan,
     ShuffleCall,
 )
+from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.settings.short_form import stages_of
 from shardctl.settings.table import ENDLESS
@@ -305,14 +306,15 @@ def resume_on_hosts(
     steps: int | None = None,
     mode: HostsMode = "exactly-once",
     risk: float | None = None,
+    **keywords: Unpack[OrderSettings],
 ) -> ResumePlan:
     """Return how a job of `hosts` hosts resumes with `to_hosts`: exactly once, in another order.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: those of the job, without a host; of stages a shard, or the host of a reader, may
-            be that of any of the hosts.
+        settings, keywords: those of the job, without a host; of stages a shard, or the host of a
+            reader, may be that of any of the hosts.
         hosts: how many hosts it had.
         to_hosts: how many resume.
         consumed: how many examples each had yielded; one count for all, or a list of one for

@@ -64,7 +64,7 @@ def _title(plan: ResumePlan) -> str:
     return f"{plan.spec} of {plan.dataset.title}: {settings_words(plan.pipeline)}"
 
 
-def resume_document(plan: ResumePlan, proof: Proof | None) -> Document:
+def resume_document(plan: ResumePlan, proof: Proof | None = None) -> Document:
     """Return the plan file, the proof last."""
     if proof is None:
         return plan_document(plan)
