@@ -229,9 +229,7 @@ def test_a_wrong_python_example_is_noticed(document: Path, tmp_path: Path) -> No
 
 def test_an_update_writes_what_is_answered_and_nothing_else(document: Path) -> None:
     assert update(document) == 1
-    assert document.read_text() == SESSION.replace(
-        "9 examples", "2 examples"
-    )
+    assert document.read_text() == SESSION.replace("9 examples", "2 examples")
     assert update(document) == 0
 
 

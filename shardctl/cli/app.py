@@ -22,7 +22,7 @@ from typer.models import OptionInfo
 import shardctl
 from shardctl.base.text import quoted
 from shardctl.cli.options.dataset import DatasetOptions
-from shardctl.cli.options.shared import ColorOption, Parser, one_of
+from shardctl.cli.options.shared import Parser, Shared, Word, one_of
 from shardctl.cli.output import (
     HOSTS,
     LOADER,
@@ -51,20 +51,6 @@ _COMMANDS = {
     "After an interruption": ("resume",),
     "Checks, in CI too": ("lint", "snapshot", "diff", "verify", "inspect"),
 }
-_PANEL_OF = {name: panel for panel, names in _COMMANDS.items() for name in names}
-
-COMMAND_PANELS = (*_COMMANDS, _OTHER_COMMANDS)
-
-
-def command_panel(name: str) -> str:
-    """Return the title under which a command is listed.
-
-    >>> command_panel("plan"), command_panel("help")
-    ('Datasets and their files', 'This project, and help')
-    """
-    return _PANEL_OF.get(name, _OTHER_COMMANDS)
-
-
 _EXAMPLES = "Examples:\n"
 _HELP = f"""\
 Which examples of a TensorFlow dataset are read, from which files, in which order, on which host:
@@ -99,7 +85,7 @@ class _WithHelpPage:
 
     name: str | None
     epilog: str | None
-    short_help: str
+    short_help: str | None
     get_params: Any
 
     def __init__(self, *given: Any, help: str | None = None, **named: Any) -> None:
@@ -117,7 +103,7 @@ class _WithHelpPage:
         if not _is_whole(ctx):
             formatter.write_paragraph()
             with formatter.indentation():
-                formatter.write_text(self.short_help)
+                formatter.write_text(self.short_help or "")
         else:
             super().format_help_text(ctx, formatter)  # type: ignore[misc]
 
@@ -136,12 +122,16 @@ class _WithHelpPage:
                 panels.setdefault(title, []).append(_in_short(*record))
         commands = getattr(self, "commands", {})
         if commands:
-            panels = {"Options": [entry for entries in panels.values() for entry in entries]}
-            of_commands: dict[str, list[Any]] = {title: [] for title in COMMAND_PANELS}
-            for name, command in commands.items():
-                entry = (name, re.split("[;:] ", command.short_help)[0].rstrip("."))
-                of_commands[command_panel(name)].append(entry)
-            panels = of_commands | panels
+            entries = {
+                name: (name, re.split("[;:,] ", command.short_help)[0].rstrip("."))
+                for name, command in commands.items()
+            }
+            options = [one for panel in panels.values() for one in panel]
+            panels = {
+                title: [entries.pop(name) for name in names if name in entries]
+                for title, names in _COMMANDS.items()
+            }
+            panels |= {_OTHER_COMMANDS: [*entries.values()], "Options": options}
         for title, entries in panels.items():
             if entries:
                 with formatter.section(title):
@@ -149,7 +139,7 @@ class _WithHelpPage:
                     formatter.write_dl(entries, col_max=_COLUMN if formatter.width >= 70 else 8)
         with formatter.section("Examples"):
             starts = [at for at, line in enumerate(self.examples) if line.startswith("#")]
-            stop = None if is_whole else (*starts, None, None)[_SHORT_EXAMPLES]
+            stop = None if is_whole else [*starts, *[None] * 3][_SHORT_EXAMPLES]
             formatter.write("".join(f"  {line}\n" for line in self.examples[:stop]))
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
@@ -217,16 +207,7 @@ def _show_whole(ctx: typer.Context, wanted: bool) -> None:
         raise typer.Exit
 
 
-_HelpAllOption = Annotated[
-    bool,
-    typer.Option(
-        "--help-all",
-        help="Show all options, by subject.",
-        callback=_show_whole,
-        is_eager=True,
-        rich_help_panel=OUTPUT,
-    ),
-]
+_HelpAll = Annotated[bool, typer.Option("--help-all", callback=_show_whole, is_eager=True)]
 
 
 class _Command(_WithHelpPage, TyperCommand):
@@ -294,16 +275,12 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _root(
-    version: bool = typer.Option(
-        False,
-        "--version",
-        "-V",
-        help="Show the version and exit.",
-        callback=_show_version,
-        is_eager=True,
-    ),
-) -> None:
+_VERSION = typer.Option(
+    "--version", "-V", help="Show the version and exit.", callback=_show_version, is_eager=True
+)
+
+
+def _root(version: Annotated[bool, _VERSION] = False) -> None:
     pass
 
 
@@ -312,7 +289,9 @@ def _root(
 # options in its place.
 
 Documented = Mapping[str, tuple[str, str, str | None]]  # the metavar, the help, the panel
-_SECTIONS = "Arguments|Options|More options"  # of a docstring; `-h` leaves the last one out
+# The parts of a docstring, each with the panel of its options, if it is not that of the command.
+_PARTS = {"Arguments": None, "Options": None, "More options": MORE, "Output options": OUTPUT}
+_SECTIONS = "|".join(_PARTS)
 
 
 def options_of(*documented: object) -> Documented:
@@ -321,13 +300,15 @@ def options_of(*documented: object) -> Documented:
     for one in documented:
         doc = inspect.getdoc(one) or ""
         for title, section in re.findall(rf"^({_SECTIONS}):\n((?:  .*\n?)+)", doc, re.MULTILINE):
-            panel = MORE if title == "More options" else None
             for entry in re.split(r"\n(?=\S)", dedent(section).strip()):
                 head, _, meaning = " ".join(entry.split()).partition(": ")
                 names = re.findall(r"(?:^|, )(-*[\w-]+)", head)
                 metavar = head.removeprefix(", ".join(names)).strip()
-                found[names[0]] = (metavar, meaning, panel)
+                found[names[0]] = (metavar, meaning, _PARTS[title])
     return found
+
+
+_SHARED = options_of(Shared)
 
 
 def _is_group(annotation: object) -> TypeGuard[type[Any]]:
@@ -362,6 +343,7 @@ def typer_parameter(
     said: Documented = MappingProxyType({}),
 ) -> inspect.Parameter:
     """Return a parameter as Typer takes it: its option has names, words, a panel, named faults."""
+    said = {**_SHARED, **said}
     if hasattr(annotation, "__metadata__") and isinstance(annotation.__metadata__[0], OptionInfo):
         info, of = copy(annotation.__metadata__[0]), annotation.__origin__
         own = name.replace("_", "-")
@@ -434,8 +416,7 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
         else:
             default, name = parameter.default, parameter.name
             parameters.append(typer_parameter(name, annotation, default, said=said))
-    parameters.append(typer_parameter("color", ColorOption))
-    parameters.append(typer_parameter("help_all", _HelpAllOption))
+    parameters += [typer_parameter("color", Word), typer_parameter("help_all", _HelpAll)]
 
     @functools.wraps(command)
     def run(**values: Any) -> None:

@@ -34,9 +34,10 @@ def report(error: BaseException, arguments: Sequence[str], commands: Sequence[st
         before = dict(pairwise(reversed(arguments))).get(error.named, "")
         hint = _no_value(before) if before.startswith("--") else None
     elif isinstance(error, NotASplitError):
-        hint = hint or _not_a_split(error, arguments)
+        hint = hint or _as_dataset(error.named, arguments)
     if isinstance(error, UnnamedDatasetError):
-        hint = next(filter(None, (_as_dataset(word, arguments) for word in arguments[1:])), None)
+        here = (_as_dataset(word, arguments) for word in arguments[1:] if os.path.exists(word))
+        hint = next(filter(None, here), None)
     fail(hint or error)
     return error.exit_code
 
@@ -66,47 +67,25 @@ _TYPERS_MESSAGE = re.compile(
 )
 
 
-_NO_DATASET = (ShardctlError, OSError, ValueError)
-
-
-def _not_a_split(error: NotASplitError, arguments: Sequence[str]) -> str | None:
-    """Return what to type where the spec names a dataset, the likeliest mistake of all."""
-    from shardctl.stores.stores import is_remote
-
-    try:
-        return _dataset_for(error.named, arguments)
-    except _NO_DATASET as no_dataset:
-        # A file or folder is meant, which may be broken; any other name is a spec gone wrong.
-        is_here = is_remote(error.named) or os.path.exists(error.named)
-        return f"{error}; read as a dataset: {no_dataset}" if is_here else None
-
-
 def _as_dataset(named: str, arguments: Sequence[str]) -> str | None:
-    """Return what to type where a word names a dataset that is here; None where it does not."""
-    if not os.path.exists(named):
-        return None
-    try:
-        return _dataset_for(named, arguments)
-    except _NO_DATASET:
-        return None
-
-
-def _dataset_for(named: str, arguments: Sequence[str]) -> str:
-    """Return what to type where a word is a dataset; raise why it is none."""
+    """Return what to type where a word names a dataset; None where it does not."""
     from shardctl.cli.options.dataset import project_here
     from shardctl.metadata.index.bare import Counting
     from shardctl.metadata.reference import choose_dataset
     from shardctl.stores.stores import working_folder
 
     words = [part for word in arguments for part in word.split("=", 1)]
-    choose_dataset(
-        [named],
-        project=project_here(say_so=False),
-        data_dir=dict(pairwise(words)).get("--data-dir"),
-        env=os.environ,
-        cwd=working_folder(),
-        counting=Counting(names_only=True),
-    )
+    try:
+        choose_dataset(
+            [named],
+            project=project_here(say_so=False),
+            data_dir=dict(pairwise(words)).get("--data-dir"),
+            env=os.environ,
+            cwd=working_folder(),
+            counting=Counting(names_only=True),
+        )
+    except (ShardctlError, OSError, ValueError):
+        return None
     return f"{quoted(named)} is a dataset: give it with -d, as in -d {shlex.quote(named)}"
 
 
@@ -141,7 +120,7 @@ def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[s
     ctx: Any = getattr(error, "ctx", None)
     parameter: Any = getattr(error, "param", None)
     if match["command"]:
-        return _no_such("command", match["name"], commands, "shardctl -h lists them")
+        return no_such("command", match["name"], commands, "shardctl -h lists them")
     if match["extra"]:
         too_many = f"{quoted(match['words'])} is more than {meant} takes; {explained}"
         return _spread_pattern(arguments) or _as_dataset(match["words"], arguments) or too_many
@@ -197,14 +176,14 @@ def _no_option(option: str, command: str, commands: Sequence[str]) -> str:
     if 0 < len(owners) <= _FEW:
         return f"{option} is an option of {either(owners)}, not of {command}"
     of_command = () if owners else names[command]
-    return _no_such("option", option, of_command, f"see shardctl {command} --help-all")
+    return no_such("option", option, of_command, f"see shardctl {command} --help-all")
 
 
 _FEW = 3  # commands that an error names
 _ALIKE = 0.7  # of two words that begin alike and are one with a slip
 
 
-def _no_such(kind: str, name: str, names: Collection[str], otherwise: str) -> str:
+def no_such(kind: str, name: str, names: Collection[str], otherwise: str) -> str:
     """Return that there is no such name, and the one that is written nearly so."""
     close = [one for one in nearest(name, names, 1) if _is_slip(name, one)]
     hint = f"did you mean {close[0]}?" if close else otherwise

@@ -77,7 +77,7 @@ class WholeNumber(SettingKind):
         return number
 
     def to_document(self, value: Any) -> int | str:
-        return value if isinstance(value, str) else int(value)  # a default that nobody stated, too
+        return value if isinstance(value, str) else int(value)  # a default that is not set, too
 
 
 class BufferSize(WholeNumber):
@@ -202,13 +202,14 @@ ValueInForce = Callable[[Any, bool], object]
 class Setting:
     """A setting of TFDS's reader or of the pipeline behind it, or of another loader.
 
-    name: in documents, in shardctl.yaml and, with `--`, on the command line; `-` and `_` are one.
+    name: in documents; `-` and `_` are one.
     help: what it is, a sentence for people.
     stands_for: the call that it is, of TFDS, tf.data or Keras as the table of loaders has it.
-    default: what is in force where nobody sets it, in words, "" where that goes without saying.
+    default: what is in force where it is not set, in words, "" where that goes without saying.
     aliases: names that TFDS, tf.data and Keras have for it alone; `names.py` says what they do.
     about: what it decides, "order" or "hosts"; "loader" is for other loaders than TFDS's.
-    field: of `ReadSettings`, where it is not the name.
+    field: of `ReadSettings`, in shardctl.yaml and, with `--`, on the command line, where it is not
+        the name.
     in_force: its value in a document, of settings and of whether the dataset is ordered; None is
         what no part of the pipeline reads. Without a rule it is the value as it was set.
     words: those in the line that names a pipeline, after those of a lower `place`: of its value
@@ -368,7 +369,7 @@ SETTINGS: tuple[Setting, ...] = (
         # With the files, where these are what it shuffles.
         words=lambda s: _with_seed("", s["shuffle_seed"]).removeprefix(" with ")
         if s.get("loader") else "", place=2),
-    Setting("reshuffle", Switch(), "Shuffle the files anew in each epoch.", default="yes, as TFDS",
+    Setting("reshuffle", Switch(), "Reshuffle the files each epoch.", default="yes, as TFDS",
         aliases=("shuffle_reshuffle_each_iteration",),
         in_force=lambda s, ordered: s.reshuffle is not False if s.shuffles_files else None),
     Setting("deterministic", Switch(),
@@ -378,10 +379,11 @@ SETTINGS: tuple[Setting, ...] = (
         in_force=lambda s, ordered: _buffer_in_force(s), words=_buffer, place=5),
     Setting("buffer_seed", WholeNumber(), "Seed of the shuffle buffer.",
         aliases=("shuffle_buffer_seed",)),
-    Setting("buffer_reshuffle", Switch(), "Shuffle differently in each epoch.", default="yes",
+    Setting("buffer_reshuffle", Switch(), "Reshuffle the buffer each epoch.", default="yes",
         aliases=("reshuffle_each_iteration",),
         in_force=lambda s, ordered: None if s.buffer is None else s.buffer_reshuffle is not False),
-    Setting("global_seed", WholeNumber(), "The framework's seed, for shuffles without a seed.",
+    Setting("global_seed", WholeNumber(), "Global seed, for shuffles without a seed.",
+        stands_for="tf.random.set_seed, torch.manual_seed",
         aliases=("set_seed", "set_random_seed"), words="global seed {}", place=6),
     Setting("epochs", WholeNumber(least=1), "How often the dataset is read, behind the shuffle.",
         default="1", aliases=("num_epochs", "repeat"),

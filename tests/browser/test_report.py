@@ -83,6 +83,7 @@ def attack() -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "hang": lambda: hang().to_html(),
+    "alone": lambda: report("imagenet2012", "train", {"shuffle_seed": 1, "batch": 256}).to_html(),
     "lacking": lambda: lacking().to_html(),
     "hostile": lambda: hostile().to_html(),
     "parting": parting,
@@ -126,6 +127,14 @@ def test_text_is_whole_and_nothing_is_asked_for(browser: Any, files: Files, name
         widen(found.page, NARROW)
         assert faults(found.page) == []
         assert found.is_quiet()
+
+
+def test_the_page_of_one_host_is_short(browser: Any, files: Files) -> None:
+    """It was 8,140 pixels high once, and had 2,049 words."""
+    with opened(browser, files["alone"]) as found:
+        assert found.page.evaluate("document.documentElement.scrollHeight") < 2_000
+        assert len(found.page.locator("body").inner_text().split()) < 500
+        assert not found.page.locator("table").first.is_visible()
 
 
 # The first three show every colour of an answer; in longer tables every way is seen once.

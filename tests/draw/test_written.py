@@ -23,7 +23,8 @@ def test_of_a_plan_it_is_said_how_much_is_left_and_what_reads_it() -> None:
         "wrote my plan.yaml: mode at-most-once, left: 5 examples of epoch 0 in 4 file "
         "instructions, then 2 epochs for 3 hosts",
         "next, in Python: shardctl.tfds.resume(builder, 'my plan.yaml', host=i)",
-        "check: shardctl resume --plan 'my plan.yaml' --prove",
+        "this command checks it:",
+        "  shardctl resume --plan 'my plan.yaml' --prove",
     ]
     one = resume(TOY, "train", ReadSettings(cycle=1, epochs=2), consumed=10)
     assert next(plan_written(one, "p.json", "json")) == (
@@ -31,7 +32,7 @@ def test_of_a_plan_it_is_said_how_much_is_left_and_what_reads_it() -> None:
     )
     options = ["-d", "a b", "--data-dir", "c"]
     assert list(plan_written(one, "p.json", "json", options))[-1] == (
-        "check: shardctl resume --plan p.json -d 'a b' --data-dir c --prove"
+        "  shardctl resume --plan p.json -d 'a b' --data-dir c --prove"
     )
 
 

@@ -61,9 +61,9 @@ def locate_python(located: Located, *, spec: str) -> Iterator[str]:
     runs = list(_runs(located))
     if not 0 < len(runs) <= reader.MAX_NAMES:
         raise refused(
-            "{} slices of examples: --format python holds 1 to {:,}; locate other examples",
-            len(runs),
+            "--format python reads 1 to {:,} slices of examples, and these are {:,}",
             reader.MAX_NAMES,
+            len(runs),
         )
     sources = {one.name.removesuffix(one.spec): one.dataset for one in order.origins.values()}
     parts: list[list[str]] = []
@@ -88,7 +88,7 @@ def _reading(dataset: Dataset, name: str, slices: Sequence[str]) -> Iterator[str
     yield from ("slices = [", *(f"    {literal(one)}," for one in slices), "]")
     splits = '"+".join(slices)'
     if len(slices) > _AT_ONCE:
-        yield f"starts = range(0, len(slices), {_AT_ONCE})  # of sums that TFDS can add"
+        yield f"starts = range(0, len(slices), {_AT_ONCE})  # TFDS cannot add 980 slices at once"
         yield f'sums = ["+".join(slices[start : start + {_AT_ONCE}]) for start in starts]'
         splits = "sums"
     if dataset.file_format in NOT_BY_AS_DATASET:  # a list, or a sequence that reads by index

@@ -21,6 +21,7 @@ from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, plan_order
 from shardctl.order.sample import Floats, OrderSample, Sampled, epoch_length, sample_epoch
+from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import (
     ReadSettings,
     SettingsLike,
@@ -31,11 +32,10 @@ from shardctl.verbs.quality.metrics import (
     Metric,
     Score,
     Verdict,
-    far_metrics,
+    measured,
     near_metrics,
     score_of,
     shards_in_batch,
-    verdict_of,
 )
 from shardctl.verbs.quality.what_if import (
     Alternative,
@@ -109,14 +109,15 @@ def quality(
     what_if: bool = True,
     memory: int | str | None = None,
     example_bytes: int | str | None = None,
+    **keywords: Unpack[OrderSettings],
 ) -> Quality:
     """Return how well the order in which a pipeline reads a spec is shuffled, and what would help.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
-        spec: what is read, as TFDS writes it; None is `train`, else the only split.
-        settings: how it is read. Missing seeds are replaced by example seeds, on which the score
-            hardly depends.
+        spec: the split or slice, as TFDS writes it; None is `train`, else the only split.
+        settings, keywords: how it is read. Missing seeds are replaced by example seeds, on which
+            the score hardly depends.
         target: a score for which to find the smallest shuffle buffer.
         what_if: whether to score other settings, too.
         memory: bytes, or a text such as "8GiB", for which to find the buffer and its score.
@@ -187,8 +188,7 @@ def quality_of(
         asked=order,
     )
     sample = sample_epoch(order, window=window)
-    metrics = [*near_metrics(sample, window), *far_metrics(sample)]
-    score = score_of(metrics)
+    metrics, score, verdict = measured(order, sample, window)
     if len(sample.shard_sizes) > 1 and window <= sample.length:
         metrics.append(shards_in_batch(sample, window))
     held = None if order.one_buffer is None else min(order.one_buffer, order.stream_size)
@@ -199,7 +199,7 @@ def quality_of(
         window=window,
         assumed=assumed,
         score=score,
-        verdict=verdict_of(score, order),
+        verdict=verdict,
         metrics=tuple(metrics),
         by_position=by_position(sample, window),
         across_epochs=across_epochs(question, sample),

@@ -111,6 +111,8 @@ def quality(
     picture = False if picture is None and not details else picture
 
     def again(change: str) -> str:
+        if settings.stages is not None and "--buffer" in change:
+            return ""  # the shuffle of --stages is to be changed, which no option does
         names = [word for word in change.split() if word.startswith("--")]
         replaced = {*names, *filter(None, map(_REPLACES.get, names)), "--target", "--memory"}
         typed = [] if spec is None else [spec]

@@ -20,14 +20,7 @@ from shardctl.settings.read_settings import ReadSettings, refuse_loader
 from shardctl.settings.short_form import stages_of
 from shardctl.spec.subsplit import Resolved
 from shardctl.stages.pipelines import readers_of
-from shardctl.verbs.quality.metrics import (
-    Score,
-    Verdict,
-    far_metrics,
-    near_metrics,
-    score_of,
-    verdict_of,
-)
+from shardctl.verbs.quality.metrics import Score, Verdict, measured
 
 _LIMIT = 1 << 18  # examples up to which an alternative is measured whole
 _SHUFFLED: dict[str, Any] = {"shuffle_files": True, "shuffle_seed": 1}
@@ -67,8 +60,8 @@ class Question:
             raise UsageError("these settings yield no example")
         window = min(self.window, epoch_length(order))
         sample = sample_epoch(order, window=window, limit=_LIMIT)
-        score = score_of([*near_metrics(sample, window), *far_metrics(sample)])
-        return Measured(score=score, verdict=verdict_of(score, order))
+        _, score, verdict = measured(order, sample, window)
+        return Measured(score=score, verdict=verdict)
 
     def buffer_bytes(self, buffer: int) -> int | None:
         """Return the size in bytes of a buffer of so many examples, None if unknown."""
@@ -111,12 +104,12 @@ def alternatives(question: Question) -> tuple[Alternative, ...]:
     found: list[Alternative] = []
     for change, settings, buffer in [("as it is", question.settings, None), *_other(question)]:
         with suppress(ShardctlError):
-            measured = question.measured(settings)
-            if any(measured.score == other.score for other in found):
+            change_of = question.measured(settings)
+            if any(change_of.score == other.score for other in found):
                 continue  # no effect: there is one file, or fewer than are read at a time
             size = None if buffer is None else question.buffer_bytes(buffer)
             found.append(
-                Alternative(**vars(measured), change=change, buffer=buffer, num_bytes=size)
+                Alternative(**vars(change_of), change=change, buffer=buffer, num_bytes=size)
             )
     return tuple(found)
 
@@ -149,11 +142,12 @@ def _other(question: Question) -> Iterator[tuple[str, ReadSettings, int | None]]
         return  # the stages say themselves where what is shuffled
     num_examples = epoch_length(question.order(settings))
     present = num_examples if settings.buffer == WHOLE_DATASET else settings.buffer
-    for size in (1_000, 10_000, 100_000) if present is None else (10 * present,):
-        if size <= num_examples:
+    sizes = (1_000, 10_000, 100_000) if present is None else (10 * present,)
+    for size in dict.fromkeys(min(size, num_examples) for size in sizes):
+        if size != present:
             buffered = with_buffer(settings, size)
             yield f"--buffer {size}", buffered, size
-            if not settings.shuffles_files:
+            if not settings.shuffles_files and size < num_examples:
                 both = f"--shuffle-seed {seed} --buffer {size}"
                 yield both, replace(buffered, **_SHUFFLED), size
 
@@ -167,7 +161,7 @@ def refuse_fixed_buffer(settings: ReadSettings, asked: str) -> None:
     refuse_loader(
         settings,
         f"the buffer that {option(asked)} finds",
-        "compare the scores of its own settings",
+        "compare the scores of other settings",
     )
     if not settings.takes("buffer"):
         raise refused(

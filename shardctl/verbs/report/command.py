@@ -43,8 +43,8 @@ class ReportUsage(UsageOptions):
     """What lint checks; the other parts show two of these too.
 
     Options:
-      --eval SPEC: What is evaluated on; the first is counted in batches [default: with hosts or
-        devices test, else validation]; repeatable.
+      --eval SPEC: Split or slice to evaluate on; the first is counted [default: test, else
+        validation, with --hosts or --devices]; repeatable.
       --hosts N: How many hosts read; the first is measured [default: 1].
     """
 
@@ -130,7 +130,7 @@ def _compare(
     for name, value in alone.items():
         if value not in (None, []):
             raise UsageError(
-                f"{option_name(name)} is about one pipeline; leave out one of it and --compare"
+                f"{option_name(name)} is about one pipeline; leave it out, or --compare"
             )
     refuse_one_file(*files)
     given = [opened_report(path, path) for path in files]

@@ -16,7 +16,6 @@ from shardctl.draw.tables import (
     Screen,
     columns,
     left_out,
-    paragraph,
     paragraphs,
     table_pieces,
 )
@@ -27,7 +26,6 @@ from shardctl.saved.unseeded_buffer import UnseededBuffer
 from shardctl.verbs.resume.proof import BrokenPromise, Proof
 
 _ROWS = 20  # file instructions, hosts or broken promises shown on a terminal
-_MOST_RUNS = 1000  # of what another loader has left, in any order, that a table lists
 
 _COLUMNS = columns("*filename=file skip take examples_in_shard=of")
 _HOST_COLUMNS = columns("host examples instructions *first_file *last_file")
@@ -45,9 +43,6 @@ def resume_table(
     elif len(plan.sources) > 1:
         of_sources = [(str(source), f"{source.consumed:,}") for source in plan.sources]
         yield from table_pieces(_SOURCE_COLUMNS, of_sources, screen, keep=_ROWS)
-    elif plan.stop is not None and plan.num_instructions > _MOST_RUNS:
-        runs = f"they are {plan.num_instructions:,} runs of adjacent examples"
-        yield paragraph(f"{runs}; --format json lists them", screen)
     elif len(plan.instructions):
         rows = plan.instructions.records([column.field for column in _COLUMNS])
         yield from table_pieces(_COLUMNS, rows, screen, keep=_ROWS)
@@ -69,7 +64,7 @@ def _title(plan: ResumePlan) -> str:
     return f"{plan.spec} of {plan.dataset.title}: {settings_words(plan.pipeline)}"
 
 
-def resume_document(plan: ResumePlan, proof: Proof | None) -> Document:
+def resume_document(plan: ResumePlan, proof: Proof | None = None) -> Document:
     """Return the plan file, the proof last."""
     if proof is None:
         return plan_document(plan)
@@ -129,12 +124,21 @@ def _state(plan: ResumePlan) -> Iterator[str]:
         if whole is not None:
             stopped += f", {counted(whole, 'batch', 'batches')}"
             stopped += f" and {_examples(rest)}" if rest else ""
-            starts += f", {'within ' if rest else ''}step {whole:,}"
-            starts += " of all epochs" if plan.epoch or plan.num_further_epochs else ""
+            if not plan.unseeded:  # else it resumes at no step
+                starts += f", {'within ' if rest else ''}step {_step(plan, whole)}"
         yield stopped
         if plan.remaining:
             yield f"resumes: at {starts}, counted from 0"
     yield _left(plan)
+
+
+def _step(plan: ResumePlan, whole: int) -> str:
+    """Return how many steps of its epoch are done; of all epochs where these share a batch."""
+    if plan.stop is not None or not plan.epoch or plan.settings.batch is None:
+        return str(whole if plan.stop is None else plan.stop.steps_in_epoch)
+    size, uneven = divmod(plan.consumed + plan.remaining_total, plan.settings.epochs)
+    per_epoch, ragged = divmod(size, plan.settings.batch)
+    return f"{whole:,} of all epochs" if uneven or ragged else str(whole - plan.epoch * per_epoch)
 
 
 def _batches(plan: ResumePlan) -> tuple[int | None, int]:
@@ -235,16 +239,14 @@ def _without_seed(buffer: UnseededBuffer, num_hosts: int = 1) -> str:
 0 are read again
     """
     who = "The buffer" if num_hosts == 1 else f"The buffers of the {num_hosts} hosts"
-    average = ""
-    if buffer.risk is not None:
-        average = f". On average {buffer.expected_lost:.2g} are lost, below the risk of "
-        average += f"{buffer.risk:g}"
-    return (
-        f"at most {_examples(buffer.most_lost)} lost, "
-        f"{counts_between(buffer.least_repeated, buffer.most_repeated)} repeated, whatever the "
-        f"seed was. {who} had read {buffer.num_read:,}, of which {buffer.num_read_again:,} are "
-        f"read again{average}"
+    repeated = counts_between(buffer.least_repeated, buffer.most_repeated)
+    text = f"at most {_examples(buffer.most_lost)} lost, {repeated} repeated, whatever the seed was"
+    text += (
+        f". {who} had read {buffer.num_read:,}, of which {buffer.num_read_again:,} are read again"
     )
+    if buffer.risk is None:
+        return text
+    return f"{text}. On average {buffer.expected_lost:.2g} are lost, below the risk {buffer.risk:g}"
 
 
 def _further(plan: ResumePlan) -> str:
@@ -305,7 +307,8 @@ def plan_written(
     >>> print(*plan_written(plan, "plan.yaml", "yaml"), sep="\\n")
     wrote plan.yaml: mode exact, left: 7 examples of epoch 0 in 3 file instructions
     next, in Python: shardctl.tfds.resume(builder, 'plan.yaml')
-    check: shardctl resume --plan plan.yaml --prove
+    this command checks it:
+      shardctl resume --plan plan.yaml --prove
     """
     hosts = f" for {len(plan.hosts):,} hosts" if plan.hosts else ""
     yield f"wrote {path}: mode {plan.mode}, {_left(plan)}{hosts}"
@@ -315,8 +318,9 @@ def plan_written(
         if plan.continued_by != "loader":
             yield f"next, in Python: {resume_call(plan, path)}"
         elif plan.stop:
-            yield f"next: shardctl resume {shlex.join([*words[:-1], '--format', 'python'])}"
-        yield f"check: shardctl resume {shlex.join(words)}"
+            yield "next: this command writes the code that resumes:"
+            yield f"  shardctl resume {shlex.join([*words[:-1], '--format', 'python'])}"
+        yield from ("this command checks it:", f"  shardctl resume {shlex.join(words)}")
     elif framework is not None:
         yield "next: edit prepare(), the model and the loss; rerun it after an interruption"
     elif form == "python":

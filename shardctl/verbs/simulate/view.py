@@ -1,4 +1,4 @@
-"""A stretch of an order as blocks, ids a line, records, an array file, or code that has it."""
+"""A part of an order as blocks, ids a line, records, an array file, or code that has it."""
 
 from __future__ import annotations
 
@@ -148,10 +148,5 @@ def _how_to_read(simulation: Simulation) -> Iterator[str]:
         yield f"# The order is that of epoch {index} of fit, counted from 0."
         yield f"model.fit(ds, epochs={index + 1})"
     elif index:
-        from shardctl.code.source import comment
-
-        times = "once" if index == 1 else f"{index} times"
-        yield from comment(
-            f"This is the order of iteration {index} of ds, counted from 0: iterate over all of it "
-            f"{times} before. Each iteration draws new seeds."
-        )
+        yield f"# The order of iteration {index} of ds, counted from 0. Each draws new seeds:"
+        yield f"# iterate over all of ds before, {'once' if index == 1 else f'{index} times'}."
