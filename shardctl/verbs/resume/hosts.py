@@ -43,6 +43,7 @@ from shardctl.stages import stages as tf_stages
 from shardctl.stages.part import Part
 from shardctl.stages.pipelines import parts_of, with_changed
 from shardctl.stages.stages import Batch, Shuffle, Unbatch
+from shardctl.verbs.resume.answer import OF_SUBSET
 from shardctl.verbs.resume.rest_of_epoch import (
     calls_after_read,
     consumed_examples,
@@ -426,11 +427,7 @@ def _of_reader(
 
 def _of_library(settings: ReadSettings, last: int, follow: int, to_hosts: int) -> tuple[str, ...]:
     """Return how a library that reads by index resumes with lists of examples."""
-    rest = (
-        "each new host reads only the examples of its instructions, as a subset by index "
-        "(torch.utils.data.Subset, Dataset.select, MapDataset.slice), without a sampler, which "
-        "would share, shuffle and pad them again"
-    )
+    rest = f"on each new host {OF_SUBSET}; use no sampler, which would share and pad them again"
     first, end = settings.pass_index + last + 1, settings.pass_index + last + follow
     then = (
         f"then epochs {first} to {end} in full: the same loader on {to_hosts} hosts; where it "
