@@ -29,8 +29,8 @@ from shardctl.verbs.resume.proof import BrokenPromise, Proof
 _ROWS = 20  # file instructions, hosts or broken promises shown on a terminal
 _MOST_RUNS = 1000  # of what another loader has left, in any order, that a table lists
 
-_COLUMNS = columns("*filename=file skip take examples_in_shard=of")
-_HOST_COLUMNS = columns("host examples instructions *first_file *last_file")
+_COLUMNS = columns("<filename=file skip take examples_in_shard=of")
+_HOST_COLUMNS = columns("host examples instructions <first_file <last_file")
 _SOURCE_COLUMNS = columns("<source consumed")
 
 
