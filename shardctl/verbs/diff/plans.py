@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import repeat, zip_longest
 
+from shardctl.base.columns import Answer
 from shardctl.base.text import counted, in_short, quoted
 from shardctl.errors import UsageError
 from shardctl.saved.resume_plan import ListedPlan, PlanListing
@@ -40,7 +41,7 @@ class ChangedFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlansDiff:
+class PlansDiff(Answer):
     """The answer: `changes` is what else differs, also where the same is read."""
 
     expected: PlanListing

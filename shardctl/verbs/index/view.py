@@ -50,7 +50,7 @@ def tfds_metadata_rows(metadata: TfdsMetadata) -> Records:
     return records_of("split=name num_examples num_shards template", metadata.splits)
 
 
-# What has become of the files of a layout: as a table for people, a document and CSV rows.
+# What changed in the files of a layout: as a table for people, a document and CSV rows.
 
 _COLUMNS = columns("!kind=change <path=file then=examples now bytes_then=bytes bytes_now=now")
 _PROBLEM = columns("<reason=problem")
@@ -69,10 +69,11 @@ def check_table(check: IndexCheck, screen: Screen) -> Iterator[str]:
         said = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
         yield paragraph(f"of {files}: {said}", screen)
     else:
-        yield paragraph(f"{files}: all as {check.layout} says", screen)
+        yield paragraph(f"{files}, unchanged since {check.layout}", screen)
     if check.changes:
         path = shlex.quote(check.layout)
-        yield paragraph(f"next: shardctl index PATH.. -o {path} counts what changed", screen)
+        new = f"shardctl index PATH.. -o {path}"
+        yield paragraph(f"next: restore these files, or write a new layout: {new}", screen)
 
 
 def check_document(check: IndexCheck) -> Document:
@@ -129,8 +130,8 @@ def summary(index: Index) -> str:
     """Return in a line what was read, how long it took, and what was known."""
     known = counted(index.num_known, "file")
     if not index.num_counted:
-        return f"{known} known, none read"
-    before = f", {index.num_known:,} known" if index.num_known else ""
+        return f"no file read, counts of {known} are from the cache"
+    before = f", counts of {index.num_known:,} from the cache" if index.num_known else ""
     read = human_bytes(index.num_bytes_read)
     return f"{counted(index.num_counted, 'file')} read in {index.seconds:.1f} s ({read}){before}"
 
@@ -146,10 +147,10 @@ def written(index: Index, path: str) -> Iterator[str]:
     if path.endswith((".yaml", ".yml", ".json")):
         yield (
             f"next: shardctl layout -d {quoted} shows it; "
-            f"shardctl index --check {quoted} says what changed since"
+            f"shardctl index --check {quoted} shows what changed since"
         )
     else:
-        yield f"no layout for -d: {quoted} would have to end in .yaml, .yml or .json"
+        yield f"{quoted} is no layout for -d: it would have to end in .yaml, .yml or .json"
 
 
 def index_rows(index: Index) -> RecordStream:

@@ -14,7 +14,7 @@ from shardctl.errors import DatasetError
 from shardctl.metadata.index.listing import Listing
 from shardctl.metadata.index.names import Arrangement, arrange
 from shardctl.stores.store import StoredFile
-from tests.cases import FUZZ, add_cases, few_or_fuzz, random_of_a_fuzz_run
+from tests.cases import FUZZ, add_cases, fuzzed, random_of_a_fuzz_run
 from tests.golden import assert_answers
 
 # Listings of files that are only names, for tests of what names say.
@@ -153,7 +153,7 @@ def _check_one(rng: random.Random) -> None:
     add_cases()
 
 
-@few_or_fuzz(400, FUZZ * 5)
+@fuzzed(400, FUZZ * 5)
 def test_names_by_many_conventions(num_cases: int) -> None:
     rng = random_of_a_fuzz_run()
     for _ in range(num_cases):

@@ -220,6 +220,7 @@ def elsewhere(shardctl: Shardctl, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("given", "kept", "name"),
     [
