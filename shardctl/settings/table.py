@@ -128,6 +128,7 @@ class VersionNumber(SettingKind):
     def take(self, value: Any) -> str:
         if not isinstance(value, str):
             raise UsageError("a version in quotes is needed, as in '5.2'")
+        # "+cpu" or "+cu121" says how torch was built; the order is that of the version.
         version = str(value).partition("+")[0]
         if not VERSION.fullmatch(version):
             raise UsageError("a version is numbers with dots, as in 5.2 or 0.2.18")
@@ -265,6 +266,7 @@ class Setting:
         >>> [SETTING_BY_NAME["cycle"].is_read_by(name) for name in ("tfds", "torch")]
         [True, False]
         """
+        # An unknown loader is refused elsewhere; meanwhile the default's settings count.
         loader = READERS.get(name, READERS[SETTING_BY_FIELD["loader"].default])
         of_version = self.field == "loader_version" and bool(loader.proven)
         return self.field in loader.takes or self.field == "loader" or of_version
