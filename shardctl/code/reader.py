@@ -31,6 +31,7 @@ def imports(code: Iterable[str], *others: str) -> Iterator[str]:
         yield "import os"
         yield ""
     tensorflow = [TENSORFLOW] * ("tf" in used)
+    # As isort orders them: plain imports first, then `from` imports.
     found = {TFDS, *others, *bridge, *tensorflow}
     yield from sorted(found, key=lambda line: (line.startswith("from "), line))
 
