@@ -39,6 +39,7 @@ def verified_version(loader: str, version: str) -> VerifiedVersion | None:
         )
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
+    # Another rule or another package beside it makes the old proof worthless.
     wanted = (loader, public_version(version), LOADERS[loader].rule_version, beside_of(loader))
     return kept if (kept.loader, kept.version, kept.rule, kept.beside) == wanted else None
 

@@ -155,6 +155,7 @@ def named_dataset(
     """Return which dataset is chosen, and from where, whether or not it is there; see above."""
     source: Source = "option"
     folder, said_by = cwd, None
+    # The order of these branches is the precedence that `choose_dataset` promises.
     if not refs and (named := env.get(ENVIRONMENT_VARIABLE)):
         refs, source, said_by = [named], "environment", ENVIRONMENT_VARIABLE
     elif not refs and project.dataset and project.path is not None:
@@ -166,6 +167,7 @@ def named_dataset(
         return replace(fallback, folder=cwd / fallback.folder)
     elif not refs:
         refs, source = [DEFAULT_DATASET], "default"
+    # From here on no reference has a password in it; the store remembers what was given.
     public = tuple(map(public_url, refs))
     return NamedDataset(refs=public, source=source, folder=folder, said_by=said_by)
 
@@ -203,6 +205,7 @@ def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
     if is_fixed(ref) or not _is_path(ref, cwd):
         return ref
     relative = Path(os.path.relpath(cwd / ref, cwd / folder)).as_posix()
+    # A folder called "mnist" must not be read as the dataset of that name.
     is_clear = "/" in relative or relative.startswith(".") or not (cwd / ref).is_dir()
     return relative if is_clear else f"./{relative}"
 
@@ -268,6 +271,7 @@ def _read(ref: str, search: _Search) -> Dataset:
         raise DatasetError(f"no dataset {quoted(ref)}; {_FORMS}")
     if search.on_disk and is_remote(ref):
         raise DatasetError(f"{quoted(ref, 200)} is not on a disk")
+    # The order matters: what exists wins over what it could mean as a name.
     for read in _KINDS:
         dataset = read(ref, search)
         if dataset is not None:

@@ -77,6 +77,7 @@ def is_record_file(path: str) -> bool:
     from shardctl.stores.stores import store_of
 
     name = path.rpartition("/")[2]
+    # Names first: only a name that does not tell is worth a look into the file.
     if looks_like_records(name) or file_kind(name) in (FileKind.OTHER, FileKind.SIDECAR):
         return looks_like_records(name)
     file = store_of(path).status(path)
@@ -98,6 +99,7 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
     from shardctl.metadata.index.index import index
 
     try:
+        # With `keep_going` what is whole is an answer; damaged files are listed in the dataset.
         names_damaged = _NAMES_DAMAGED.get()
         found = index(path, cache=counting.cache, keep_going=names_damaged, watch=WATCHING.get())
     except (DatasetError, UsageError) as error:
@@ -121,6 +123,7 @@ def _damaged(found: Index, path: str) -> Iterator[FileFinding]:
     for file in found.broken:
         yield file.finding
     kinds: dict[str, FindingKind] = {"gap": "missing", "duplicate": "extra"}
+    # Of one named file gaps beside it are no fault, see `naming_damaged`.
     for problem in found.problems if found.num_files > 1 else ():
         yield FileFinding(
             filename=os.path.basename(path),

@@ -147,6 +147,7 @@ def _prefix(part: ShardFiles, split: Split, folder: str) -> str:
         below = (there.rstrip("/") + "/").removeprefix(folder.rstrip("/") + "/")
         is_below = is_remote(there) and not is_remote(below)
     else:
+        # Real paths, so that a link does not make a folder look as if it were elsewhere.
         path = os.path.relpath(os.path.realpath(there), os.path.realpath(folder))
         is_below = path.split(os.sep)[0] != os.pardir
         below = "" if path == os.curdir else path.replace(os.sep, "/") + "/"
@@ -193,9 +194,11 @@ def patterned(names: Sequence[str], data_dir: str | None = None) -> ShardFiles |
     'a-#-of-00002'
     """
     zero = "0" * max(MIN_SHARD_DIGITS, len(str(len(names))))
+    # A lookahead finds overlapping places: in 000000 the index may begin at each 0.
     for found in re.finditer(f"(?={zero})", names[0]) if names else ():
         pattern = names[0][: found.start()] + "\0" + names[0][found.start() + len(zero) :]
         files = ShardFiles(data_dir=data_dir, pattern=pattern, num_shards=len(names))
+        # Only the whole list proves a place: the first name alone fits several.
         if all(files[index] == name for index, name in enumerate(names)):
             return files
     return None

@@ -44,6 +44,7 @@ class LocalRunner:
     """
 
     def __init__(self, *, jobs: int | None = None, report: Report = no_report) -> None:
+        # The processors that this process may use, which may be fewer than the machine has.
         cpus = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
         self._jobs = jobs or len(cpus) or os.cpu_count() or 1
         self._report_bytes = report
@@ -53,9 +54,11 @@ class LocalRunner:
         source = iter(files)
         begin = time.monotonic()
         for task in source:
+            # One remote file is taken to mean that the rest are remote, too.
             if is_remote(task.file.path):
                 alone = ([one] for one in chain([task], source))
                 yield from self._at_once(_count_here, alone, _THREADS)
+            # One by one until that has taken long; then the rest goes to other processes.
             elif self._pays(task, time.monotonic() - begin) and (more := next(source, None)):
                 children = _Children()
                 try:
@@ -128,6 +131,7 @@ class _Children:
         Raises:
             DatasetError: a process was ended from outside.
         """
+        # list.pop and append are atomic, so the threads need no lock here.
         child = self._free.pop() if self._free else None
         is_new = child is None
         child = child or self._started()
@@ -137,6 +141,7 @@ class _Children:
             if is_new:
                 begin(child)
             send(child.stdin, batch)
+            # Whole numbers are progress in bytes; the answer is a list or an error.
             while isinstance(answer := receive(child.stdout), int):
                 report(answer)
         except (EOFError, OSError) as error:
@@ -281,6 +286,7 @@ def begin(child: subprocess.Popen[bytes]) -> None:
         more = child.stdout.read(1)
         if not more:
             raise EOFError
+        # Byte by byte: anything read beyond the mark would be missing from the first message.
         seen = (seen + more)[-len(_BEGIN) :]
 
 
@@ -290,6 +296,7 @@ def connected(at_end: Callable[[], None]) -> tuple[queue.SimpleQueue[Any], IO[by
     at_end: is called where nothing more comes, while a message is worked at too, so that no process
         is left behind by a parent that is killed.
     """
+    # The pipes move to descriptors of their own, so that no library can read from or print to them.
     source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)  # what a library prints must not get among the answers
