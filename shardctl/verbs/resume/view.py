@@ -27,8 +27,8 @@ from shardctl.verbs.resume.proof import BrokenPromise, Proof
 
 _ROWS = 20  # file instructions, hosts or broken promises shown on a terminal
 
-_COLUMNS = columns("*filename=file skip take examples_in_shard=of")
-_HOST_COLUMNS = columns("host examples instructions *first_file *last_file")
+_COLUMNS = columns("<filename=file skip take examples_in_shard=of")
+_HOST_COLUMNS = columns("host examples instructions <first_file <last_file")
 _SOURCE_COLUMNS = columns("<source consumed")
 
 
