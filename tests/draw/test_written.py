@@ -22,16 +22,17 @@ def test_of_a_plan_it_is_said_how_much_is_left_and_what_reads_it() -> None:
     assert list(plan_written(plan, "my plan.yaml", "yaml")) == [
         "wrote my plan.yaml: mode at-most-once, left: 5 examples of epoch 0 in 4 file "
         "instructions, then 2 epochs for 3 hosts",
-        "next: shardctl.tfds.resume(builder, 'my plan.yaml', host=i) in Python; "
-        "shardctl resume --plan 'my plan.yaml' --prove checks it",
+        "next, in Python: shardctl.tfds.resume(builder, 'my plan.yaml', host=i)",
+        "check it:",
+        "  shardctl resume --plan 'my plan.yaml' --prove",
     ]
     one = resume(TOY, "train", ReadSettings(cycle=1, epochs=2), consumed=10)
     assert next(plan_written(one, "p.json", "json")) == (
         "wrote p.json: mode exact, left: 1 example of epoch 0 in 1 file instruction, then 1 epoch"
     )
     options = ["-d", "a b", "--data-dir", "c"]
-    assert list(plan_written(one, "p.json", "json", options))[-1].endswith(
-        "; shardctl resume --plan p.json -d 'a b' --data-dir c --prove checks it"
+    assert list(plan_written(one, "p.json", "json", options))[-1] == (
+        "  shardctl resume --plan p.json -d 'a b' --data-dir c --prove"
     )
 
 
@@ -39,5 +40,6 @@ def test_of_a_snapshot_it_is_said_what_compares_with_it() -> None:
     taken = snapshot(TOY, "train").snapshot
     assert list(snapshot_written(taken, "a b.yaml")) == [
         "wrote a b.yaml: the order of 11 examples of train",
-        "next: commit it; shardctl diff 'a b.yaml' says whether the order is still that",
+        "next: commit it; compare it with the current order at any time:",
+        "  shardctl diff 'a b.yaml'",
     ]

@@ -105,7 +105,7 @@ class Beside:
 class Today:
     """What options and shardctl.yaml make of the order now; a dataset is read once for all files.
 
-    `command` returns the command that accepts the order for a file; `from_here` says how origins
+    `command` returns the command that accepts the order for files; `from_here` says how origins
     are named, see `setting_origins`.
     """
 
@@ -115,11 +115,11 @@ class Today:
         reading: OrderOptions,
         spec: str | None,
         *,
-        command: Callable[[str], str | None],
+        command: Callable[..., str | None],
         from_here: bool,
     ) -> None:
         self._source, self._reading, self._spec = source, reading, spec
-        self._command, self._from_here = command, from_here
+        self.command, self._from_here = command, from_here
         self._project = project_here()
         self._datasets: dict[object, ChosenDataset] = {}
 
@@ -149,7 +149,9 @@ class Today:
             current=replace(current.snapshot, refs=refs),
             diff=diff(
                 PinnedOrder(snapshot=pinned, label=_label_of(path)),
-                PinnedOrder(snapshot=current.snapshot, label="today", live=current.live),
+                PinnedOrder(
+                    snapshot=current.snapshot, label="the current order", live=current.live
+                ),
             ),
             hints=self.hints(path, stated),
             warnings=current.warnings,
@@ -163,7 +165,7 @@ class Today:
         if path == "-":  # it is nowhere, and nothing can be written to it
             return Hints(origins=origins)
         return Hints(
-            file=path_from_repository(Path(path)), origins=origins, update=self._command(path)
+            file=path_from_repository(Path(path)), origins=origins, update=self.command(path)
         )
 
     def _dataset(self, pinned: "Snapshot", path: str) -> "ChosenDataset":
@@ -227,8 +229,9 @@ def diff(
         equal = _with_file((files[0], files[1]), out, every_row=every_row)
     else:
 
-        def accepting(path: str) -> str | None:
-            typed = typed_again(ctx, [path], "--update", leaving_out=_OF_THIS_RUN)
+        def accepting(*paths: str) -> str | None:
+            several = ["--each"] if len(paths) > 1 else []
+            typed = typed_again(ctx, paths, *several, "--update", leaving_out=_OF_THIS_RUN)
             return None if update else typed
 
         here = out.format != "github"
@@ -305,7 +308,8 @@ def _each_with_current(
             one, error = checked.get(path), unchecked.get(path, "")
             hints, found = (today.hints(path), None) if one is None else (one.hints, one.diff)
             files.append(CheckedFile(label=_label_of(path), hints=hints, diff=found, error=error))
-        _SEVERAL.write(out, files)
+        differ = [p for p, one in checked.items() if not one.diff.equal and p != "-"]
+        _SEVERAL.write(out, files, update=today.command(*differ) if differ else None)
     unwritten = {}
     if update:
         unwritten = _failures(checked, lambda path: checked[path].update(), reading)

@@ -72,7 +72,9 @@ def init(
     if os.path.basename(output) != PROJECT_FILENAME:
         say(f"commands read it where it is named {PROJECT_FILENAME}")
         return
-    say("next: shardctl config shows what is in force, shardctl lint what goes wrong with it")
+    say("next: check what these settings do wrong, and see them all:")
+    say("  shardctl lint")
+    say("  shardctl config")
 
 
 def _draft(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import os
-import shlex
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from shardctl.base.text import counted, printable, quoted
+from shardctl.base.text import counted, path_word, printable, quoted, shell_line
 from shardctl.errors import UsageError
 from shardctl.stores.stores import read_file
 
@@ -42,8 +41,13 @@ def functions_to_name(reference: str, command: str) -> tuple[list[str], UsageErr
     lines += [f"  and {len(found) - _MOST} more"] if len(found) > _MOST else []
     simplest = min(found, key=lambda one: len(needed_by(one)))
     values = [f"{name}=VALUE" for name in needed_by(simplest)]
-    words = ["shardctl", command, f"{path}:{simplest.name}", *(["--", *values] if values else [])]
-    lines += [f"{command} one of them:", f"  {shlex.join(words)}"]
+    words = [
+        "shardctl",
+        command,
+        path_word(f"{path}:{simplest.name}"),
+        *(["--", *values] if values else []),
+    ]
+    lines += [f"{command} one of them:", f"  {shell_line(*words)}"]
     said = f"{counted(len(found), 'function')}; name one, as in FILE:FUNCTION"
     return lines, UsageError(f"{shown} is a script with {said}")
 

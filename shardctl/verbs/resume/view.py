@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from shardctl.base.columns import RecordStream, picked
-from shardctl.base.text import choices, counted
+from shardctl.base.text import choices, counted, path_word, shell_line
 from shardctl.dataset.dataset import Dataset
 from shardctl.draw.quantities import counts_between
 from shardctl.draw.step_rows import heading, settings_words
@@ -305,18 +304,22 @@ def plan_written(
     >>> print(*plan_written(plan, "plan.yaml", "yaml"), sep="\\n")
     wrote plan.yaml: mode exact, left: 7 examples of epoch 0 in 3 file instructions
     next, in Python: shardctl.tfds.resume(builder, 'plan.yaml')
-    check: shardctl resume --plan plan.yaml --prove
+    check it:
+      shardctl resume --plan plan.yaml --prove
     """
     hosts = f" for {len(plan.hosts):,} hosts" if plan.hosts else ""
     yield f"wrote {path}: mode {plan.mode}, {_left(plan)}{hosts}"
     if form in ("yaml", "json"):
         # A proof of what a log left over needs the log.
-        words = ["--plan", path, *dataset, *([] if plan.from_seen else ["--prove"])]
+        proof = [] if plan.from_seen else ["--prove"]
+        words = ["shardctl", "resume", "--plan", path_word(path), *dataset, *proof]
         if plan.continued_by != "loader":
             yield f"next, in Python: {resume_call(plan, path)}"
         elif plan.stop:
-            yield f"next: shardctl resume {shlex.join([*words[:-1], '--format', 'python'])}"
-        yield f"check: shardctl resume {shlex.join(words)}"
+            yield "next, its code:"
+            yield f"  {shell_line(*words[:-1], '--format', 'python')}"
+        yield "check it:"
+        yield f"  {shell_line(*words)}"
     elif framework is not None:
         yield "next: edit prepare(), the model and the loss; rerun it after an interruption"
     elif form == "python":
