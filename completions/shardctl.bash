@@ -1,5 +1,5 @@
 # Completion of shardctl in bash.
-# Written by `_SHARDCTL_COMPLETE=source_bash shardctl`; see `shardctl help install`.
+# Written by `shardctl completion bash`; see `shardctl help install`.
 _shardctl_completion() {
     local line=${COMP_LINE:0:${COMP_POINT:-0}} answer
     [[ -n $line ]] || line="${COMP_WORDS[*]:0:COMP_CWORD+1}"

@@ -1,5 +1,5 @@
 # Completion of shardctl in fish.
-# Written by `_SHARDCTL_COMPLETE=source_fish shardctl`; see `shardctl help install`.
+# Written by `shardctl completion fish`; see `shardctl help install`.
 function __shardctl_complete
     set -l program (string replace -r '^~/' "$HOME/" -- (commandline -opc)[1])
     set -l answers (env _SHARDCTL_COMPLETE=complete_fish \

@@ -44,7 +44,7 @@ On many hosts
 
 To look at
     report(DATASET, SPEC, SETTINGS, ..)    pictures and figures of one pipeline; to_html() is a page
-    compare_reports(A, B)                  two side by side: where they part, how each is shuffled
+    compare_reports(A, B)                  two side by side: where they differ, how each is shuffled
 
 Whether it is right
     quality(DATASET, SPEC, SETTINGS)       how well the order is shuffled, from 0 to 1

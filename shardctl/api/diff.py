@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,13 +15,17 @@ from shardctl.base.text import printable, quoted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import DatasetError, ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.files.fields import said_about
-from shardctl.files.parse import is_json
 from shardctl.metadata.project_file import Project, located, read_project
 from shardctl.metadata.reference import NamedDataset, choose_dataset, read_dataset
 from shardctl.order.plan_order import plan_order
 from shardctl.saved.resume_plan import ListedPlan, PlanListing, ResumePlan
 from shardctl.saved.snapshot import Snapshot, ref_as_pinned, spec_as_pinned
-from shardctl.saved.snapshot_file import listing_of_plan, parse_comparable, read_comparable
+from shardctl.saved.snapshot_file import (
+    comparable_of,
+    listing_of_plan,
+    parsed_file,
+    read_comparable,
+)
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.spec.reads import reads_of
 from shardctl.stores.stores import read_file, working_folder
@@ -200,7 +203,7 @@ def compare_reports(
     spec: str | None = None,
     watch: Watch | None = None,
 ) -> ReportComparison:
-    """Return two pipelines side by side: where their orders part, and how each is shuffled.
+    """Return two pipelines side by side: where their orders differ, and how each is shuffled.
 
     A snapshot counts as it was pinned, and its dataset need not be there.
 
@@ -214,8 +217,8 @@ def compare_reports(
         watch: is called as the work proceeds, with what is counted, how much is done, of how much.
 
     Returns:
-        A ReportComparison: `equal`, `diff`, `settings`, and the `quality` of each side. What cannot
-        be told is a `NotShown` with the reason.
+        A ReportComparison: `equal`, `diff`, `settings`, and the `quality` of each side. What is
+        not known is a `NotShown` with the reason.
 
     Raises:
         DatasetError: a file cannot be read or is broken, or a dataset is not there.
@@ -226,7 +229,7 @@ def compare_reports(
     >>> found = shardctl.compare_reports(before, shardctl.snapshot("mnist", "test", {"buffer": 9,
     ...     "buffer_seed": 2}))
     >>> found
-    <ReportComparison a, b: they part>
+    <ReportComparison a, b: they differ>
     >>> [setting.name for setting in found.settings if setting.differs]
     ['shuffle_files', 'shuffle_seed', 'reshuffle', 'buffer', 'buffer_seed', 'buffer_reshuffle']
     """
@@ -278,11 +281,6 @@ def refuse_one_file(a: object, b: object) -> None:
         )
 
 
-# A document of ours begins with these; no key of a settings file is called so.
-_OF_DOCUMENTS = re.compile(rb"^(?:\xef\xbb\xbf)?\{?[\"']?(?:kind|format_version)[\"']?\s*:", re.M)
-_OF_JSON = re.compile(rb'"(?:kind|format_version)"\s*:')
-
-
 def opened_report(given: Any, name: str) -> Opened:
     """Return what is compared of a side; `name` is what it is called where it is no file.
 
@@ -298,11 +296,11 @@ def opened_report(given: Any, name: str) -> Opened:
         return Opened(label=name, dataset=of.dataset, spec=of.spec, settings=of.settings)
     path = Path(given)
     label = printable(os.fspath(given))
-    data = read_file(path)
-    if not data.strip():
-        raise DatasetError(f"{label} is empty; it should hold a snapshot or settings")
-    if (_OF_JSON if is_json(data) else _OF_DOCUMENTS).search(data):
-        found = parse_comparable(data, source=label)
+    document = parsed_file(read_file(path), source=label, wanted="settings")
+    # A file without a setting is no settings file: it may be a snapshot that was cut off.
+    is_settings = any(value is not None for value in document.values())
+    if not is_settings or {"kind", "format_version"} & document.keys():
+        found = comparable_of(document, source=label)
         if not isinstance(found, Snapshot):
             kind = "a plan to resume" if found.kind == "resume" else "a plan"
             raise UsageError(
@@ -344,7 +342,7 @@ def sides_of(
         try:
             plan_order(dataset, own, settings)
         except UnpredictableOrderError:
-            pass  # of which the rest can be told
+            pass  # the rest of it is known
         except ShardctlError as error:
             found = located(error, one.project, "read")
             if printable(one.label) in str(found):

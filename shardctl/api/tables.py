@@ -145,7 +145,7 @@ def _image(answer: Any) -> str:
     if not pictures:
         return ""
     svg = "".join(svg_file(pictures)).encode()
-    said = " ".join(f"{picture.title}: {picture.alternative}" for picture in pictures)
+    said = " ".join(picture.alternative for picture in pictures)
     return (
         '<img style="display:block;max-width:100%;height:auto;margin:0 0 1em" '
         f'alt="{escape(printable(said, MOST_WORDS))}" '

@@ -1,4 +1,4 @@
-"""Messages: they name options as they are typed, whoever reads them: `--cycle auto`, `--pass`.
+"""Messages: they name options as they are typed, whoever reads them: `--cycle auto`.
 
 A setting is called the same in shardctl.yaml and in Python, where `-` is `_`.
 
@@ -23,7 +23,6 @@ OPTION_BY_ARGUMENT = {
     "max_open_files": "--open-files",
     "num_devices": "--devices",  # as the fields of answers are called
     "num_hosts": "--hosts",
-    "pass_index": "--pass",
     "try_autocache": "--autocache",
 }
 # Values that are said in another way.
@@ -52,7 +51,7 @@ def option(argument: str, *values: object, given: bool = False) -> str:
     >>> option("cycle", "auto"), option("file_order"), option("reshuffle", False)
     ('--cycle auto', '--file-order', '--no-reshuffle')
     >>> option("pass_index", -1, given=True), option("split", {"train": "a-*", "test": "b-*"})
-    ("--pass '-1'", "--split train='a-*' --split test='b-*'")
+    ("--pass-index '-1'", "--split train='a-*' --split test='b-*'")
     """
     name = option_name(argument)
     if not values:

@@ -6,9 +6,10 @@ import functools
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import fields, is_dataclass, replace
+from itertools import pairwise
 from shutil import get_terminal_size
 from textwrap import dedent
 from types import MappingProxyType
@@ -23,9 +24,13 @@ from shardctl.base.text import quoted
 from shardctl.cli.options.dataset import DatasetOptions
 from shardctl.cli.options.shared import ColorOption, Parser, one_of
 from shardctl.cli.output import (
+    HOSTS,
+    LOADER,
+    MORE,
     OPTION_PANELS,
     ORDER,
     OUTPUT,
+    SHORT_PANELS,
     THIS_COMMAND,
     Formats,
     OutputOptions,
@@ -33,6 +38,10 @@ from shardctl.cli.output import (
 )
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.guide.guides import GUIDE_OF_COMMAND
+from shardctl.loaders.loader import LOADERS
+from shardctl.settings.table import SETTING_BY_FIELD
+
+WHOLE = "shardctl.whole_page"  # in the meta of a context: the page is to have all options
 
 _OTHER_COMMANDS = "This project, and help"
 _COMMANDS = {
@@ -61,21 +70,21 @@ _HELP = f"""\
 Which examples of a TensorFlow dataset are read, from which files, in which order, on which host:
 answered from metadata alone.
 
-shardctl COMMAND -h shows the options of a command, and examples.
+shardctl COMMAND -h shows the options that most people set, and examples; --help-all shows all.
 
 {_EXAMPLES}
 # Which files does a tenth of ImageNet come from?
 shardctl plan 'train[:10%]' -d imagenet2012
 # In which order are its examples read with this seed?
 shardctl simulate --shuffle-seed 42 -d imagenet2012
-# Where does a job go on that stopped at step 1234?
+# Where does a job resume that stopped at step 1234?
 shardctl resume --steps 1234 --batch 256 -d imagenet2012
 """
 _HELP_NAMES = ["-h", "--help"]
 _EPILOG = (
-    "Quote specs: 'train[40:]' holds characters that shells read. "
+    "Quote specs, as 'train[40:]': shells give [ ] a meaning of their own. "
     "Exit codes: 0 done, 1 a check found something, 2 bad input. "
-    "shardctl help lists the guides: shardctl help questions is where to begin."
+    "Begin with shardctl help questions; shardctl help lists all guides."
 )
 
 
@@ -94,7 +103,7 @@ class _WithHelpPage:
 
     def __init__(self, *given: Any, help: str | None = None, **named: Any) -> None:
         text, _, examples = inspect.cleandoc(help or "").partition(_EXAMPLES)
-        named["help"] = re.split(r"^(?:Arguments|Options):$", text, flags=re.M)[0].rstrip()
+        named["help"] = re.split(rf"^(?:{_SECTIONS}):$", text, flags=re.M)[0].rstrip()
         super().__init__(*given, **named)
         self.examples = tuple(line.strip() for line in examples.splitlines() if line.strip())
 
@@ -102,38 +111,121 @@ class _WithHelpPage:
         pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]
         return [piece.strip("{}") for piece in pieces]  # to Typer what is needed stands in braces
 
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """Write the whole text where `--help-all` asks for it, else its first sentence."""
+        if not _is_whole(ctx):
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text(self.short_help)
+        else:
+            super().format_help_text(ctx, formatter)  # type: ignore[misc]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
+        is_whole, loader = _is_whole(ctx), _loader_in(ctx.obj or ())
         panels: dict[str, list[Any]] = {"Arguments": [], **{title: [] for title in OPTION_PANELS}}
-        for parameter in self.get_params(ctx):
-            is_option = parameter.param_type_name == "option"
+        for parameter in sorted(self.get_params(ctx), key=lambda one: one.param_type_name):
             title = getattr(parameter, "rich_help_panel", None) or THIS_COMMAND
             title = OUTPUT if parameter.name == "help" else title
+            title = title if parameter.param_type_name == "option" else "Arguments"
             record = parameter.get_help_record(ctx)
-            panels[title if is_option else "Arguments"] += [record] if record else []
+            if record and is_whole:
+                panels[title] += [record]
+            elif record and _is_in_short(parameter.name, title, loader):
+                title = SHORT_PANELS.get(title, title)
+                panels.setdefault(title, []).append(_in_short(*record))
         commands = getattr(self, "commands", {})
         if commands:
             panels = {"Options": [entry for entries in panels.values() for entry in entries]}
             of_commands: dict[str, list[Any]] = {title: [] for title in COMMAND_PANELS}
             for name, command in commands.items():
-                entry = (name, command.get_short_help_str(limit=200))
+                entry = (name, re.split("[;:] ", command.short_help)[0].rstrip("."))
                 of_commands[command_panel(name)].append(entry)
             panels = of_commands | panels
         for title, entries in panels.items():
             if entries:
                 with formatter.section(title):
                     # Names as ReadConfig.shuffle_reshuffle_each_iteration stay whole.
-                    formatter.write_dl(entries, col_max=26 if formatter.width >= 70 else 8)
-        if self.examples:
-            with formatter.section("Examples"):
-                formatter.write("".join(f"  {line}\n" for line in self.examples))
+                    formatter.write_dl(entries, col_max=_COLUMN if formatter.width >= 70 else 8)
+        with formatter.section("Examples"):
+            starts = [at for at, line in enumerate(self.examples) if line.startswith("#")]
+            stop = None if is_whole else (*starts, None, None)[_SHORT_EXAMPLES]
+            formatter.write("".join(f"  {line}\n" for line in self.examples[:stop]))
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         guide = GUIDE_OF_COMMAND.get(self.name or "")
         panels = {getattr(one, "rich_help_panel", None) for one in ctx.command.params}
-        aliases = _ALIASES if ORDER in panels else None
-        for text in filter(None, (self.epilog, aliases, guide and f"Guide: shardctl help {guide}")):
+        is_whole = _is_whole(ctx)
+        texts = [self.epilog, _ALIASES if is_whole and ORDER in panels else None]
+        for text in filter(None, (*texts, guide and f"Guide: shardctl help {guide}")):
             formatter.write_paragraph()
             formatter.write_text(text)
+        if not is_whole:
+            others = "; those of a loader: --loader NAME -h" if LOADER in panels else ""
+            formatter.write_text(f"All options: shardctl {self.name} --help-all{others}")
+
+
+_FIRST_CLAUSE = re.compile(r"[;.] |\.$")
+_COLUMN, _LINE = 26, 58  # letters of an option's names, and of a line beside them
+_SHORT_EXAMPLES = 2
+
+
+def _in_short(names: str, text: str) -> tuple[str, str]:
+    """Return what `-h` shows of an option: its first clause, and a default that is a few letters.
+
+    >>> _in_short("--reverse / --no-reverse", "From last to first; as x. [default: no]")
+    ('--reverse', 'From last to first [default: no]')
+    >>> _in_short("--mode exactly-once|at-most-once", "Where it is long (as tf.data calls it)")[0]
+    '--mode exactly-once|..'
+    """
+    names = names.partition(" / ")[0]
+    if len(names) > _COLUMN:
+        names = re.sub(r"\|.*", "|..", names)
+    meaning, before, default = text.partition(" [default: ")
+    clause = _FIRST_CLAUSE.split(meaning)[0]
+    if len(clause) > _LINE:
+        clause = re.sub(r" \(\w+\.[^ ]*\)$", "", clause)
+    return names, clause + (before + default if len(default) < 8 else "")
+
+
+def _is_whole(ctx: Any) -> bool:
+    """Return whether a page has all options, by subject: with `--help-all`, or that of a group."""
+    return WHOLE in ctx.meta or hasattr(ctx.command, "commands")
+
+
+def _loader_in(arguments: Sequence[str]) -> str | None:
+    """Return the loader that is named on the command line, where one but TFDS's is."""
+    words = [word for argument in arguments for word in argument.split("=", 1)]
+    named = [value for option, value in pairwise(words) if option == "--loader"]
+    return named[-1] if named and named[-1] in LOADERS else None
+
+
+def _is_in_short(name: str, panel: str, loader: str | None) -> bool:
+    """Return whether `-h` shows an option: the command's own, or one that most people set."""
+    if panel in (ORDER, HOSTS, LOADER):
+        setting = SETTING_BY_FIELD[name]
+        if loader is None:
+            return setting.is_common
+        return setting.is_read_by(loader) and (setting.is_common or setting.about == "loader")
+    return panel in ("Arguments", THIS_COMMAND) or name in ("dataset", "format", "output")
+
+
+def _show_whole(ctx: typer.Context, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        ctx.meta[WHOLE] = True
+        typer.echo(ctx.get_help())
+        raise typer.Exit
+
+
+_HelpAllOption = Annotated[
+    bool,
+    typer.Option(
+        "--help-all",
+        help="Show all options, by subject.",
+        callback=_show_whole,
+        is_eager=True,
+        rich_help_panel=OUTPUT,
+    ),
+]
 
 
 class _Command(_WithHelpPage, TyperCommand):
@@ -190,8 +282,9 @@ def application(*names: str) -> Any:
 
 
 def module_of(name: str) -> str:
-    """Return the module of a command: that of a verb, or `help`, which has no answer."""
-    return "shardctl.cli.help" if name == "help" else f"shardctl.verbs.{name}.command"
+    """Return the module of a command: that of a verb, or the one of those without an answer."""
+    is_help = name in ("help", "completion")
+    return "shardctl.cli.help" if is_help else f"shardctl.verbs.{name}.command"
 
 
 def _show_version(wanted: bool) -> None:
@@ -217,7 +310,8 @@ def _root(
 # or it names its `parameters`. A command takes the group as one parameter; Typer is shown the
 # options in its place.
 
-Documented = Mapping[str, tuple[str, str]]  # the metavar, the help
+Documented = Mapping[str, tuple[str, str, str | None]]  # the metavar, the help, the panel
+_SECTIONS = "Arguments|Options|More options"  # of a docstring; `-h` leaves the last one out
 
 
 def options_of(*documented: object) -> Documented:
@@ -225,12 +319,13 @@ def options_of(*documented: object) -> Documented:
     found = {}
     for one in documented:
         doc = inspect.getdoc(one) or ""
-        for section in re.findall(r"^(?:Arguments|Options):\n((?:  .*\n?)+)", doc, re.MULTILINE):
+        for title, section in re.findall(rf"^({_SECTIONS}):\n((?:  .*\n?)+)", doc, re.MULTILINE):
+            panel = MORE if title == "More options" else None
             for entry in re.split(r"\n(?=\S)", dedent(section).strip()):
                 head, _, meaning = " ".join(entry.split()).partition(": ")
                 names = re.findall(r"(?:^|, )(-*[\w-]+)", head)
                 metavar = head.removeprefix(", ".join(names)).strip()
-                found[names[0]] = (metavar, meaning)
+                found[names[0]] = (metavar, meaning, panel)
     return found
 
 
@@ -247,12 +342,14 @@ def _parameters_of(group: type[Any], formats: Formats) -> list[inspect.Parameter
     annotations = get_type_hints(group, include_extras=True)
     if group is OutputOptions:
         annotations["format"] = formats.option
+        if "json" not in formats.names:
+            del annotations["json"]
     panel = getattr(group, "panel", None)
     said = options_of(*reversed(group.__mro__))
     return [
         typer_parameter(one.name, annotations[one.name], one.default, panel, said)
         for one in fields(group)
-        if hasattr(annotations[one.name], "__metadata__")
+        if hasattr(annotations.get(one.name), "__metadata__")
     ]
 
 
@@ -266,11 +363,11 @@ def typer_parameter(
     """Return a parameter as Typer takes it: its option has names, words, a panel, named faults."""
     if hasattr(annotation, "__metadata__") and isinstance(annotation.__metadata__[0], OptionInfo):
         info, of = copy(annotation.__metadata__[0]), annotation.__origin__
-        info.rich_help_panel = info.rich_help_panel or panel
         own = name.replace("_", "-")
         flag = f"--{own}" if info.default is ... else str(info.default)
         if flag in said:
-            info.metavar, info.help = said[flag]
+            info.metavar, info.help, panel = said[flag][0], said[flag][1], said[flag][2] or panel
+        info.rich_help_panel = info.rich_help_panel or panel
         if of is Any and info.parser is None:  # without docstrings (python -OO) any word is taken
             words = (info.metavar or "").split("|")
             info.parser = one_of(words) if words[1:] else str
@@ -280,7 +377,7 @@ def typer_parameter(
         annotation = Annotated[of, info]
     elif hasattr(annotation, "__metadata__") and name in said:
         info = copy(annotation.__metadata__[0])
-        info.metavar, info.help = said[name]
+        info.metavar, info.help, _ = said[name]
         annotation = Annotated[annotation.__origin__, info]
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
@@ -337,10 +434,12 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
             default, name = parameter.default, parameter.name
             parameters.append(typer_parameter(name, annotation, default, said=said))
     parameters.append(typer_parameter("color", ColorOption))
+    parameters.append(typer_parameter("help_all", _HelpAllOption))
 
     @functools.wraps(command)
     def run(**values: Any) -> None:
-        values.pop("color", None)  # heeded since the command began, see `cli.output`
+        # Heeded since the command began, see `cli.output`, and on the way here.
+        del values["color"], values["help_all"]
         _read_stdin_once(values)
         keeps = _keeps(command.__name__, values)
         for name, (group, names) in groups.items():

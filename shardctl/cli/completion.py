@@ -181,7 +181,7 @@ def _values(parameter: Any, ctx: Any, incomplete: str) -> Iterator[Answer]:
 
 SHELLS = ("bash", "zsh", "fish")
 
-_HEAD = "Written by `_SHARDCTL_COMPLETE=source_{shell} shardctl`; see `shardctl help install`."
+_HEAD = "Written by `shardctl completion {shell}`; see `shardctl help install`."
 
 
 def completion_script(shell: str) -> str:

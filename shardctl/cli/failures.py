@@ -11,7 +11,7 @@ from typing import Any
 
 from typer.exceptions import TyperException
 
-from shardctl.base.text import choices, nearest, printable, quoted
+from shardctl.base.text import either, nearest, printable, quoted
 from shardctl.cli.output import fail, say
 from shardctl.errors import DatasetError, NotASplitError, ShardctlError, UnnamedDatasetError
 from shardctl.settings.names import setting_called
@@ -30,7 +30,10 @@ def report(error: BaseException, arguments: Sequence[str], commands: Sequence[st
     hint: ShardctlError | str | None = None
     if isinstance(error, NotASplitError | DatasetError):
         hint = _spread_pattern(arguments)
-    if isinstance(error, NotASplitError):
+    if isinstance(error, NotASplitError) and error.named.lower() in _TRUTHS:
+        before = dict(pairwise(reversed(arguments))).get(error.named, "")
+        hint = _no_value(before) if before.startswith("--") else None
+    elif isinstance(error, NotASplitError):
         hint = hint or _not_a_split(error, arguments)
     if isinstance(error, UnnamedDatasetError):
         hint = next(filter(None, (_as_dataset(word, arguments) for word in arguments[1:])), None)
@@ -138,7 +141,7 @@ def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[s
     ctx: Any = getattr(error, "ctx", None)
     parameter: Any = getattr(error, "param", None)
     if match["command"]:
-        return _no_such("command", match["name"], commands)
+        return _no_such("command", match["name"], commands, "shardctl -h lists them")
     if match["extra"]:
         too_many = f"{quoted(match['words'])} is more than {meant} takes; {explained}"
         return _spread_pattern(arguments) or _as_dataset(match["words"], arguments) or too_many
@@ -148,12 +151,23 @@ def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[s
         option = str(_name_of(error))
         if option in _SPEC_AS_OPTION and _takes_spec(ctx):
             return f"{option}: the spec is written without an option, as in shardctl {meant} train"
-        return f"{_no_option(option, ctx, arguments, commands)}; {explained}"
+        return _no_option(option, ctx, arguments, commands)
     if match["valueless"]:
         return f"option {printable(match['valueless'])} needs a value; {explained}"
     if match["flag"]:
-        return f"option {printable(match['flag'])} takes no value; {explained}"
+        return _no_value(match["flag"])
     return message
+
+
+def _no_value(flag: str) -> str:
+    """Return how a switch is written that was given a value."""
+    known = setting_called(flag.removeprefix("--").removeprefix("no-"))
+    name = flag if known is None else known.option
+    off = "" if known is None else f", or --no-{name.removeprefix('--')}"
+    return f"{printable(flag)} takes no value; write {printable(name)} alone{off}"
+
+
+_TRUTHS = ("yes", "no", "true", "false", "on", "off")
 
 
 # As TFDS calls it, and as shardctl does.
@@ -170,10 +184,10 @@ def _name_of(error: TyperException) -> object:
 
 
 def _no_option(option: str, ctx: Any, arguments: Sequence[str], commands: Sequence[str]) -> str:
-    """Return which options are near, and which commands have one that this place does not know."""
+    """Return which command has the option, or which one here is written nearly so."""
     from shardctl.cli.app import application  # all commands are imported for the answer
 
-    names, known = _option_names(ctx), setting_called(option.removeprefix("--"))
+    known = setting_called(option.removeprefix("--"))
     group = application(*commands)
     meant = {option, option if known is None else known.option}
     params = {name: group.commands[name].params for name in commands}
@@ -183,18 +197,43 @@ def _no_option(option: str, ctx: Any, arguments: Sequence[str], commands: Sequen
         if any(meant & {*one.opts, *one.secondary_opts} for one in params[name])
     ]
     if arguments[0] not in commands and owners:
-        return f"{option} belongs behind a command; {choices(owners, 20)} take it"
+        return f"{option} belongs behind a command, as in shardctl {owners[0]} {option}"
+    if 0 < len(owners) <= _FEW:
+        return f"{option} is an option of {either(owners)}, not of {arguments[0]}"
     if owners:
-        return f"{option} is an option of {choices(owners, 20)}, not of {arguments[0]}"
-    return _no_such("option", option, names)
+        return f"{arguments[0]} has no option {option}; {_see_all(arguments[0])}"
+    return _no_such("option", option, _option_names(ctx), _see_all(arguments[0]))
 
 
-def _no_such(kind: str, name: str, names: Sequence[str]) -> str:
-    """Return that there is no such name, and those near it."""
-    close = nearest(name, names, 3)
-    if close:
-        return f"no {kind} {quoted(name)}; close {kind}s: {choices(close)}"
-    return f"no {kind} {quoted(name)}; choose from {choices(names, 40)}"
+_FEW = 3  # commands that an error names
+_ALIKE = 0.7  # of two words that begin alike and are one with a slip
+
+
+def _see_all(command: str) -> str:
+    # Of what is written before a command, the page of all commands.
+    return f"see shardctl {'-h' if command.startswith('-') else f'{command} --help-all'}"
+
+
+def _no_such(kind: str, name: str, names: Sequence[str], otherwise: str) -> str:
+    """Return that there is no such name, and the one that is written nearly so."""
+    close = [one for one in nearest(name, names, 1) if _is_slip(name, one)]
+    hint = f"did you mean {close[0]}?" if close else otherwise
+    return f"no {kind} {quoted(name)}; {hint}"
+
+
+def _is_slip(name: str, meant: str) -> bool:
+    """Return whether a name is another one with a slip, or cut short, and no word of its own.
+
+    >>> _is_slip("--lodaer", "--loader"), _is_slip("--index", "--pass-index")
+    (True, False)
+    """
+    from difflib import SequenceMatcher
+
+    name, meant = name.strip("-").casefold(), meant.strip("-")
+    if meant.startswith(name) or name.startswith(meant):
+        return True
+    least = _ALIKE if name[0] == meant[0] else _ALIKE + 0.1
+    return SequenceMatcher(None, name, meant).ratio() >= least
 
 
 def _option_names(ctx: Any) -> list[str]:

@@ -1,5 +1,5 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
-"""`shardctl help`: the options of a command, the guide of a subject, and the list of both."""
+"""`shardctl help`, the options of a command and the guide of a subject; `shardctl completion`."""
 
 import io
 import re
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from shardctl.base.text import choices, nearest, quoted
+from shardctl.cli.completion import SHELLS, completion_script
 from shardctl.cli.options.shared import argument
-from shardctl.cli.output import Formats, OutputOptions
+from shardctl.cli.output import Formats, OutputOptions, paged, write
 from shardctl.errors import UsageError
 from shardctl.guide.guides import Guide, guide_questions, read_guide
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _pages(answer: "Topic", screen: "Screen", for_people: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the guide, then the options as `-h` shows them; without a topic the list of both."""
+    """Yield the guide, then all options of the command; without a topic the list of both."""
     command, guide = answer
     if guide is not None and screen.width is not None:
         yield guide_on_terminal(guide, screen)
@@ -50,8 +51,8 @@ def help(
 ) -> None:
     """Explain a command or a subject, with sessions to try, rules and limits.
 
-    Of a name that is both, the guide comes first and then the options. A terminal shows a guide
-    laid out, a pipe or a file gets its Markdown.
+    Of a name that is both, the guide comes first and then all options. A terminal shows a guide
+    laid out, in the pager of $PAGER or in less. A pipe or a file gets its Markdown.
 
     Arguments:
       topic [COMMAND|SUBJECT]: A command, or the subject of a guide; without it all of them are
@@ -70,7 +71,28 @@ def help(
     subjects = guide_questions()
     if topic is not None and topic not in COMMANDS and topic not in subjects:
         raise UsageError(_no_page(topic, sorted({*COMMANDS, *subjects})))
-    FORMATS.write(out, *_answer(topic))
+    text = "".join(map(str, FORMATS.render(out, *_answer(topic))))
+    if out.output is not None or not paged(text):
+        write([text], out.output)
+
+
+def completion(shell: Annotated[str, argument()]) -> None:
+    """Print the script that completes shardctl in a shell: bash, zsh or fish.
+
+    An installation brings these files along; what needs a line in an rc file sources this.
+
+    Arguments:
+      shell bash|zsh|fish: The shell.
+
+    Examples:
+      # bash, where bash-completion looks
+      shardctl completion bash > ~/.local/share/bash-completion/completions/shardctl
+      # fish
+      shardctl completion fish > ~/.config/fish/completions/shardctl.fish
+    """
+    if shell not in SHELLS:
+        raise UsageError(f"no completion for {quoted(shell)}; choose from {choices(SHELLS)}")
+    write([completion_script(shell)], None)
 
 
 def _no_page(topic: str, topics: list[str]) -> str:
@@ -96,11 +118,14 @@ def _group(command: str | None) -> Any:
 
 
 def _options(command: str | None) -> str:
-    """Return the page that `-h` shows; that of all commands lists the guides too."""
+    """Return the page that `--help-all` shows; that of all commands lists the guides too."""
+    from shardctl.cli.app import WHOLE
+
     group = _group(command)
     ctx = group.make_context("shardctl", [], resilient_parsing=True)
     if command is not None:
         one = group.commands[command]
+        ctx.meta[WHOLE] = True
         return f"{one.get_help(typer.Context(one, info_name=command, parent=ctx))}\n"
     formatter = ctx.make_formatter()
     with formatter.section("Guides: shardctl help SUBJECT"):

@@ -106,6 +106,31 @@ def _to_stdout(chunks: Iterable[Chunk]) -> None:
             raise UsageError(f"cannot write to stdout: {error.strerror or error}") from None
 
 
+def paged(text: str) -> bool:
+    """Show text in the pager of $PAGER, else in less; return False where there is none to use.
+
+    Only where people read and type: stdin and stdout are a terminal, and not a dumb one. less
+    shows what fits on the screen without waiting (-F), with its colours (-R), and leaves it there
+    (-X); a `LESS` of the user's own decides for itself, as it does with git.
+    """
+    import shutil
+    import signal
+    import subprocess
+
+    streams, pager = (sys.stdin, sys.stdout), os.environ.get("PAGER", shutil.which("less") or "")
+    is_read = all(one is not None and one.isatty() for one in streams)
+    if not is_read or pager.strip() in ("", "cat") or os.environ.get("TERM") == "dumb":
+        return False
+    options = {"LESS": "FRX", **os.environ}
+    process = subprocess.Popen(pager, shell=True, stdin=subprocess.PIPE, env=options)  # noqa: S602
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the pager
+    try:
+        process.communicate(utf8(text))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return process.returncode != 127  # the shell's, of a program that is not there
+
+
 def exact_lines(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     """Yield lines for stdout as they are; one that a CI runner would read as a command is refused.
 
@@ -258,13 +283,17 @@ def is_colored(stream: TextIO | None) -> bool:
 
 # The panels of a help page, in their order; an option of which nobody says so is the command's own.
 THIS_COMMAND = "This command"
+MORE = "More of this command"
 TFDS = "Metadata for TFDS"
 ORDER = "Order"
 HOSTS = "Hosts"
 LOADER = "Other loaders"
 DATASET = "Dataset"
 OUTPUT = "Output"
-OPTION_PANELS = (THIS_COMMAND, TFDS, ORDER, HOSTS, LOADER, DATASET, OUTPUT)
+OPTION_PANELS = (THIS_COMMAND, MORE, TFDS, ORDER, HOSTS, LOADER, DATASET, OUTPUT)
+# Those of a short page, which has fewer.
+SHORT_PANELS = {"Arguments": THIS_COMMAND, HOSTS: ORDER, LOADER: ORDER}
+SHORT_PANELS |= dict.fromkeys((DATASET, OUTPUT), "Dataset and output")
 
 # Makes an answer text or bytes, for a screen and with what only people, and code, are given.
 Renderer = Callable[[tuple[Any, ...], Screen, Mapping[str, Any]], Iterable[Chunk]]
@@ -292,19 +321,21 @@ _PICTURES = ("svg",)
 _WITH_HEADING = ("table", "json", "yaml", "python", "html")
 
 
-_TO_A_FILE = "Write to a file, whole or not at all; its ending chooses the format"
-
-
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
-    """How and where the answer is written; what `format` may be is declared by each command."""
+    """How and where the answer is written; what `format` may be is declared by each command.
+
+    Options:
+      --output, -o FILE: Write to a file; its ending chooses the format. The file is replaced as a
+        whole, or not at all.
+      --json: The same as --format json.
+    """
 
     panel: ClassVar[str] = OUTPUT
 
     format: Annotated[str | None, typer.Option("--format", "-f", metavar="FORMAT")] = None
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help=_TO_A_FILE)
-    ] = None
+    output: Annotated[str | None, typer.Option("--output", "-o")] = None
+    json: Annotated[bool, typer.Option("--json")] = False  # where the command has that format
 
 
 # Of a command whose tables can be long: a terminal gets the first and last rows, a pipe all.
@@ -334,14 +365,7 @@ class Formats:
     @property
     def option(self) -> Any:
         """The option `--format` of the command: its default in words, its values for shells."""
-        default, *others = self.names
-        if default == "table":
-            programs = [name for name in others if name not in _PICTURES]
-            text = f"How to write the answer: table for people; {either(programs)} for programs"
-            text += "; svg as pictures" if "svg" in others else ""
-        else:
-            text = f"How to write the answer: {either(self.names)}"
-        text += f" [default: {default}]"
+        text = f"{either(self.names)} [default: {self.names[0]}]"
 
         def offered(incomplete: str) -> list[str]:
             return [name for name in self.names if name.startswith(incomplete)]
@@ -369,6 +393,10 @@ class Formats:
         return chosen
 
     def _by_name_or_ending(self, out: OutputOptions) -> str:
+        if out.json:
+            if out.format not in (None, "json"):
+                raise UsageError(f"--json and --format {out.format}: choose one")
+            out = replace(out, format="json")
         if out.format is not None and out.format not in self.renderers:
             names = choices(nearest_first(out.format, self.names))
             raise UsageError(f"no format {quoted(out.format)} here; choose from {names}")

@@ -8,7 +8,6 @@ or a number too.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -20,9 +19,10 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.text import printable
 from shardctl.draw.tables import Look, Screen, display_width, paragraph, slot_styled, styled
 
-FULL, SHADE, PARTIAL, MORE = "█", "░", "▒", "─"
+NOTHING = "There are no examples."
+OF_GROUPS = " A bar of several is solid up to the least of them, shaded up to the most."
+FULL, SHADE, PARTIAL = "█", "░", "▒"
 EIGHTHS = "▏▎▍▌▋▊▉"  # of a column, from the left
-RISING = "▁▂▃▄▅▆▇█"  # eighths of a line, from below
 NUM_LEVELS = 8  # of a heat map, from 1; 0 is an empty cell
 EVEN = 3  # the level of a cell that is as that of a uniform permutation
 _GAP = "  "
@@ -68,22 +68,6 @@ class Span(NamedTuple):
 
 
 Line = tuple[Span, ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Rise:
-    """Numbers from 0 to 1 side by side, as heights, beside what is expected of them."""
-
-    names: tuple[str, str]
-    values: tuple[float, ...]
-    expected: tuple[float, ...]
-
-    def lines(self, width: int) -> Iterator[Line]:
-        """Yield a line of blocks for the numbers, and one for what is expected."""
-        lead = max(map(len, self.names))
-        wide = max(1, min(5, (width - lead - 1) // max(len(self.values), 1)))
-        for name, numbers in zip(self.names, (self.values, self.expected), strict=True):
-            yield Span(f"{name:<{lead}} ", "quiet"), Span(sparks(numbers, wide))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -141,7 +125,7 @@ class Heat:
         return " " * self.gutter + f"0{self.below[-width:]:>{width - self.gutter - 1}}"
 
 
-Mark = Line | Rise | Heat
+Mark = Line | Heat
 
 
 def lines_of(mark: Mark, width: int) -> Iterable[Line]:
@@ -154,25 +138,22 @@ class Picture:
     """A picture with all that belongs to it.
 
     name: of it among others on a page, in letters and dashes.
-    title: what it shows. caption: what to see in it, for people who see one for the first time.
-    warnings: what stands out. note: what a terminal's table says besides.
+    title: what it shows. caption: a sentence on how to read it, for people who see their first.
+    said: what it shows as one plain sentence, for those who do not see it.
+    warnings: what is highlighted.
     """
 
     name: str
     title: str
     caption: str
+    said: str
     marks: tuple[Mark, ...] = ()
     warnings: tuple[str, ...] = ()
-    note: str = ""
 
     @property
     def alternative(self) -> str:
-        """What it shows in words, for those who do not see it."""
-        ink = f"[{FULL}{SHADE}{PARTIAL}{MORE}{EIGHTHS}{RISING}]+"
-        lines = (mark for mark in self.marks if isinstance(mark, tuple))
-        texts = ("".join(span.text for span in line) for line in lines)
-        told = (" ".join(re.sub(ink, " ", text).split()) for text in texts)
-        return "; ".join(filter(None, (*told, *self.warnings, self.note)))
+        """The title and what it shows, for those who do not see it."""
+        return f"{self.title}. {self.said}"
 
 
 def words(*texts: str, look: Look = "") -> Line:
@@ -289,32 +270,6 @@ def _padded(text: str, width: int) -> str:
     return text + " " * (width - display_width(text))
 
 
-def sparks(values: Iterable[float], wide: int = 1) -> str:
-    """Return a block for each number, each so many columns wide; the lowest one stands for 0 too.
-
-    >>> sparks([0.0, 0.124, 0.126, 0.5, 0.99, 1.0]), sparks([0.5, 1.0], 2)
-    ('▁▁▂▅██', '▅▅██')
-    """
-    levels = (min(max(int(value * 8), 0), 7) for value in values)
-    return "".join(RISING[level] * wide for level in levels)
-
-
-def tick_line(ticks: Iterable[tuple[int, str]], width: int) -> str:
-    """Return a line in which each text begins at its column, of those that have room there.
-
-    A text that would leave the line moves to the left; one that would touch another is left out.
-
-    >>> tick_line([(0, "0"), (4, "16"), (6, "24"), (18, "1,024")], 20)
-    '0   16         1,024'
-    """
-    placed = [(min(column, width - len(text)), text) for column, text in ticks]
-    line = ""
-    for column, text in placed:
-        if column >= len(line) + bool(line):
-            line += " " * (column - len(line)) + text
-    return line
-
-
 # Who draws an answer, and its pictures as lines of a terminal.
 
 # The class of an answer -> its verb, and its drawer in `picture.py` there.
@@ -351,7 +306,7 @@ def picture_lines(answer: object, screen: Screen, most: int | None = None) -> It
     for number, picture in enumerate(pictures_of(answer, Paper(width=width))[:most]):
         yield "\n" * bool(number)
         if picture.caption != before:
-            yield paragraph(f"To see: {picture.caption}", beside)
+            yield paragraph(picture.caption, beside)
         before = picture.caption
         for mark in picture.marks:
             for line in lines_of(mark, width):

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from shardctl.base.text import first_upper, inert, printable
+from shardctl.base.text import inert, printable
 from shardctl.draw.picture import (
     EIGHTHS,
     FULL,
-    MORE,
     NUM_LEVELS,
     PARTIAL,
     SHADE,
@@ -22,7 +21,6 @@ from shardctl.draw.picture import (
     Line,
     Mark,
     Picture,
-    Rise,
     words,
 )
 from shardctl.draw.tables import Screen, display_width, paragraph
@@ -33,7 +31,6 @@ STYLE = Path(__file__).with_name("picture.css").read_text("utf-8")
 _COLUMN, _LINE, _MARGIN = 8, 18, 16  # units: at 358 pixels, on a telephone, letters are 10 high
 _WIDTH = SHEET.width * _COLUMN
 _PIXELS = 1.25  # of a file, for each unit
-_HIGH = 5  # lines of numbers side by side, and cells of a heat map in a line
 _NUM_SLOTS = 8
 _ROLES = {SHADE: "padding", PARTIAL: "other"}
 _INK = re.compile(
@@ -52,14 +49,14 @@ def svg_file(pictures: Sequence[Picture]) -> Iterator[str]:
         marks += [
             (),
             *_wrapped(picture.title, "bold"),
-            *_wrapped(first_upper(picture.caption), "quiet"),
+            *_wrapped(picture.caption, "quiet"),
         ]
-        marks += [*_body(picture), *_wrapped(picture.note, "quiet")]
+        marks += _body(picture)
     drawn, height = _drawn(marks[1:])
     width, height = _WIDTH + 2 * _MARGIN, height + 2 * _MARGIN
     size = f'width="{_n(width * _PIXELS)}" height="{_n(height * _PIXELS)}"'
     title = "; ".join(picture.title for picture in pictures)
-    said = " ".join(f"{first_upper(one.caption)} {one.alternative}" for one in pictures)
+    said = " ".join(picture.said for picture in pictures)
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" {size} '
         f'viewBox="{-_MARGIN} {-_MARGIN} {_n(width)} {_n(height)}" '
@@ -75,10 +72,9 @@ def svg_file(pictures: Sequence[Picture]) -> Iterator[str]:
 def svg_element(picture: Picture) -> str:
     """Return a picture as an element of an HTML page that has its style."""
     drawn, height = _drawn(_body(picture))
-    said = escaped(f"{picture.title}: {picture.alternative}", MOST_WORDS)
     return (
         f'<svg class="picture" viewBox="0 0 {_WIDTH} {_n(height)}" role="img" '
-        f'aria-label="{said}">{drawn}</svg>'
+        f'aria-label="{escaped(picture.alternative, MOST_WORDS)}">{drawn}</svg>'
     )
 
 
@@ -111,8 +107,8 @@ def _drawn(marks: Iterable[Mark]) -> tuple[str, float]:
             pieces += _line(mark, y)
             y += _LINE
         else:
-            pieces += _heat(mark, y) if isinstance(mark, Heat) else _rise(mark, y)
-            y += (13 if isinstance(mark, Heat) else _HIGH) * _LINE
+            pieces += _heat(mark, y)
+            y += 13 * _LINE
     return "".join(pieces), y
 
 
@@ -125,7 +121,7 @@ def _line(line: Line, y: float) -> Iterator[str]:
         if slot is not None:
             yield _box(f"slot{slot % _NUM_SLOTS}", column, y, width - 0.1)
         is_wrong = look in ("warning", "error")
-        for run in _INK.finditer(text if slot is None else text.replace(MORE, " ")):
+        for run in _INK.finditer(text):
             found, at = run[0], column + display_width(text[: run.start()])
             if run[1]:
                 eighths = sum(8 if block == FULL else EIGHTHS.index(block) + 1 for block in found)
@@ -150,27 +146,6 @@ def _text(kind: str, column: float, y: float, text: str) -> str:
     return (
         f'<text class="{kind}" x="{_n(column * _COLUMN)}" y="{_n(y + 14)}">{escaped(text)}</text>'
     )
-
-
-def _rise(mark: Rise, y: float) -> Iterator[str]:
-    """Yield numbers as columns, and what is expected of them as a line."""
-    lead = max(map(len, mark.names)) + 1
-    x, wide = lead * _COLUMN, (SHEET.width - lead) * _COLUMN / max(len(mark.values), 1)
-    top, bottom = y + 2, y + _HIGH * _LINE - 2
-    for line, (kind, name) in enumerate(zip(("data", "quiet"), mark.names, strict=True)):
-        yield _text(kind, 0, y + line * _LINE, name)
-    points = []
-    for number, value in enumerate(mark.values):
-        left, high = x + number * wide, max(value, 0.0) * (bottom - top)
-        yield (
-            f'<rect class="data" x="{_n(left)}" y="{_n(bottom - high)}" '
-            f'width="{_n(max(wide - 1, 0.5))}" height="{_n(high)}"/>'
-        )
-    for number, expected in enumerate(mark.expected):
-        left, level = x + number * wide, _n(bottom - expected * (bottom - top))
-        points.append(f"{_n(left)} {level}L{_n(left + wide)} {level}")
-    if points:
-        yield f'<path class="line" d="M{"L".join(points)}"/>'
 
 
 def _heat(mark: Heat, y: float) -> Iterator[str]:

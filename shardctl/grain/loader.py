@@ -327,8 +327,8 @@ def fit_epochs(dataset: object) -> Any:
     """Return the callback with which each epoch of `fit` is in the order that tf.data's `fit` has.
 
     Keras makes an iterator an epoch, and would see one order again and again. With it epoch e of
-    `fit` trains on the order that `shardctl simulate --loop keras-fit --pass e` shows. `dataset` is
-    what `data_loader`, `map_dataset` or `Sampler` returned, before `map` and `batch`:
+    `fit` trains on the order that `shardctl simulate --loop keras-fit --pass-index e` shows.
+    `dataset` is what `data_loader`, `map_dataset` or `Sampler` returned, before `map` and `batch`:
 
         examples = shardctl.grain.map_dataset(source, builder, "train", settings)
         model.fit(examples.map(prepare).batch(32), epochs=9, callbacks=[fit_epochs(examples)])

@@ -17,6 +17,7 @@ GUIDE_OF_COMMAND = {
     "index": "bare-files",
     "inspect": "pipeline",
     "help": "questions",
+    "completion": "install",
     **{name: name for name in ("resume", "hosts", "report", "lint", "verify")},
 }
 

@@ -29,6 +29,11 @@ _AS_THE_TRAINER = (
     "use_seedable_sampler=True, as the Trainer sets it; Accelerator() alone has another order, "
     "which --shuffle with --global-seed N is, the seed of set_seed or torch.manual_seed"
 )
+_OWN_GENERATOR = (
+    "the seed is that of the loader's own generator=torch.Generator().manual_seed(N); for "
+    "torch.manual_seed(N) alone give --shuffle --global-seed N"
+)
+_NOT_SHUFFLED = "shuffle=False, so the global seed changes nothing; with shuffle=True add --shuffle"
 _WORKERS_END = (
     "worker processes end with each epoch; if they stay, --persistent-workers, later "
     "epochs have another order; --no-persistent-workers leaves this out"
@@ -61,8 +66,9 @@ def accelerate_sequence(config: LoaderConfig) -> LoaderSequence:
     found = _dealt(config, _deal_of_batches(config), permutations)
     if config.shuffles and config.seed is not None:
         found.assumptions = (_AS_THE_TRAINER,)
-    elif config.num_hosts == 1:
-        found.assumptions = _assumed_of_workers(config)
+    else:
+        workers = _assumed_of_workers(config) if config.num_hosts == 1 else ()
+        found.assumptions = (*_assumed_of_seeds(config), *workers)
     return found
 
 
@@ -70,9 +76,8 @@ def _distributed(config: LoaderConfig) -> LoaderSequence:
     """Return what a rank is dealt by `DistributedSampler`, whose `set_epoch` is called."""
     if config.global_seed is not None:
         raise refused(
-            "{global_seed} means nothing to DistributedSampler, which shares the examples "
-            "among hosts: it has a seed of its own, 0 where a script names none; give "
-            "{shuffle_seed=N} in its place"
+            "{global_seed} has no meaning for DistributedSampler, which shares the examples among "
+            "hosts; give its seed, {shuffle_seed=N}, which is 0 by default"
         )
     n, world = config.num_examples, config.num_hosts
     share = n // world if config.drop_shard_remainder else -(-n // world)
@@ -93,7 +98,7 @@ def _single(
         _check_one_seed(config, "the seed of the DataLoader's own generator")
         permutations = sampler(config)
     found = _dealt(config, Deal(size=config.whole_batches(config.num_examples)), permutations)
-    found.assumptions = _assumed_of_workers(config)
+    found.assumptions = (*_assumed_of_seeds(config), *_assumed_of_workers(config))
     return found
 
 
@@ -217,14 +222,22 @@ def _check_one_seed(config: LoaderConfig, own: str) -> None:
         )
     if config.seed is None and config.global_seed is None:
         raise UnpredictableOrderError(
-            "--shuffle without a seed has another order in each run; give --global-seed N "
-            f"where torch.manual_seed(N) is called, or --shuffle-seed N, {own}"
+            f"--shuffle without a seed has another order in each run; give --shuffle-seed N, {own}"
+            ", or --global-seed N, that of torch.manual_seed"
         )
 
 
 def _base_seeds(config: LoaderConfig) -> int:
     """Return how many draws an epoch takes for `_base_seed`: workers that stay have one for all."""
     return 0 if config.persistent_workers else _BASE_SEED
+
+
+def _assumed_of_seeds(config: LoaderConfig) -> tuple[str, ...]:
+    """Return what is assumed of a seed that a script may use in two ways, or not at all."""
+    if config.seed is not None:
+        return (_OWN_GENERATOR,)
+    silent = config.global_seed is not None and not config.shuffles and config.shuffle is None
+    return (_NOT_SHUFFLED,) if silent else ()
 
 
 def _assumed_of_workers(config: LoaderConfig) -> tuple[str, ...]:

@@ -17,8 +17,8 @@ from shardctl.order.sample import (
     sample_epoch,
 )
 
-NUM_ROWS = 48
-NUM_COLUMNS = 96
+NUM_ROWS = 96
+NUM_COLUMNS = 192
 
 
 def whole_epoch(order: Order, sample: OrderSample | None) -> OrderSample | None:

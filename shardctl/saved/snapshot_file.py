@@ -318,7 +318,15 @@ def parse_comparable(data: bytes, *, source: str) -> Snapshot | PlanListing:
     Raises:
         DatasetError: as for `read_comparable`.
     """
-    document = _parsed(data, source)
+    return comparable_of(parsed_file(data, source=source), source=source)
+
+
+def comparable_of(document: Mapping[str, object], *, source: str) -> Snapshot | PlanListing:
+    """Return what a parsed file holds.
+
+    Raises:
+        DatasetError: as for `read_comparable`.
+    """
     kind = document.get("kind")
     if kind == PLAN_KIND:
         return listing_of_plan(plan_from_document(document, source=source))
@@ -334,19 +342,24 @@ def parse_comparable(data: bytes, *, source: str) -> Snapshot | PlanListing:
         )
 
 
-def _parsed(data: bytes, shown: str) -> Mapping[str, object]:
+def parsed_file(data: bytes, *, source: str, wanted: str = "a plan") -> Mapping[str, object]:
+    """Return a file to compare as a mapping: of a snapshot, or of what else is wanted.
+
+    Raises:
+        DatasetError: it is torn or merged, or no mapping.
+    """
     if not data.strip():
-        raise DatasetError(f"{shown} is empty; it should hold a snapshot or a plan")
+        raise DatasetError(f"{source} is empty; it should hold a snapshot or {wanted}")
     if re.search(rb"^(?:<{7}|={7}|>{7})(?: |\r?$)", data, re.MULTILINE):
         said = "take one side, or write the file again"
-        raise DatasetError(f"{shown} holds the marks of a merge conflict; {said}")
+        raise DatasetError(f"{source} holds the marks of a merge conflict; {said}")
     try:
-        document = parse_document(data, source=shown)
+        document = parse_document(data, source=source)
     except DatasetError as error:
         is_ours = b"format_version" in data[:400]
         cure = f"it was cut off or edited; {_REWRITE}" if is_ours else "it is no snapshot or plan"
         raise DatasetError(f"{error}; {cure}") from None
-    with fields.said_about(shown):
+    with fields.said_about(source):
         return fields.mapping(document, "a file to compare")
 
 

@@ -112,8 +112,7 @@ class ReadSettings:
         self._check_loader()
         if self.cycle == "auto" and self.cpus is None:
             raise UsageError(
-                "--cycle auto needs --cpus N: it stands for a third of the CPUs of the "
-                "machine that reads"
+                "--cycle auto depends on the CPUs of the machine that reads; add --cpus N"
             )
         if self.cpus is not None and self.cycle != "auto":
             raise UsageError("--cpus is read with --cycle auto only")
@@ -148,10 +147,10 @@ class ReadSettings:
                 given = _argument(name, getattr(self, name))
                 if name in loader.refuses:
                     raise UsageError(f"{given}: {loader.refuses[name]}")
-                raise UsageError(
-                    f"{given} means nothing to {loader.title}; it takes "
-                    f"{', '.join(map(option, loader.takes))}"
-                )
+                way = "shardctl help loaders lists its options"
+                if name in ("shuffle", "global_seed") and "shuffle_seed" in loader.takes:
+                    way = "its shuffle has a seed, --shuffle-seed N"
+                raise UsageError(f"{given} has no meaning for {loader.title}; {way}")
 
     def _check_stages(self, stages: Pipeline) -> None:
         from shardctl.settings.names import with_known_settings
@@ -293,7 +292,7 @@ class ReadSettings:
             )
         if self.pass_index:
             raise UnpredictableOrderError(
-                "--pass after a pass of --repeat-files: that pass has no end, and where it "
+                "--pass-index after a pass of --repeat-files: that pass has no end, and where it "
                 "was cut leaves the file order to timing; build the dataset anew, which is "
                 "pass 0"
             )

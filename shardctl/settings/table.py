@@ -237,7 +237,12 @@ class Setting:
     @property
     def option(self) -> str:
         """Its option on the command line; a switch also has `--no-..`."""
-        return f"--{self.name.replace('_', '-')}"
+        return f"--{self.field.replace('_', '-')}"
+
+    @property
+    def is_common(self) -> bool:
+        """Whether most people set it, so that the short help page of a command shows it."""
+        return self.name in _COMMON
 
     @property
     def is_rare(self) -> bool:
@@ -353,58 +358,63 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("cpus", WholeNumber(least=1), "CPUs of the machine that reads, for --cycle auto.",
         in_force=lambda s, ordered: None),
     Setting("block", WholeNumber(least=1),
-        "Examples read from a file before the next has its turn.", default=f"{rules.DEFAULT_BLOCK}",
+        "Examples read from a file in one turn.", default=f"{rules.DEFAULT_BLOCK}",
         aliases=("interleave_block_length", "block_length"), words="block {}"),
-    Setting("shuffle_files", Switch(), "Shuffle the files.",
+    Setting("shuffle_files", Switch(), "Shuffle the order of the files.",
         in_force=lambda s, ordered: s.shuffles_files, words=_files_shuffled, place=2),
-    Setting("shuffle_seed", WholeNumber(), "Seed of that shuffle; implies --shuffle-files.",
+    Setting("shuffle_seed", WholeNumber(),
+        "Seed of the shuffle; of the files with TFDS, of the examples with another --loader.",
         in_force=lambda s, ordered: s.shuffle_seed if s.shuffles_files else None,
         # With the files, where these are what it shuffles.
         words=lambda s: _with_seed("", s["shuffle_seed"]).removeprefix(" with ")
         if s.get("loader") else "", place=2),
-    Setting("reshuffle", Switch(), "Shuffle the files anew each epoch.", default="yes, as TFDS",
+    Setting("reshuffle", Switch(), "Shuffle the files anew in each epoch.", default="yes, as TFDS",
         aliases=("shuffle_reshuffle_each_iteration",),
         in_force=lambda s, ordered: s.reshuffle is not False if s.shuffles_files else None),
-    Setting("deterministic", Switch(), "Hand out examples in order; without it the order is open.",
-        default="TFDS's"),
-    Setting("buffer", BufferSize(least=1), "Shuffle in a buffer of N examples, -2 for all.",
+    Setting("deterministic", Switch(),
+        "Yield examples in order; without it the order is nondeterministic.", default="TFDS's"),
+    Setting("buffer", BufferSize(least=1), "Shuffle buffer of N examples; -2 for all of them.",
         aliases=("buffer_size", "shuffle_buffer", "shuffle_buffer_size"),
         in_force=lambda s, ordered: _buffer_in_force(s), words=_buffer, place=5),
-    Setting("buffer_seed", WholeNumber(), "Seed of that buffer.", aliases=("shuffle_buffer_seed",)),
-    Setting("buffer_reshuffle", Switch(), "Shuffle in the buffer anew each epoch.", default="yes",
+    Setting("buffer_seed", WholeNumber(), "Seed of the shuffle buffer.",
+        aliases=("shuffle_buffer_seed",)),
+    Setting("buffer_reshuffle", Switch(), "Shuffle differently in each epoch.", default="yes",
         aliases=("reshuffle_each_iteration",),
         in_force=lambda s, ordered: None if s.buffer is None else s.buffer_reshuffle is not False),
-    Setting("global_seed", WholeNumber(), "TensorFlow's seed for what has none of its own.",
+    Setting("global_seed", WholeNumber(), "The framework's seed, for shuffles without a seed.",
         aliases=("set_seed", "set_random_seed"), words="global seed {}", place=6),
-    Setting("epochs", WholeNumber(least=1), "Times that everything is read, after the shuffle.",
+    Setting("epochs", WholeNumber(least=1), "How often the dataset is read, behind the shuffle.",
         default="1", aliases=("num_epochs", "repeat"),
         words=lambda s: f"{s['epochs']} epochs" if (s["epochs"] or 1) > 1 else "", place=7),
     Setting("repeat_files", Switch(),
-        "Repeat the files for ever, followed for as many examples as --epochs N hold.",
+        "Repeat the files indefinitely; only --epochs N worth is analysed.",
         aliases=("repeat_filenames",), words="files repeated", place=3),
-    Setting("reverse", Switch(), "Files back to front.", words=_files_in_order, place=1),
-    Setting("file_order", FileNames(), "Files as a list names them, a line each; - is stdin."),
-    Setting("host", WhichHost(), "Host I of N, from 0.", words=_host, place=4, about="hosts"),
+    Setting("reverse", Switch(), "Read the files from last to first.",
+        words=_files_in_order, place=1),
+    Setting("file_order", FileNames(),
+        "Read the files in the order of a list; one name a line, - is stdin."),
+    Setting("host", WhichHost(), "Read as host I of N, from 0.",
+        words=_host, place=4, about="hosts"),
     Setting("host_by", Word(words=HOST_MODES), "How hosts share the examples.",
         stands_for=_HOST_CALLS, default=DEFAULT_HOST_MODE, about="hosts"),
-    Setting("batch", WholeNumber(least=1), "Examples of a batch.", aliases=("batch_size",),
+    Setting("batch", WholeNumber(least=1), "Batch size of each host.", aliases=("batch_size",),
         words=_batches, place=8),
-    Setting("drop_remainder", Switch(), "Drop a last partial batch."),
+    Setting("drop_remainder", Switch(), "Drop a last batch that is smaller."),
     Setting("stages", StageList(),
-        "All that is behind the reader, in the order of the script, as 'cache | shuffle(9)'.",
+        "The tf.data transformations after reading, in order, as 'cache | shuffle(9)'.",
         words=lambda in_force: _stages(in_force.get("stages")), place=8),
-    Setting("pass", WholeNumber(least=0), "Iteration of the same dataset object, from 0.",
+    Setting("pass", WholeNumber(least=0), "Which iteration of the same dataset object, from 0.",
         field="pass_index", default="0", aliases=("pass_index",),
         words=lambda s: f"pass {s['pass']}" if s["pass"] else "", place=9),
     Setting("loop", Word(words=get_args(rules.Loop)),
-        "Who iterates; Keras takes two iterators an epoch.", default="python",
+        "The training loop; Keras makes two iterators an epoch.", default="python",
         words=lambda s: "Keras fit" if s["loop"] not in ("python", None) else "", place=10),
-    Setting("loader", Word(words=READERS), "Who reads.",
+    Setting("loader", Word(words=READERS), "The data loader.",
         stands_for="tf.data, Grain, PyTorch, Hugging Face", default="tfds", words=_loader, place=-1,
         about="loader"),
     Setting("loader_version", VersionNumber(), "Version of the loader's library.",
         stands_for="pip show", default="the installed one, else the newest known", about="loader"),
-    Setting("shuffle", Switch(), "Shuffle, with --global-seed N.",
+    Setting("shuffle", Switch(), "Shuffle, seeded by --global-seed N.",
         stands_for="DataLoader(shuffle)", words=("shuffled", "not shuffled"), place=1,
         about="loader"),
     Setting("workers", WholeNumber(least=0), "Worker processes of the loader.",
@@ -415,14 +425,14 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("persistent_workers", Switch(), "Keep the worker processes from epoch to epoch.",
         stands_for="DataLoader(persistent_workers)", words="kept for all epochs", place=8,
         about="loader"),
-    Setting("drop_shard_remainder", Switch(), "Leave out what hosts cannot share evenly.",
+    Setting("drop_shard_remainder", Switch(), "Leave out examples that hosts cannot share evenly.",
         stands_for="ShardOptions(drop_remainder) of Grain, drop_last of DistributedSampler",
         words="what hosts cannot share dropped", place=4, about="loader"),
     Setting("streaming", Switch(), "Read shard by shard instead of by index.",
         stands_for="load_dataset(streaming)",
         in_force=lambda s, ordered: s.streaming if s.buffer is None else True,
         words=("streamed", "read by index"), place=1, about="loader"),
-    Setting("arrow", Switch(), "Stream tables, not rows of a generator.",
+    Setting("arrow", Switch(), "Stream Arrow tables instead of rows of a generator.",
         stands_for="to_iterable_dataset, not from_generator",
         words=("as tables", "as rows of a generator"), place=1, about="loader"),
     Setting("input_shards", WholeNumber(least=1), "Shards that fill the buffer in turn.",
@@ -434,5 +444,6 @@ SETTINGS: tuple[Setting, ...] = (
 
 SETTING_BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
 SETTING_BY_FIELD: Mapping[str, Setting] = {setting.field: setting for setting in SETTINGS}
+_COMMON = ("cycle", "block", "shuffle_seed", "buffer", "buffer_seed", "batch", "host")
 ENDLESS = "--repeat-files"  # what has no end, in texts about it
 OF_EPOCHS = ("stages", "epochs", "repeat_files")  # the fields that say how often all is read

@@ -95,7 +95,7 @@ def seeds_of_iterators(kernel: KernelSeeds, iterators: range) -> NDArray[np.uint
     if len(iterators) and iterators[-1] >= MAX_ITERATORS:
         raise UsageError(
             f"iterator {iterators[-1]} of a shuffle: TensorFlow counts them up to "
-            f"{MAX_ITERATORS - 1}; a lower --pass is needed"
+            f"{MAX_ITERATORS - 1}; a lower --pass-index is needed"
         )
     start, count = SEEDS_PER_ITERATOR * iterators.start, SEEDS_PER_ITERATOR * len(iterators)
     samples = philox_samples(kernel.seed, kernel.seed2, start, count)

@@ -166,7 +166,7 @@ class FitEpochs:
                 "fit trains on batches: give ReadSettings(batch=N), or a stage batch(N)"
             )
         if index := settings.pass_index:
-            raise UsageError(f"--pass {quoted(index)}: the epochs of fit count the passes")
+            raise UsageError(f"--pass-index {quoted(index)}: the epochs of fit count the passes")
         self._order = self._start.order
         if steps_per_epoch is None:
             if not (count := self._order.num_steps):
@@ -539,7 +539,7 @@ class ResumeFit(_FitCallback):
     that nobody stopped. The position is in the weights file that BackupAndRestore writes, so that
     both are of one moment, and the file is moved to its place when it is whole.
 
-    Epoch e of `fit` trains on the order that `shardctl simulate --loop keras-fit --pass e` shows,
+    Epoch e of `fit` trains on what `shardctl simulate --loop keras-fit --pass-index e` shows,
     which is that of `fit` over `pipeline(builder, spec, settings)`; with `steps_per_epoch` on its
     part of the one order of `settings.epochs` epochs. Where a run goes on in mid-epoch, Keras
     counts the batches of that epoch from 0, and its logs speak of the rest alone.

@@ -265,7 +265,7 @@ class Position:
         """Go to the start of an epoch of Keras `fit` over the pipeline of the settings.
 
         It is the pass of that number with `loop="keras-fit"`, as `shardctl simulate --loop
-        keras-fit --pass N` shows it, and `consumed` counts within it. `ResumeFit` calls this.
+        keras-fit --pass-index N` shows it, and `consumed` counts within it. `ResumeFit` calls this.
 
         Raises:
             UsageError: an epoch below 0, or a run that was shared and is not at its end.

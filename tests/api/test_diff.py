@@ -144,7 +144,7 @@ def test_values_are_taken_as_well() -> None:
     assert shardctl.compare_reports(kept, taken).equal
     assert shardctl.compare_reports(pinned, "sub/s.yaml").a.label == "before"
     found = shardctl.compare_reports(taken, made)
-    assert repr(found) == "<ReportComparison a, b: they part>"
+    assert repr(found) == "<ReportComparison a, b: they differ>"
     assert found.to_html().startswith("<!DOCTYPE html>")
     assert "<iframe" in found._repr_html_()
 
@@ -170,6 +170,17 @@ def test_plans_are_refused_by_name() -> None:
     Path("plan.yaml").write_text("".join(plan_yaml(plan)))
     with pytest.raises(shardctl.UsageError, match=r"'plan\.yaml' is a plan to resume; snapshots"):
         shardctl.compare_reports("a.yaml", "plan.yaml")
+
+
+@pytest.mark.parametrize(
+    "left", ["# cut off\n", "{}", "null", "dataset:\n", "? kind\n: snapshot\n"]
+)
+def test_what_is_left_of_a_snapshot_is_no_settings_file(left: str) -> None:
+    """Beside a snapshot, whose dataset settings without one would read."""
+    Path("cut.yaml").write_text(left)
+    for compare in (shardctl.diff, shardctl.compare_reports):
+        with pytest.raises(shardctl.DatasetError, match=r"^cut\.yaml: "):
+            compare("cut.yaml", "a.yaml")  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("given", [3, None, ["a.yaml"], {}])

@@ -55,7 +55,7 @@ def test_pictures_are_refused_in_a_format_without_them() -> None:
     assert some.chosen(OutputOptions(format="svg"), picture=True) == "svg"  # is pictures already
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "init"])
+@pytest.mark.parametrize("command", [x for x in COMMANDS if x not in ("init", "completion")])
 def test_every_format_of_a_command_has_a_renderer_and_is_in_its_help(
     command: str, shardctl: Shardctl
 ) -> None:
@@ -64,12 +64,10 @@ def test_every_format_of_a_command_has_a_renderer_and_is_in_its_help(
     assert declared
     # Some questions have fewer.
     assert all({*some.names} <= {*module.FORMATS.names} for some in declared)
-    page = " ".join(shardctl(command, "-h").stdout.split())
-    assert f"[default: {module.FORMATS.names[0]}]" in page
-    said = page.partition("How to write the answer: ")[2].partition(" [default: ")[0]
-    for use in (" for people", " for programs", " as pictures"):
-        said = said.replace(use, "")
-    assert tuple(re.split("; |, | or ", said)) == module.FORMATS.names
+    page = " ".join(shardctl(command, "--help-all").stdout.split())
+    said = page.partition("--format FORMAT ")[2].partition(f" [default: {module.FORMATS.names[0]}")
+    assert said[1]
+    assert tuple(re.split(", | or ", said[0])) == module.FORMATS.names
 
 
 LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [3, 4]}, test: {shard_lengths: [5]}}\n"
@@ -78,7 +76,7 @@ _LINES = (
     *("lint --ignore SC", "diff order.yaml", "index data"),
 )
 _ENOUGH = {line.split()[0]: line.split()[1:] for line in _LINES}
-_OTHERS = ("verify", "inspect", "init", "help")
+_OTHERS = ("verify", "inspect", "init", "completion", "help")
 
 
 @pytest.mark.long

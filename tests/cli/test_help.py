@@ -9,15 +9,16 @@ import pytest
 import typer
 from rich.cells import cell_len
 
-from shardctl.cli.app import application
+from shardctl.cli.app import WHOLE, application
 from shardctl.cli.help import guide_on_terminal
 from shardctl.cli.main import COMMANDS
-from shardctl.cli.output import DATASET, HOSTS, OPTION_PANELS, ORDER, OUTPUT
+from shardctl.cli.output import DATASET, HOSTS, OPTION_PANELS, ORDER, OUTPUT, paged
 from shardctl.draw.tables import Screen
 from shardctl.guide.guides import GUIDE_OF_COMMAND, guide_questions, read_guide
+from shardctl.loaders.loader import LOADERS
 from shardctl.settings.table import SETTINGS
 from tests.children import run_on_a_terminal
-from tests.cli.conftest import Outcome, Shardctl
+from tests.cli.conftest import Outcome, Shardctl, Terminal
 
 SUBJECTS = tuple(guide_questions())
 BOTH = sorted({*COMMANDS} & {*SUBJECTS})
@@ -41,7 +42,7 @@ def test_a_name_gets_the_guide_as_it_was_written_and_then_the_options(
 ) -> None:
     text = read_guide(name).text if name in SUBJECTS else ""
     if name in COMMANDS:
-        options = shardctl(name, "-h").stdout
+        options = shardctl(name, "--help-all").stdout
         heading = f"\n## Options of `shardctl {name}`\n\n```text\n"
         text += f"{heading}{options}```\n" if text else options
     assert shardctl("help", name) == Outcome(exit_code=0, stdout=text, stderr="")
@@ -58,7 +59,7 @@ def test_a_terminal_gets_a_guide_laid_out_to_its_width(width: int) -> None:
 
 def test_a_terminal_gets_the_options_as_the_command_shows_them() -> None:
     text, _ = run_on_a_terminal("help", "hosts", columns=80)
-    options, _ = run_on_a_terminal("hosts", "-h", columns=80)
+    options, _ = run_on_a_terminal("hosts", "--help-all", columns=80)
     assert text.endswith(f"\n\n{options}")
     assert "\x1b[1m" in text  # bold
 
@@ -68,7 +69,10 @@ def test_the_page_of_each_command_names_a_guide_that_is_there(shardctl: Shardctl
     assert {*GUIDE_OF_COMMAND.values()} <= {*SUBJECTS}
     assert [name for name in BOTH if GUIDE_OF_COMMAND[name] != name] == []
     for command, subject in GUIDE_OF_COMMAND.items():
-        assert f"\nGuide: shardctl help {subject}\n" in shardctl(command, "-h").stdout
+        assert f"\nGuide: shardctl help {subject}\nAll options: " in shardctl(command, "-h").stdout
+        assert shardctl(command, "--help-all").stdout.endswith(
+            f"\nGuide: shardctl help {subject}\n"
+        )
 
 
 def words(text: str) -> str:
@@ -91,12 +95,52 @@ def test_every_guide_fits(subject: str, width: int) -> None:
         assert words(code) in words(text)
 
 
-# The pages of -h.
+# The pages of -h and --help-all.
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_short_page_fits_on_a_screen(
+    name: str, shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    page = shardctl(name, "-h").stdout
+    assert sum(max(1, -(-len(line) // 80)) for line in page.splitlines()) <= 45
+    listed = re.findall(r"^  (?:-\w, )?--([a-z-]+)", page, flags=re.MULTILINE)
+    common = [s.option[2:] for s in SETTINGS if s.is_common]
+    if "--block" in shardctl(name, "--help-all").stdout.split():
+        assert {*common} <= {*listed}
+    assert not {"stages", "streaming", "loader", "color"} & {*listed}
+    assert f"\nAll options: shardctl {name} --help-all" in page
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+def test_a_loader_that_is_named_has_its_options_on_the_short_page(
+    loader: str, shardctl: Shardctl
+) -> None:
+    page = shardctl("simulate", "--loader", loader, "-h").stdout
+    listed = re.findall(r"^  (--[a-z-]+)", page, flags=re.MULTILINE)
+    read = {s.option for s in SETTINGS if s.about == "loader" and s.is_read_by(loader)}
+    assert read <= {*listed}
+    assert "--cycle" not in listed
+
+
+@pytest.mark.parametrize("pager", ["", "cat", "tr a-z A-Z"])
+def test_help_goes_through_the_pager_where_people_read(
+    pager: str, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    monkeypatch.setenv("PAGER", pager)
+    assert not paged("text\n")  # stdin and stdout are no terminals
+    for name in ("stdin", "stdout"):
+        monkeypatch.setattr(f"sys.{name}", Terminal())
+    assert paged("text\n") == (pager == "tr a-z A-Z")
+    monkeypatch.undo()
+    assert capfd.readouterr().out.endswith("TEXT\n" if pager.startswith("tr") else "")
 
 
 def page_of(group: Any, name: str) -> str:
     command = group.commands[name]
     root = group.make_context("shardctl", [], resilient_parsing=True)
+    root.meta[WHOLE] = True
     return str(command.get_help(typer.Context(command, info_name=name, parent=root)))
 
 

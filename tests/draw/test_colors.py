@@ -72,7 +72,7 @@ def test_text_and_marks_stand_out(colors: Colors) -> None:
         assert contrast(colors[name], colors["page"]) >= 4.5
     for slot, name in enumerate(slots):
         assert contrast(colors[name], colors[f"on{slot}"]) >= 4.5, slot
-    for name in ("data", "other", "padding", "alarm", "line", *slots):
+    for name in ("data", "other", "padding", "alarm", *slots):
         assert contrast(colors[name], colors["page"]) >= 3, name
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -22,7 +23,6 @@ from shardctl.draw.picture import (
     Heat,
     Paper,
     Picture,
-    Rise,
     Series,
     Span,
     bar_lines,
@@ -33,15 +33,13 @@ from shardctl.draw.picture import (
 )
 from shardctl.draw.svg import STYLE, svg_element, svg_file
 from shardctl.draw.tables import PLAIN, Screen, display_width
-from shardctl.order.shard_map import strips
 from shardctl.verbs.eval.answer import Evaluation, evaluate
 from shardctl.verbs.eval.view import eval_table
 from shardctl.verbs.layout.answer import layout
 from shardctl.verbs.quality.answer import quality
 from shardctl.verbs.quality.loaders import compare_loaders
-from shardctl.verbs.quality.view import loaders_table, quality_table
+from shardctl.verbs.quality.view import loaders_table
 from shardctl.verbs.simulate.answer import Simulation, simulate
-from shardctl.verbs.simulate.picture import epoch_starts, step_starts
 from shardctl.verbs.simulate.view import simulate_table
 from tests.cases import check_cases, few_or_many
 from tests.draw.drawn import (
@@ -178,7 +176,6 @@ def test_svg_files_are_those_on_file(verb: str, name: str) -> None:
         ("eval", "hangs", eval_table),
         ("simulate", "hues", simulate_table),
         ("loaders", "all", loaders_table),
-        ("quality", "two", quality_table),
     ],
 )
 def test_a_table_has_them_where_the_screen_shows_pictures(verb: str, name: str, table: Any) -> None:
@@ -220,43 +217,27 @@ def test_no_line_leaves_its_paper(num_cases: int) -> None:
 
 
 @few_or_many(30, 120)
-def test_strips_name_the_shards_that_are_read_and_where_epochs_and_batches_begin(
-    num_cases: int,
-) -> None:
+def test_a_picture_names_the_shards_that_are_read(num_cases: int) -> None:
     def check(simulation: Simulation) -> None:
-        order, start, stop = simulation.order, simulation.skip, simulation.skip + simulation.take
-        found = strips(order, start, stop, most=100_000)
-        if not found.visits:
+        order, start = simulation.order, simulation.skip
+        head, *lines = drawn(simulation, 77)
+        if not simulation.take or order.codes.several_splits:
             return
-        epochs = order.epoch_of(range(start, stop)).tolist()
-        begun = [(start, epochs[0])]
-        begun += [
-            (at, epochs[at - start])
-            for at in range(start + 1, stop)
-            if epochs[at - start] != epochs[at - start - 1]
-        ]
-        assert epoch_starts(found.visits) == (begun if len(begun) > 1 else [])
-        if order.has_steps:
-            steps, places = (column.tolist() for column in order.steps_of(range(start, stop)))
-            if steps[-1] - steps[0] >= 10:
-                assert step_starts(order, start, stop, 10) is None
-            firsts = [
-                (at, step)
-                for at, step, place in zip(range(start, stop), steps, places, strict=True)
-                if place == 0
-            ]
-            assert step_starts(order, start, stop, 10**6) == firsts
-        else:
-            assert step_starts(order, start, stop, 10) == []
-        lines = drawn(simulation, 57)
-        if len(lines) < 2 or order.codes.several_splits:
-            return
-        head = " ".join(lines[: next(i for i, line in enumerate(lines) if line[:1] == " ")])
-        last = int(re.findall(r"position(?:s \d+ to)? (\d+):", head)[0])
+        while not lines[0].lstrip().startswith("position"):
+            head = f"{head} {lines.pop(0)}"
+        last = int(re.findall(r"Positions \d+ to (\d+),", head)[0])
         read = order.codes.places(order.read(start, last + 1))[1].tolist()
-        rows = (re.match(r" *(slot )?\d+ (?P<row>.*)", line) for line in lines)
-        named = (re.findall(r"(?<![×\d])\d+", match["row"]) for match in rows if match)
-        assert set(read) == {int(number) for numbers in named for number in numbers}, lines
+        named: list[tuple[int, int]] = []
+        for line in lines[1:]:
+            position, *blocks = line.split()
+            assert int(position) == start + sum(count for _, count in named) or "\u00d7" not in head
+            named += [(int(s), int(n or 1)) for s, _, n in (b.partition("\u00d7") for b in blocks)]
+        if "\u00d7" in head:
+            assert [shard for shard, count in named for _ in range(count)] == read
+        else:  # a block of a slot each
+            assert [key for key, _ in groupby(shard for shard, _ in named)] == [
+                key for key, _ in groupby(read)
+            ]
 
     check_cases(simulations(), check, num_cases)
 
@@ -355,12 +336,6 @@ def test_two_halves_that_are_mixed_by_themselves_are_two_patches() -> None:
     assert (levels[:24, :48] > EVEN).mean() > 0.9
 
 
-def test_numbers_side_by_side_are_as_high_as_they_are() -> None:
-    rise = Rise(names=("a", "by"), values=(0.0, 0.13, 1.0), expected=(1.0, 1.0, 1.0))
-    lines = ["".join(span.text for span in line) for line in lines_of(rise, 20)]
-    assert lines == ["a  ▁▁▁▁▁▂▂▂▂▂█████", "by ███████████████"]
-
-
 # SVG: well-formed whatever names are, says what the marks say, and is small.
 
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -375,7 +350,6 @@ def every_mark(text: str) -> Picture:
     return picture(
         words(text),
         (Span(text, slot=9), Span("█▌", "warning"), Span("░░▒", ""), Span(text, "bold")),
-        Rise(names=("one", "other"), values=(0.5, 1.0), expected=(1.0, 1.0)),
         Heat(counts=np.eye(3, dtype=np.int64), sides=("first", "last"), below="3"),
         text=text,
     )
@@ -402,7 +376,7 @@ def test_a_file_stands_alone() -> None:
     root = ElementTree.fromstring(text)
     named = {element.get("id"): element.text for element in root.iter() if element.get("id")}
     assert named[root.get("aria-labelledby")] == "a; b"
-    assert "; a; a" in str(named[root.get("aria-describedby")])
+    assert named[root.get("aria-describedby")] == "a b"
     _, _, width, height = map(float, root.attrib["viewBox"].split())
     assert float(root.attrib["width"]) / width == float(root.attrib["height"]) / height
     assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", text)
@@ -412,10 +386,13 @@ def test_a_file_stands_alone() -> None:
     assert not list(parsed().iter(f"{_SVG}text"))
 
 
-def test_words_for_those_who_do_not_see_it_are_whole_and_without_blocks() -> None:
-    said = " ".join(f"host {number} reads the same." for number in range(200))
-    root = parsed(picture(words("0  ", "████▌", " 12 most"), text=said))
-    assert f" 0 12 most; {said}" in (root.findtext(f"{_SVG}desc") or "")
+@pytest.mark.parametrize("verb", ANSWERS)
+def test_each_picture_is_described_by_one_plain_sentence(verb: str) -> None:
+    for made in ANSWERS[verb].values():
+        for one in pictures_of(made()):
+            assert re.fullmatch(r"[^█▏─•]+\.", one.said)
+            assert len(one.said.split()) <= 25 or one.warnings
+            assert parsed(one).findtext(f"{_SVG}desc") == one.said
 
 
 def test_blocks_are_as_wide_as_they_are() -> None:

@@ -198,7 +198,7 @@ OPEN, MOST = UnpredictableOrderError, (1 << 64) - 1
 @pytest.mark.parametrize(
     ("loader", "settings", "kind", "said"),
     [
-        ("torch", {"shuffle": True}, OPEN, "give --global-seed N where torch.manual_seed"),
+        ("torch", {"shuffle": True}, OPEN, "or --global-seed N, that of torch.manual_seed"),
         ("torch", {"seed": 1, "global_seed": 2}, UsageError, "leave one out"),
         ("torch", {"n": 0, "seed": 1}, UsageError, "refuses an empty dataset"),
         ("torch", {"seed": MOST + 1}, UsageError, f"is {MOST + 1}, which torch refuses as a seed"),
@@ -206,12 +206,12 @@ OPEN, MOST = UnpredictableOrderError, (1 << 64) - 1
         ("torch", {"global_seed": MOST + 1, "shuffle": True}, UsageError, "the global seed is"),
         ("torch", {"seed": MOST, "shares": True, "epochs": 2}, UsageError, f"{MOST} . epoch 1 is"),
         ("torch", {"drop_shard_remainder": True}, UsageError, "needs --host I/N"),
-        ("torch", {"shares": True, "global_seed": 5}, UsageError, "means nothing to Distributed"),
+        ("torch", {"shares": True, "global_seed": 5}, UsageError, "no meaning for Distributed"),
         ("torch", {"persistent_workers": True}, UsageError, "needs --workers N, as torch says"),
         ("stateful", {"shuffle": True}, OPEN, "without a seed has another order in each"),
         ("stateful", {"seed": 1, "global_seed": 2}, UsageError, "leave one out"),
         ("stateful", {"n": 0, "global_seed": 1, "shuffle": True}, UsageError, "an empty dataset"),
-        ("stateful", {"shares": True, "global_seed": 5}, UsageError, "means nothing to Distrib"),
+        ("stateful", {"shares": True, "global_seed": 5}, UsageError, "no meaning for Distrib"),
         ("accelerate", {"batch": 2, "shuffle": True}, OPEN, "the data_seed or seed of the Trainer"),
         ("accelerate", {"seed": 1}, UsageError, "give --batch N of one process"),
         ("accelerate", {}, UsageError, "give --batch N of one process"),

@@ -38,11 +38,12 @@ class DatasetOptions:
     """Which dataset.
 
     Options:
-      --dataset, -d REF: A folder with dataset_info.json, name[/config][:version], a layout.yaml, or
-        record files (a folder, a glob, prefix@1024); several are read as one.
+      --dataset, -d REF: The dataset: mnist:3.0.1, a TFDS folder, layout.yaml, record files. Names
+        are name[/config][:version], record files a folder, a glob or prefix@1024. Several are read
+        as one.
       --data-dir DIR: Where names are looked up, a folder or a URL [default: $TFDS_DATA_DIR,
         ~/tensorflow_datasets].
-      --no-cache: Count record files without metadata anew, and keep no counts for next time.
+      --no-cache: Count record files without metadata again, and do not store the counts.
     """
 
     panel: ClassVar[str] = DATASET

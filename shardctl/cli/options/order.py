@@ -40,7 +40,8 @@ _PANELS = {"order": ORDER, "hosts": HOSTS, "loader": LOADER}
 def _parameter(setting: Setting) -> Declared:
     """Return the option of a setting."""
     kind, name = setting.kind, setting.option.removeprefix("--")
-    text = f"{setting.help.rstrip('.')} ({setting.stands_for})"
+    clause, more, rest = setting.help.rstrip(".").partition("; ")
+    text = f"{clause} ({setting.stands_for}){more}{rest}."
     text += f" [default: {setting.default}]" if setting.default else ""
     if isinstance(kind, Switch):
         info: Any = Annotated[bool | None, typer.Option(f"--{name}/--no-{name}", help=text)]

@@ -10,7 +10,7 @@ import typer
 
 from shardctl.base.text import choices, nearest_first, path_word, shell_line
 from shardctl.cli import completion
-from shardctl.cli.output import CHOICES, OPTION, OUTPUT
+from shardctl.cli.output import CHOICES, MORE, OPTION, OUTPUT
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ SpecArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="[SPEC]",
-        help="What is read, as TFDS writes it [default: train].",
+        help="Split or slice, as TFDS writes it [default: train].",
         autocompletion=completion.splits,
     ),
 ]
@@ -106,6 +106,7 @@ AllowVersionOption = Annotated[
         "--allow-version",
         help="Take a --plan of another version or config whose files have the same names and "
         "lengths.",
+        rich_help_panel=MORE,
     ),
 ]
 # Of every command.
@@ -131,7 +132,8 @@ RunnerOption = Annotated[
         "--runner",
         metavar="local|beam",
         parser=one_of(("local", "beam")),
-        help="What reads the files: this machine, or a Beam pipeline with the options after --.",
+        help="Read the files on this machine, or by a Beam pipeline with the options after --.",
+        rich_help_panel=MORE,
     ),
 ]
 

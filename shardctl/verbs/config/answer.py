@@ -77,7 +77,7 @@ def read_in_force(
     given = {field: getattr(settings, field) for field in origins}
     bare, version = ReadSettings(), _version_in_force(settings)
     for setting in SETTINGS:
-        name = f"read.{setting.name}"
+        name = f"read.{setting.field}"
         value = setting.value_in_force(settings, ordered=ordered)
         if setting.field in origins:
             written = setting.kind.to_document(given[setting.field])
@@ -130,7 +130,7 @@ def _implied_by(
         except UsageError:
             continue
         if setting.value_in_force(alone, ordered=ordered) == value:
-            return f"read.{other.name}"
+            return f"read.{other.field}"
     return None
 
 

@@ -51,7 +51,7 @@ def eval(
     What is yielded twice is counted, and of several epochs one.
 
     Arguments:
-      spec [SPEC]: What is read, as TFDS writes it [default: test, else validation, else train].
+      spec [SPEC]: Split or slice, as TFDS writes it [default: test, else validation, else train].
 
     Options:
       --hosts N: Number of hosts [default: 1].

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shardctl.base.text import counted, printable
-from shardctl.draw.picture import Bar, Paper, Picture, Series, bar_lines
+from shardctl.draw.picture import NOTHING, Bar, Paper, Picture, Series, bar_lines
 from shardctl.draw.quantities import counts_between, numbered
 from shardctl.order.shard_map import Bucket, buckets
 from shardctl.verbs.eval.answer import Evaluation
@@ -13,10 +13,10 @@ def eval_pictures(evaluation: Evaluation, paper: Paper) -> tuple[Picture, ...]:
     """Return the steps and examples of each host or group of them, and where a collective hangs."""
     title = f"Steps of {counted(evaluation.num_hosts, 'host')} in {printable(evaluation.spec, 200)}"
     if not evaluation.total:
-        caption = "nothing, for there are no examples."
-        return (Picture(name="eval-steps", title=title, caption=caption),)
+        return (Picture(name="eval-steps", title=title, caption=NOTHING, said=NOTHING),)
     hang, rows = evaluation.hang(evaluation.remainder), paper.num_rows(evaluation.num_hosts)
-    groups = buckets(evaluation.num_steps(evaluation.remainder), rows)
+    num_steps = evaluation.num_steps(evaluation.remainder)
+    groups = buckets(num_steps, rows)
     steps = [
         _bar(group)._replace(word="waits" if hang and group.max > hang.step else "")
         for group in groups
@@ -28,7 +28,10 @@ def eval_pictures(evaluation: Evaluation, paper: Paper) -> tuple[Picture, ...]:
         Picture(
             name="eval-steps",
             title=title,
-            caption="the steps of each host: all bars must be of one length.",
+            caption="All hosts must run the same number of steps."
+            + " Highlighted: hosts that wait for the others." * (hang is not None),
+            said=f"Each host runs {counts_between(int(num_steps.min()), int(num_steps.max()))} "
+            f"steps{'' if hang is None else f', and the evaluation hangs at step {hang.step:,}'}.",
             marks=tuple(bar_lines("host", labels, series, paper)),
             warnings=() if hang is None else (f"hangs at step {hang.step:,}",),
         ),

@@ -8,16 +8,14 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.base.text import counted
-from shardctl.draw.picture import Bar, Paper, Picture, Series, bar_lines
+from shardctl.draw.picture import NOTHING, OF_GROUPS, Bar, Paper, Picture, Series, bar_lines
 from shardctl.draw.quantities import bytes_between, counts_between, numbered
 from shardctl.order.shard_map import Bucket, buckets
 from shardctl.spec.host import HOST_MODES
-from shardctl.verbs.hosts.answer import Comparison, HostsPlan
+from shardctl.verbs.hosts.answer import Comparison, HostsPlan, spread
 from shardctl.verbs.hosts.sharing import Strategy
 
-_NOTHING = "nothing, for there are no examples."
-_IN_STEP = "bars of one length are hosts in step; the others wait for the host with the longest."
-_OF_GROUPS = " Of a group of hosts the full part is the least, the shaded part the most."
+_CAPTION = "The host with the longest bar takes longest, and the others wait for it."
 
 
 def hosts_pictures(plan: HostsPlan, paper: Paper) -> tuple[Picture, ...]:
@@ -27,14 +25,15 @@ def hosts_pictures(plan: HostsPlan, paper: Paper) -> tuple[Picture, ...]:
     """
     comparison = plan.comparisons[0]
     if not comparison.num_examples:
-        return (Picture(name="hosts", title=f"What hosts read of {plan.spec}", caption=_NOTHING),)
+        title = f"What hosts read of {plan.spec}"
+        return (Picture(name="hosts", title=title, caption=NOTHING, said=NOTHING),)
     if comparison.strategies[0].columns is None:
         return ()
     return tuple(_strategy(comparison, strategy, paper) for strategy in comparison.strategies)
 
 
 def _strategy(comparison: Comparison, strategy: Strategy, paper: Paper) -> Picture:
-    """Return a bar for each host, or group of them; where hosts are alike, one stands for all."""
+    """Return a bar for each host, or group of them; one for all where hosts are alike."""
     found = list(_quantities(strategy))
     differ = any(values.min() < values.max() for _, values in found)
     rows = paper.num_rows(comparison.num_hosts) if differ else 1
@@ -47,7 +46,8 @@ def _strategy(comparison: Comparison, strategy: Strategy, paper: Paper) -> Pictu
     return Picture(
         name=f"hosts-{strategy.name if strategy.name in HOST_MODES else 'loader'}",
         title=f"{strategy.name}: what each of {counted(comparison.num_hosts, 'host')} reads",
-        caption=_IN_STEP + (_OF_GROUPS if 1 < len(groups) < comparison.num_hosts else ""),
+        caption=_CAPTION + (OF_GROUPS if 1 < len(groups) < comparison.num_hosts else ""),
+        said=f"{strategy.refusal or f'A host reads {spread(strategy.num_examples)} examples'}.",
         marks=tuple(bar_lines(f"{strategy.name}: host", labels, series, paper)),
         warnings=(f"{strategy.name}: {strategy.refusal}",) if strategy.refusal else (),
     )
@@ -63,7 +63,7 @@ def _bar(name: str, group: Bucket) -> Bar:
 def _quantities(strategy: Strategy) -> Iterator[tuple[str, Int64s]]:
     """Yield what hosts have of examples, of batches and of bytes, where these are known.
 
-    Without bytes it is the examples taken from disk, where they are others than are handed out.
+    Without bytes it is the examples taken from disk, where more are taken than are yielded.
     """
     columns = strategy.columns
     assert columns is not None

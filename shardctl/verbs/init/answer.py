@@ -75,7 +75,7 @@ def read_settings(
         if setting.stands_for.lower() not in meaning.lower():
             meaning = f"{meaning.rstrip('.')} ({setting.stands_for})."
         yield DraftSetting(
-            name=setting.name,
+            name=setting.field,
             value=value,
             meaning=meaning,
             takes=setting.kind.metavar or "true|false",

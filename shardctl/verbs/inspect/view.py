@@ -186,5 +186,5 @@ def settings_document(settings: ReadSettings) -> Document:
     for setting in sorted(SETTINGS, key=lambda setting: setting.field == "stages"):
         value = getattr(settings, setting.field)
         if value != getattr(default, setting.field):
-            said[setting.name] = setting.kind.to_document(value)
+            said[setting.field] = setting.kind.to_document(value)
     return said

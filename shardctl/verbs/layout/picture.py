@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shardctl.base.arrays import Int64s
 from shardctl.base.text import counted
 from shardctl.dataset.dataset import Split
-from shardctl.draw.picture import Bar, Paper, Picture, Series, bar_lines
+from shardctl.draw.picture import OF_GROUPS, Bar, Paper, Picture, Series, bar_lines
 from shardctl.draw.quantities import (
     bytes_between,
     counts_between,
@@ -25,12 +25,13 @@ from shardctl.order.shard_map import Bucket, buckets
 from shardctl.verbs.layout.answer import Layout, SplitLayout
 
 _MOST_SPLITS = 8
-_ALIKE = "bars of one length are shards that take equally long to read."
-_OF_GROUPS = " Of a group of shards the full part is the least, the shaded part the most."
+_LARGE = 1.1  # times the mean, above which a shard is highlighted
+_CAPTION = "A longer bar is a shard that takes longer to read."
+_HIGHLIGHTED = " Highlighted: shards over the mean by more than 10%, empty or missing."
 
 
 def layout_pictures(layout: Layout, paper: Paper) -> tuple[Picture, ...]:
-    """Return for each of the first splits a bar a shard, or group; where all are alike, one."""
+    """Return for each of the first splits bars of shards; one where none is highlighted."""
     splits = [one for one in layout.splits if one.split.num_examples] or layout.splits[:1]
     rest = len(splits) - _MOST_SPLITS
     more = (f"{counted(rest, 'more split')} not shown; name one to see it",) if rest > 0 else ()
@@ -49,11 +50,14 @@ def _split(
     groups = buckets(measures[0].values, paper.num_rows(num_shards) if remarks else 1)
     series = [Series(one.name, [one.bar(group) for group in groups]) for one in measures]
     labels = [numbered(group.first, group.last) for group in groups]
-    grouped = _OF_GROUPS if remarks and len(groups) < num_shards else ""
+    caption = _CAPTION + _HIGHLIGHTED * bool(remarks)
+    caption += OF_GROUPS * (1 < len(groups) < num_shards)
+    of = f"{counted(num_shards, 'shard')} of {series[0].bars[0].text} examples" if groups else ""
     return Picture(
         name=f"layout-{number}",
         title=f"{name} in {dataset}: {counted(num_shards, 'shard')}",
-        caption=f"{_ALIKE}{grouped}",
+        caption=caption,
+        said=f"{name}: {'; '.join(remarks) or of or 'no shards'}.",
         marks=tuple(bar_lines(f"{name}: shard", labels, series, paper)),
         warnings=(*remarks, *more),
     )
@@ -79,11 +83,18 @@ class _Measure:
 
     @cached_property
     def largest(self) -> int | None:
-        """The first of the largest shards, None where all are alike."""
-        return int(self.values.argmax()) if np.ptp(self.values) > self.alike else None
+        """The first of the largest shards, None where it is no larger than others should be."""
+        if np.ptp(self.values) <= self.alike or self.over <= _LARGE:
+            return None
+        return int(self.values.argmax())
+
+    @property
+    def over(self) -> float:
+        """The largest size over the mean."""
+        return float(self.values.max() / self.values[self.known].mean())
 
     def bar(self, group: Bucket) -> Bar:
-        """Return the bar of some shards, with words where one of them stands out."""
+        """Return the bar of some shards, with words where one of them is highlighted."""
         here = slice(group.first, group.last + 1)
         known, lacking = self.values[here][self.known[here]], int(self.lacking[here].sum())
         largest = self.largest
@@ -130,12 +141,12 @@ def _measures(split: Split) -> list[_Measure]:
 
 
 def _remarks(measures: Sequence[_Measure]) -> Iterator[str]:
-    """Yield which shards stand out, each a sentence without its dot."""
+    """Yield which shards are highlighted, each a sentence without its dot."""
     for one in measures:
         if one.largest is not None:
             most = int(one.values[one.largest])
             who = subject("shard", np.flatnonzero(one.values == most), "has", "have")
-            over = percent_over(most / float(one.values[one.known].mean()) - 1)
+            over = percent_over(one.over - 1)
             yield f"{who} {one.most}: {one.shown(most)} ({over} over the mean)"
     for one in measures:
         if one.lacking.any():

@@ -62,6 +62,10 @@ class UsageOptions:
     Options:
       --eval SPEC: What is evaluated on; splits named test.. or val.. always are; repeatable.
       --hosts N: Number of hosts [default: 1].
+      --select CODES: Only these findings: codes or beginnings, as SC001,SC03; repeatable.
+      --ignore CODES: Not these; the longer beginning decides; repeatable.
+
+    More options:
       --take N: Examples taken of those read (ds.take).
       --as-data-source: Read with as_data_source, not as_dataset [default: of array_record files].
       --assert-cardinality: Check how many examples there are (ReadConfig.assert_cardinality)
@@ -70,8 +74,6 @@ class UsageOptions:
         TFDS].
       --seeds A,B: Seeds of several runs, meant to differ.
       --open-files N: Files a process may open [default: as on this machine].
-      --select CODES: Only these findings: codes or beginnings, as SC001,SC03; repeatable.
-      --ignore CODES: Not these; the longer beginning decides; repeatable.
     """
 
     evaluated: Annotated[list[str] | None, option("--eval", offered=completion.splits)] = None

@@ -66,14 +66,14 @@ def quality(
 
     Options:
       --target SCORE: Find the smallest shuffle buffer that reaches this score, and its memory.
-      --min-score SCORE: Exit with 1 if the score is lower: a number, or weak, fair, good or
+      --min-score SCORE: Exit with 1 if the score is lower; a number, or weak, fair, good or
         uniform.
       --memory SIZE: Find the buffer that fits into this much memory, as 8GiB, and its score.
       --example-bytes SIZE: Size of a decoded example [default: from features.json, or as
         stored].
       --hosts N: Measure the first of N hosts, as --host 0/N does.
-      --loaders: Compare all data loaders on this dataset: how each shuffles, ends and resumes.
-      --details: Show all metrics, the parts of the epoch, the next epoch, and pictures.
+      --loaders: Compare all data loaders on this dataset; how each shuffles, ends and resumes.
+      --details: Show all metrics; the parts of the epoch, the next epoch, and pictures.
 
     Examples:
       # How well do shuffled files and a buffer shuffle?

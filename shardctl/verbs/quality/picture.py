@@ -10,7 +10,7 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.base.text import counted, first_upper
-from shardctl.draw.picture import Bar, Heat, Line, Paper, Picture, Rise, Series, bar_lines
+from shardctl.draw.picture import Bar, Heat, Line, Paper, Picture, Series, bar_lines
 from shardctl.draw.quantities import human_bytes
 from shardctl.order.order import Order
 from shardctl.order.sample import OrderSample, epoch_length, storage_order
@@ -18,15 +18,16 @@ from shardctl.order.shard_map import NUM_COLUMNS, NUM_ROWS, looked_up, whole_epo
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.loaders import LoaderComparison
 from shardctl.verbs.quality.metrics import MIXED, Verdict, even_from_afar
-from shardctl.verbs.quality.view import best_line, measured_line
+from shardctl.verbs.quality.view import best_line
 
 _LOOKED_UP = 1 << 16  # positions of a long epoch
 
 
 def quality_pictures(quality: Quality, paper: Paper) -> tuple[Picture, ...]:
-    """Return where examples lie over the epoch, the score over it, and what would help."""
-    found = [order_picture(quality.order, quality.sample, quality.verdict), score_picture(quality)]
-    return (*found, what_if_picture(quality, paper)) if quality.alternatives else tuple(found)
+    """Return which part of the dataset is read when, what would help, the score over the epoch."""
+    found = [order_picture(quality.order, quality.sample, quality.verdict)]
+    found += [what_if_picture(quality, paper)] if quality.alternatives else []
+    return (*found, score_picture(quality, paper))
 
 
 def order_picture(
@@ -34,8 +35,8 @@ def order_picture(
 ) -> Picture:
     """Return where in storage the examples of the first epoch lie.
 
-    A `sample` of the whole epoch is drawn. Where an order that is not mixed near by is one even
-    shade yet, it is said.
+    A `sample` of the whole epoch is drawn. Where an order that is locally not mixed is one even
+    shade yet, a warning says so.
     """
     num_positions = epoch_length(order)
     heat = Heat(
@@ -46,9 +47,12 @@ def order_picture(
     is_finer = verdict is not None and verdict not in MIXED and heat.is_even
     return Picture(
         name="shard-map",
-        title="Where in storage the examples of the epoch lie",
-        caption="over the epoch, where its examples lie in storage. A diagonal is the order of "
-        "storage, an even shade a uniform permutation.",
+        title="Which part of the dataset is read when",
+        caption="Left to right is the epoch, top to bottom the files in order; a good shuffle is "
+        "one even shade, no shuffle a diagonal line.",
+        said="Every part of the epoch reads from the whole dataset."
+        if heat.is_even
+        else "Some parts of the epoch read more from some parts of the dataset than from others.",
         marks=(heat,),
         warnings=(even_from_afar(verdict),) if is_finer and verdict is not None else (),
     )
@@ -78,65 +82,72 @@ def places(order: Order, sample: OrderSample | None = None) -> tuple[Int64s, int
     return storage.of(looked_up(order, _LOOKED_UP))[0], storage.num_ranks
 
 
-def score_picture(quality: Quality) -> Picture:
-    """Return the score over the epoch, near by, beside that of a uniform permutation."""
+def score_picture(quality: Quality, paper: Paper) -> Picture:
+    """Return the local score of each part of the epoch, beside that of a uniform permutation."""
     parts = quality.by_position
     values = [part.score.value for part in parts]
     low, high = f"{min(values):.4f}", f"{max(values):.4f}"
-    text = (
-        "the score near by over the epoch, which is best as high as that of a uniform "
-        f"permutation. It is {low if low == high else f'{low} to {high}'}"
+    said = (
+        f"The local score is {low if low == high else f'{low} to {high}'} over the epoch; a "
+        f"uniform permutation scores {parts[0].score.expected:.4f}."
     )
-    rise = Rise(
-        names=("this order", "uniform"),
-        values=tuple(values),
-        expected=tuple(part.score.expected for part in parts),
-    )
+    rows = [(f"{part.start:,}", part.score.value, "") for part in parts]
+    rows.append(("uniform", parts[0].score.expected, ""))
     return Picture(
         name="score",
-        title="The score over the epoch",
-        caption=f"{text}; uniform {parts[0].score.expected:.4f}.",
-        marks=(rise,),
-        note="" if quality.sampled is None else f"{first_upper(measured_line(quality))}.",
+        title="Local score over the epoch",
+        caption="How well each part of the epoch is mixed.",
+        said=said,
+        marks=_bars("position", "score", rows, paper, full=1.0, digits=3),
     )
 
 
 def what_if_picture(quality: Quality, paper: Paper) -> Picture:
     """Return what other settings would score, with the memory of each buffer that is new."""
+    sizes = (choice.num_bytes for choice in quality.alternatives)
     rows = [
-        (choice.change, choice.score.value, choice.num_bytes) for choice in quality.alternatives
+        (choice.change, choice.score.value, "" if size is None else f" {human_bytes(size)}")
+        for choice, size in zip(quality.alternatives, sizes, strict=True)
     ]
-    rows.append(("uniform", quality.score.expected, None))
-    bars = [
-        Bar(score, score, f"{score:.3f}" if size is None else f"{score:.3f} {human_bytes(size)}")
-        for _, score, size in rows
-    ]
-    marks = bar_lines("change", [name for name, *_ in rows], [Series("score", bars, 1.0)], paper)
+    rows.append(("uniform", quality.score.expected, ""))
     return Picture(
         name="what-if",
         title="What other settings would score",
-        caption="each bar changes one thing, or two; of a buffer its memory is said too.",
-        marks=tuple(marks),
-        note=f"{first_upper(best_line(quality))}.",
+        caption="The score after a change of one or two settings, with the memory of the buffer.",
+        said=f"{first_upper(best_line(quality))}.",
+        marks=_bars("change", "score", rows, paper, full=1.0, digits=3),
     )
 
 
 def loaders_pictures(comparison: LoaderComparison, paper: Paper) -> tuple[Picture, ...]:
     """Return from how many shards a batch of each way to read comes, beside a uniform one."""
-    read = [(way.reader, way.mixing.shards) for way in comparison.ways if way.mixing is not None]
-    rows = [*read, ("uniform", comparison.uniform_shards)]
-    series = Series("shards", [Bar(number, number, f"{number:.1f}") for _, number in rows])
-    marks: tuple[Line, ...] = ()
-    if read:
-        marks = tuple(bar_lines("reader", [name for name, _ in rows], [series], paper))
-    refused = (way for way in comparison.ways if way.refused is not None)
+    read = [(way.reader, way.mixing.shards, "") for way in comparison.ways if way.mixing]
+    rows = [*read, ("uniform", comparison.uniform_shards, "")]
+    refused = ", ".join(way.reader for way in comparison.ways if way.refused is not None)
     return (
         Picture(
             name="loaders",
             title=f"From how many of {counted(comparison.num_shards, 'shard')} a batch comes",
-            caption="from how many shards a batch comes; the last bar is that of a uniform "
-            "permutation.",
-            marks=marks,
-            note="; ".join(f"{way.reader}: {way.refused}" for way in refused),
+            caption="The last bar is a uniform permutation."
+            + f" Not possible here: {refused}." * bool(refused),
+            said=f"A batch comes from at most {max((n for _, n, _ in read), default=0):.1f} "
+            f"shards; of a uniform permutation from {comparison.uniform_shards:.1f}.",
+            marks=_bars("reader", "shards", rows, paper, digits=1) if read else (),
         ),
+    )
+
+
+def _bars(
+    heading: str,
+    measure: str,
+    rows: list[tuple[str, float, str]],
+    paper: Paper,
+    *,
+    digits: int,
+    full: float = 0.0,
+) -> tuple[Line, ...]:
+    """Return a bar a row: its label, its value, and what stands behind the value."""
+    bars = [Bar(value, value, f"{value:.{digits}f}{more}") for _, value, more in rows]
+    return tuple(
+        bar_lines(heading, [one for one, *_ in rows], [Series(measure, bars, full)], paper)
     )

@@ -53,7 +53,7 @@ def quality_table(
         from shardctl.draw.picture import picture_lines
 
         yield "\n"
-        yield from picture_lines(plan, screen, most=2)
+        yield from picture_lines(plan, screen, most=1)
     if not details:
         yield paragraph("--details: every metric, each part of the epoch, the next epoch", screen)
         return

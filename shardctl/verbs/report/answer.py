@@ -42,15 +42,16 @@ from shardctl.verbs.report.question import (
 class Report:
     """All that shardctl says of one pipeline. A part that cannot be had says why, see `NotShown`.
 
-    settings: how it is read, as it was given. in_force: every setting with its origin.
+    settings: how it is read, as it was given. in_force: every setting with its source.
     num_examples: that the spec selects, of one epoch; None where stages decide.
-    is_open: why nobody can know the order, where TensorFlow leaves it open; None where it is known.
-    order: what the pictures are of. Where seeds are missing it is an order with stand-ins, as
-        `assumed` says: what depends on the seed alone is one case of many.
+    is_open: why the order is nondeterministic; None where it is not.
+    order: what the pictures are of. Missing seeds are replaced by example seeds, as `assumed`
+        says: what depends on the seed alone is one of many cases.
     strips: the first visits of the files, of what is read into a buffer where there is one.
-    hosts, num_hosts: the three ways to share, among the hosts that read.
-    loaders: None where nobody asked for them.
-    notes: what stands in for something that nobody said. warnings: those of the parts.
+    hosts, num_hosts: the three ways to share; None for one host.
+    evaluation: None unless hosts, devices or what is evaluated on are set.
+    loaders: None unless they are asked for.
+    notes: what is assumed. warnings: those of the parts.
     """
 
     dataset: Dataset
@@ -65,8 +66,8 @@ class Report:
     layout: Shown[Layout]
     strips: Shown[Strips]
     quality: Shown[Quality]
-    hosts: Shown[HostsPlan]
-    evaluation: Shown[Evaluation]
+    hosts: Shown[HostsPlan] | None
+    evaluation: Shown[Evaluation] | None
     lint: Shown[Lint]
     loaders: Shown[LoaderComparison] | None
     notes: tuple[str, ...] = ()
@@ -75,10 +76,10 @@ class Report:
 
     @property
     def parts(self) -> dict[str, object]:
-        """The parts by name, in the order in which they are shown; none that nobody asked for."""
-        names = ("layout", "strips", "quality", "hosts", "evaluation", "lint")
+        """The parts by name, without those that are not asked for."""
+        names = ("layout", "strips", "quality", "hosts", "evaluation", "lint", "loaders")
         found = {name: getattr(self, name) for name in names}
-        return found if self.loaders is None else {**found, "loaders": self.loaders}
+        return {name: answer for name, answer in found.items() if answer is not None}
 
     def to_html(self) -> str:
         """Return the report as one page that needs nothing else."""
@@ -90,10 +91,8 @@ class Report:
     def __repr__(self) -> str:
         missing = [name for name, part in self.parts.items() if isinstance(part, NotShown)]
         found = counted(len(self.lint.findings), "finding") if isinstance(self.lint, Lint) else ""
-        told = [found] if found else []
-        if missing:
-            told.append(f"not shown: {', '.join(missing)}")
-        return in_short(self, f"{self.dataset.title} {self.spec}", *told)
+        lacking = f"not shown: {', '.join(missing)}" if missing else ""
+        return in_short(self, f"{self.dataset.title} {self.spec}", *filter(None, (found, lacking)))
 
 
 @checked
@@ -103,7 +102,7 @@ def report(
     settings: SettingsLike | None = None,
     *,
     hosts: int | None = None,
-    devices: int = 1,
+    devices: int | None = None,
     evaluated: str | Sequence[str] = (),
     usage: Usage | None = None,
     loaders: bool = False,
@@ -113,13 +112,13 @@ def report(
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: how it is read: a ReadSettings, or a dict of its values. Seeds that are not given
-            get stand-ins, and the report says so.
+        settings: how it is read: a ReadSettings, or a dict of its values. Missing seeds are
+            replaced by example seeds, and the report says so.
         hosts: how many hosts read, of which the first is measured; None is what `usage.hosts` or
             `settings.host` says, else one.
-        devices: how many each host has, which share its batch in an evaluation.
+        devices: how many each host has, which share its batch in an evaluation; None is one.
         evaluated: what is evaluated on, one text or several; of these the first is counted. None is
-            `test`, else `validation`.
+            `test`, else `validation`, if hosts or devices are given.
         usage: what else the project does, for lint.
         loaders: whether to compare all loaders, too.
 
@@ -174,18 +173,19 @@ def report_of(question: ReportQuestion) -> Report:
     order, is_open = _order(question, quality)
     known = order if isinstance(order, Order) else None
     sized = dataset if question.sized is None else question.sized
-    hosts = shown(lambda: hosts_side_by_side(sized, spec, settings, hosts=question.num_hosts))
-    evaluation = shown(lambda: _evaluation(question, known))
+    hosts, evaluation = None, None
+    if question.num_hosts > 1:
+        hosts = shown(lambda: hosts_side_by_side(sized, spec, settings, hosts=question.num_hosts))
+    if question.evaluates:
+        evaluation = shown(lambda: _evaluation(question, known))
     parts = (order, hosts, evaluation)
-    if is_open is None and all(isinstance(part, NotShown) for part in parts):
-        # A version that nobody knows, a seed out of range: there is nothing to show.
+    if is_open is None and all(isinstance(part, NotShown | None) for part in parts):
+        # An unknown version, a seed out of range: there is nothing to show.
         raise UsageError(getattr(order, "reason", ""))
     loaders = None
     if question.loaders:
         loaders = shown_of(reading, lambda reading: compare_loaders(dataset, spec, reading))
-    answers: list[object] = [resolved, quality, loaders]
-    if question.num_hosts > 1:
-        answers += [hosts, evaluation]
+    answers = (resolved, quality, loaders, hosts, evaluation)
     warnings = (text for answer in answers for text in getattr(answer, "warnings", ()))
     return Report(
         dataset=resolved.dataset,
@@ -194,7 +194,7 @@ def report_of(question: ReportQuestion) -> Report:
         in_force=question.in_force,
         num_examples=resolved.num_selected,
         num_hosts=question.num_hosts,
-        num_devices=question.devices,
+        num_devices=question.num_devices,
         is_open=is_open,
         order=order,
         layout=shown(lambda: _layout(resolved, question)),
@@ -204,7 +204,7 @@ def report_of(question: ReportQuestion) -> Report:
         evaluation=evaluation,
         lint=shown(lambda: _lint(question)),
         loaders=loaders,
-        notes=tuple(question.notes(known)),
+        notes=tuple(question.notes(known, getattr(quality, "window", None))),
         warnings=tuple(dict.fromkeys(warnings)),
         question=question,
     )
@@ -213,7 +213,7 @@ def report_of(question: ReportQuestion) -> Report:
 def _order(
     question: ReportQuestion, quality: Shown[Quality]
 ) -> tuple[Order | NotShown, str | None]:
-    """Return the order that is shown, and why nobody can know it, where that is so."""
+    """Return the order that is shown, and why it is nondeterministic, where it is."""
     if isinstance(quality, Quality) and not quality.assumed:
         return quality.order, None
     try:
@@ -239,7 +239,7 @@ def _evaluation(question: ReportQuestion, order: Order | None) -> Evaluation:
     spec = next(iter(question.evaluated or known), None)
     if spec is None:
         raise UsageError(
-            f"{question.dataset.title} has no split {' or '.join(EVAL_SPLITS)}; say what is "
+            f"{question.dataset.title} has no split {' or '.join(EVAL_SPLITS)}; set what is "
             "evaluated on with --eval SPEC"
         )
     own, said = of_training(question.settings)
@@ -250,7 +250,7 @@ def _evaluation(question: ReportQuestion, order: Order | None) -> Evaluation:
         batch=question.device_batch(order),
         remainder="drop" if question.settings.drop_remainder else "ragged",
         hosts=question.num_hosts,
-        devices=question.devices,
+        devices=question.num_devices,
     )
     return replace(found, warnings=(*found.warnings, *said))
 
@@ -267,7 +267,7 @@ def _lint(question: ReportQuestion) -> Lint:
     )
 
 
-# Which files a report shows as open: the first visits of an order, and those before its buffer.
+# Which files a report shows: the first visits of an order, and those before its buffer.
 
 _ROUNDS = 4  # of the interleave, whose visits are shown one by one
 _LONGEST = 4096  # positions

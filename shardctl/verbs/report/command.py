@@ -40,11 +40,11 @@ _COMPARED = _formats(
 
 @dataclass(frozen=True, kw_only=True)
 class ReportUsage(UsageOptions):
-    """What lint looks at, two of which the other parts show too.
+    """What lint checks; the other parts show two of these too.
 
     Options:
-      --eval SPEC: What is evaluated on; the first is counted in batches [default: test, else
-        validation]; repeatable.
+      --eval SPEC: What is evaluated on; the first is counted in batches [default: with hosts or
+        devices test, else validation]; repeatable.
       --hosts N: How many hosts read; the first is measured [default: 1].
     """
 
@@ -64,22 +64,22 @@ def report(
 ) -> None:
     """Write one page that shows how a pipeline reads: pictures, figures, findings.
 
-    The page is one file without scripts that needs no network: how the order is shuffled and which
-    shards feed it, the first blocks, what each host reads, the steps of the evaluation, lint's
-    findings, every setting and who says so. What cannot be shown says why.
+    The page is one file without scripts that needs no network: how the order is shuffled, which
+    files are read when, lint's findings, every setting and its source. With hosts or devices also
+    what each host reads, and whether the evaluation hangs.
 
     Options:
       --devices N: Devices of a host, which share a batch [default: 1].
       --loaders: Compare all loaders, too [default: no].
-      --compare A B: Set two side by side: snapshots, or settings files as shardctl.yaml; SPEC and
-        the options of datasets and settings go over settings files.
+      --compare A B: Show two pipelines side by side: snapshots, or settings files such as
+        shardctl.yaml. SPEC and the options of datasets and settings override settings files.
 
     Examples:
       # How does this pipeline read? Open report.html in a browser
       shardctl report --shuffle-files --buffer 10000 --hosts 64 -d mnist -o report.html
       # The same figures for programs
       shardctl report --shuffle-files --buffer 10000 -d mnist -f json
-      # Where do two pipelines part, and which is shuffled better?
+      # Where do two pipelines differ, and which is shuffled better?
       shardctl report --compare before.yaml after.yaml -o compared.html
     """
     from shardctl.metadata.files_on_disk import check_files, not_listed, with_disk_bytes
@@ -105,7 +105,7 @@ def report(
             evaluated=tuple(arguments.get("eval", ())),
             in_force=all_in_force(project, source, reading, resolved, using, dataset),
             sized=with_disk_bytes(dataset, files),
-            devices=num_devices or 1,
+            devices=num_devices,
             loaders=bool(loaders),
         )
     )
@@ -123,22 +123,22 @@ def _compare(
     spec: str | None,
     alone: Mapping[str, object],
 ) -> None:
-    """Write two pipelines side by side; options of datasets and settings go over settings files."""
+    """Write two pipelines side by side; options override settings files."""
     from shardctl.api.diff import opened_report, refuse_one_file, sides_of
     from shardctl.verbs.report.compare import compare_sides
 
     for name, value in alone.items():
         if value not in (None, []):
             raise UsageError(
-                f"{option_name(name)} is about one pipeline; leave it out, or --compare"
+                f"{option_name(name)} is about one pipeline; leave out one of it and --compare"
             )
     refuse_one_file(*files)
     given = [opened_report(path, path) for path in files]
-    is_told = source.is_given or spec is not None or reading.given()
-    if is_told and not any(one.project for one in given):
+    is_given = source.is_given or spec is not None or reading.given()
+    if is_given and not any(one.project for one in given):
         raise UsageError(
-            f"{quoted(files[0], 200)} and {quoted(files[1], 200)} are snapshots, which are as they "
-            "were pinned; leave out SPEC and the options of datasets and settings"
+            f"{quoted(files[0], 200)} and {quoted(files[1], 200)} are snapshots, which fix their "
+            "orders; leave out SPEC and the options of datasets and settings"
         )
 
     def dataset_of(project: "Project", fallback: "NamedDataset | None") -> "Dataset":

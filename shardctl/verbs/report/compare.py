@@ -1,4 +1,4 @@
-"""Two pipelines side by side: where their orders part, and how well each is shuffled."""
+"""Two pipelines side by side: where their orders differ, and how well each is shuffled."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ComparedSide:
 
     is_snapshot: whether it is as it was pinned, and not as its dataset and settings are now.
     settings: every setting in force, by name. rules: of TensorFlow and TFDS, behind the order.
-    order: what is compared of it. quality: with stand-ins for seeds that nobody gave.
+    order: what is compared of it. quality: with example seeds where seeds are missing.
     """
 
     label: str
@@ -72,7 +72,7 @@ class ComparedSetting:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReportComparison:
-    """Two pipelines side by side; `diff` says where their orders part.
+    """Two pipelines side by side; `diff` says where their orders differ.
 
     dataset_changes: what differs of the two datasets and their layouts; where there is something,
         equal ids need not be equal examples.
@@ -95,7 +95,7 @@ class ReportComparison:
 
     @property
     def equal(self) -> bool | None:
-        """Whether both hand out the same order; None where that cannot be told."""
+        """Whether both yield the same order; None where that is not known."""
         return None if isinstance(self.diff, NotShown) else self.diff.equal
 
     @cached_property
@@ -115,7 +115,7 @@ class ReportComparison:
         return str(provided("comparison_body")(self))
 
     def __repr__(self) -> str:
-        said = {None: "not to be compared", True: "equal", False: "they part"}
+        said = {None: "not comparable", True: "equal", False: "they differ"}
         return in_short(self, f"{self.a.label}, {self.b.label}", said[self.equal])
 
 
@@ -134,7 +134,7 @@ def compare_sides(a: Side, b: Side, *, watch: Watch | None = None) -> ReportComp
 def _difference(one: ComparedSide, other: ComparedSide) -> Shown[Diff]:
     for side in (one, other):
         if isinstance(side.order, NotShown):
-            return NotShown(reason=f"{side.label} has no one order: {side.order.reason}")
+            return NotShown(reason=f"the order of {side.label} is not known: {side.order.reason}")
     return shown_of(one.order, lambda a: shown_of(other.order, lambda b: diff(a, b)))
 
 
@@ -206,7 +206,7 @@ def proven(pinned: PinnedOrder) -> Shown[PlannedOrder]:
     if live is None:
         return NotShown(
             reason="it pins its layout or its file order as hashes, or settings that are refused "
-            "today: its order cannot be made again"
+            "today: its order cannot be rebuilt"
         )
     if pinned.live is not None:
         return live

@@ -1,4 +1,4 @@
-"""Two pipelines side by side: the sections of two reports, and the answer of `diff` about them."""
+"""Two pipelines side by side as a page and a document, with the answer of `diff` about them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from shardctl.base.columns import picked
-from shardctl.base.text import counted, first_upper
+from shardctl.base.text import counted
 from shardctl.draw.tables import Column, Screen
 from shardctl.errors import ShardctlError
 from shardctl.files.documents import Document
@@ -17,15 +17,15 @@ from shardctl.stages.text import pipeline_of, text_of
 from shardctl.verbs.config.view import value_text
 from shardctl.verbs.diff import view as diff_view
 from shardctl.verbs.diff.answer import Diff
-from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.view import quality_document
 from shardctl.verbs.report import elements as html
 from shardctl.verbs.report.compare import ComparedSide, ReportComparison
 from shardctl.verbs.report.document import part_document
 from shardctl.verbs.report.page import (
-    Told,
+    Card,
     cards,
     quality_body,
+    sentences,
     stated,
 )
 from shardctl.verbs.report.question import NotShown
@@ -51,16 +51,15 @@ def comparison_body(comparison: ReportComparison) -> str:
 
 def comparison_sections(comparison: ReportComparison) -> list[html.Section]:
     """Return the sections in the order of a newcomer's questions."""
-    told = cards(
-        ("The same order?", "parting", _same_order(comparison)),
-        ("Shuffled better?", "shuffle", _better(comparison)),
+    body = cards(
+        ("Is it the same order?", "difference", _same_order(comparison)),
+        ("Which is shuffled better?", "shuffle", _better(comparison)),
     )
     return [
-        html.Section("summary", "In short", (told,)),
-        html.Section("parting", "Where do they part?", _parting(comparison)),
-        html.Section("settings", "Which settings differ?", _settings(comparison)),
+        html.Section("summary", "In short", (body,)),
+        html.Section("difference", "Where do they differ?", _difference(comparison)),
         html.Section("shuffle", "How does each shuffle?", _shuffles(comparison)),
-        html.Section("about", "About this page", _about(comparison)),
+        html.Section("settings", "Datasets and settings", _settings(comparison)),
     ]
 
 
@@ -84,37 +83,38 @@ def _datasets(comparison: ReportComparison) -> str:
     return f"Both read {one}." if one == other else f"A reads {one}, and B {other}."
 
 
-def _same_order(comparison: ReportComparison) -> Told:
+def _same_order(comparison: ReportComparison) -> Card:
     found = comparison.diff
     if isinstance(found, NotShown):
-        return Told("Not known", "open", html.paragraph(f"{html.sentence(found.reason)}."))
-    told = html.paragraph(f"{html.plain(diff_view.headline(found))}.")
+        return Card("Not known", "open", sentences(found.reason))
     if found.first is not None:
-        moved = html.paragraph(f"{first_upper(html.plain(diff_view.moved_line(found.moved)))}.")
-        return Told("No", "warn", told + moved)
+        lines = (diff_view.headline(found), diff_view.moved_line(found.moved))
+        return Card("No", "warn", sentences(*lines))
+    body = sentences(diff_view.headline(found))
     if not found.equal:
-        return Told("Not known", "open", told)
+        return Card("Not known", "open", body)
     same_ids = comparison.dataset_changes
-    return Told("The same ids", "warn", told) if same_ids else Told("Yes", "good", told)
+    return Card("The same ids", "warn", body) if same_ids else Card("Yes", "good", body)
 
 
-def _better(comparison: ReportComparison) -> Told:
-    found: list[Quality] = []
+def _better(comparison: ReportComparison) -> Card:
+    found = []
     for side in comparison.sides:
         if isinstance(side.quality, NotShown):
-            told = html.paragraph(f"{html.name(side.label)}: {html.sentence(side.quality.reason)}.")
-            return Told("Not known", "open", told)
+            return Card("Not known", "open", sentences(f"{side.label}: {side.quality.reason}"))
         found.append(side.quality)
-    scores = [one.score for one in found]
-    scored = [f"{one.score.value:.4f} ({html.plain(one.verdict)})" for one in found]
-    told = html.paragraph(f"A scores {scored[0]}; B {scored[1]}.")
-    # Within two of their errors, or of spreads, two scores cannot be told apart.
-    noise = 2 * max(score.spread + (score.sampling_error or 0.0) for score in scores)
-    lead = scores[1].value - scores[0].value
-    return Told("About the same" if abs(lead) <= noise else "AB"[lead > 0], "open", told)
+    one, other = found
+    body = sentences(
+        f"A scores {one.score.value:.4f} ({one.verdict})",
+        f"B scores {other.score.value:.4f} ({other.verdict})",
+    )
+    # Within two of their errors, or of spreads, two scores do not differ.
+    noise = 2 * max(each.score.spread + (each.score.sampling_error or 0.0) for each in found)
+    lead = other.score.value - one.score.value
+    return Card("About the same" if abs(lead) <= noise else "AB"[lead > 0], "open", body)
 
 
-def _parting(comparison: ReportComparison) -> Iterator[str]:
+def _difference(comparison: ReportComparison) -> Iterator[str]:
     yield from html.part(comparison.diff, _differences)
     if isinstance(comparison.diff, NotShown):
         yield html.items(
@@ -134,12 +134,13 @@ _SETTINGS = tuple(Column(heading=text, align="left") for text in ("setting", "A"
 def _settings(comparison: ReportComparison) -> Iterator[str]:
     differing = [one for one in comparison.settings if one.differs]
     same = [one for one in comparison.settings if not one.differs]
-    names = ", ".join(html.code(one.name) for one in differing)
-    yield html.paragraph(f"{names}." if names else "Every setting has one value on both sides.")
-    captions = ("Settings that are not the same", f"{counted(len(same), 'setting')} alike")
+    yield html.paragraph("" if differing else "Every setting has the same value in A and B.")
+    captions = ("Settings that differ", f"{counted(len(same), 'setting')} with equal values")
     for caption, shown in zip(captions, (differing, same), strict=True):
         rows = [(one.name, *(setting_text(one.name, v) for v in (one.a, one.b))) for one in shown]
-        yield html.table(caption, _SETTINGS, rows, kind="said") if rows else ""
+        is_open = shown is differing
+        yield html.table(caption, _SETTINGS, rows, kind="said", is_open=is_open) if rows else ""
+    yield from _sides(comparison)
 
 
 def setting_text(setting: str, value: Any) -> str:
@@ -154,29 +155,29 @@ def setting_text(setting: str, value: Any) -> str:
     return value_text(value)
 
 
-def _about(comparison: ReportComparison) -> Iterator[str]:
+def _sides(comparison: ReportComparison) -> Iterator[str]:
     sides = comparison.sides
     rows = (
         ("file", *(side.label for side in sides)),
         ("what it is", *("a snapshot" if side.is_snapshot else "settings" for side in sides)),
         ("dataset", *(side.head.title for side in sides)),
         ("fingerprint of the dataset", *(str(side.head.fingerprint) for side in sides)),
-        ("what is read of it", *(side.spec for side in sides)),
+        ("split or slice", *(side.spec for side in sides)),
         ("rules of the order", *(str(side.rules) for side in sides)),
     )
     columns = [Column(heading=text, align="left") for text in ("what", "A", "B")]
     yield html.table("What A and B are", columns, rows, kind="said")
-    yield from stated("Worth knowing", comparison.warnings)
+    yield from stated("Warnings", comparison.warnings)
     yield html.paragraph(f"Written by shardctl {html.plain(own_version())}.", "quiet")
 
 
-# Two pipelines side by side, as a document: each as the commands write it, and where they part.
+# Two pipelines side by side, as a document: each as the commands write it, and where they differ.
 
 
 def comparison_document(comparison: ReportComparison) -> Document:
     """Return the document: of kind `report`, with both under `compared`.
 
-    What cannot be had says why; `equal` is None where it cannot be told.
+    What cannot be had says why; `equal` is None where it is not known.
     """
     return {
         **kind_head("report"),

@@ -50,9 +50,7 @@ def report_document(report: Report) -> Document:
         "hosts": part_document(report.hosts, hosts_document),
         "eval": part_document(report.evaluation, eval_document),
         "lint": part_document(report.lint, lambda lint: lint_document(lint, origins_of(report))),
-        "loaders": None
-        if report.loaders is None
-        else part_document(report.loaders, loaders_document),
+        "loaders": part_document(report.loaders, loaders_document),
     }
 
 
@@ -68,11 +66,11 @@ def origins_of(report: Report) -> SettingOrigins:
     return NOWHERE if file is None else SettingOrigins(file=os.path.relpath(file), lines=lines)
 
 
-def part_document(part: Any, document: Callable[[Any], Document]) -> Document:
-    """Return the document of a part of a report, or why it is not there."""
+def part_document(part: Any, document: Callable[[Any], Document]) -> Document | None:
+    """Return the document of a part of a report, or why it is not there; None if not asked for."""
     if isinstance(part, NotShown):
         return {"not_shown": part.reason}
-    return document(part)
+    return None if part is None else document(part)
 
 
 def _layout(layout: Layout) -> Document:

@@ -9,7 +9,7 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple, TypeVar
 
-from shardctl.base.text import first_upper, printable
+from shardctl.base.text import printable
 from shardctl.draw.picture import Picture
 from shardctl.draw.svg import STYLE as PICTURE_STYLE
 from shardctl.draw.svg import escaped, svg_element
@@ -59,7 +59,7 @@ def name(text: object) -> str:
 
 
 def wrapping(text: object) -> str:
-    """Return text as HTML that may go on in another line behind what joins its words.
+    """Return text as HTML that may break behind what joins its words.
 
     A text that is long, or of another alphabet, may be of others, and so is kept apart.
 
@@ -106,11 +106,17 @@ def facts(pairs: Iterable[tuple[str, str]], kind: str = "") -> str:
 
 
 def table(
-    caption: str, columns: Sequence[Column], rows: Iterable[Sequence[str]], *, kind: str = ""
+    caption: str,
+    columns: Sequence[Column],
+    rows: Iterable[Sequence[str]],
+    *,
+    kind: str = "",
+    more: Iterable[str] = (),
+    is_open: bool = False,
 ) -> str:
     """Return a table that opens by a click or a key, in a box that scrolls where there is no room.
 
-    Cells are text, the first of a row its heading.
+    Cells are text, the first of a row its heading. `more` are sentences below it.
     """
     sides = [' class="number"' if column.align == "right" else "" for column in columns]
     heads = "".join(
@@ -119,17 +125,18 @@ def table(
     )
     body = "".join(f"<tr>{_row(list(map(wrapping, row)), sides)}</tr>\n" for row in rows)
     return (
-        f"<details><summary>{plain(caption)}</summary>\n"
+        f"<details{' open' * is_open}><summary>{plain(caption)}</summary>\n"
         f'<div class="scroll{" " * bool(kind)}{kind}" role="group" tabindex="0" '
         f'aria-label="{plain(caption)}">\n'
-        f"<table><thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table></div></details>\n"
+        f"<table><thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
+        f"{''.join(paragraph(sentence(line), 'quiet') for line in more)}</details>\n"
     )
 
 
 def _row(row: Sequence[str], sides: Sequence[str]) -> str:
     first, *others = zip(row, sides, strict=True)
-    told = f'<th scope="row"{first[1]}>{first[0]}</th>'
-    return told + "".join(f"<td{side}>{cell}</td>" for cell, side in others)
+    heading = f'<th scope="row"{first[1]}>{first[0]}</th>'
+    return heading + "".join(f"<td{side}>{cell}</td>" for cell, side in others)
 
 
 def not_shown(part: NotShown) -> str:
@@ -153,10 +160,9 @@ def figures(pictures: Sequence[Picture]) -> str:
 
 
 def _figure(picture: Picture) -> str:
-    note = f'<span class="note">{escaped(picture.note)}</span>' if picture.note else ""
     return (
         f'<figure><figcaption><strong class="title">{escaped(picture.title)}</strong> '
-        f'<span class="caption">{escaped(first_upper(picture.caption))}</span> {note}</figcaption>'
+        f'<span class="caption">{escaped(picture.caption)}</span></figcaption>'
         f"{svg_element(picture)}</figure>\n"
     )
 
@@ -186,11 +192,11 @@ def page(
     )
 
 
-def in_frame(title: str, told: str, html: str) -> str:
+def in_frame(title: str, summary: str, html: str) -> str:
     """Return a page in a frame of its own for a notebook, so that neither styles the other."""
     style = "width:100%;height:46rem;border:1px solid #8888;border-radius:8px"
     return (
-        f"<p>{plain(told)}. <code>to_html()</code> is this page.</p>\n"
+        f"<p>{plain(summary)}. <code>to_html()</code> is this page.</p>\n"
         f'<iframe title="{plain(title)}" sandbox style="{style}" srcdoc="{escape(html)}">'
         "</iframe>\n"
     )

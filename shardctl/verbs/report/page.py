@@ -31,7 +31,7 @@ from shardctl.verbs.lint.rule import SEVERITIES
 from shardctl.verbs.quality import view as quality_view
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.loaders import LoaderComparison
-from shardctl.verbs.quality.metrics import Verdict, meaning
+from shardctl.verbs.quality.metrics import FAIR, MIXED, meaning
 from shardctl.verbs.quality.picture import order_picture
 from shardctl.verbs.report import elements as html
 from shardctl.verbs.report.answer import Report
@@ -39,7 +39,8 @@ from shardctl.verbs.report.elements import name, part
 from shardctl.verbs.report.question import NotShown
 from shardctl.verbs.simulate.picture import strips_picture
 
-_SETTINGS = tuple(Column(heading=text, align="left") for text in ("setting", "value", "origin"))
+_SETTINGS = tuple(Column(heading=text, align="left") for text in ("setting", "value", "source"))
+_FLAT = 0.05  # by which scores over the epoch differ at most, of which a picture shows nothing
 
 
 def report_page(report: Report) -> Iterator[str]:
@@ -60,24 +61,29 @@ def report_body(report: Report) -> str:
 
 
 def report_sections(report: Report) -> list[html.Section]:
-    """Return the sections in the order of a newcomer's questions."""
-    loaders = report.loaders
-    found = (
-        summary_section(report),
-        html.Section("data", "What is read, and how", _data(report)),
-        html.Section("shuffle", "Is it shuffled?", _shuffle(report)),
-        html.Section("open", "Which files are open when?", _open(report)),
-        html.Section("hosts", "What does each host read?", part(report.hosts, hosts_body)),
-        html.Section(
-            "evaluation", "Does the evaluation end?", part(report.evaluation, evaluation_body)
+    """Return the sections in the order of a newcomer's questions, of what was asked for alone."""
+    asked: list[tuple[str, str, Any, Callable[[Any], Iterator[str]]]] = [
+        ("hosts", "What does each host read?", report.hosts, _hosts),
+        ("evaluation", _HANGS, report.evaluation, _evaluation),
+        ("loaders", "How would other loaders read it?", report.loaders, _loaders),
+        (
+            "findings",
+            "What does lint find?",
+            None if _is_sound(report.lint) else report.lint,
+            _lint,
         ),
-        None
-        if loaders is None
-        else html.Section("loaders", "How would other loaders read it?", part(loaders, _loaders)),
-        html.Section("findings", "What goes wrong?", part(report.lint, _findings)),
-        html.Section("about", "About this report", _about(report)),
-    )
-    return [section for section in found if section is not None]
+    ]
+    return [
+        _summary(report),
+        html.Section("shuffle", "Is it shuffled?", _shuffle(report)),
+        html.Section("files", "Which files are read when?", _files(report)),
+        *(
+            html.Section(anchor, title, part(answer, body))
+            for anchor, title, answer, body in asked
+            if answer is not None
+        ),
+        html.Section("data", "Dataset and settings", _data(report)),
+    ]
 
 
 def _pipeline(report: Report) -> str:
@@ -92,15 +98,24 @@ def _pipeline(report: Report) -> str:
     return f"{count}: {html.sentence(settings_words(pipeline_record(order)))}{''.join(assumed)}"
 
 
-def _about(report: Report) -> Iterator[str]:
-    yield from stated("What was assumed", report.notes)
-    yield from stated("Worth knowing", report.warnings)
+def _data(report: Report) -> Iterator[str]:
+    dataset = report.dataset
     pairs = (
-        ("fingerprint of the dataset", html.code(report.dataset.fingerprint)),
-        ("shardctl", html.plain(own_version())),
-        ("rules of the order", html.plain(ORDER_RULES)),
+        ("dataset", name(dataset.title)),
+        ("split or slice", html.code(report.spec)),
+        ("file format", html.plain(dataset.file_format)),
+        ("source", name(dataset.data_dir or dataset.origin)),
     )
-    yield html.facts(pairs, "lines wide")
+    yield html.facts(pairs)
+    yield from part(report.layout, _layout)
+    chosen = [item for item in report.in_force if item.origin.source != "default"]
+    others = [item for item in report.in_force if item.origin.source == "default"]
+    yield _settings(f"{counted(len(chosen), 'setting')} you set, or that follow from these", chosen)
+    yield _settings(f"{counted(len(others), 'setting')} at their defaults", others)
+    yield from stated("Warnings", report.warnings)
+    versions = f"shardctl {html.plain(own_version())}, order rules {html.plain(ORDER_RULES)}"
+    fingerprint = html.code(dataset.fingerprint)
+    yield html.paragraph(f"{versions}, dataset fingerprint {fingerprint}", "quiet")
 
 
 def stated(heading: str, lines: Iterable[str]) -> Iterator[str]:
@@ -110,26 +125,12 @@ def stated(heading: str, lines: Iterable[str]) -> Iterator[str]:
         yield f"<h3>{heading}</h3>\n{said}"
 
 
-def _data(report: Report) -> Iterator[str]:
-    dataset = report.dataset
-    pairs = (
-        ("dataset", name(dataset.title)),
-        ("what is read of it", html.code(report.spec)),
-        ("file format", html.plain(dataset.file_format)),
-        ("known from", name(dataset.data_dir or dataset.origin)),
-    )
-    yield html.facts(pairs)
-    yield from part(report.layout, _layout)
-    chosen = [item for item in report.in_force if item.origin.source != "default"]
-    others = [item for item in report.in_force if item.origin.source == "default"]
-    yield _settings("Settings that somebody chose, and what follows from them", chosen)
-    yield _settings(f"{counted(len(others), 'default')}, which nobody changed", others)
-
-
 def _layout(layout: Layout) -> Iterator[str]:
-    yield html.figures(pictures_of(layout))
-    yield html.table("Splits, and how evenly their shards share the examples", *split_cells(layout))
-    yield html.paragraph(html.plain(LEGEND), "quiet")
+    """Yield how large shards are; as a picture where one is highlighted."""
+    yield html.figures([one for one in pictures_of(layout) if one.warnings])
+    yield html.table(
+        "Splits, and how many examples a shard has", *split_cells(layout), more=[LEGEND]
+    )
 
 
 def _settings(caption: str, settings: list[SettingInForce]) -> str:
@@ -137,8 +138,8 @@ def _settings(caption: str, settings: list[SettingInForce]) -> str:
     return html.table(caption, _SETTINGS, rows, kind="said") if settings else ""
 
 
-def evaluation_body(evaluation: Evaluation) -> Iterator[str]:
-    """Yield the steps of every host, where they end, and what cures a hang."""
+def _evaluation(evaluation: Evaluation) -> Iterator[str]:
+    """Yield the steps of every host, and what cures a hang."""
     yield html.paragraph(
         f"{html.code(evaluation.spec)}: {counted(evaluation.total, 'example')} on "
         f"{counted(evaluation.num_hosts, 'host')} of {counted(evaluation.num_devices, 'device')}, "
@@ -147,7 +148,7 @@ def evaluation_body(evaluation: Evaluation) -> Iterator[str]:
     )
     if evaluation.refusal is not None:
         refused = f"<strong>Refused:</strong> {html.sentence(evaluation.refusal)}."
-        yield html.paragraph(f"{refused} What follows is what its hosts would do.")
+        yield html.paragraph(f"{refused} The rest shows what the hosts would do.")
     yield html.figures(pictures_of(evaluation))
     call = call_of(evaluation)
     yield html.items(
@@ -156,47 +157,44 @@ def evaluation_body(evaluation: Evaluation) -> Iterator[str]:
         else f"{html.code(call)}{html.sentence(line.removeprefix(call))}"
         for line in advice_of_evaluation(evaluation)
     )
-    yield html.table("What becomes of the examples that fill no batch", *way_cells(evaluation))
-    yield html.paragraph("* as it is set up here", "quiet")
+    yield html.table("Incomplete batches", *way_cells(evaluation), more=["* as set up here"])
 
 
-def hosts_body(plan: HostsPlan) -> Iterator[str]:
-    """Yield what hosts read, and which way to share serves best."""
+def _hosts(plan: HostsPlan) -> Iterator[str]:
+    """Yield what hosts read as it is set up and in the recommended way, and all ways in figures."""
     comparison = plan.comparisons[0]
     best = comparison.recommended
-    named = "None" if best is None else html.plain(best.name)
+    named = "none" if best is None else html.plain(best.name)
     several = len(comparison.strategies) > 1
-    serves = f"<strong>Serves best: {named}.</strong> " if several else ""
-    yield html.paragraph(f"{serves}{first_upper(html.sentence(reason(comparison)))}.", "lead")
-    if comparison.num_hosts > 1:
-        yield html.figures(pictures_of(plan))
-        yield html.table("The ways to share, side by side", *measure_cells(plan))
+    recommended = f"<strong>Recommended: {named}.</strong> " if several else ""
+    yield html.paragraph(f"{recommended}{first_upper(html.sentence(reason(comparison)))}.", "lead")
+    pictures = zip(pictures_of(plan), comparison.strategies, strict=False)
+    yield html.figures([one for one, way in pictures if way is best or way.name == plan.judged])
+    yield html.table("Ways to share the files", *measure_cells(plan))
     yield html.items(map(html.sentence, advice(comparison, plan.settings)))
 
 
-def _findings(lint: Lint) -> Iterator[str]:
+def _lint(lint: Lint) -> Iterator[str]:
     looked = ", ".join(
         f"{html.code(read.spec)} (evaluation)" if read.evaluates else html.code(read.spec)
         for read in lint.context.reads
     )
-    num = len(lint.findings)
-    found = f"and made {counted(num, 'finding')}" if num else "and found nothing"
-    yield html.paragraph(f"{counted(len(lint.rules), 'rule')} looked at {looked}, {found}.")
-    if num:
-        yield f'<ul class="findings">\n{"".join(map(_finding, lint.findings))}</ul>\n'
-        example = html.code(f"shardctl lint --explain {lint.findings[0].rule.code}")
-        yield html.paragraph(f"{example} tells the whole story.")
+    found = counted(len(lint.findings), "finding")
+    example = html.code(f"shardctl lint --explain {lint.findings[0].rule.code}")
+    yield html.paragraph(f"{counted(len(lint.rules), 'check')} of {looked}: {found}.")
+    yield f'<ul class="findings">\n{"".join(map(_finding, lint.findings))}</ul>\n'
+    yield html.paragraph(f"{example} explains a finding.")
 
 
 def _finding(finding: Finding) -> str:
-    told = [("why", html.sentence(finding.why)), ("what helps", html.sentence(finding.fix))]
+    lines = [("why", html.sentence(finding.why)), ("fix", html.sentence(finding.fix))]
     if finding.specs:
-        told.append(("in", ", ".join(map(html.code, finding.specs))))
+        lines.append(("in", ", ".join(map(html.code, finding.specs))))
     return (
         f'<li class="{finding.severity}">\n'
         f'<h3><span class="severity">{first_upper(finding.severity)}</span> '
         f"{html.plain(finding.rule.code)}: {html.plain(finding.rule.title)}</h3>\n"
-        f"{html.facts(told, 'lines')}</li>\n"
+        f"{html.facts(lines, 'lines')}</li>\n"
     )
 
 
@@ -208,22 +206,20 @@ def _loaders(plan: LoaderComparison) -> Iterator[str]:
         "lead",
     )
     yield html.figures(pictures_of(plan))
+    refused = (way for way in plan.ways if way.refused is not None)
+    yield html.items(html.sentence(f"{way.reader}: {way.refused}") for way in refused)
     if any(way.refused is None for way in plan.ways):
-        yield html.table("How each way mixes, and how it ends", *quality_view.mixing_cells(plan))
-        yield html.paragraph(
-            f"{html.plain(first_upper(quality_view.mixing_legend(plan)))}.", "quiet"
-        )
+        legend = f"{first_upper(quality_view.mixing_legend(plan))}."
         yield html.table(
-            "How each way goes on after a stop", *quality_view.going_on_cells(plan), kind="said"
+            "How each mixes, and how it ends", *quality_view.mixing_cells(plan), more=[legend]
         )
+        yield html.table("How each resumes", *quality_view.going_on_cells(plan), kind="said")
 
 
 def _shuffle(report: Report) -> Iterator[str]:
     if report.is_open is not None:
-        told = "what is shown is one order of many"
-        yield html.paragraph(
-            f"Nobody can know this order; {told}: {html.sentence(report.is_open)}."
-        )
+        why = f"The order is nondeterministic: {html.sentence(report.is_open)}."
+        yield html.paragraph(f"{why} The pictures show one of the possible orders.")
     yield from part(report.quality, quality_body)
     order = report.order
     if isinstance(report.quality, NotShown) and isinstance(order, Order):
@@ -232,41 +228,38 @@ def _shuffle(report: Report) -> Iterator[str]:
 
 def quality_body(quality: Quality) -> Iterator[str]:
     """Yield how close the order is to a uniform permutation, and what would bring it closer."""
-    score = quality.score
-    error = score.sampling_error
-    measured = "" if error is None else f", known to {error:.4f} since stretches are measured"
+    score, error = quality.score, quality.score.sampling_error
+    measured = "" if error is None else f" ± {error:.4f}"
     yield html.paragraph(
-        f"<strong>{html.plain(first_upper(quality.verdict))}:</strong> "
-        f"{html.plain(meaning(quality.verdict, quality.order))}. "
-        f"The score is {score.value:.4f} of 1{measured}; a uniform permutation of these examples "
-        f"scores {score.expected:.4f}, give or take {score.spread:.4f}. The lowest metric is "
-        f"{quality_view.label_of(quality.weakest)}.",
+        f"<strong>{html.plain(first_upper(quality.verdict))}:</strong> score {score.value:.4f}"
+        f"{measured}. A uniform permutation scores {score.expected:.4f} ± {score.spread:.4f}. "
+        f"{html.plain(quality_view.why(quality))}.",
         "lead",
     )
-    yield html.figures(pictures_of(quality))
-    yield html.table(
-        "Each metric beside what a uniform permutation shows", *quality_view.metric_cells(quality)
+    values = [one.score.value for one in quality.by_position]
+    is_flat = max(values) - min(values) < _FLAT
+    yield html.figures([p for p in pictures_of(quality) if p.name != "score" or not is_flat])
+    lines = (
+        *(["* not part of the score"] * any(m.scale == "shown" for m in quality.metrics)),
+        quality_view.measured_line(quality),
+        quality_view.epochs_line(quality),
+        *quality_view.memory_lines(quality),
     )
-    if any(metric.scale == "shown" for metric in quality.metrics):
-        yield html.paragraph("* shown, not in the score", "quiet")
-    lines = quality_view.measured_line(quality), quality_view.epochs_line(quality)
-    yield html.items(html.plain(first_upper(line)) for line in lines)
-    yield html.items(first_upper(html.sentence(x)) for x in quality_view.memory_lines(quality))
+    cells = quality_view.metric_cells(quality)
+    yield html.table("How the score is made up", *cells, more=map(first_upper, lines))
 
 
-def _open(report: Report) -> Iterator[str]:
-    """Yield which files are open when, before a buffer where there is one."""
+def _files(report: Report) -> Iterator[str]:
+    """Yield which files are read when, before a buffer where there is one."""
     order = report.order
     reading = order if isinstance(order, NotShown) else order.before_buffer or order
     if isinstance(reading, Order) and reading.has_blocks:
         settings = reading.settings
         files = min(settings.cycle_length(ordered=reading.dataset.ordered), len(reading.reads))
-        how = "It is read to its end, before another is opened."
+        how = "Files are read one after another."
         if files > 1:
-            how = f"They take turns, {counted(settings.block, 'example')} each."
-        into = "" if reading is order else " A shuffle buffer mixes what is read so."
-        lead = f"Examples come from {counted(files, 'file')} at a time. {how}{into}"
-        yield html.paragraph(lead, "lead")
+            how = f"{files:,} files are read in turn, {counted(settings.block, 'example')} each."
+        yield html.paragraph(how + " A shuffle buffer then mixes them." * (reading is not order))
 
     def figure(strips: Strips) -> Iterator[str]:
         assert isinstance(reading, Order)
@@ -279,122 +272,130 @@ def _open(report: Report) -> Iterator[str]:
 
 Worth = Literal["good", "warn", "bad", "open"]
 
-_WORTH: dict[Verdict, Worth] = {
-    "no shuffle": "bad",
-    "weak": "bad",
-    "fair": "warn",
-    "good": "good",
-    "close to uniform": "good",
-    "as good as uniform": "good",
-    "cannot tell": "warn",
-}
+_HANGS = "Will the evaluation hang?"
 _MOST_FINDINGS = 3
 
 
-class Told(NamedTuple):
-    """An answer in a word or two, what it is worth, and more of it, as HTML."""
+class Card(NamedTuple):
+    """An answer in a word or two, what it is worth, and more of it, as HTML.
+
+    red: the threshold behind an answer in red, which the page names; empty for no red.
+    """
 
     answer: str
     worth: Worth
     more: str
+    red: str = ""
 
 
-def summary_section(report: Report) -> html.Section:
-    """Return the answers; a question whose answer is not known says why."""
-    body = cards(
-        ("Is it shuffled?", "shuffle", _told(report.quality, _shuffled)),
-        ("Do the hosts keep step?", "hosts", _told(report.hosts, _in_step)),
-        ("Does the evaluation end?", "evaluation", _told(report.evaluation, _ends)),
-        ("What goes wrong?", "findings", _faults(report)),
-    )
-    if report.notes:
-        number, rest = ("One", " is") if len(report.notes) == 1 else (len(report.notes), "s are")
-        assumed = html.link("about", "assumed")
-        body += html.paragraph(f"{number} thing{rest} {assumed} that nobody said.", "quiet")
+def _summary(report: Report) -> html.Section:
+    """Return the answers; one that is not known says why."""
+    asked: list[tuple[str, str, Any, Callable[[Any], Card]]] = [
+        ("Is it shuffled?", "shuffle", report.quality, _shuffled),
+        ("Do all hosts run the same number of steps?", "hosts", report.hosts, _in_step),
+        (_HANGS, "evaluation", report.evaluation, _hangs),
+    ]
+    found = [
+        (question, anchor, _card(answer, card))
+        for question, anchor, answer, card in asked
+        if answer is not None
+    ]
+    anchor = "" if _is_sound(report.lint) else "findings"
+    body = cards(*found, ("What does lint find?", anchor, _faults(report)))
+    body += html.items((first_upper(html.sentence(note)) for note in report.notes), "quiet")
     return html.Section("summary", "In short", (body,))
 
 
-def cards(*answers: tuple[str, str, Told]) -> str:
-    """Return answers as cards: each a question, the section that tells more, the answer."""
+def cards(*answers: tuple[str, str, Card]) -> str:
+    """Return answers as cards: each a question, the section that has more, the answer."""
     listed = "".join(
-        f'<li class="{told.worth}">\n<h3>{html.link(anchor, question)}</h3>\n'
-        f'<p class="answer">{html.plain(told.answer)}</p>\n{told.more}</li>\n'
-        for question, anchor, told in answers
+        f'<li class="{card.worth}">\n'
+        f"<h3>{html.link(anchor, question) if anchor else question}</h3>\n"
+        f'<p class="answer">{html.plain(card.answer)}</p>\n{card.more}</li>\n'
+        for question, anchor, card in answers
     )
-    return f'<ul class="answers">\n{listed}</ul>\n'
+    red = ", ".join(card.red for *_, card in answers if card.red)
+    legend = html.paragraph(f"Red means: {red}.", "quiet") if red else ""
+    return f'<ul class="answers">\n{listed}</ul>\n{legend}'
 
 
-def _told(part: Any, told: Callable[[Any], Told]) -> Told:
+def _card(part: Any, card: Callable[[Any], Card]) -> Card:
     if isinstance(part, NotShown):
-        return Told("Not known", "open", html.paragraph(html.sentence(part.reason)))
-    return told(part)
+        return Card("Not known", "open", html.paragraph(html.sentence(part.reason)))
+    return card(part)
 
 
-def _shuffled(quality: Quality) -> Told:
+def _shuffled(quality: Quality) -> Card:
     score, verdict = quality.score, quality.verdict
-    told = html.paragraph(
-        f"Score {score.value:.2f} of 1; a uniform permutation scores {score.expected:.2f}: "
-        f"{html.plain(meaning(verdict, quality.order))}."
-    )
-    better = [one for one in quality.alternatives if one.score.value > score.value + 0.005]
-    if better and _WORTH[verdict] != "good":
-        best = max(better, key=lambda choice: choice.score.value)
-        told += html.paragraph(
-            f"Most would help: {html.plain(best.change)} (score {best.score.value:.2f})."
-        )
-    return Told(first_upper(verdict), _WORTH[verdict], told)
+    said = [f"score {score.value:.2f} of 1: {meaning(verdict, quality.order)}"]
+    if verdict not in MIXED and len(quality.alternatives) > 1:
+        said.append(quality_view.best_line(quality))
+    if verdict in MIXED:
+        worth: Worth = "open" if verdict == "cannot tell" else "good"
+        return Card(first_upper(verdict), worth, sentences(*said))
+    if score.value < FAIR:
+        return Card(first_upper(verdict), "bad", sentences(*said), f"a score below {FAIR}")
+    return Card(first_upper(verdict), "warn", sentences(*said))
 
 
-def _in_step(plan: HostsPlan) -> Told:
+def _in_step(plan: HostsPlan) -> Card:
     comparison = plan.comparisons[0]
     own = comparison.strategy(plan.judged)
     best = comparison.recommended
-    other = [] if best is None or best is own else [f"serves best: {best.name}"]
+    other = [] if best is None or best is own else [f"Recommended: {best.name}"]
     if own.refusal is not None:
-        return Told("Refused", "bad", _said(own.refusal, *other))
+        return Card("Refused", "bad", sentences(own.refusal, *other), "what TFDS refuses to read")
     most = own.num_batches or own.num_examples
     unit = "examples" if own.num_batches is None else "batches"
-    told = [*problems(comparison, own.name)] or [reason(comparison)]
-    if comparison.num_hosts > 1:
-        told.insert(0, f"{comparison.num_hosts:,} hosts, {spread(most)} {unit} each")
-    if own.is_uneven or own.idle_hosts:
-        told += other
-        return Told("No", "bad" if own.idle_hosts else "warn", _said(*told))
-    return Told("Yes", "good", _said(*told))
+    said = [f"{comparison.num_hosts:,} hosts, {spread(most)} {unit} each"]
+    said += problems(comparison, own.name) or [reason(comparison)]
+    if own.idle_hosts:
+        return Card("No", "bad", sentences(*said, *other), "a host without examples")
+    return (
+        Card("No", "warn", sentences(*said, *other))
+        if own.is_uneven
+        else Card("Yes", "good", sentences(*said))
+    )
 
 
-def _ends(evaluation: Evaluation) -> Told:
-    told = _said(*advice_of_evaluation(evaluation)[: 1 + bool(evaluation.num_lost)])
+def _hangs(evaluation: Evaluation) -> Card:
+    said = sentences(*advice_of_evaluation(evaluation)[: 1 + bool(evaluation.num_lost)])
     if not evaluation.total:
-        return Told("Nothing to do", "warn", told)
+        return Card("Nothing to do", "warn", said)
     if evaluation.refusal is not None:
-        return Told("Refused", "bad", _said(evaluation.refusal))
+        refused = "an evaluation that TFDS refuses"
+        return Card("Refused", "bad", sentences(evaluation.refusal), refused)
     if evaluation.hang(evaluation.remainder) is not None:
-        return Told("No, it hangs", "bad", told)
+        return Card("Yes", "bad", said, "an evaluation that hangs")
     steps = int(evaluation.num_steps(evaluation.remainder).max())
     on_all = f"{counted(steps, 'step')} on each of {counted(evaluation.num_hosts, 'host')}"
-    return Told("Yes", "warn" if evaluation.num_lost else "good", _said(on_all) + told)
+    return Card("No", "warn" if evaluation.num_lost else "good", sentences(on_all) + said)
 
 
-def _said(*lines: str) -> str:
+def sentences(*lines: str) -> str:
+    """Return each line as a sentence in a paragraph."""
     return "".join(html.paragraph(f"{first_upper(html.sentence(line))}.") for line in lines)
 
 
-def _faults(report: Report) -> Told:
+def _is_sound(lint: Lint | NotShown) -> bool:
+    return isinstance(lint, Lint) and not lint.findings
+
+
+def _faults(report: Report) -> Card:
     """Return what lint finds, and where that is nothing, why there is no order."""
-    lint = report.lint
-    if isinstance(report.order, NotShown) and isinstance(lint, Lint) and not lint.findings:
-        return _told(report.order, _wrong)
-    return _told(lint, _wrong)
+    if isinstance(report.order, NotShown) and _is_sound(report.lint):
+        return _card(report.order, _wrong)
+    return _card(report.lint, _wrong)
 
 
-def _wrong(lint: Lint) -> Told:
+def _wrong(lint: Lint) -> Card:
     counts = Counter(finding.severity for finding in lint.findings)
     if not counts:
-        told = f"{counted(len(lint.rules), 'rule')} looked, and found nothing."
-        return Told("Nothing found", "good", html.paragraph(told))
+        return Card("No problems", "good", sentences(f"{counted(len(lint.rules), 'check')} passed"))
     said = ", ".join(counted(counts[name], name) for name in SEVERITIES if counts[name])
-    worth: Worth = "bad" if counts["error"] else "warn"
     few = [html.plain(finding.rule.title) for finding in lint.findings[:_MOST_FINDINGS]]
     more = len(lint.findings) - _MOST_FINDINGS
-    return Told(said, worth, html.items([*few, f"{more} more"] if more > 0 else few))
+    listed = html.items([*few, f"{more} more"] if more > 0 else few)
+    if counts["error"]:
+        return Card(said, "bad", listed, "an error that lint finds")
+    return Card(said, "warn", listed)

@@ -1,4 +1,4 @@
-"""What a report is about, what stands in for what nobody said, and parts that cannot be shown."""
+"""What a report is about, what it assumes, and parts that cannot be shown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from shardctl.verbs.quality.answer import DEFAULT_WINDOW
 class ReportQuestion:
     """What a report is about, whoever asks: the command line, or Python.
 
-    evaluated: what is evaluated on, as it was said; none where nobody did.
+    evaluated: what is evaluated on, as it is set; empty where it is not.
     select, ignore: rules of lint, as it takes them. usage: what else it looks at.
     in_force: every setting with its origin, as `config` shows it.
     sized: the dataset with the sizes of its files, for what hosts read and how shards differ; None
@@ -42,7 +42,7 @@ class ReportQuestion:
     usage: Usage
     in_force: tuple[SettingInForce, ...] = field(repr=False)
     sized: Dataset | None = None
-    devices: int = 1
+    devices: int | None = None
     loaders: bool = False
 
     def __post_init__(self) -> None:
@@ -61,12 +61,23 @@ class ReportQuestion:
         host = self.settings.host
         return (self.usage.hosts or 1) if host is None else host.count
 
+    @property
+    def num_devices(self) -> int:
+        """How many devices a host has, one unless it is set."""
+        return self.devices or 1
+
+    @property
+    def evaluates(self) -> bool:
+        """Whether hosts, devices or what is evaluated on are set: else nothing is evaluated."""
+        given = (self.settings.host, self.usage.hosts, self.devices, *self.evaluated)
+        return any(one is not None for one in given)
+
     @cached_property
     def reading(self) -> ReadSettings:
         """The settings of the one pipeline that is measured: of several hosts the first.
 
         Raises:
-            UsageError: who reads takes no hosts.
+            UsageError: the loader takes no hosts.
         """
         if self.num_hosts == 1 or self.settings.host is not None or self._stages_share:
             return self.settings
@@ -74,40 +85,41 @@ class ReportQuestion:
 
     @property
     def _stages_share(self) -> bool:
-        """Whether the stages say themselves which host reads."""
+        """Whether the stages themselves pick the host that reads."""
         return any(
             (isinstance(part, Shard) and part.num_shards > 1)
             or (isinstance(part, Read) and "host" in dict(part.settings))
             for part in parts_of(stages_of(self.settings))
         )
 
-    def said_batch(self, order: Order | None) -> int | None:
-        """Return the examples in the batch of a host, None where nobody said how many."""
+    def set_batch(self, order: Order | None) -> int | None:
+        """Return the examples in the batch of a host, None where that is not set."""
         if order is not None and order.num_steps != 0:
             return order.batch_size
         batches = [part.size for part in stages_of(self.settings).stages if isinstance(part, Batch)]
         return batches[-1] if batches else None
 
     def device_batch(self, order: Order | None) -> int:
-        """Return the examples of a batch, or of its stand-in, that one device gets at most."""
-        return -(-(self.said_batch(order) or DEFAULT_WINDOW) // self.devices)
+        """Return the examples of a batch, set or assumed, that one device gets at most."""
+        return -(-(self.set_batch(order) or DEFAULT_WINDOW) // self.num_devices)
 
-    def notes(self, order: Order | None) -> Iterator[str]:
-        """Yield what stands in for something that nobody said."""
+    def notes(self, order: Order | None, window: int | None) -> Iterator[str]:
+        """Yield what is assumed; `window` is the batch in which quality is measured, if it is."""
         if self.settings.host is None and self.num_hosts > 1 and not self._stages_share:
             yield (
-                f"the order is that of the first of {self.num_hosts:,} hosts; --host I/N chooses "
-                "another"
+                f"the order is that of the first of {self.num_hosts:,} hosts; choose another with "
+                "--host I/N"
             )
-        said = self.said_batch(order)
-        batch = said or DEFAULT_WINDOW
-        if said is None:
-            meant = f"{batch} examples are meant; say it with --batch N"
-            yield f"nobody said how large a batch is: {meant}"
-        if batch % self.devices:
+        batch = self.set_batch(order)
+        if batch is None:
+            found = (window, DEFAULT_WINDOW if self.evaluates else None)
+            assumed = " and ".join(f"{size:,}" for size in dict.fromkeys(found) if size)
+            if assumed:
+                yield f"no batch size is set, so {assumed} is assumed; set it with --batch N"
+        if (batch or DEFAULT_WINDOW) % self.num_devices:
             yield (
-                f"a batch of {batch} is no multiple of --devices {self.devices}: in the evaluation "
-                f"a device has {self.device_batch(order)}"
+                f"a batch of {batch or DEFAULT_WINDOW} is no multiple of --devices {self.devices}: "
+                f"in the evaluation a device has {self.device_batch(order)}"
             )
 
 

@@ -68,15 +68,17 @@ class ResumeOptions:
         count for all or one a host.
       --steps S: The same in batches of --batch: a checkpoint's step.
       --seen FILE: A log of the tfds_ids seen, a line each, or gzip; - is stdin.
-      --mode exact-order|exactly-once|at-most-once|at-least-once: With --buffer: the same order
-        through shardctl.tfds, or each example once in another order. Without its seed: skip what
-        it held, or read its last contents again [default: exact-order; exactly-once with --seen or
-        --to-hosts].
-      --risk R: With --mode at-least-once: fewer examples are lost on average [default: 1e-06].
+      --mode exact-order|exactly-once|at-most-once|at-least-once: What may change with --buffer.
+        The same order through shardctl.tfds, or each example once in another order. Without its
+        seed: skip what it held, or read its last contents again [default: exact-order;
+        exactly-once with --seen or --to-hosts].
       --hosts N: Number of hosts that stopped.
       --to-hosts M: Number of hosts that resume; what is left is split evenly among them.
-      --for loop|keras|flax: With --format python, which it implies: a training script for
-        TensorFlow, Keras or Flax with Orbax, whose checkpoints hold the position.
+      --for loop|keras|flax: Write a training script for TensorFlow, Keras or Flax with Orbax;
+        its checkpoints hold the position. It implies --format python.
+
+    More options:
+      --risk R: With --mode at-least-once: fewer examples are lost on average [default: 1e-06].
     """
 
     consumed: Annotated[Any, option(parse=_counts)] = None
@@ -156,10 +158,10 @@ def resume(
         it breaks its promise.
 
     Examples:
-      # Stopped after 5,000 examples: a plan file for the program that resumes; is nothing lost?
-      shardctl resume --consumed 5000 --shuffle-seed 32 -d imagenet2012 --prove -o plan.yaml
-      # Stopped at step 123: a Keras script that resumes there, later from its own checkpoints
-      shardctl resume --steps 123 --batch 256 --shuffle-seed 42 -d mnist --for keras -o train.py
+      # Stopped after 5,000 examples: write a plan file, and prove that nothing is lost
+      shardctl resume --consumed 5000 --shuffle-seed 32 -d mnist --prove -o plan.yaml
+      # Stopped at step 123: write a Keras script that resumes there
+      shardctl resume --steps 123 --batch 256 -d mnist --for keras -o train.py
       # 8 hosts stopped, 6 resume
       shardctl resume --consumed 5000 --hosts 8 --to-hosts 6 -d imagenet2012
     """

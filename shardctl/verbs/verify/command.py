@@ -81,7 +81,7 @@ def verify(
     and each file that is damaged, missing or too many is named. TensorFlow is not needed.
 
     Arguments:
-      specs [SPEC]: What is read, as TFDS writes it [default: train]; with --files, splits [default:
+      specs [SPEC]: Split or slice, as TFDS writes it [default: train]; with --files splits [default:
         all]. Or MODULE:FUNCTION, which makes a tf.data.Dataset, with its arguments after --.
 
     Options:
@@ -157,7 +157,7 @@ def _function(
         if value is not None and name not in ("pass_index", "loop"):
             raise UsageError(
                 f"{option_name(name)} with {quoted(words[0])}: the function says how it reads; "
-                "--pass and --loop say how it is iterated"
+                "--pass-index and --loop say how it is iterated"
             )
     if source.dataset:
         raise UsageError(f"--dataset with {quoted(words[0])}: the function says what it reads")

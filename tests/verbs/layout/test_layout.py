@@ -195,7 +195,7 @@ def test_bad_usage_is_one_line_and_no_output(
 def test_a_pipe_gets_bars_where_they_are_asked_for(shardctl: Shardctl, toy: Path) -> None:
     table = shardctl("layout", "-d", toy).stdout
     shown = shardctl("layout", "-d", toy, "--picture").stdout
-    assert shown.startswith(f"{table}\nTo see: bars of one length are shards")
+    assert shown.startswith(f"{table}\nA longer bar is a shard")
     picture = shown.removeprefix(table).splitlines()
     # Shards of 3, 4 and 5 examples: the third is a quarter over the mean.
     assert "shard 2 has the most: 5 examples (+25.0% over the mean)" in picture

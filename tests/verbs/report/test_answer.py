@@ -117,24 +117,37 @@ def test_stages_that_pick_a_host_are_not_shared_once_more() -> None:
     assert "picks one host" in missing(made)["hosts"]
 
 
-def test_what_nobody_said_is_noted() -> None:
-    made = report(TOY)
-    assert [note.split(":")[0] for note in made.notes] == ["nobody said how large a batch is"]
+def test_what_is_not_asked_for_is_not_there() -> None:
+    alone = report(TOY, None, SETTINGS)
+    assert (alone.hosts, alone.evaluation, alone.loaders) == (None, None, None)
+    document = report_document(alone)
+    assert (document["hosts"], document["eval"]) == (None, None)
+    for asked in ({"hosts": 1}, {"devices": 1}, {"evaluated": "test"}):
+        made = report(TOY, None, SETTINGS, **asked)  # type: ignore[arg-type]
+        assert (made.hosts, device_batch(made)) == (None, 8)
+    assert report(TOY, None, {**SETTINGS, "host": "1/2"}).hosts is not None
+
+
+def test_assumptions_are_noted() -> None:
+    note = "no batch size is set, so {} is assumed; set it with --batch N"
+    assert report(TOY).notes == (note.format("30"),)  # a quarter of 120 examples
+    made = report(TOY, devices=1)
+    assert made.notes == (note.format("30 and 256"),)
     assert (made.num_hosts, device_batch(made)) == (1, 256)
     staged = report(TOY, None, {"stages": "shuffle(9, seed=3) | batch(24)"}, devices=4)
     assert device_batch(staged) == 6
     assert staged.notes == ()
-    uneven = report(TOY, None, {"batch": 10, "drop_remainder": True}, hosts=1, devices=4)
+    uneven = report(TOY, None, {"batch": 10, "drop_remainder": True}, devices=4)
     assert device_batch(uneven) == 3  # 10 examples on 4 devices: 3, 3, 2 and 2
     assert getattr(uneven.evaluation, "remainder", None) == "drop"
-    # A batch of stages counts also where their order is open.
+    # A batch of stages counts also where their order is nondeterministic.
     assert device_batch(report(TOY, None, {"stages": "filter(f) | batch(16)"}, devices=2)) == 8
     assert list(uneven.notes) == [
         "a batch of 10 is no multiple of --devices 4: in the evaluation a device has 3"
     ]
 
 
-def test_an_order_without_seeds_is_shown_with_stand_ins_and_says_so() -> None:
+def test_missing_seeds_are_replaced_by_example_seeds() -> None:
     made = report(TOY, None, {"shuffle_files": True, "buffer": 10})
     assert missing(made) == {}
     assert made.is_open is not None
@@ -168,7 +181,7 @@ NOT_SHOWN: list[tuple[str | None, dict[str, Any], dict[str, str]]] = [
 def test_a_part_that_cannot_be_had_says_why_and_the_others_are_there(
     spec: str | None, settings: dict[str, Any], expected: dict[str, str]
 ) -> None:
-    made = report(TOY, spec, settings)
+    made = report(TOY, spec, settings, hosts=2 if "hosts" in expected else None)
     found = missing(made)
     assert found.keys() == expected.keys()
     for name, reason in expected.items():
@@ -178,11 +191,11 @@ def test_a_part_that_cannot_be_had_says_why_and_the_others_are_there(
 
 def test_an_evaluation_needs_a_split_to_be_evaluated_on() -> None:
     alone = Dataset(name="toy", splits=TOY.splits[:1])
-    assert missing(report(alone, None, SETTINGS)) == {
-        "evaluation": "toy has no split test or validation; say what is evaluated on with "
+    assert missing(report(alone, None, SETTINGS, hosts=1)) == {
+        "evaluation": "toy has no split test or validation; set what is evaluated on with "
         "--eval SPEC"
     }
-    made = report(alone, None, SETTINGS, evaluated="train[:9]")
+    made = report(alone, None, SETTINGS, hosts=1, evaluated="train[:9]")
     assert missing(made) == {}
 
 

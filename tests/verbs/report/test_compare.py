@@ -1,4 +1,4 @@
-"""Two pipelines side by side: where they part, what each scores, what a snapshot alone tells."""
+"""Two pipelines side by side: where they differ, what each scores, what a snapshot alone tells."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ def check_pair(pair: tuple[Pipeline, Pipeline], *, as_pinned: bool) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("as_pinned", [False, True])
-def test_orders_part_where_every_position_says_and_score_as_quality_does(as_pinned: bool) -> None:
+def test_orders_differ_and_score_as_single_positions_say(as_pinned: bool) -> None:
     check_cases(pairs(), lambda pair: check_pair(pair, as_pinned=as_pinned), 10)
 
 
 @pytest.mark.fuzz
-def test_settings_and_snapshots_part_where_every_position_says_fuzzed() -> None:
+def test_settings_and_snapshots_differ_as_positions_say_fuzzed() -> None:
     check_cases(pairs(), lambda pair: check_pair(pair, as_pinned=True), FUZZ, fuzz=True)
 
 
@@ -102,10 +102,10 @@ def test_another_dataset_is_told_though_the_ids_are_the_same() -> None:
     assert (cause.name, cause.expected, cause.actual) == ("name", "toy", "other")
 
 
-def test_an_open_order_is_measured_with_a_stand_in_and_not_compared() -> None:
+def test_a_nondeterministic_order_is_measured_and_not_compared() -> None:
     found = compare_sides(toy_side("a.yaml"), toy_side("b.yaml", shuffle_files=True))
     assert isinstance(found.diff, NotShown)
-    assert found.diff.reason.startswith("b.yaml has no one order: ")
+    assert found.diff.reason.startswith("the order of b.yaml is not known: ")
     assert found.equal is None
     assert not isinstance(found.b.quality, NotShown)
     assert dict(found.b.quality.assumed) == {"shuffle_seed": 1}

@@ -34,7 +34,7 @@ def toy(name: str, *splits: tuple[str, tuple[int, ...]]) -> Dataset:
 
 
 def mnist() -> Report:
-    """One file, and nobody said how many hosts."""
+    """One file and one host."""
     return replace(report("mnist"), warnings=("that is odd",))
 
 
@@ -58,7 +58,7 @@ def refused() -> Report:
 
 
 def unseeded() -> Report:
-    """An order that nobody can know, examples that are lost, and parts that are not shown."""
+    """A nondeterministic order, examples that are lost, and parts that are not shown."""
     data = toy("odd", ("train", (30, 31)), ("test", (10,)))
     settings = {"shuffle_files": True, "batch": 4, "drop_remainder": True}
     made = report(data, "train", settings, hosts=1)
@@ -113,9 +113,9 @@ def test_pages_are_those_on_file(made: Callable[[], Report | ReportComparison]) 
     """Their pictures are reduced to what is said of them, which have files of their own."""
     page = checked(made().to_html())
     assert page == made().to_html()
-    body = page[page.index("<body>") :].replace(f"shardctl</dt><dd>{shardctl.__version__}", "")
+    body = page[page.index("<body>") :].replace(f"shardctl {shardctl.__version__},", "shardctl")
     body = re.sub(r"<svg [^>]*(aria-label=\"[^\"]*\")>.*?</svg>", r"<svg \1>", body, flags=re.S)
-    body = re.sub(r"\d+ rules looked", "The rules looked", body)
+    body = re.sub(r"\d+ checks", "The checks", body)
     body = body.replace(f"Written by shardctl {shardctl.__version__}.", "")
     assert_golden(Path(__file__).with_name("pages") / f"{made.__name__}.html", body)
 
@@ -128,24 +128,35 @@ def answers(found: Report | ReportComparison) -> list[str]:
 def test_answers_of_hosts_and_evaluations_that_end() -> None:
     data = toy("even", ("train", (8, 8)), ("test", (8, 8)))
     made = report(data, settings={"batch": 2}, hosts=2)
-    assert answers(made)[1:3] == ["Yes", "Yes"]
+    assert answers(made)[1:3] == ["Yes", "No"]
     assert "assumed" not in report(data, settings={"batch": 2}).to_html()
     idle = report(toy("two", ("train", (2,)), ("test", (3,))), hosts=3)
     assert answers(idle)[1] == "Refused"
+
+
+def test_red_is_named_and_only_what_is_asked_for_is_shown() -> None:
+    alone = report("mnist").to_html()
+    closed = re.sub("<details>.*?</details>", "", alone, flags=re.DOTALL)
+    assert not re.search("[Hh]ost|[Ee]valuation|device", closed[closed.index("<body>") :])
+    assert "Red means: a score below 0.5." in alone
+    shuffled = report("mnist", "train", {"buffer": 60_000, "buffer_seed": 1}).to_html()
+    assert 'class="bad"' not in shuffled
+    assert "Red means" not in shuffled
+    assert alone.count("<table>") == alone.count("<details>") > 0
 
 
 def test_a_pipeline_without_an_order_is_not_said_to_be_sound() -> None:
     made = report("mnist")
     assert not isinstance(made.lint, NotShown)
     quiet = replace(made, lint=replace(made.lint, findings=()))
-    assert answers(quiet)[3] == "Nothing found"
+    assert answers(quiet)[1] == "No problems"
     few = NotShown(reason="too few files")
-    assert answers(replace(quiet, order=few, strips=few))[3] == "Not known"
+    assert answers(replace(quiet, order=few, strips=few))[1] == "Not known"
 
 
 def test_a_shuffle_that_is_not_measured_is_drawn() -> None:
     made = replace(shared(), quality=NotShown(reason="none"))
-    assert "Where in storage the examples" in made.to_html()
+    assert "Which part of the dataset is read when" in made.to_html()
     bare = replace(made, strips=NotShown(reason="no strips"))
     assert bare.to_html().count("no strips") == 2
 
