@@ -69,13 +69,13 @@ _OF_THIS_RUN = ("--format", "--output", "--update", "--each", "--all", "--color"
 
 
 def _label_of(path: str) -> str:
-    """Return how people are told which file it is; `-` is stdin."""
+    """Return the name of a file for people; `-` is stdin."""
     return "stdin" if path == "-" else path
 
 
 @dataclass(frozen=True, kw_only=True)
 class Beside:
-    """A snapshot beside the order of today: where they differ, what helps, and what surprises."""
+    """A snapshot beside the current order: where they differ, what helps, and what surprises."""
 
     path: str
     pinned: "Snapshot"
@@ -85,7 +85,7 @@ class Beside:
     warnings: tuple[str, ...]
 
     def update(self) -> None:
-        """Write the order of today to the file, which is left alone where it says that already.
+        """Write the current order to the file, which is left alone where it says that already.
 
         Raises:
             UsageError: the file cannot be written; what it held is still there.
@@ -124,7 +124,7 @@ class Today:
         self._datasets: dict[object, ChosenDataset] = {}
 
     def beside(self, pinned: "Snapshot", path: str) -> "Beside":
-        """Return the snapshot that a file holds beside the order of today.
+        """Return the snapshot that a file holds beside the current order.
 
         Raises:
             ShardctlError: the dataset is not found, or settings or the spec do not fit it.
@@ -190,11 +190,11 @@ def diff(
     each: Flag = False,
     every_row: AllOption = False,
 ) -> None:
-    """Say where and why two orders differ; exits with 0 if equal, 1 if different, 2 for trouble.
+    """Find where and why two orders differ. Exits with 0 if equal, 1 if different, 2 for an error.
 
-    The dataset is chosen as in every command, else it is the one that A names; a setting that
-    neither an option nor shardctl.yaml names is as in A. Of a loader the installed version
-    reads, that of A where none is installed.
+    The dataset is chosen as in every command, else it is the one that A names. A setting that
+    neither an option nor shardctl.yaml sets is as in A. The current order is predicted: see
+    verify for the order that the installed TensorFlow reads.
 
     Arguments:
       files A...: A snapshot to check, as in shardctl diff order.yaml; or two files to compare. Two
@@ -202,16 +202,16 @@ def diff(
         checked against the current order. - is stdin.
 
     Options:
-      --spec SPEC: What the current order reads [default: as in A].
+      --spec SPEC: The split or slice of the current order [default: as in A].
       --update: Write the current order to A where it differs.
       --each: Check each file against the current order, however many there are.
 
     Examples:
-      # Is today's order still the one that was fixed?
+      # Is the current order still that of the snapshot?
       shardctl diff order.yaml
-      # Every order that a project fixes
+      # Check all snapshots of a project
       shardctl diff --each *.order.yaml
-      # What changed between two plans
+      # Compare two plans
       shardctl diff before.json after.json
     """
     if update and "-" in files:
@@ -223,7 +223,7 @@ def diff(
             )
         if reading.given() or source.is_given or spec is not None:
             raise UsageError(
-                "options of datasets and settings are about the current order; leave them out, or "
+                "options of datasets and settings are for the current order; leave them out, or "
                 "B, or check both with --each"
             )
         equal = _with_file((files[0], files[1]), out, every_row=every_row)

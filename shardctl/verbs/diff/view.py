@@ -117,7 +117,7 @@ def _record(read: Reads | None) -> Document | None:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedFile:
-    """A snapshot beside the order of today; or `error`, why it could not be checked."""
+    """A snapshot beside the current order; or `error`, why it could not be checked."""
 
     label: str
     hints: Hints
@@ -195,8 +195,8 @@ class Hints:
     """What helps people with a difference, besides the answer.
 
     file: the expected file, as annotations name it.
-    origins: where the settings of today were set.
-    update: the command that accepts the order of today; None where nothing is to be accepted.
+    origins: where the current settings were set.
+    update: the command that accepts the current order; None where nothing is to be accepted.
     each_other: two files were compared, and might have been meant to be checked each.
     """
 

@@ -64,39 +64,42 @@ def verify(
     allow_version: AllowVersionOption = False,
     every_row: AllOption = False,
 ) -> None:
-    """Read the order with the real TFDS and TensorFlow, and compare it with the prediction.
+    """Read the order with the installed TFDS and TensorFlow, and compare it with the prediction.
 
-    Of a longer order the beginning is compared. The files that are read are first counted and
-    checked whole, record by record. Without files, tf.data reads index ranges. Exits with 1 if
-    anything differs.
+    Of a long order only the beginning is compared. The files are first counted and checked, record
+    by record. Without files, tf.data reads index ranges. Exits with 1 if anything differs.
 
-    With --loader the installed Grain, PyTorch or Hugging Face Datasets reads, from the first
-    example on. A version that nobody has compared runs 100 random settings besides; if they are
-    equal, its orders are predicted here from then on.
+    Of a snapshot (order.yaml) the pipeline is read again and compared with the order in the file.
+    So after an upgrade of TensorFlow it finds whether your order changed, and where.
 
-    Of MODULE:FUNCTION the dataset that it returns is iterated, the --pass-th time as by --loop, and
-    each element is compared with what the pipeline's own maps make of the predicted examples.
+    With --loader the installed Grain, PyTorch or Hugging Face Datasets reads. A version that is not
+    known yet runs 100 random settings too; if they agree, its orders are predicted from then on.
 
-    With --files nothing but the files is read: every record of every file is counted and checked,
-    and each file that is damaged, missing or too many is named. TensorFlow is not needed.
+    MODULE:FUNCTION returns a tf.data.Dataset, which is iterated: the --pass-th time, as by --loop.
+    Each element is compared with what the pipeline's own maps make of the predicted examples.
+
+    With --files only the files are read: all records of all files are counted and checked. Damaged,
+    missing and extra files are named. TensorFlow is not needed.
 
     Arguments:
-      specs [SPEC]: Split or slice, as TFDS writes it [default: train]; with --files splits [default:
-        all]. Or MODULE:FUNCTION, which makes a tf.data.Dataset, with its arguments after --.
+      specs [SPEC]: A split or slice, a snapshot file, or MODULE:FUNCTION with arguments after --
+        [default: train]; with --files, splits [default: all].
 
     Options:
-      --files: Read every record of the splits named, without TensorFlow, and compare no order.
+      --files: Check all records of these splits, without TensorFlow; no order is compared.
       --take N: Compare N examples, -1 for all [default: 100000 from files, 2000000 over index
         ranges].
-      --plan FILE: Run a plan of shardctl resume instead; - is stdin.
+      --plan FILE: Resume with a plan of shardctl resume, and compare the rest; - is stdin.
       --jobs N: With --files, read with N processes [default: one a processor].
 
     Examples:
-      # Does the real reader hand out the order that is predicted?
+      # Does the real reader yield the predicted order?
       shardctl verify 'train[:10%]' --shuffle-seed 32 -d ~/tensorflow_datasets/mnist/3.0.1
-      # Does the pipeline of a script hand out what is predicted of it?
+      # Did an upgrade of TensorFlow change this order?
+      shardctl verify order.yaml
+      # Does the pipeline of a script yield the predicted order?
       shardctl verify train.py:make_dataset -- seed=7
-      # Is every record file whole? Without TensorFlow
+      # Are all record files undamaged? Without TensorFlow
       shardctl verify --files -d ~/tensorflow_datasets/mnist/3.0.1
     """
     if take == 0:
@@ -113,9 +116,9 @@ def verify(
         _OF_FILES.write(out, found, every_row=every_row)
         raise typer.Exit(0 if found.equal else 1)
     if runner != "local":
-        raise UsageError("--runner without --files: an order is read by TensorFlow, here")
+        raise UsageError("--runner without --files: TensorFlow reads an order on this machine")
     if jobs is not None:
-        raise UsageError("--jobs without --files: TensorFlow reads an order, by threads of its own")
+        raise UsageError("--jobs without --files: TensorFlow reads an order, with its own threads")
     with ProgressBars():
         found = _compared(source, reading, words, others, wanted)
     warn(found.warnings)
@@ -160,7 +163,7 @@ def _function(
                 "--pass-index and --loop say how it is iterated"
             )
     if source.dataset:
-        raise UsageError(f"--dataset with {quoted(words[0])}: the function says what it reads")
+        raise UsageError(f"--dataset with {quoted(words[0])}: the function has its dataset")
     from shardctl.tfds.imports import quiet_tensorflow
 
     with quiet_tensorflow(warn):

@@ -236,7 +236,7 @@ def _reshuffles(context: LintContext) -> bool:
 
 @rule("SC007", "deterministic")
 def not_deterministic(context: LintContext) -> Iterator[Violation]:
-    """Find `options.deterministic = False`, and maps and options that hand out what is ready."""
+    """Find `options.deterministic = False`, and maps and options that yield what is ready."""
     again = "in another order each run, whatever the seeds"
     if context.settings.deterministic is False:
         why = f"examples come as their decoding ends, {again}"
