@@ -1,11 +1,12 @@
 """Runs the sessions of README.md and of every guide, and writes their answers anew.
 
-A document is run in a folder of its own, from top to end:
+A document is run in a folder that `shardctl demo` has just written, from top to end:
 
 - a block of a file begins with its name in a comment: `# faces.yaml`, `# train.py`, which is a line
-  of the file, but not of a JSON file
+  of the file, but not of a JSON file; the demo has it, but for shardctl.yaml, which readers save
 - a `console` block is a session: commands after `$ `, below each what it answers on stdout and
-  stderr; a line `...` stands for any number of lines, and `/data` for the folder
+  stderr; a line `...` stands for any number of lines, and `/data` for the folder; a command goes on
+  in the next line behind a backslash, or within single quotes
 - `$ echo $?` says the exit code of the command before; it has to be there where that is not 0
 - other commands than shardctl, pipes and redirections are run by bash; of a Python program only
   stdout is shown, since TensorFlow logs on stderr what depends on the machine; both are forked from
@@ -27,7 +28,6 @@ import os
 import re
 import runpy
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,11 +39,10 @@ from unittest import mock
 
 from shardctl.cli.main import main
 from shardctl.guide.guides import FOLDER, guide_questions
+from shardctl.verbs.demo.answer import write_demo
 from tests.children import asking, write_program
 from tests.forked_scripts import forking_commands, forking_python
-from tests.record_files import framed
 from tests.stores.servers import gcs_server
-from tests.tfds_datasets import write_dataset
 
 REPOSITORY = Path(__file__).parents[1]
 README = REPOSITORY / "README.md"
@@ -53,22 +52,8 @@ _BLOCK = re.compile(r"^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.
 _FILE = re.compile(r"# (?P<name>[\w./-]+\.(?:yaml|yml|json|py|txt))\b.*\n")
 _GAP = "...\n"
 _MOST_LINES = 60  # of a wrong answer, in a report
-# Documents in whose folder there is a dataset that TFDS wrote, `toy`, and a damaged copy of it.
-_WITH_DATASETS = (
-    "code.md",
-    "questions.md",
-    "keras.md",
-    "keras-evaluation.md",
-    "petabyte.md",
-    "pipeline.md",
-    "training.md",
-    "verify.md",
-)
-# Documents in whose folder there are record files without metadata, see `write_files`.
-_WITH_FILES = ("bare-files.md", "questions.md")
-# In which `gs://my-bucket/tfds` is a data dir with that dataset too.
+# In which `gs://my-bucket/tfds` is a data dir with the dataset `toy`, which no reader has.
 WITH_BUCKET = ("questions.md", "remote-data.md")
-TOY = {"train": [200, 100, 50, 50]}
 _IN_THIS_PROCESS = "python look.py"  # a few lines, where TensorFlow is loaded anyway
 _LOADING = re.compile(r"python (\S+\.py|-m pytest)\b")
 _NEEDS_BASH = re.compile(r"[|<>;&$`]")
@@ -91,13 +76,19 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange:
-    """A command, what the document shows below it, and where that begins in the document."""
+    """A command as it is typed, what is shown below it, and where both begin in the document."""
 
-    command: str
+    typed: str
+    typed_at: int
     shown: str
     start: int
     answer: str = ""
     exit_code: int = 0
+
+    @property
+    def command(self) -> str:
+        """The command in one line, but for what is quoted."""
+        return re.sub(r" *\\\n *", " ", self.typed)
 
 
 def blocks(document: Path) -> Iterator[Block]:
@@ -111,9 +102,46 @@ def dialogue(block: Block) -> Iterator[Exchange]:
     starts = [match.start() for match in re.finditer(r"^\$ ", block.text, re.MULTILINE)]
     assert starts[:1] == [0], f"a session begins with a command: {block.text[:80]}"
     for start, stop in zip(starts, [*starts[1:], len(block.text)], strict=True):
-        command, _, shown = block.text[start + 2 : stop].partition("\n")
-        position = block.start + start + 2 + len(command) + 1
-        yield Exchange(command=command, shown=shown, start=position)
+        lines = block.text[start + 2 : stop].splitlines(keepends=True)
+        count = 1
+        while lines[count - 1].endswith("\\\n") or "".join(lines[:count]).count("'") % 2:
+            count += 1
+        typed, shown = "".join(lines[:count]), "".join(lines[count:])
+        begin = block.start + start + 2
+        yield Exchange(typed=typed[:-1], typed_at=begin, shown=shown, start=begin + len(typed))
+
+
+MOST_COLUMNS = 78  # of a command, so that a terminal of 80 shows it as it is typed
+_WORD = re.compile(r"(?:'[^']*'|[^'\s])+")
+_IN_QUOTES = re.compile(r"(?<=[]a-z], )|(?<= )(?=\| )")
+
+
+def wrapped(command: str) -> str:
+    """Return a command in lines for which a page has room, broken before options and in quotes.
+
+    >>> print(wrapped("shardctl simulate -d imagenet2012 --stages 'cache | shuffle(1000, seed=7)'"))
+    shardctl simulate -d imagenet2012 \\
+        --stages 'cache | shuffle(1000, seed=7)'
+    """
+    if max(map(len, f"$ {command}".split("\n"))) <= MOST_COLUMNS:
+        return command
+    units: list[str] = []
+    for word in _WORD.findall(re.sub(r"\s*\\?\n *", " ", command)):
+        if units and word[0] not in "-|>" and re.fullmatch(r"-\S*|\|", units[-1]):
+            units[-1] += f" {word}"  # the value of an option, the program behind a pipe
+        else:
+            units.append(word)
+    lines = ["$"]
+    for unit in units:
+        join, new_line, begin = " ", " \\", "    "
+        for piece in _IN_QUOTES.split(unit) if len(unit) > MOST_COLUMNS - 10 else [unit]:
+            if len(lines[-1]) + len(join + piece.rstrip()) > MOST_COLUMNS - 2:
+                lines[-1] = lines[-1].rstrip() + new_line
+                lines.append(begin + piece)
+            else:
+                lines[-1] += join + piece
+            join, new_line, begin = "", "", "      "
+    return "\n".join(lines).removeprefix("$ ")
 
 
 @contextlib.contextmanager
@@ -196,64 +224,28 @@ def _run_program(path: Path) -> None:
             del sys.modules[name]
 
 
-def write_datasets(folder: Path) -> None:
-    """Write the datasets `toy` and `damaged`: its first file ends early, in its last is a bad byte.
-
-    A record of the toy has 16 bytes of framing, and 15 of data or 16 from example 128 on.
-    """
-    write_dataset(folder, "toy", TOY)
-    damaged = folder / "damaged"
-    shutil.copytree(folder / "toy" / "1.0.0", damaged)
-    for shard, byte in ((0, 16 * 31), (3, 7 * 32 + 12)):
-        file = damaged / f"toy-train.tfrecord-{shard:05}-of-00004"
-        data = bytearray(file.read_bytes())
-        data[byte] ^= 1
-        file.write_bytes(data)
-
-
-def write_files(folder: Path) -> None:
-    """Write record files without metadata: `clicks`, and `logs`, whose numbers are not padded."""
-    lengths = {
-        "clicks/train-00000-of-00004.tfrecord": 300,
-        "clicks/train-00001-of-00004.tfrecord": 250,
-        "clicks/train-00002-of-00004.tfrecord": 310,
-        "clicks/train-00003-of-00004.tfrecord": 140,
-        "clicks/test-00000-of-00001.tfrecord": 90,
-        **{f"logs/train-{shard}.tfrecord": 3 for shard in range(12)},
-    }
-    for name, length in lengths.items():
-        file = folder / name
-        file.parent.mkdir(exist_ok=True)
-        file.write_bytes(framed(b"twenty-five bytes of data") * length)
-
-
 @contextlib.contextmanager
 def bucket() -> Iterator[None]:
-    """Write the dataset `toy` to a bucket, which a server on this machine holds."""
+    """Copy the dataset `toy` to a bucket, which a server on this machine holds."""
     with (
         gcs_server("my-bucket") as server,
         mock.patch.dict(os.environ, server.variables()),
-        tempfile.TemporaryDirectory() as folder,
     ):
-        write_dataset(Path(folder), "toy", TOY)
-        for file in sorted(Path(folder).rglob("*")):
+        for file in sorted(Path("toy").rglob("*")):
             if file.is_file():
-                server.put(f"tfds/{file.relative_to(folder).as_posix()}", file.read_bytes())
+                server.put(f"tfds/{file.as_posix()}", file.read_bytes())
         yield
 
 
 def exchanges(document: Path, folder: Path) -> Iterator[Exchange]:
-    """Run a document in a folder, and yield each exchange with what is answered now.
+    """Run a document in a folder that is empty, and yield each exchange with what is answered now.
 
     Raises:
         AssertionError: a Python example says something else than the document.
     """
     names: dict[str, object] = {}
     code = 0
-    if document.name in _WITH_DATASETS:
-        write_datasets(folder)
-    if document.name in _WITH_FILES:
-        write_files(folder)
+    write_demo(str(folder))
     with contextlib.ExitStack() as around:
         around.enter_context(alone_in(folder))
         if document.name in WITH_BUCKET:
@@ -359,8 +351,18 @@ def _likeness(piece: Sequence[str], lines: Sequence[str]) -> float:
 
 
 def update(document: Path) -> int:
-    """Write the answers of a document as they are now, and return how many changed."""
+    """Write the answers of a document as they are now, and return how many changed.
+
+    Long commands are wrapped before.
+    """
+    typed = [
+        found for block in blocks(document) if block.kind == "console" for found in dialogue(block)
+    ]
     text, shift, count = document.read_text("utf-8"), 0, 0
+    for exchange in reversed(typed):
+        stop = exchange.typed_at + len(exchange.typed)
+        text = text[: exchange.typed_at] + wrapped(exchange.typed) + text[stop:]
+    document.write_text(text, encoding="utf-8")
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made).resolve() / "here"
         folder.mkdir()

@@ -82,4 +82,4 @@ def test_a_script_that_fails_says_why(tmp_path: Path) -> None:
 
 
 def test_the_scripts_of_guides_are_found() -> None:
-    assert script_of_guide("training", "train.py").startswith("# train.py")
+    assert script_of_guide("training", "checkpoint_train.py").startswith("# checkpoint_")

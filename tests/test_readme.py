@@ -38,6 +38,15 @@ def test_the_set_up_commands_are_well_formed() -> None:
             assert set(name.split(",")) <= set(extras["optional-dependencies"])
 
 
+def test_a_slim_install_brings_no_tensorflow_and_the_tests_do() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    assert not [one for one in project["dependencies"] if "tensorflow" in one]
+    assert {"tensorflow>=2.16", "tensorflow-datasets>=4.9.4"} == {*extras["tfds"]}
+    assert any("tfds" in one for one in extras["test-tensorflow"])
+    assert any("test-tensorflow" in one for one in extras["test"])
+
+
 def test_every_command_is_named() -> None:
     assert [name for name in COMMANDS if f"`shardctl {name}" not in TEXT] == []
 

@@ -11,8 +11,11 @@ import yaml
 from rich.markdown import Markdown
 
 from shardctl.cli.main import COMMANDS
+from shardctl.verbs.demo.answer import demo_files
 from tests.sessions import (
     DOCUMENTS,
+    MOST_COLUMNS,
+    README,
     REPOSITORY,
     WITH_BUCKET,
     Block,
@@ -25,6 +28,7 @@ from tests.sessions import (
     updated,
 )
 
+DEMO = dict(demo_files())
 each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 SESSION = """\
 # Which files?
@@ -69,6 +73,13 @@ _MARKS = [
 ]
 
 
+def test_the_test_of_guides_is_run_in_a_demo(tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    assert list(exchanges(README, folder))
+    there = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
+    assert {name: there[name].read_bytes() for name in DEMO} == DEMO
+
+
 @pytest.mark.parametrize(
     "document",
     [
@@ -90,8 +101,8 @@ def test_every_command_answers_as_shown(document: Path, tmp_path: Path) -> None:
 
 # Programs that other tests run, which look for them in their guides.
 _RUN_ELSEWHERE = (
-    *("train.py", "over.py", "fit_train.py", "evaluate.py", "unpadded.py", "grain_train.py"),
-    *("grain_fit.py", "torch_train.py"),
+    *("checkpoint_train.py", "over.py", "fit_train.py", "flax_train.py", "hosts_train.py"),
+    *("evaluate.py", "unpadded.py", "grain_train.py", "grain_fit.py", "torch_train.py"),
 )
 
 
@@ -118,6 +129,19 @@ def test_every_block_is_a_session_a_file_or_parses(document: Path) -> None:
     assert [text for text in inline if text.startswith("|") or "\n|" in text] == []
 
 
+# These a reader saves where a guide shows them: tools find them by their names.
+_SAVED_BY_READERS = ("shardctl.yaml", ".pre-commit-config.yaml")
+
+
+@each_document
+def test_the_demo_has_the_files_of_a_guide(document: Path) -> None:
+    files = {block.file: block for block in blocks(document) if block.file is not None}
+    for name, block in files.items():
+        if name not in _SAVED_BY_READERS:
+            text = block.text.partition("\n")[2] if block.kind == "json" else block.text
+            assert DEMO[name] == text.encode(), f"{name} is another file in another guide"
+
+
 def commands_of(document: Path) -> list[str]:
     consoles = [block for block in blocks(document) if block.kind == "console"]
     return [exchange.command for block in consoles for exchange in dialogue(block)]
@@ -138,6 +162,14 @@ def is_used(block: Block, commands: list[str], document: Path) -> bool:
     top = block.file.partition("/")[0]  # a file in a folder, which is what commands name
     other_files = (one.text for one in blocks(document) if one.file not in (None, block.file))
     return any(top in text for text in (*commands, *other_files))
+
+
+@each_document
+def test_a_command_is_shown_in_lines_that_a_terminal_has_room_for(document: Path) -> None:
+    consoles = [block for block in blocks(document) if block.kind == "console"]
+    typed = [f"$ {exchange.typed}" for block in consoles for exchange in dialogue(block)]
+    typed += [block.text for block in blocks(document) if block.kind == "sh" and document != README]
+    assert [one for one in typed if max(map(len, one.splitlines())) > MOST_COLUMNS] == []
 
 
 def test_every_command_has_a_session() -> None:
@@ -189,7 +221,7 @@ def test_what_is_answered_otherwise_is_noticed(
 def test_a_wrong_python_example_is_noticed(document: Path, tmp_path: Path) -> None:
     document.write_text("```python\n>>> 1 + 1\n3\n```\n")
     with pytest.raises(AssertionError, match="Expected:\n    3\nGot:\n    2"):
-        list(exchanges(document, tmp_path))
+        list(exchanges(document, tmp_path / "here"))
 
 
 def test_an_update_writes_what_is_answered_and_nothing_else(document: Path) -> None:

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from shardctl.base.columns import RecordStream, listed
+from shardctl.base.install import to_install
 from shardctl.base.text import printable
 from shardctl.errors import MissingDependencyError, UsageError
 
@@ -100,7 +101,7 @@ def to_pandas(answer: Any) -> Any:
     except ImportError as error:
         raise MissingDependencyError(
             f"pandas is needed for to_pandas and cannot be imported ({error}); install it with: "
-            "pip install pandas"
+            f"{to_install('pandas')}"
         ) from error
     found = table_of(answer)
     columns: list[list[Any]] = [[] for _ in found.fields]
@@ -139,7 +140,7 @@ def pictures_html(answer: Any) -> str:
 
 def _image(answer: Any) -> str:
     from shardctl.draw.picture import pictures_of
-    from shardctl.draw.svg import MOST_WORDS, svg_file
+    from shardctl.draw.svg import MOST_LETTERS, svg_file
 
     pictures = pictures_of(answer)
     if not pictures:
@@ -148,6 +149,6 @@ def _image(answer: Any) -> str:
     said = " ".join(picture.alternative for picture in pictures)
     return (
         '<img style="display:block;max-width:100%;height:auto;margin:0 0 1em" '
-        f'alt="{escape(printable(said, MOST_WORDS))}" '
+        f'alt="{escape(printable(said, MOST_LETTERS))}" '
         f'src="data:image/svg+xml;base64,{base64.b64encode(svg).decode()}">'
     )

@@ -77,14 +77,15 @@ def install_command(version: str, package: str = "tensorflow") -> str:
 
     package: what TensorFlow was installed as.
 
-    >>> install_command("2.20.0")
-    "pip install 'tensorflow==2.20.*' 'tensorflow-datasets>=4.9.10'"
+    >>> install_command("2.20.0").partition(" install ")[2]
+    "'tensorflow==2.20.*' 'tensorflow-datasets>=4.9.10'"
     """
+    from shardctl.base.install import to_install  # 2 ms
+
     line = _known(version)
     if line is None:  # nobody has tried what goes with it
-        return "pip install -U tensorflow tensorflow-datasets"
-    wanted = (f"{package}=={line.name}.*", TFDS, *line.besides)
-    return " ".join(("pip install", *(f"'{requirement}'" for requirement in wanted)))
+        return to_install("-U", "tensorflow", "tensorflow-datasets")
+    return to_install(f"{package}=={line.name}.*", TFDS, *line.besides)
 
 
 def _known(version: str) -> TensorflowLine | None:

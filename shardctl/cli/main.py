@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 COMMANDS = (
     *("layout", "plan", "simulate", "locate", "resume", "hosts", "eval", "quality", "report"),
     *("lint", "snapshot", "diff", "verify", "index", "inspect", "list", "init", "config"),
-    *("completion", "help"),
+    *("demo", "completion", "help"),
 )
 
 

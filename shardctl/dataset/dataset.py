@@ -138,7 +138,7 @@ class Split:
             raise DatasetError(f"split {quoted(self.name)}: shard length {least} is negative")
         if num_examples > INT64_MAX:
             raise DatasetError(
-                f"split {quoted(self.name)} has {num_examples} examples; "
+                f"split {quoted(self.name)}: {num_examples} examples; "
                 f"an int64 holds at most {INT64_MAX}"
             )
         object.__setattr__(self, "shard_lengths", PackedInts.of(self.shard_lengths))

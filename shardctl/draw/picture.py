@@ -21,7 +21,7 @@ from shardctl.draw.tables import Look, Screen, display_width, paragraph, slot_st
 
 NOTHING = "There are no examples."
 OF_GROUPS = " A bar of several is solid up to the least of them, shaded up to the most."
-FULL, SHADE, PARTIAL = "█", "░", "▒"
+FULL, SHADE = "█", "░"
 EIGHTHS = "▏▎▍▌▋▊▉"  # of a column, from the left
 NUM_LEVELS = 8  # of a heat map, from 1; 0 is an empty cell
 EVEN = 3  # the level of a cell that is as that of a uniform permutation
@@ -35,6 +35,7 @@ _STEPS = (0.0, 0.25, 0.6, 1.6, 2.5, 4.0, 8.0, 16.0)
 _IN_A_CELL = 12  # examples on average, with less of which a uniform permutation is no even shade
 _LEAST_CELLS = 4  # rows or columns
 _COLUMNS_FIRST = 12  # that there are before rows become fewer
+SIDES, GUTTER = ("first", "last"), 7  # names of the first row and the last, and their columns
 _MOSTLY = 0.75  # of all cells, with which of one level a map looks even
 
 
@@ -72,19 +73,10 @@ Line = tuple[Span, ...]
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Heat:
-    """A heat map of counts, int64[rows, columns]; `sides` are the first row's and the last's name.
-
-    below: what stands at the right end below it.
-    """
+    """A heat map of counts, int64[rows, columns], and what is written at its right end below."""
 
     counts: Int64s
-    sides: tuple[str, str]
     below: str
-
-    @property
-    def gutter(self) -> int:
-        """Columns at the left of it."""
-        return max(map(len, self.sides)) + 2
 
     def levels(self, rows: int, columns: int) -> Int64s:
         """Return levels of so many cells at most; fewer where there is little in each."""
@@ -107,22 +99,22 @@ class Heat:
 
     def lines(self, width: int) -> Iterator[Line]:
         """Yield it as shades, with a ruler below."""
-        columns = width - self.gutter
+        columns = width - GUTTER
         rows = min(max(columns // 6, 6), 12)  # lines are twice as high as columns are wide
         levels = self.levels(rows, columns)
         down, right = (
             np.arange(most) * found // most
             for most, found in zip((rows, columns), levels.shape, strict=True)
         )
-        names = [self.sides[0], *[""] * (rows - 2), self.sides[1]]
+        names = [SIDES[0], *[""] * (rows - 2), SIDES[1]]
         for name, row in zip(names, levels[down][:, right].tolist(), strict=True):
             shades = "".join(map(_SHADES.__getitem__, row))
-            yield Span(f"{name:<{self.gutter - 1}}│", "quiet"), Span(shades)
+            yield Span(f"{name:<{GUTTER - 1}}│", "quiet"), Span(shades)
         yield (Span(self.ruler(width), "quiet"),)
 
     def ruler(self, width: int) -> str:
         """Return the line below it."""
-        return " " * self.gutter + f"0{self.below[-width:]:>{width - self.gutter - 1}}"
+        return " " * GUTTER + f"0{self.below[-width:]:>{width - GUTTER - 1}}"
 
 
 Mark = Line | Heat
@@ -137,13 +129,11 @@ def lines_of(mark: Mark, width: int) -> Iterable[Line]:
 class Picture:
     """A picture with all that belongs to it.
 
-    name: of it among others on a page, in letters and dashes.
     title: what it shows. caption: a sentence on how to read it, for people who see their first.
     said: what it shows as one plain sentence, for those who do not see it.
     warnings: what is highlighted.
     """
 
-    name: str
     title: str
     caption: str
     said: str

@@ -13,10 +13,11 @@ from shardctl.base.text import inert, printable
 from shardctl.draw.picture import (
     EIGHTHS,
     FULL,
+    GUTTER,
     NUM_LEVELS,
-    PARTIAL,
     SHADE,
     SHEET,
+    SIDES,
     Heat,
     Line,
     Mark,
@@ -26,17 +27,13 @@ from shardctl.draw.picture import (
 from shardctl.draw.tables import Screen, display_width, paragraph
 
 MOST_LETTERS = 1000  # of a text in a picture, which is cut there
-MOST_WORDS = 10_000  # letters of the words for those who do not see it, of all pictures of a file
 STYLE = Path(__file__).with_name("picture.css").read_text("utf-8")
 _COLUMN, _LINE, _MARGIN = 8, 18, 16  # units: at 358 pixels, on a telephone, letters are 10 high
 _WIDTH = SHEET.width * _COLUMN
 _PIXELS = 1.25  # of a file, for each unit
 _NUM_SLOTS = 8
-_ROLES = {SHADE: "padding", PARTIAL: "other"}
-_INK = re.compile(
-    rf"([{FULL}{EIGHTHS}]+)|{SHADE}+|{PARTIAL}+|[^\s{FULL}{EIGHTHS}{SHADE}{PARTIAL}]+"
-    rf"(?: [^\s{FULL}{EIGHTHS}{SHADE}{PARTIAL}]+)*"
-)
+_LETTERS = rf"[^\s{FULL}{EIGHTHS}{SHADE}]+"
+_INK = re.compile(rf"([{FULL}{EIGHTHS}]+)|{SHADE}+|{_LETTERS}(?: {_LETTERS})*")
 
 
 def svg_file(pictures: Sequence[Picture]) -> Iterator[str]:
@@ -46,11 +43,7 @@ def svg_file(pictures: Sequence[Picture]) -> Iterator[str]:
     """
     marks: list[Mark] = []
     for picture in pictures:
-        marks += [
-            (),
-            *_wrapped(picture.title, "bold"),
-            *_wrapped(picture.caption, "quiet"),
-        ]
+        marks += [(), *_wrapped(picture.title, "bold"), *_wrapped(picture.caption, "quiet")]
         marks += _body(picture)
     drawn, height = _drawn(marks[1:])
     width, height = _WIDTH + 2 * _MARGIN, height + 2 * _MARGIN
@@ -61,8 +54,8 @@ def svg_file(pictures: Sequence[Picture]) -> Iterator[str]:
         f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" {size} '
         f'viewBox="{-_MARGIN} {-_MARGIN} {_n(width)} {_n(height)}" '
         'role="img" aria-labelledby="title" aria-describedby="desc">\n'
-        f'<title id="title">{escaped(title, MOST_WORDS)}</title>\n'
-        f'<desc id="desc">{escaped(said, MOST_WORDS)}</desc>\n<style>{STYLE}</style>\n'
+        f'<title id="title">{escaped(title)}</title>\n'
+        f'<desc id="desc">{escaped(said)}</desc>\n<style>{STYLE}</style>\n'
         f'<rect class="page" x="{-_MARGIN}" y="{-_MARGIN}" width="100%" height="100%"/>\n'
     )
     yield drawn
@@ -74,17 +67,17 @@ def svg_element(picture: Picture) -> str:
     drawn, height = _drawn(_body(picture))
     return (
         f'<svg class="picture" viewBox="0 0 {_WIDTH} {_n(height)}" role="img" '
-        f'aria-label="{escaped(picture.alternative, MOST_WORDS)}">{drawn}</svg>'
+        f'aria-label="{escaped(picture.alternative)}">{drawn}</svg>'
     )
 
 
-def escaped(text: str, most: int = MOST_LETTERS) -> str:
+def escaped(text: str) -> str:
     """Return text for XML and HTML: no markup, no characters that are not shown, no CI commands.
 
     >>> escaped('<b>"\\x00')
     '&lt;b&gt;&quot;\\\\x00'
     """
-    return escape(inert(printable(text, most)))
+    return escape(inert(printable(text, MOST_LETTERS)))
 
 
 def _body(picture: Picture) -> Iterator[Mark]:
@@ -126,8 +119,8 @@ def _line(line: Line, y: float) -> Iterator[str]:
             if run[1]:
                 eighths = sum(8 if block == FULL else EIGHTHS.index(block) + 1 for block in found)
                 yield _box("alarm" if is_wrong else "data", at, y, eighths / 8)
-            elif found[0] in _ROLES:
-                yield _box(_ROLES[found[0]], at, y, len(found))
+            elif found[0] == SHADE:
+                yield _box("padding", at, y, len(found))
             else:
                 kind = "alarm bold" if is_wrong else look or "text"
                 yield _text(f"on{slot % _NUM_SLOTS}" if slot is not None else kind, at, y, found)
@@ -155,9 +148,9 @@ def _heat(mark: Heat, y: float) -> Iterator[str]:
     as rectangles do.
     """
     levels = mark.levels(*mark.counts.shape)
-    for line, name in ((0, mark.sides[0]), (11, mark.sides[1]), (12, mark.ruler(SHEET.width))):
+    for line, name in ((0, SIDES[0]), (11, SIDES[1]), (12, mark.ruler(SHEET.width))):
         yield from _line(words(name, look="quiet"), y + line * _LINE)
-    left, (rows, columns) = mark.gutter * _COLUMN, levels.shape
+    left, (rows, columns) = GUTTER * _COLUMN, levels.shape
     edges = np.ones((rows, columns + 1), dtype=bool)
     edges[:, 1:-1] = levels[:, 1:] != levels[:, :-1]
     at, starts = np.nonzero(edges[:, :-1])

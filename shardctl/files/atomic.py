@@ -45,7 +45,7 @@ def new_file(path: str, what: str = "") -> Iterator[BinaryIO]:
         raise _unwritable(path, what, "it is a folder; name a file")
     if mode is not None and not os.access(target, os.W_OK):
         raise _unwritable(path, what, "it may not be changed")
-    with _ends_by_exception():
+    with ends_by_exception():
         folder, name = os.path.split(target)
         try:
             handle, temporary = tempfile.mkstemp(prefix=f".{name[:50]}.shardctl-", dir=folder)
@@ -56,7 +56,7 @@ def new_file(path: str, what: str = "") -> Iterator[BinaryIO]:
                 yield file
                 file.flush()
                 os.fsync(handle)
-            permissions = stat.S_IMODE(mode) if mode is not None else 0o666 & ~_umask()
+            permissions = stat.S_IMODE(mode) if mode is not None else 0o666 & ~umask()
             os.chmod(temporary, permissions)
             os.replace(temporary, target)
         except BaseException as error:
@@ -109,7 +109,7 @@ def _opened(path: str, mode: int) -> BinaryIO:
 
 
 @contextlib.contextmanager
-def _ends_by_exception() -> Iterator[None]:
+def ends_by_exception() -> Iterator[None]:
     """Let the signals that would end the process at once raise, so that files are removed.
 
     One that a training loop handles itself, or that nohup has ignored, is left as it is.
@@ -133,7 +133,7 @@ def _ends_by_exception() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _umask() -> int:
+def umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from shardctl.base.arguments import checked
+from shardctl.base.install import to_install
 from shardctl.errors import MissingDependencyError, UsageError
 from shardctl.grain.states import (
     Deal,
@@ -349,7 +350,7 @@ def fit_epochs(dataset: object) -> Any:
     except ImportError as error:
         raise MissingDependencyError(
             f"Keras is needed for this and cannot be imported ({error}); "
-            "install it with: pip install keras"
+            f"install it with: {to_install('keras')}"
         ) from error
 
     class FitEpochs(callbacks.Callback):  # type: ignore[misc, name-defined]

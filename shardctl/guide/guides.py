@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ GUIDE_OF_COMMAND = {
     **dict.fromkeys(("simulate", "locate"), "orders"),
     **dict.fromkeys(("snapshot", "diff"), "snapshots-in-ci"),
     **dict.fromkeys(("init", "config"), "settings"),
+    "demo": "questions",
     "plan": "subsplits",
     "eval": "evaluation",
     "quality": "shuffling",
@@ -20,6 +22,13 @@ GUIDE_OF_COMMAND = {
     "completion": "install",
     **{name: name for name in ("resume", "hosts", "report", "lint", "verify")},
 }
+
+# A block that is a file has its name in a comment, which is a line of it, but not of a JSON file.
+FILE_BLOCK = re.compile(
+    r"^```\w+\n(?P<head># (?P<name>\w[\w./-]*\.(?:yaml|json|py|txt))\b[^\n]*\n)(?P<rest>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+_SAVED_BY_READERS = "shardctl.yaml"  # which has another text in each guide
 
 FOLDER = Path(__file__).parent  # importlib.resources would take 4 ms to import
 
@@ -54,3 +63,17 @@ def read_guide(subject: str) -> Guide:
     'From where does an interrupted job resume?'
     """
     return Guide(subject=subject, text=(FOLDER / f"{subject}.md").read_text("utf-8"))
+
+
+def guide_files() -> dict[str, str]:
+    """Return the files that guides show, by their names, but those called shardctl.yaml.
+
+    >>> guide_files()["small.yaml"].splitlines()[0]
+    '# small.yaml'
+    """
+    return {
+        found["name"]: ("" if found["name"].endswith(".json") else found["head"]) + found["rest"]
+        for subject in guide_questions()
+        for found in FILE_BLOCK.finditer(read_guide(subject).text)
+        if found["name"] != _SAVED_BY_READERS
+    }

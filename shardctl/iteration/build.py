@@ -87,7 +87,9 @@ class Builder:
         if not isinstance(part, call.Shuffle | call.SampleFromDatasets):
             reason = part.why_open(self.options.deterministic, self.seeds.global_seed)
             if reason is not None:
-                raise UnpredictableOrderError(f"{part.called} leaves the order open: {reason}")
+                raise UnpredictableOrderError(
+                    f"{part.called} makes the order nondeterministic: {reason}"
+                )
         if type(part) not in NODES:
             raise UsageError(f"no order of {part.name}")
         return NODES[type(part)](self, part, *node)

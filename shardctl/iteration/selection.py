@@ -308,8 +308,8 @@ class FilterIteration(Derived):
                 last_passed = self._seen
             elif self._node.is_infinite and self._seen - last_passed > _MOST_IN_VAIN:
                 raise UsageError(
-                    f"filter: of {self._seen - last_passed:,} examples none passes; where none "
-                    "does TensorFlow reads on for ever: check the list of those that are kept"
+                    f"filter: none of {self._seen - last_passed:,} examples passes, and TensorFlow "
+                    "would read indefinitely: check the list of those that are kept"
                 )
         return min(self._passed, wanted) - self.pulled
 

@@ -54,7 +54,7 @@ class Shuffle(Repeating):
             # handed out another order than a buffer as large as the first epoch does.
             raise UnpredictableOrderError(
                 f"{generator.stage} with the repeat behind it, of a dataset whose passes may "
-                "differ in length: nobody has compared what its buffer holds then; "
+                "differ in length: what its buffer holds then is not known; "
                 "give shuffle a number"
             )
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from shardctl.base.arguments import checked
+from shardctl.base.install import to_install
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress, Watch
 from shardctl.base.text import counted
@@ -133,7 +134,7 @@ def version_here(loader: Loader, settings: ReadSettings) -> LoaderVersion:
     if installed is None:
         raise MissingDependencyError(
             f"{loader.library} is not installed, and verify --loader {loader.name} runs it; "
-            f"install it with: pip install 'shardctl[{loader.extra}]'"
+            f"install it with: {to_install(loader.library)}"
         )
     if named is not None and not same_version(named, installed):
         raise refused(

@@ -42,7 +42,6 @@ class Loader:
     shares_by: the call that gives each host its part, where it shares in a way of its own.
     rule: module and function that answers a `LoaderConfig` with what one process hands out.
     calls: module and class of what its users call, live and as code; see `Library` in live.
-    extra: of shardctl, which brings the library.
     beside: other packages that the order comes from, and their proven versions, ascending.
     changes: module and function that say what changed between two versions, "" if nothing did.
     rule_version: one higher where the rule changes; what `verify` found of an older is forgotten.
@@ -70,7 +69,6 @@ class Loader:
     rule: str
     shares_by: str = ""
     calls: str = ""
-    extra: str = ""
     beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     changes: str = ""
     rule_version: int = 1
@@ -117,7 +115,7 @@ def library(module: str, loader: Loader) -> Any:
     """Return a module of the library of a loader, imported now.
 
     Raises:
-        MissingDependencyError: it is not installed; names the extra that brings it.
+        MissingDependencyError: it is not installed; names the command that installs it.
     """
     try:
         return import_module(module)
@@ -127,9 +125,11 @@ def library(module: str, loader: Loader) -> Any:
 
 def missing(loader: Loader, error: ImportError) -> MissingDependencyError:
     """Return the error of a library that cannot be imported."""
+    from shardctl.base.install import to_install  # 2 ms
+
     return MissingDependencyError(
         f"{loader.title} is needed for this and cannot be imported ({error}); "
-        f"install it with: pip install 'shardctl[{loader.extra}]'"
+        f"install it with: {to_install(loader.library)}"
     )
 
 
@@ -217,7 +217,6 @@ _GRAIN = Loader(
     shares_by="ShardOptions",
     rule="shardctl.loaders.grain:grain_sequence",
     calls="shardctl.live.grain:Grain",
-    extra="grain",
 )
 _TORCH = Loader(
     name="torch",
@@ -231,7 +230,6 @@ _TORCH = Loader(
     shares_by="DistributedSampler",
     rule="shardctl.loaders.torch:torch_sequence",
     calls="shardctl.live.torch:Torch",
-    extra="torch",
 )
 _STATEFUL = Loader(
     name="stateful",
@@ -242,7 +240,6 @@ _STATEFUL = Loader(
     shares_by=_TORCH.shares_by,
     rule="shardctl.loaders.torch:stateful_sequence",
     calls="shardctl.live.torch:Stateful",
-    extra="torch",
     beside={"torch": _TORCH.proven},
 )
 _ACCELERATE = Loader(
@@ -257,7 +254,6 @@ _ACCELERATE = Loader(
     shares_by="Accelerator",
     rule="shardctl.loaders.torch:accelerate_sequence",
     calls="shardctl.live.torch:Accelerate",
-    extra="torch",
     beside={"torch": _TORCH.proven},
     drops_repeated="gather_for_metrics",
     deals_batches=True,
@@ -279,7 +275,6 @@ _HF = Loader(
     shares_by="split_dataset_by_node",
     rule="shardctl.loaders.hugging_face:hugging_face_sequence",
     calls="shardctl.live.hugging_face:HuggingFace",
-    extra="hf",
     changes="shardctl.loaders.hugging_face_eras:changed_between",
     shares_are_assumed=True,
     default_buffer=DEFAULT_BUFFER,

@@ -9,6 +9,7 @@
 Importing this imports Orbax, and so JAX: the arguments of a checkpoint are Orbax's own classes.
 """
 
+from shardctl.base.install import to_install as _to_install
 from shardctl.errors import MissingDependencyError
 
 try:
@@ -16,7 +17,7 @@ try:
 except ImportError as _error:
     raise MissingDependencyError(
         f"Orbax is needed for this and cannot be imported ({_error}); "
-        "install it with: pip install 'shardctl[orbax]'"
+        f"install it with: {_to_install('orbax-checkpoint')}"
     ) from _error
 
 from shardctl.orbax.handler import Checkpointable, PositionHandler, Restore, Save

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -301,6 +302,37 @@ class Order(ABC):
         """Return the positions of the examples of a batch."""
         self._check_step(step)
         return self._in_step(step)
+
+    @checked
+    def steps_in_epoch(self, epoch: int) -> range:
+        """Return the batches of an epoch, both counted from 0 in this pass.
+
+        Raises:
+            UsageError: no such epoch, or one that begins or ends inside a batch, or mixed with
+                others: then no batch is the first of it.
+        """
+        if not self.has_steps:
+            raise UsageError(self.why_no_steps)
+        if self.is_endless or not self.has_epochs:
+            raise UsageError("--epoch: epochs mix in this order; count all steps with --step alone")
+        all_of_it = range(self.num_examples)
+        start, stop = (
+            bisect_left(all_of_it, one, key=lambda at: int(self.epoch_of([at])[0]))
+            for one in (epoch, epoch + 1)
+        )
+        if start == stop:
+            raise UsageError(
+                f"--epoch {epoch}: this order has {counted(self.num_epochs or 0, 'epoch')}, from "
+                "0; a longer job has more --epochs"
+            )
+        steps, within = self.steps_of([start, stop - 1])
+        first, last = steps.tolist()
+        if within[0] or self.positions_in_step(last).stop != stop:
+            raise UsageError(
+                f"--epoch {epoch}: this epoch begins or ends inside a batch, so it has no fixed "
+                "number of steps; count all steps with --step alone"
+            )
+        return range(first, last + 1)
 
     @checked
     def steps_up_to(self, stop: int) -> int:

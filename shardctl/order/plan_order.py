@@ -107,7 +107,7 @@ def plan_order(
 
     Raises:
         UsageError: a bad spec, or settings that contradict each other or the dataset.
-        UnpredictableOrderError: TensorFlow leaves the order open.
+        UnpredictableOrderError: the order is nondeterministic.
 
     >>> import shardctl
     >>> order = shardctl.plan_order("mnist", "train", {"cycle": 1}).order
@@ -180,7 +180,8 @@ def order_with_stages(
 
     for found in open_stages(stages_of(settings), global_seed=settings.global_seed):
         raise UnpredictableOrderError(
-            f"--stages: {text_of_part(found.stage)} leaves the order open: {found.reason}"
+            f"--stages: {text_of_part(found.stage)} makes the order nondeterministic: "
+            f"{found.reason}"
         )
     short, reader = of_one_reader(settings) or (settings, None)
     if reader is not None:
@@ -211,7 +212,7 @@ def _assumptions(settings: ReadSettings, num_in_stages: int = 0) -> Iterator[str
     of_buffer = settings.buffer is not None and settings.buffer_seed is None
     if num_in_stages or of_files or of_buffer:
         yield (
-            "what has no seed draws it from --global-seed: this is the order if nothing else that "
-            "draws one is built between tf.random.set_seed and the dataset, and all in the order "
-            "of the pipeline; a seed of its own fixes it"
+            "missing seeds are drawn from --global-seed: this is the order if only the random ops "
+            "of this pipeline are built after tf.random.set_seed, in its order; set their seeds "
+            "to be sure"
         )

@@ -122,12 +122,12 @@ class ReaderOrder(Order):
         self.shuffles = (self.num_buffered or 1) > 1 or shuffles_files
         if self.is_one_stream:
             self.goes_on = (
-                f"--repeat-files reads for ever; of it the {self.num_examples} examples of "
-                f"--epochs {settings.epochs} are followed here: give more --epochs to see more"
+                f"--repeat-files repeats indefinitely; only the {self.num_examples} examples of "
+                f"--epochs {settings.epochs} are analysed: give more --epochs to see more"
             )
             self.why_unshared = (
                 "with --repeat-files the epochs of each host run into one another without end, so "
-                "nothing is left over to share"
+                "no rest of an epoch can be shared"
             )
         # A pass that depends on timing, or whose last epoch takes more seeds than TensorFlow has,
         # is refused here, before a part of it is written.

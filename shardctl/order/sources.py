@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from shardctl.base.hooks import provided
-from shardctl.base.phrase import refused
+from shardctl.base.phrase import phrase, refused
 from shardctl.base.progress import Progress
 from shardctl.base.text import printable, quoted
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset, as_dataset
 from shardctl.dataset.folders import combined, distinct_datasets, labels_of
-from shardctl.errors import UsageError
+from shardctl.errors import NotASplitError, UsageError
 from shardctl.order.file_formats import (
     format_warnings,
     listing_warnings,
@@ -100,7 +100,14 @@ def sources(
             by_ref[read.data] = as_dataset(read.data)
         own = by_ref[read.data]
         own_spec = spec_of_reader(read, own, spec, is_known=read.data in known)
-        found[read] = resolve_subsplit(own_spec, own)
+        try:
+            found[read] = resolve_subsplit(own_spec, own)
+        except NotASplitError as error:
+            if read.spec is None:
+                raise
+            # Not one of the command: it may be a dataset, for which -d would be the wrong place.
+            other = f"read({default_spec(own)!r}, data={error.named!r})"
+            raise refused("{stages}: {}; another dataset is {}", error, other) from None
         refuse_open_splits(found[read])
     whole, labelled = in_one_dataset(list(found.values()))
     parts: dict[ast.Read, tuple[Dataset, tuple[SplitRange, ...]]] = {}
@@ -163,7 +170,7 @@ def refuse_other_sources(stages: ast.Pipeline) -> None:
         if not isinstance(source, ast.Read):
             raise refused(
                 "{stages}: {} is no reader of TFDS, so its elements have no names here; an "
-                "order is that of what read(..) hands out",
+                "order is that of what read(..) yields",
                 quoted(source.name),
             )
 
@@ -203,10 +210,18 @@ def refuse_unread_spec(spec: str | None, settings: ReadSettings) -> None:
     """
     if spec is not None and not reads_spec(settings):
         raise refused(
-            "{} and {stages} {}: the stages say what is read; leave one of them out",
+            "{} is not read: {stages} {} name what they read; leave it out{}",
             quoted(spec),
             printable(text_of(stages_of(settings)), 60),
+            ask_for_one_source(settings),
         )
+
+
+def ask_for_one_source(settings: ReadSettings) -> str:
+    """Return how to ask about one source where stages mix several, "" where they do not."""
+    if len(set(readers_of(stages_of(settings)))) < 2:
+        return ""
+    return phrase("; to ask about one source, leave out {stages} and give its data= as {dataset}")
 
 
 # What a pipeline reads, told of the order or of settings in either form.

@@ -287,7 +287,7 @@ class StagedOrder(Order):
         return sources, self._codes(tickets), self._root.widths(np.arange(start, stop))
 
     def _reach(self, stop: int) -> None:
-        """Follow a pipeline without end until it has handed out so many examples."""
+        """Follow a pipeline without end until it has yielded so many examples."""
         root = self._root
         if not self.is_endless or root.num_examples >= stop:
             return
@@ -296,7 +296,7 @@ class StagedOrder(Order):
             width = root.width or most
             if not root.pull(max(1, (stop - root.num_examples) // width)):
                 raise UsageError(
-                    f"position {stop - 1}: the pipeline hands out {root.num_examples} examples"
+                    f"position {stop - 1}: the pipeline yields {root.num_examples} examples"
                 )
         root.check()
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from shardctl.base.install import to_install
 from shardctl.errors import MissingDependencyError
 from shardctl.records.contents import Damage, FileContents, Report, no_report, refused
 from shardctl.records.streams import partial_copy
@@ -77,7 +78,7 @@ def read_array_record(
         from array_record.python import array_record_module
     except ImportError as error:
         raise MissingDependencyError(
-            "reading array_record files needs a package: pip install 'shardctl[files]'"
+            f"reading array_record files needs a package: {to_install('array-record')}"
         ) from error
     try:
         reader = array_record_module.ArrayRecordReader(path)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
+from shardctl.base.install import to_install
 from shardctl.errors import MissingDependencyError
 from shardctl.records.contents import (
     Damage,
@@ -33,9 +34,7 @@ def pyarrow_module(name: str, what: str) -> Any:
         importlib.import_module("pyarrow")  # not asked for again where its module is loaded
         return importlib.import_module(name)
     except ImportError as error:
-        raise MissingDependencyError(
-            f"{what} needs a package: pip install 'shardctl[files]'"
-        ) from error
+        raise MissingDependencyError(f"{what} needs a package: {to_install('pyarrow')}") from error
 
 
 def _failures() -> tuple[type[Exception], ...]:

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
+from shardctl.base.install import to_install
 from shardctl.base.text import printable
 from shardctl.errors import MissingDependencyError
 from shardctl.records.contents import DamagedError, Report, no_report
@@ -262,7 +263,7 @@ def _decompressor(kind: str) -> Any:
         import zstandard
     except ImportError as error:
         raise MissingDependencyError(
-            "files compressed with zstd need a package: pip install 'shardctl[files]'"
+            f"files compressed with zstd need a package: {to_install('zstandard')}"
         ) from error
     return _Zstandard(zstandard.ZstdDecompressor().decompressobj())
 

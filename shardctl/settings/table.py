@@ -111,7 +111,7 @@ class Word(SettingKind):
         return str(value)
 
 
-_VERSION = re.compile(
+VERSION = re.compile(
     r"[0-9]{1,9}(\.[0-9]{1,9})*((a|b|rc)[0-9]{1,9})?(\.post[0-9]{1,9})?(\.dev[0-9]{1,9})?"
 )
 
@@ -129,7 +129,7 @@ class VersionNumber(SettingKind):
         if not isinstance(value, str):
             raise UsageError("a version in quotes is needed, as in '5.2'")
         version = str(value).partition("+")[0]
-        if not _VERSION.fullmatch(version):
+        if not VERSION.fullmatch(version):
             raise UsageError("a version is numbers with dots, as in 5.2 or 0.2.18")
         return version
 

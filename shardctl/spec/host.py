@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _MOST = 999_999_999  # as many digits as the form has
-_FORM = re.compile(r"(\d{1,9})/(\d{1,9})")
+FORM = re.compile(r"(\d{1,9})/(\d{1,9})")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,7 +59,7 @@ class Host:
     @checked
     def parse(cls, text: str) -> Host:
         """Read `I/N`."""
-        match = _FORM.fullmatch(text)
+        match = FORM.fullmatch(text)
         if match is None:
             raise UsageError(f"host {quoted(text)} is not I/N, as in 0/8 (host 0 of 8)")
         return cls(index=int(match[1]), count=int(match[2]))

@@ -359,7 +359,10 @@ class _Parser:
             yield item()
             if not self._took(","):
                 if not self._took(closing):
-                    raise self.error("a comma or a closing bracket is needed")
+                    rule = "a comma or a closing bracket is needed"
+                    if self.peek() in (":", "/"):
+                        rule += "; an input of another dataset is read('train', data='REF')"
+                    raise self.error(rule)
                 return
 
     def _string(self) -> str | None:

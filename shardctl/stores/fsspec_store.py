@@ -16,6 +16,7 @@ from functools import cache
 from types import MethodType
 from typing import Any, NamedTuple, TypeVar
 
+from shardctl.base.install import to_install
 from shardctl.base.text import full_url, public_url
 from shardctl.errors import DatasetError, MissingDependencyError, NotThereError, ShardctlError
 from shardctl.stores import failures
@@ -30,9 +31,9 @@ Answer = TypeVar("Answer")
 
 
 class _Login(NamedTuple):
-    """How one logs in to places of a scheme: our extra, who asks, and how."""
+    """How one logs in to places of a scheme: a package, who asks, and how."""
 
-    extra: str
+    package: str
     who: str
     how: str
 
@@ -41,9 +42,9 @@ _GOOGLE = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATIO
 _AWS = "log in (`aws configure`, `aws sso login`), or set AWS_PROFILE or AWS_ACCESS_KEY_ID"
 _HUB = "run `hf auth login`, or set HF_TOKEN"
 _LOGINS = {
-    "gs": _Login("gcs", "Google", _GOOGLE),
-    "s3": _Login("s3", "AWS", _AWS),
-    "hf": _Login("hf", "Hugging Face", _HUB),
+    "gs": _Login("gcsfs", "Google", _GOOGLE),
+    "s3": _Login("s3fs", "AWS", _AWS),
+    "hf": _Login("huggingface-hub", "Hugging Face", _HUB),
 }
 _OTHER_NAMES = {"gcs": "gs", "s3a": "s3"}
 _VARIABLES = (
@@ -86,7 +87,7 @@ class FsspecStore:
         try:
             from fsspec.registry import known_implementations, registry
         except ImportError as error:
-            message = f"reading {scheme}:// needs a package: pip install fsspec"
+            message = f"reading {scheme}:// needs a package: {to_install('fsspec')}"
             raise MissingDependencyError(message) from error
         if scheme not in known_implementations and scheme not in registry:
             raise DatasetError(
@@ -234,7 +235,7 @@ class FsspecStore:
             return _made(around, self._scheme, host, anonymous)
         except ImportError as error:
             login = _LOGINS.get(self._scheme)
-            how = f"pip install 'shardctl[{login.extra}]'" if login else said(error)
+            how = to_install(login.package) if login else said(error)
             message = f"reading {self._scheme}:// needs a package: {how}"
             raise MissingDependencyError(message) from None
         except ShardctlError:

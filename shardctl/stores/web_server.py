@@ -18,6 +18,7 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from shardctl.base.install import to_install
 from shardctl.base.text import full_url, public_url, query_mark
 from shardctl.errors import DatasetError, MissingDependencyError, NotThereError, ShardctlError
 from shardctl.stores import failures
@@ -308,7 +309,7 @@ def _session(around: failures.Surroundings) -> Any:
         import requests
     except ImportError as error:
         raise MissingDependencyError(
-            "reading over HTTP needs a package: pip install 'shardctl[http]'"
+            f"reading over HTTP needs a package: {to_install('requests')}"
         ) from error
     from http.cookiejar import DefaultCookiePolicy
 

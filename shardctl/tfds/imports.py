@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
+from shardctl.base.install import to_install
 from shardctl.base.text import printable
 from shardctl.base.tfds_rules import ORDER_RULES, install_command, is_newer_than_known
 from shardctl.errors import MissingDependencyError, UnprovenVersionWarning
@@ -89,7 +90,7 @@ def _cure() -> str:
         version = installed_version(package)
         if version is not None:
             return install_command(version, package)
-    return "pip install 'shardctl[tfds]'"
+    return to_install("tensorflow", "tensorflow-datasets")
 
 
 def _warn(messages: Iterable[str]) -> None:

@@ -141,7 +141,7 @@ def test_nothing_in_a_table_is_markup() -> None:
 
 def test_without_pandas_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(shardctl.MissingDependencyError, match="pip install pandas"):
+    with pytest.raises(shardctl.MissingDependencyError, match=" -m pip install pandas"):
         shardctl.plan("mnist").to_pandas()
     assert shardctl.plan("mnist")._repr_html_()
 

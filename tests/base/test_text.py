@@ -140,5 +140,5 @@ def test_every_option_that_a_text_of_ours_names_is_one() -> None:
         for path in (Path(shardctl.__file__).parent / room).rglob("*.py")
         for found in re.findall(r"(?<=[\s\"`])--[a-z][a-z-]+\b", path.read_text("utf-8"))
     }
-    others = {"--help", "--no", "--drop", "--pass-th", "--no-clobber"}  # one is of wget
+    others = {"--python", "--help", "--no", "--drop", "--pass-th", "--no-clobber"}  # one is of wget
     assert named - there <= others

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -176,13 +175,9 @@ def test_inputs_reach_scripts_by_the_environment_alone(step: dict[str, Any]) -> 
     assert step["shell"] == "bash"
 
 
-def test_it_installs_shardctl_slim_or_with_extras(project: Path, programs: Path) -> None:
+def test_it_installs_the_shardctl_of_its_repository(project: Path, programs: Path) -> None:
     write_program(programs / "python", 'printf "%s\\n" "$*"')
-    slim, package = run_step("Install shardctl", project, programs).log.splitlines()
-    settings = tomllib.loads((_REPOSITORY / "pyproject.toml").read_text("utf-8"))
-    needed = [re.split("[<>=]", one)[0] for one in settings["project"]["dependencies"]]
-    installed = [re.split("[<>=]", one)[0] for one in slim.split()[4:]]
-    assert sorted([*installed, "tensorflow"]) == sorted(needed)
-    assert package == f"-m pip install -q --no-deps {_FOLDER}/../../.."
+    (alone,) = run_step("Install shardctl", project, programs).log.splitlines()
+    assert alone == f"-m pip install -q {_FOLDER}/../../.."
     (full,) = run_step("Install shardctl", project, programs, extras="s3,http").log.splitlines()
     assert full == f"-m pip install -q {_FOLDER}/../../..[s3,http]"

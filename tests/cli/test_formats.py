@@ -55,7 +55,9 @@ def test_pictures_are_refused_in_a_format_without_them() -> None:
     assert some.chosen(OutputOptions(format="svg"), picture=True) == "svg"  # is pictures already
 
 
-@pytest.mark.parametrize("command", [x for x in COMMANDS if x not in ("init", "completion")])
+@pytest.mark.parametrize(
+    "command", [x for x in COMMANDS if x not in ("init", "demo", "completion")]
+)
 def test_every_format_of_a_command_has_a_renderer_and_is_in_its_help(
     command: str, shardctl: Shardctl
 ) -> None:
@@ -76,7 +78,7 @@ _LINES = (
     *("lint --ignore SC", "diff order.yaml", "index data"),
 )
 _ENOUGH = {line.split()[0]: line.split()[1:] for line in _LINES}
-_OTHERS = ("verify", "inspect", "init", "completion", "help")
+_OTHERS = ("verify", "inspect", "init", "demo", "completion", "help")
 
 
 @pytest.mark.long

@@ -71,7 +71,6 @@ LOADER = Loader(
     },
     rule=f"{__name__}:sequence",
     calls=f"{__name__}:Backwards",
-    extra="numpy",
 )
 
 

@@ -57,7 +57,6 @@ def picture(*marks: Mark, text: str = "What is shown") -> Picture:
     """Return a picture of these marks, else of a line, every text of which is `text`."""
     marks = marks or (words(text),)
     return Picture(
-        name="example",
         title=text,
         caption=text,
         said=text,

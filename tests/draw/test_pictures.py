@@ -306,7 +306,7 @@ def heat(ranks: np.ndarray) -> Heat:
     """Return the map of one rank a position, in 48 rows and 96 columns."""
     at = (ranks * 48 // len(ranks)) * 96 + np.arange(len(ranks)) * 96 // len(ranks)
     counts = np.bincount(at, minlength=48 * 96).reshape(48, 96)
-    return Heat(counts=counts, sides=("first", "last"), below=f"position {len(ranks) - 1}")
+    return Heat(counts=counts, below=f"position {len(ranks) - 1}")
 
 
 def test_the_order_of_storage_is_a_diagonal_and_nothing_else() -> None:
@@ -349,8 +349,8 @@ def parsed(*pictures: Picture) -> ElementTree.Element:
 def every_mark(text: str) -> Picture:
     return picture(
         words(text),
-        (Span(text, slot=9), Span("█▌", "warning"), Span("░░▒", ""), Span(text, "bold")),
-        Heat(counts=np.eye(3, dtype=np.int64), sides=("first", "last"), below="3"),
+        (Span(text, slot=9), Span("█▌", "warning"), Span("░░", ""), Span(text, "bold")),
+        Heat(counts=np.eye(3, dtype=np.int64), below="3"),
         text=text,
     )
 
@@ -408,7 +408,7 @@ def test_a_heat_map_is_its_levels(num_cases: int) -> None:
     """The runs of each path are painted into an array as an SVG viewer paints them."""
 
     def check(counts: list[list[int]]) -> None:
-        heat = Heat(counts=np.array(counts, dtype=np.int64), sides=("a", "b"), below="9")
+        heat = Heat(counts=np.array(counts, dtype=np.int64), below="9")
         wanted = heat.levels(*heat.counts.shape)
         group = parsed(picture(heat)).find(f"{_SVG}g")
         assert group is not None

@@ -77,7 +77,7 @@ def _reading(dataset: str, rng: random.Random) -> list[str]:
         ("resume", "train", "--consumed", "3", "--hosts", "1", "--to-hosts", "2", *form),
         ("hosts", "train", "--hosts", "4", "--batch", "2", *form),
         ("hosts", "train", "--hosts", "1-8", *form),
-        ("eval", "test", "--hosts", "2", "--devices", "2", "--batch", "3", *form),
+        ("eval", "test", "--hosts", "2", "--devices", "2", "--batch", "4", *form),
         ("quality", "train", *form),
         ("lint", "train", "--eval", "test", "-f", rng.choice((*_FORMATS, "github"))),
         ("snapshot", "train+test", "-f", rng.choice(("yaml", "json"))),

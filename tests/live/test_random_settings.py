@@ -54,7 +54,7 @@ def test_the_installed_version_hands_out_what_is_predicted(name: str) -> None:
     loader = LOADERS[name]
     version = installed_version(loader.library)
     if version is None:
-        pytest.skip(f"needs {loader.library}: pip install 'shardctl[{loader.extra}]'")
+        pytest.skip(f"needs {loader.library}: pip install {loader.library}")
     made = random_orders(loader, version, random_of_a_fuzz_run())
     with LoaderProcess(loader) as process:
         for order in islice(made, _NUM_LIVE):

@@ -167,7 +167,7 @@ def test_files_that_are_here_are_counted_and_checked_beside_it(tmp_path: Path) -
 @pytest.mark.long
 def test_a_library_that_is_not_there_or_another_version_is_refused(here: Here) -> None:
     here.version = None
-    with pytest.raises(MissingDependencyError, match=r"pip install 'shardctl\[torch\]'"):
+    with pytest.raises(MissingDependencyError, match=r"pip install 'torch>=2.13'"):
         shardctl.verify("mnist", "train[:10]", SETTINGS)
     here.version = "2.13.0"
     with pytest.raises(UsageError, match=r"installed is torch 2\.13\.0, and verify runs what is"):

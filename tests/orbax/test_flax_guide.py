@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def script(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Script:
-    text = script_of_guide("flax", "train.py")
+    text = script_of_guide("flax", "flax_train.py")
     assert "shuffle_seed=32, buffer=1000, buffer_seed=7, epochs=3, batch=64" in text
     path = tmp_path_factory.mktemp("script") / "train.py"
     path.write_text(text)

@@ -207,7 +207,7 @@ def test_without_orbax_the_command_is_said_that_installs_it() -> None:
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.startswith("Orbax is needed for this and cannot be imported (")
-    assert said.stdout.endswith("install it with: pip install 'shardctl[orbax]'\n")
+    assert said.stdout.endswith(" -m pip install 'orbax-checkpoint>=0.11.25'\n")
 
 
 # As Orbax's API v1 takes a position.

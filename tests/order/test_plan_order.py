@@ -72,12 +72,12 @@ def test_an_order_keeps_the_ranges_and_what_it_was_resolved_to() -> None:
         (
             "train",
             {"buffer": 3, "global_seed": 1},
-            "what has no seed draws it from --global-seed: this is the order if",
+            "missing seeds are drawn from --global-seed: this is the order if",
         ),
         (
             None,
             {"stages": "shuffle(9) | map | repeat(2)", "global_seed": 4},
-            "all in the order of the pipeline; a seed of its own fixes it",
+            "in its order; set their seeds to be sure",
         ),
     ],
 )
@@ -343,11 +343,12 @@ def test_splits_of_several_datasets_are_called_by_both() -> None:
     [
         ("zip(read(cycle=1), read(test))", "train[:10]", "train[:10], test"),
         ("repeat(2) | shuffle(9, seed=1)", None, "train"),
-        ("read(test) | batch(3)", "train", "'train' and --stages .*: the stages say what is read"),
-        ("zip(train, read(test, data='mnist'))", "train", "the stages say what is read"),
+        ("read(test) | batch(3)", "train", r"'train' is not read: --stages .*; leave it out$"),
+        ("zip(train, read(test, data='mnist'))", "train", "leave out --stages and give its data="),
+        ("zip(train, emnist)", None, r"another dataset is read\('train', data='emnist'\)$"),
         ("range(20) | shuffle(3, seed=1)", None, "'range' is no reader of TFDS"),
-        ("shuffle(9) | repeat(2)", None, r"shuffle\(9\) leaves the order open"),
-        ("map | flat_map", None, "flat_map leaves the order open"),
+        ("shuffle(9) | repeat(2)", None, r"shuffle\(9\) makes the order nondeterministic"),
+        ("map | flat_map", None, "flat_map makes the order nondeterministic"),
     ],
 )
 def test_what_readers_read_and_what_is_refused(stages: str, spec: str | None, read: str) -> None:

@@ -129,7 +129,7 @@ def test_the_first_bad_record_is_found_among_many(path: Path, monkeypatch: Any) 
 def test_a_missing_library_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hidden: Any = None
     monkeypatch.setitem(sys.modules, "array_record.python", hidden)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'shardctl\[files\]'"):
+    with pytest.raises(MissingDependencyError, match=r"pip install 'array-record>=0.5'"):
         read(path)
 
 

@@ -169,7 +169,7 @@ def test_a_missing_library_is_named_where_contents_are_checked(monkeypatch: Any)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     data = (RECORDED / "hugging_face_cache" / "json-test.arrow").read_bytes()
     assert read(data).num_records == 11
-    with pytest.raises(MissingDependencyError, match=r"pip install 'shardctl\[files\]'"):
+    with pytest.raises(MissingDependencyError, match=r"pip install 'pyarrow>=15'"):
         read(data, checksums=True)
 
 

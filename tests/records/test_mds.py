@@ -125,4 +125,4 @@ def test_without_its_library_a_shard_is_left_to_the_index(monkeypatch: pytest.Mo
     found = read(data)
     assert found.damage is not None
     assert (found.num_records, found.damage.kind) == (None, "compressed")
-    assert "pip install 'shardctl[files]'; or index.json says how many samples" in found.damage.text
+    assert "pip install 'zstandard>=0.20'; or index.json says how many samples" in found.damage.text

@@ -147,7 +147,7 @@ def test_a_file_that_is_cut_off_is_refused() -> None:
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     hidden: Any = None
     monkeypatch.setitem(sys.modules, "pyarrow", hidden)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'shardctl\[files\]'"):
+    with pytest.raises(MissingDependencyError, match=r"pip install 'pyarrow>=15'"):
         read(b"PAR1")
 
 

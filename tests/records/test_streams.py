@@ -129,7 +129,7 @@ def test_what_follows_the_first_stream_is_seen_but_for_zeros() -> None:
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     hidden: Any = None
     monkeypatch.setitem(sys.modules, "zstandard", hidden)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'shardctl\[files\]'"):
+    with pytest.raises(MissingDependencyError, match=r"pip install 'zstandard>=0.20'"):
         Unpacked(near(b""), "zstd")
 
 

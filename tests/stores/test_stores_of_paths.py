@@ -63,15 +63,15 @@ def printed(code: str) -> str:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("module", "path", "extra"),
+    ("module", "path", "package"),
     [
-        ("gcsfs", "gs://b/a", "gcs"),
-        ("s3fs", "s3://b/a", "s3"),
-        ("huggingface_hub", "hf://datasets/u/d/a", "hf"),
-        ("requests", "http://127.0.0.1:1/a", "http"),
+        ("gcsfs", "gs://b/a", "gcsfs>=2024.2"),
+        ("s3fs", "s3://b/a", "s3fs>=2024.2"),
+        ("huggingface_hub", "hf://datasets/u/d/a", "huggingface-hub>=0.23"),
+        ("requests", "http://127.0.0.1:1/a", "requests>=2.31"),
     ],
 )
-def test_a_missing_package_says_which_extra_has_it(module: str, path: str, extra: str) -> None:
+def test_a_missing_package_says_what_installs_it(module: str, path: str, package: str) -> None:
     code = f"""
 import sys; sys.modules[{module!r}] = None
 from shardctl.errors import MissingDependencyError
@@ -80,7 +80,8 @@ try: store_of({path!r}).status({path!r})
 except MissingDependencyError as error: print(error)
 """
     said = printed(code)
-    assert f"needs a package: pip install 'shardctl[{extra}]'" in said
+    assert "needs a package: " in said
+    assert f" -m pip install '{package}'" in said
     assert said.count("\n") == 1
 
 

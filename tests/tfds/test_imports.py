@@ -53,7 +53,8 @@ def test_what_is_missing_is_named_with_what_installs_it(
 ) -> None:
     shadow("")
     monkeypatch.setitem(sys.modules, "tensorflow", None)
-    said = r"^TensorFlow is needed .*install it with: pip install 'shardctl\[tfds\]'$"
+    wanted = "'tensorflow>=2.16' 'tensorflow-datasets>=4.9.4'"
+    said = rf"^TensorFlow is needed .*install it with: .* -m pip install {wanted}$"
     # TFDS without TensorFlow says less about what is missing, so TensorFlow is asked for first.
     for call in (tensorflow, tensorflow_datasets):
         with pytest.raises(MissingDependencyError, match=said):
@@ -69,7 +70,7 @@ _TFDS, _METADATA = "'tensorflow-datasets>=4.9.10'", "'tensorflow-metadata<1.18'"
         ({"tensorflow": "2.16.2"}, f"'tensorflow==2.16.*' {_TFDS} {_METADATA} 'pyarrow<26'"),
         ({"tensorflow_cpu": "2.19.1"}, f"'tensorflow-cpu==2.19.*' {_TFDS} {_METADATA}"),
         ({"tensorflow": "2.21.0"}, f"'tensorflow==2.21.*' {_TFDS}"),
-        ({"tensorflow": "2.30.0"}, "-U tensorflow tensorflow-datasets"),
+        ({"tensorflow": "2.30.0"}, "-U 'tensorflow>=2.16' 'tensorflow-datasets>=4.9.4'"),
     ],
 )
 @pytest.mark.parametrize("kind", [ImportError, TypeError, KeyError])
@@ -91,7 +92,7 @@ def test_a_broken_tfds_is_named_with_what_mends_it_beside_the_installed_tensorfl
     said = str(raised.value)
     assert said.startswith("TFDS is needed for this and cannot be imported (")
     assert "no such thing" in said
-    assert said.endswith(f"; install it with: pip install {command}")
+    assert said.partition("; install it with: ")[2].endswith(f" -m pip install {command}")
     assert "\n" not in said
 
 

@@ -1,16 +1,17 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """The options of every command that has an order, and how they go together with shardctl.yaml."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from shardctl.base.text import counted, quoted
 from shardctl.cli import completion
 from shardctl.cli.options.shared import whole_number
-from shardctl.cli.output import HOSTS, LOADER, ORDER
+from shardctl.cli.output import HOSTS, LOADER, ORDER, say
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.settings.table import (
     OF_EPOCHS,
@@ -26,6 +27,7 @@ from shardctl.settings.table import (
 )
 
 if TYPE_CHECKING:
+    from shardctl.dataset.dataset import Dataset
     from shardctl.metadata.project_file import Project
     from shardctl.settings.read_settings import ReadSettings
 
@@ -189,6 +191,59 @@ _REPLACES = {
         "drop_remainder",
     ),
 }
+
+
+def steps_of_epoch(
+    epoch: int,
+    steps: Iterable[int | str],
+    settings: "ReadSettings",
+    dataset: "Dataset",
+    spec: str | None,
+    *,
+    at_end: bool = False,
+) -> "tuple[ReadSettings, list[int]]":
+    """Return the settings of the pass with an epoch, and steps of the epoch as steps of the pass.
+
+    Without --epochs each epoch is an iteration of the dataset object, as in most loops and in
+    `fit`; this is said. Seeds do not change how many steps there are. The end of the epoch counts
+    as a step where it is `at_end` that a job may stop.
+
+    Raises:
+        UsageError: no such epoch or step, or a number of steps that is not fixed.
+    """
+    from shardctl.order.plan_order import plan_order
+    from shardctl.settings.read_settings import with_stand_in_seeds
+
+    is_pass = settings.epochs == 1 and settings.stages is None and not settings.is_endless
+    how, within = "epochs and steps count from 0", epoch
+    if epoch and is_pass and settings.takes("pass_index"):
+        if settings.pass_index:
+            raise UsageError("--epoch with --pass-index: without --epochs both say which; keep one")
+        settings, within = replace(settings, pass_index=epoch), 0
+        how += (
+            f". Epoch {epoch} is taken as iteration {epoch} of the dataset object (pass {epoch}), "
+            "of which the answer speaks as epoch 0. Where ds.repeat(N) makes the epochs, add "
+            "--epochs N"
+        )
+    seeded, _ = with_stand_in_seeds(settings)
+    there = plan_order(dataset, spec, seeded).order.steps_in_epoch(within)
+    found = []
+    for text in steps:
+        step = _whole_step(text)
+        if step >= len(there) + at_end:
+            raise UsageError(
+                f"--step {step}: epoch {epoch} has {counted(len(there), 'step')}, counted from 0"
+            )
+        found.append(there.start + step)
+    say(how)
+    return settings, found
+
+
+def _whole_step(text: object) -> int:
+    try:
+        return whole_number(0)(text)
+    except UsageError as error:
+        raise UsageError(f"--step {quoted(text)}: {error}") from None
 
 
 def _give_way(arguments: dict[str, Any], given: dict[str, Any]) -> None:

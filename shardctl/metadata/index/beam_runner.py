@@ -20,6 +20,7 @@ from itertools import chain
 from typing import Any
 
 from shardctl.base.arguments import checked
+from shardctl.base.install import to_install
 from shardctl.base.text import choices, in_short, printable, quoted
 from shardctl.base.text import counted as number_of
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
@@ -78,7 +79,7 @@ class BeamRunner:
         except ImportError as error:
             raise MissingDependencyError(
                 f"Apache Beam is needed for this and cannot be imported ({error}); "
-                "install it with: pip install 'shardctl[beam]'"
+                f"install it with: {to_install('apache-beam')}"
             ) from error
         with silent_libraries():
             self._options, given, unknown = _parsed(options)

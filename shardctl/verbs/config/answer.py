@@ -39,7 +39,7 @@ _TFDS = Origin(by="TFDS")
 
 @dataclass(frozen=True, kw_only=True)
 class SettingInForce:
-    """A setting by its key in a shardctl.yaml, as in `read.cycle`: its value and who says so.
+    """A setting by its key in a shardctl.yaml, as in `read.cycle`: its value and its source.
 
     `given` is what was written, None for a default; the value is another where it comes to another,
     as "auto" to a number, and None where nothing reads what was written.
@@ -67,7 +67,7 @@ class Config:
 def read_in_force(
     settings: ReadSettings, origins: Mapping[str, Origin], *, ordered: bool
 ) -> Iterator[SettingInForce]:
-    """Yield every setting of an order; `origins` has the fields that somebody set.
+    """Yield every setting of an order; `origins` has the fields that were set.
 
     >>> origins = {"shuffle_seed": Origin(source="option", by="--shuffle-seed")}
     >>> shown = read_in_force(ReadSettings(shuffle_seed=42), origins, ordered=False)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from shardctl.base.phrase import option
 from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions, ResolvedSettings
-from shardctl.cli.output import Formats, OutputOptions, verb_formats, warn
+from shardctl.cli.options.shared import Flag
+from shardctl.cli.output import Formats, OutputOptions, verb_formats, warn, write
 from shardctl.errors import ShardctlError, UnnamedDatasetError
 from shardctl.settings.table import SETTING_BY_FIELD
 from shardctl.verbs.config.answer import (
@@ -28,15 +29,20 @@ if TYPE_CHECKING:
 FORMATS = Formats(renderers=verb_formats("verbs.config.view", "config"))
 
 
-def config(source: DatasetOptions, reading: OrderOptions, out: OutputOptions) -> None:
+def config(
+    source: DatasetOptions, reading: OrderOptions, out: OutputOptions, schema: Flag = False
+) -> None:
     """Show every setting in force and where it comes from.
 
     An option, a line of a shardctl.yaml, the environment, a default, or another setting that brings
     it along. With the options of another command it shows what that would use; of lint it shows
     what shardctl.yaml says. A dataset that is not found is a warning here.
 
+    Options:
+      --schema: Print the JSON schema of shardctl.yaml, for editors.
+
     Examples:
-      # Which settings are in force here, and who says so
+      # Which settings are in force here, and from where
       shardctl config
       # What simulate would use with these options, for programs
       shardctl config --cycle 3 --shuffle-seed 42 -d mnist -f json
@@ -44,6 +50,11 @@ def config(source: DatasetOptions, reading: OrderOptions, out: OutputOptions) ->
     from shardctl.metadata.project_file import project_files
     from shardctl.stores.stores import working_folder
 
+    if schema:
+        from shardctl.verbs.config.schema import schema_text
+
+        write([schema_text()], out.output)
+        return
     project = project_here(say_so=False)
     resolved = reading.resolved(project)
     dataset, problem = _dataset(source, project)

@@ -6,27 +6,38 @@ import os
 from collections.abc import Iterator
 
 from shardctl.base.columns import RecordStream, picked, stream_of
+from shardctl.base.text import counted
 from shardctl.draw.tables import Screen, columns, paragraph, table
 from shardctl.files.documents import Document, yaml_line
 from shardctl.saved.head import head, kind_head
 from shardctl.verbs.config.answer import Config, Origin, SettingInForce
 
-_COLUMNS = columns("<setting <value <origin")
+_COLUMNS = columns("<setting <value <source")
 
 
 def config_table(config: Config, screen: Screen) -> Iterator[str]:
-    """Yield the dataset and the files, then a row a setting: its value, and who says so."""
+    """Yield the dataset and the files, then a row a setting: its value and its source."""
     dataset = config.dataset
     title = "no dataset" if dataset is None else f"{dataset.title} ({dataset.origin})"
     yield paragraph(title, screen, style="bold")
     if not config.files:
         yield paragraph("no shardctl.yaml in this folder or one above it", screen)
     for at, file in enumerate(config.files):
-        said = "settings of" if at == 0 else "not read, being farther up:"
+        said = "settings of" if at == 0 else "not read, since another file is nearer:"
         yield paragraph(f"{said} {os.path.relpath(file)}", screen)
-    rows = [(item.name, value_words(item), origin_words(item.origin)) for item in config.settings]
-    yield "\n"
-    yield table(_COLUMNS, rows, screen)
+    for is_default, said in (
+        (False, "you set, or that follow from these"),
+        (True, "at their defaults"),
+    ):
+        rows = [
+            (item.name, value_words(item), origin_words(item.origin))
+            for item in config.settings
+            if (item.origin.source == "default") == is_default
+        ]
+        if rows:
+            yield "\n"
+            yield paragraph(f"{counted(len(rows), 'setting')} {said}", screen, style="bold")
+            yield table(_COLUMNS, rows, screen)
 
 
 def value_words(item: SettingInForce) -> str:
@@ -57,7 +68,7 @@ def value_text(value: object) -> str:
 
 
 def origin_words(origin: Origin) -> str:
-    """Return who says what a setting is, as people read it.
+    """Return the source of a setting, as people read it.
 
     >>> origin_words(Origin(source="option", by="--cycle"))
     'option --cycle'
@@ -93,7 +104,7 @@ def config_document(config: Config) -> Document:
 
 
 def setting_record(item: SettingInForce) -> Document:
-    """Return a setting as a mapping: what it is, what was written, and who says so."""
+    """Return a setting as a mapping: its value, what was written, and its source."""
     by = picked(item, "origin=origin.source by=origin.by file=origin.file line=origin.line")
     return {**picked(item, "name value given"), **by}
 

@@ -293,7 +293,7 @@ def _device_batch(sharing: Sharing, batch: int | None, devices: int) -> int:
     own = sharing.own_batch
     if own is None:
         if batch is None:
-            raise refused("how large is the batch of one device? give {batch=N}")
+            raise refused("how large is a batch? give {batch=N}")
         return batch
     if batch is not None or own % devices:
         raise refused(

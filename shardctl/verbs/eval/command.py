@@ -37,6 +37,7 @@ def eval(
     num_hosts: Annotated[Any, number("--hosts")] = None,
     num_devices: Annotated[Any, number("--devices")] = None,
     batch: Number = None,
+    batch_per_device: Number = None,
     drop_remainder: Flag = False,
     pad: Flag = False,
     check: Flag = False,
@@ -56,7 +57,8 @@ def eval(
     Options:
       --hosts N: Number of hosts [default: 1].
       --devices N: Devices of a host [default: 1].
-      --batch N: Examples of a batch on one device.
+      --batch N: Batch size of each host, which its devices share.
+      --batch-per-device B: Batch size of each device, in place of --batch.
       --drop-remainder: A host's last partial batch is dropped.
       --pad: It is padded, and batches of padding follow until every host has made the same number
         of steps (Flax's infinite padding).
@@ -65,19 +67,29 @@ def eval(
 
     Examples:
       # Would 8 hosts of 8 devices see all of the test split, and end?
-      shardctl eval test --hosts 8 --devices 8 --batch 64 -d mnist
+      shardctl eval test --hosts 8 --devices 8 --batch 512 -d mnist
       # The steps of every host as a picture, to paste in a pull request
-      shardctl eval test --hosts 8 --devices 8 --batch 64 -d mnist -o steps.svg
+      shardctl eval test --hosts 8 --devices 8 --batch 512 -d mnist -o steps.svg
       # In CI: fail if they would hang or lose examples
-      shardctl eval test --hosts 8 --devices 8 --batch 64 --pad --check -d mnist
+      shardctl eval test --hosts 8 --devices 8 --batch 512 --pad --check -d mnist
     """
     from shardctl.verbs.eval.answer import Remainder, evaluate, of_training
     from shardctl.verbs.eval.view import problems
 
     given = reading.given()
-    if batch is None and "stages" not in given:
+    devices = num_devices or 1
+    if batch is None and batch_per_device is None and "stages" not in given:
         refuse_no_spec(spec, source)
-        raise UsageError("how large is the batch of one device? give --batch N")
+        raise UsageError("how large is a batch? give --batch N of a host, or --batch-per-device N")
+    if batch is not None and batch_per_device is not None:
+        raise UsageError("--batch and --batch-per-device are two sizes of one batch; give one")
+    if batch is not None and batch % devices and "stages" not in given:
+        raise UsageError(
+            f"--batch {batch} is not shared evenly by --devices {devices}; give --batch-per-device "
+            "B instead"
+        )
+    if batch is not None:
+        batch_per_device = max(batch // devices, 1)
     if drop_remainder and pad:
         raise UsageError("--drop-remainder and --pad treat the last batch in two ways; choose one")
     remainder: Remainder = "drop" if drop_remainder else "pad" if pad else "ragged"
@@ -86,9 +98,9 @@ def eval(
     evaluation = evaluate(
         chosen_dataset(source, project, settings=settings),
         spec,
-        batch=batch,
+        batch=batch_per_device,
         hosts=num_hosts or 1,
-        devices=num_devices or 1,
+        devices=devices,
         remainder=remainder,
         settings=settings,
     )

@@ -13,7 +13,7 @@ def eval_pictures(evaluation: Evaluation, paper: Paper) -> tuple[Picture, ...]:
     """Return the steps and examples of each host or group of them, and where a collective hangs."""
     title = f"Steps of {counted(evaluation.num_hosts, 'host')} in {printable(evaluation.spec, 200)}"
     if not evaluation.total:
-        return (Picture(name="eval-steps", title=title, caption=NOTHING, said=NOTHING),)
+        return (Picture(title=title, caption=NOTHING, said=NOTHING),)
     hang, rows = evaluation.hang(evaluation.remainder), paper.num_rows(evaluation.num_hosts)
     num_steps = evaluation.num_steps(evaluation.remainder)
     groups = buckets(num_steps, rows)
@@ -26,7 +26,6 @@ def eval_pictures(evaluation: Evaluation, paper: Paper) -> tuple[Picture, ...]:
     labels = [numbered(group.first, group.last) for group in groups]
     return (
         Picture(
-            name="eval-steps",
             title=title,
             caption="All hosts must run the same number of steps."
             + " Highlighted: hosts that wait for the others." * (hang is not None),

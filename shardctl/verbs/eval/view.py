@@ -262,7 +262,8 @@ def _waiting(hang: Hang) -> str:
 
 def _sentence(cure: Cure, evaluation: Evaluation) -> str:
     if cure.change == "batch":
-        change = f"--batch {cure.value} instead of {evaluation.device_batch}"
+        of_host = cure.value * evaluation.num_devices
+        change = f"--batch {of_host} instead of {evaluation.host_batch}"
     else:
         batches = counted(cure.value, "batch", "batches")
         change = f"--pad with {batches} of padding alone" if cure.value else "--pad"

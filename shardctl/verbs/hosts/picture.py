@@ -11,7 +11,6 @@ from shardctl.base.text import counted
 from shardctl.draw.picture import NOTHING, OF_GROUPS, Bar, Paper, Picture, Series, bar_lines
 from shardctl.draw.quantities import bytes_between, counts_between, numbered
 from shardctl.order.shard_map import Bucket, buckets
-from shardctl.spec.host import HOST_MODES
 from shardctl.verbs.hosts.answer import Comparison, HostsPlan, spread
 from shardctl.verbs.hosts.sharing import Strategy
 
@@ -26,7 +25,7 @@ def hosts_pictures(plan: HostsPlan, paper: Paper) -> tuple[Picture, ...]:
     comparison = plan.comparisons[0]
     if not comparison.num_examples:
         title = f"What hosts read of {plan.spec}"
-        return (Picture(name="hosts", title=title, caption=NOTHING, said=NOTHING),)
+        return (Picture(title=title, caption=NOTHING, said=NOTHING),)
     if comparison.strategies[0].columns is None:
         return ()
     return tuple(_strategy(comparison, strategy, paper) for strategy in comparison.strategies)
@@ -44,7 +43,6 @@ def _strategy(comparison: Comparison, strategy: Strategy, paper: Paper) -> Pictu
     ]
     labels = [numbered(group.first, group.last) for group in groups]
     return Picture(
-        name=f"hosts-{strategy.name if strategy.name in HOST_MODES else 'loader'}",
         title=f"{strategy.name}: what each of {counted(comparison.num_hosts, 'host')} reads",
         caption=_CAPTION + (OF_GROUPS if 1 < len(groups) < comparison.num_hosts else ""),
         said=f"{strategy.refusal or f'A host reads {spread(strategy.num_examples)} examples'}.",

@@ -33,7 +33,9 @@ class DraftSetting:
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectDraft:
-    """A shardctl.yaml that is to be written."""
+    """A shardctl.yaml that is to be written; `schema` is the file beside it that editors read."""
+
+    schema: str = ""
 
     dataset: DraftSetting
     data_dir: DraftSetting

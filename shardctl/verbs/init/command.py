@@ -3,6 +3,7 @@
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ from shardctl.cli.app import options_of
 from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import Flag, Splits
-from shardctl.cli.output import OUTPUT, Formats, OutputOptions, as_text, say, warn
+from shardctl.cli.output import OUTPUT, Formats, OutputOptions, as_text, say, warn, write
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.metadata.project_file import PROJECT_FILENAME, Project
 from shardctl.verbs.lint.command import LintOptions, usage_of
@@ -41,16 +42,16 @@ def init(
     ] = PROJECT_FILENAME,
     force: Flag = False,
 ) -> None:
-    """Write a commented shardctl.yaml, which says once what every command here reads.
+    """Write a commented shardctl.yaml: the settings of all commands in this folder.
 
-    It holds the dataset and the options given here, and every other setting as a comment with its
-    default and its meaning.
+    It holds the dataset and the options given here. Every other setting is a comment with its
+    default and its meaning. Beside it, shardctl.schema.json tells editors what the file may hold.
 
     Arguments:
-      specs [SPEC]...: What lint looks at [default: train].
+      specs [SPEC]...: Splits or slices that lint checks [default: train].
 
     Options:
-      --force: Replace the file where it is there already.
+      --force: Replace an existing file.
 
     Examples:
       # Commands in this folder read mnist, shuffled, in batches
@@ -61,20 +62,24 @@ def init(
     to_file = output != "-"
     if to_file and not force and os.path.lexists(output):
         raise UsageError(
-            f"{quoted(output, 200)} is there already; --force replaces it, --output FILE writes "
-            "another, and shardctl config shows what it says"
+            f"{quoted(output, 200)} exists; --force replaces it, --output FILE writes another one"
         )
     draft = _draft(source, reading, using, specs, Path(output).parent)
-    FORMATS.write(OutputOptions(output=output), draft)
     if not to_file:
+        FORMATS.write(OutputOptions(output=output), draft)
         return
-    say(f"wrote {output}")
+    from shardctl.verbs.config.schema import SCHEMA_FILENAME, schema_text
+
+    FORMATS.write(OutputOptions(output=output), replace(draft, schema=SCHEMA_FILENAME))
+    beside = os.path.join(os.path.dirname(output), SCHEMA_FILENAME)
+    write([schema_text()], beside)
+    say(f"wrote {output} and {beside}, by which editors check it")
     if os.path.basename(output) != PROJECT_FILENAME:
-        say(f"commands read it where it is named {PROJECT_FILENAME}")
+        say(f"commands read it only under the name {PROJECT_FILENAME}")
         return
-    say("next: check what these settings do wrong, and see them all:")
-    say("  shardctl lint")
+    say("next: see all settings, and check them:")
     say("  shardctl config")
+    say("  shardctl lint")
 
 
 def _draft(
@@ -138,6 +143,6 @@ def _draft(
 def _help(name: str) -> str:
     """Return the help of an option of the dataset or of lint, the one place that has its words."""
     if name == "specs":
-        return "What is read; several are compared."
+        return "Splits or slices that are read; several are compared."
     said = options_of(DatasetOptions, *reversed(LintOptions.__mro__))
     return re.sub(r" *\[default: [^\]]*\]", "", said[f"--{name.replace('_', '-')}"][1])

@@ -1,4 +1,4 @@
-"""A shardctl.yaml as text: what is stated, and every default as a comment that can become so."""
+"""A shardctl.yaml as text: the settings given, and every default as a comment."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _LINE = 100  # characters
 _COLUMN = 32  # where the meaning of a setting begins
 
 _HEAD = """\
-What the commands of shardctl read in this folder and in those below it; their options go over it.
-A "#name: value" is a default that is in force: to change it, remove the # and change the value.
-`shardctl config` shows every setting in force and who says so.
+Settings of the shardctl commands in this folder and in those below it. Options override them.
+A line "#name: value" shows a default: to change it, remove the # and change the value.
+`shardctl config` shows every setting in force and its source.
 """
 _READ = "In which order examples are read; each is an option of the commands too."
-_LINT = "What `shardctl lint` looks at besides."
+_LINT = "What `shardctl lint` checks in addition."
 
 
 def project_text(draft: ProjectDraft) -> Iterator[str]:
@@ -28,6 +28,8 @@ def project_text(draft: ProjectDraft) -> Iterator[str]:
     >>> print(*_lines(setting, "  "))
       #cycle: 16                  # N|auto: Files at a time.
     """
+    if draft.schema:
+        yield f"# yaml-language-server: $schema={draft.schema}\n"
     yield from _remark(_HEAD)
     for setting in (draft.dataset, draft.data_dir):
         yield "\n"

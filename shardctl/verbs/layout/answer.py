@@ -34,7 +34,7 @@ class Shard(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Balance:
-    """How evenly the shards share the examples, counted in examples; empty shards count.
+    """How even the shards are, counted in examples; empty shards count.
 
     `imbalance` is max / mean, the load imbalance factor of parallel computing: 1.0 for shards of
     the same size, 2.0 where the largest holds twice its share. None without shards, and
@@ -55,9 +55,9 @@ class SplitLayout:
 
     @property
     def bytes_from(self) -> BytesFrom | None:
-        """Where `num_bytes` is known from, None where it is unknown.
+        """The source of `num_bytes`, None where it is unknown.
 
-        The files speak when each that holds examples is here, else the metadata.
+        That is the files if each that holds examples is on this machine, else the metadata.
         """
         sizes = self.split.shard_bytes
         if sizes is not None and all(
@@ -96,7 +96,7 @@ class SplitLayout:
 
     @checked
     def shards(self, start: int = 0, stop: int | None = None) -> Iterator[Shard]:
-        """Yield shards [start, stop), all of them unless told otherwise."""
+        """Yield shards [start, stop), all of them by default."""
         start = max(start, 0)
         stop = self.split.num_shards if stop is None else min(stop, self.split.num_shards)
         for first in range(start, stop, _PIECE):

@@ -15,11 +15,11 @@ def layout(
     every_row: AllOption = False,
     picture: PictureOption = None,
 ) -> None:
-    """Show the shards of each split: how many examples and bytes, which ids, how even.
+    """Show the shards of each split: examples, bytes and ids of each, and how even they are.
 
-    Bytes are those of the files where they are here, else what the metadata states. Files that
-    disagree with the metadata are named in warnings. Imbalance is the largest shard over the mean
-    one: 1 where all are equal, 2 where the largest holds twice its share.
+    Bytes are the sizes of the files if they are on this machine, else as the metadata states.
+    Files that disagree with the metadata are warnings. Imbalance is the largest shard divided by
+    the mean: 1 if all are equal, 2 if the largest has twice the mean.
 
     Arguments:
       splits SPLIT...: Splits to show [default: all].
@@ -27,7 +27,7 @@ def layout(
     Examples:
       # How the training split is cut into files
       shardctl layout train -d imagenet2012
-      # A layout file, which -d takes where the dataset itself is not
+      # A layout file, which -d takes on a machine without the dataset
       shardctl layout -d mnist -o layout.yaml
       # The largest, empty and missing shards, as a picture
       shardctl layout train -d imagenet2012 -o layout.svg

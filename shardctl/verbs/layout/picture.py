@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,14 +38,12 @@ def layout_pictures(layout: Layout, paper: Paper) -> tuple[Picture, ...]:
     more = (f"{counted(rest, 'more split')} not shown; name one to see it",) if rest > 0 else ()
     shown = splits[:_MOST_SPLITS]
     return tuple(
-        _split(split, number, layout.dataset.title, paper, more if split is shown[-1] else ())
-        for number, split in enumerate(shown)
+        _split(split, layout.dataset.title, paper, more if split is shown[-1] else ())
+        for split in shown
     )
 
 
-def _split(
-    found: SplitLayout, number: int, dataset: str, paper: Paper, more: tuple[str, ...]
-) -> Picture:
+def _split(found: SplitLayout, dataset: str, paper: Paper, more: tuple[str, ...]) -> Picture:
     measures, name, num_shards = _measures(found.split), found.split.name, found.split.num_shards
     remarks = list(_remarks(measures)) if num_shards else []
     groups = buckets(measures[0].values, paper.num_rows(num_shards) if remarks else 1)
@@ -54,7 +53,6 @@ def _split(
     caption += OF_GROUPS * (1 < len(groups) < num_shards)
     of = f"{counted(num_shards, 'shard')} of {series[0].bars[0].text} examples" if groups else ""
     return Picture(
-        name=f"layout-{number}",
         title=f"{name} in {dataset}: {counted(num_shards, 'shard')}",
         caption=caption,
         said=f"{name}: {'; '.join(remarks) or of or 'no shards'}.",
@@ -68,23 +66,18 @@ class _Measure:
     """How large each shard is by its examples, or by its file: int64[n], bool[n].
 
     values: 0 where `known` is not set. lacking: which shards have none, and what that is called.
-    alike: by how much shards differ at most that are cut evenly.
     """
 
-    name: str
+    name: Literal["examples", "bytes"]
     values: Int64s
     known: NDArray[np.bool_]
     lacking: NDArray[np.bool_]
     lacks: str
-    alike: int
-    most: str
-    shown: Callable[[int], str]
-    between: Callable[[int, int], str]
 
     @cached_property
     def largest(self) -> int | None:
         """The first of the largest shards, None where it is no larger than others should be."""
-        if np.ptp(self.values) <= self.alike or self.over <= _LARGE:
+        if np.ptp(self.values) <= 1 or self.over <= _LARGE:  # shards cut evenly differ by 1
             return None
         return int(self.values.argmax())
 
@@ -103,39 +96,22 @@ class _Measure:
             all_of_them = lacking == group.last - group.first + 1
             words.append(self.lacks if all_of_them else f"{lacking:,} {self.lacks}")
         least, most = (int(known.min()), int(known.max())) if len(known) else (0, 0)
-        text = self.between(least, most) if len(known) else "-"
+        between = counts_between if self.name == "examples" else bytes_between
+        text = between(least, most) if len(known) else "-"
         return Bar(least, most, text, ", ".join(words))
 
 
 def _measures(split: Split) -> list[_Measure]:
     lengths, sizes = split.lengths64(), split.shard_bytes
+    known, empty = np.ones(len(lengths), np.bool_), np.equal(lengths, 0)
     found = [
-        _Measure(
-            name="examples",
-            values=lengths,
-            known=np.ones(len(lengths), np.bool_),
-            lacking=np.equal(lengths, 0),
-            lacks="empty",
-            alike=1,
-            most="the most",
-            shown=partial(counted, noun="example"),
-            between=counts_between,
-        )
+        _Measure(name="examples", values=lengths, known=known, lacking=empty, lacks="empty"),
     ]
     if sizes is not None:
         known = np.fromiter((size is not None for size in sizes), np.bool_, len(sizes))
+        values, missing = np.fromiter((size or 0 for size in sizes), np.int64), ~(known | empty)
         found.append(
-            _Measure(
-                name="bytes",
-                values=np.fromiter((size or 0 for size in sizes), np.int64, len(sizes)),
-                known=known,
-                lacking=~(known | found[0].lacking),
-                lacks="missing",
-                alike=0,
-                most="the largest file",
-                shown=human_bytes,
-                between=bytes_between,
-            )
+            _Measure(name="bytes", values=values, known=known, lacking=missing, lacks="missing")
         )
     return found
 
@@ -146,8 +122,10 @@ def _remarks(measures: Sequence[_Measure]) -> Iterator[str]:
         if one.largest is not None:
             most = int(one.values[one.largest])
             who = subject("shard", np.flatnonzero(one.values == most), "has", "have")
-            over = percent_over(one.over - 1)
-            yield f"{who} {one.most}: {one.shown(most)} ({over} over the mean)"
+            how = f"the most: {counted(most, 'example')}"
+            if one.name == "bytes":
+                how = f"the largest file: {human_bytes(most)}"
+            yield f"{who} {how} ({percent_over(one.over - 1)} over the mean)"
     for one in measures:
         if one.lacking.any():
             yield f"{subject('shard', np.flatnonzero(one.lacking), 'is', 'are')} {one.lacks}"

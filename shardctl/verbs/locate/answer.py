@@ -1,9 +1,9 @@
-"""Where is an example in the order and on disk, and which one is at a position?"""
+"""Where is an example in the order and on disk, and which example is at a position?"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby, repeat
 from operator import attrgetter
@@ -108,10 +108,11 @@ class Matches(OnDemand[Match]):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Located(Tabular):
-    """What was found, in the order asked, and what was not."""
+    """What was found, in the order asked, and what was not; `codes` (int64[q]) name the matches."""
 
     order: Order
     matches: Matches
+    codes: Int64s = field(repr=False, compare=False)
     warnings: tuple[str, ...] = ()
 
 
@@ -133,7 +134,7 @@ def locate(
         dataset: a reference, or a Dataset.
         spec: what is read; None is `train`, else the only split.
         settings: how it is read.
-        position: a place in the order, counted from 0; or several, as each of these.
+        position: a position in the order, from 0; or several, as each of these.
         step: a batch of the order, counted from 0, with all its examples.
         id: an example of its split, as 5, or as "train:5" where several splits are read.
         tfds_id: TFDS's name of an example.
@@ -141,12 +142,12 @@ def locate(
 
     Returns:
         A match for each, in the order asked: positions, steps, ids, tfds_ids, queries. An example
-        read in several epochs has a match for each, one that is never handed out a warning.
+        read in several epochs has a match for each, one that is not in the order a warning.
 
     Raises:
         UsageError: nothing asked for, a position or a step past the end, a step without batches,
             no such id.
-        UnpredictableOrderError: TensorFlow leaves the order open.
+        UnpredictableOrderError: the order is nondeterministic.
 
     >>> import shardctl
     >>> settings = shardctl.ReadSettings(shuffle_seed=42, batch=256)
@@ -196,10 +197,10 @@ def locate_in(order: Order, queries: Sequence[Query], *, watch: Watch | None = N
         query, positions = order.positions_of(codes, over=over)
         found.append((positions, codes[query]))
         unread = np.setdiff1d(np.arange(len(codes)), query).tolist()
-        warnings += [f"{kind} {values[i]}: this order never hands it out" for i in unread]
+        warnings += [f"{kind} {values[i]}: not in this order" for i in unread]
     positions, codes = (np.concatenate(column) for column in zip(*found, strict=True))
     matches = Matches(order, positions, codes)
-    return Located(order=order, matches=matches, warnings=tuple(warnings))
+    return Located(order=order, matches=matches, codes=codes, warnings=tuple(warnings))
 
 
 def _positions(order: Order, kind: QueryKind, values: Sequence[str]) -> Int64s:

@@ -3,7 +3,8 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,15 +14,20 @@ from shardctl.cli.options.dataset import (
     project_here,
     refuse_no_spec,
 )
-from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import SpecArgument, Texts
-from shardctl.cli.output import Formats, OutputOptions, verb_formats, warn
+from shardctl.cli.options.order import OrderOptions, steps_of_epoch
+from shardctl.cli.options.shared import SpecArgument, Texts, number
+from shardctl.cli.output import Formats, OutputOptions, as_code, verb_formats, warn
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.verbs.locate.answer import Query, QueryKind
 
-FORMATS = Formats(renderers=verb_formats("verbs.locate.view", "locate"))
+FORMATS = Formats(
+    renderers={
+        **verb_formats("verbs.locate.view", "locate"),
+        "python": as_code("verbs.locate.view:locate_python"),
+    }
+)
 _KINDS: "tuple[QueryKind, ...]" = ("position", "step", "id", "tfds-id")
 
 
@@ -35,21 +41,25 @@ def locate(
     step: Texts = None,
     id: Texts = None,
     tfds_id: Texts = None,
+    epoch: Annotated[Any, number(minimum=0)] = None,
 ) -> None:
-    """Say where examples are: in the order and on disk, both ways.
+    """Find where examples are in the order and on disk, by position, step, id or tfds_id.
 
-    Each of --position, --step, --id and --tfds-id may be given many times; - reads a list from
-    stdin, one a line.
+    --position, --step, --id and --tfds-id can each be given several times; - reads a list from
+    stdin, one a line. -f python writes code that reads these examples, and no others.
 
     Options:
       --position P: The example at position P, from 0.
       --step S: The examples of batch S, from 0; with --batch.
+      --epoch E: Count each --step S within epoch E, both from 0.
       --id I: When is this id read? split:I for several splits.
       --tfds-id T: When is this tfds_id read?
 
     Examples:
       # Which examples were in the batch of step 91?
       shardctl locate --step 91 --batch 256 -d imagenet2012
+      # Code that reads the examples of that batch
+      shardctl locate --step 91 --batch 256 -d imagenet2012 -f python
       # When is example 250,000 read, and from which file?
       shardctl locate --id 250_000 --shuffle-seed 42 -d imagenet2012
     """
@@ -64,7 +74,14 @@ def locate(
     queries = list(_queries(given, _options_given(ctx)))
     project = project_here()
     settings = reading.settings(project)
-    planned = plan_order(chosen_dataset(source, project, settings=settings), spec, settings)
+    dataset = chosen_dataset(source, project, settings=settings)
+    if epoch is not None:
+        if any(query.kind != "step" for query in queries):
+            raise UsageError("--epoch E counts steps; give it with --step S alone")
+        values = [query.value for query in queries]
+        settings, steps = steps_of_epoch(epoch, values, settings, dataset, spec)
+        queries = [replace(query, value=at) for query, at in zip(queries, steps, strict=True)]
+    planned = plan_order(dataset, spec, settings)
     warn(planned.warnings)
     located = locate_in(planned.order, queries)
     FORMATS.write(out, located, spec=planned.spec)

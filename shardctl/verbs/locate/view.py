@@ -1,11 +1,16 @@
-"""Located examples as a table, a document or rows."""
+"""Located examples as a table, a document, rows, or code that fetches them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from operator import attrgetter
 
+import numpy as np
+
 from shardctl.base.columns import RecordStream
+from shardctl.base.phrase import refused
+from shardctl.base.text import counted
 from shardctl.draw.step_rows import order_head, order_heading
 from shardctl.draw.tables import Screen, columns, paragraph, table_pieces
 from shardctl.files.documents import Document
@@ -20,7 +25,7 @@ def locate_table(located: Located, screen: Screen, *, spec: str) -> Iterator[str
         yield paragraph("no matches", screen)
         return
     batched = "step index_in_batch=in_batch" if order.has_steps else ""
-    shown = columns(f"position epoch {batched} id *filename=file index_in_shard=index")
+    shown = columns(f"position epoch {batched} id *tfds_id=tfds__id_(file____index)")
     row = attrgetter(*(column.field for column in shown))
     yield from table_pieces(shown, located.matches.map(row), screen)
 
@@ -33,3 +38,63 @@ def locate_document(located: Located) -> Document:
 def locate_rows(located: Located) -> RecordStream:
     """Return the record of each match."""
     return located.matches.records
+
+
+# The examples as code that fetches them.
+
+
+def locate_python(located: Located, *, spec: str) -> Iterator[str]:
+    """Yield code that reads the examples, and no others, with TFDS: `ds`, in the order located.
+
+    Each dataset of a mixture has a `ds` of its own.
+
+    Raises:
+        DatasetError: `as_dataset` does not read the format.
+        UsageError: nothing was found, or more than code is to hold.
+    """
+    # Imported when code is asked for: it takes longer than the order itself.
+    from shardctl.code import reader
+    from shardctl.code.source import comment, literal, module, order_comment
+    from shardctl.order.file_formats import refuse_unreadable
+
+    order = located.order
+    runs = list(_runs(located))
+    if not 0 < len(runs) <= reader.MAX_NAMES:
+        raise refused(
+            "{} slices of examples: --format python holds 1 to {:,}; locate other examples",
+            len(runs),
+            reader.MAX_NAMES,
+        )
+    sources = {one.name.removesuffix(one.spec): one.dataset for one in order.origins.values()}
+    parts = []
+    for label, dataset in (sources or {"": order.dataset}).items():
+        names = [split.name for split in dataset.splits]
+        own = [run for run in runs if run[0].startswith(label) and run[0][len(label) :] in names]
+        if not own:
+            continue
+        refuse_unreadable(dataset)
+        name = f"ds_{len(parts) + 1}" if len(sources) > 1 else "ds"
+        parts.append(
+            [
+                *reader.builder(dataset),
+                "slices = [",
+                *(f"    {literal(f'{s[len(label) :]}[{a}:{b}]')}," for s, a, b in own),
+                "]",
+                *reader.as_dataset(name, '"+".join(slices)'),
+            ]
+        )
+    notes = [*order_comment(spec, order)]
+    notes += comment(f"{counted(len(located.matches), 'example')} of it, read one after the other.")
+    config = ["read_config = tfds.ReadConfig(interleave_cycle_length=1, add_tfds_id=True)"]
+    imports = reader.imports(line for part in parts for line in part)
+    yield from module(notes, imports, config, *parts)
+
+
+def _runs(located: Located) -> Iterator[tuple[str, int, int]]:
+    """Yield the split and the ids [start, stop) of examples that follow each other in it."""
+    codes, splits = located.order.codes, located.order.dataset.splits
+    split, ids = codes.places(located.codes)[0], codes.split_ids(located.codes)
+    breaks = np.flatnonzero((np.diff(ids) != 1) | (np.diff(split) != 0)) + 1
+    for first, stop in pairwise([0, *breaks.tolist(), len(ids)]):
+        if first < stop:
+            yield splits[int(split[first])].name, int(ids[first]), int(ids[stop - 1]) + 1

@@ -70,7 +70,7 @@ class Plan(Tabular):
 
 @dataclass(frozen=True, kw_only=True)
 class Plans(Tabular):
-    """One plan for each spec and host, specs first, and what surprises about them.
+    """One plan for each spec and host, specs first, and warnings about them.
 
     A plan is made when it is asked for, since a million hosts have a million of them.
     """
@@ -100,7 +100,7 @@ def plan(
         specs: what is read, subsplits as TFDS writes them; `train`, else the only split, for none.
         hosts: how many hosts share it; each of them gets a plan.
         host: one of several hosts, as "1/3" or Host(index=1, count=3); only it gets a plan.
-        drop_remainder: leave out what does not divide, so that all hosts read as much.
+        drop_remainder: leave out the remainder, so that all hosts read the same number.
 
     Returns:
         Plans; `plans[0].file_instructions` are those of the first. Each part of a sum is split
@@ -120,7 +120,7 @@ def plan(
     if host is not None and hosts is not None:
         raise refused("{host} and {hosts} together: {host=I/N} already says how many there are")
     if drop_remainder and host is None and hosts is None:
-        raise refused("{drop_remainder} needs {hosts=N} or {host=I/N}: one reader drops nothing")
+        raise refused("{drop_remainder} needs {hosts=N} or {host=I/N}")
     dataset = as_dataset(dataset)
     specs = specs or (default_spec(dataset),)
     readers = _readers(hosts, None if host is None else as_host(host))
@@ -150,7 +150,7 @@ def _readers(hosts: int | None, host: Host | None) -> Sequence[Host | None]:
     if hosts > _MAX_HOSTS:
         Host(index=0, count=hosts)  # refuses what no host can be chosen of
         raise UsageError(
-            f"{hosts} hosts: at most {_MAX_HOSTS} are planned at once; choose one, as in 0/{hosts}"
+            f"{hosts} hosts: at most {_MAX_HOSTS} at once; choose one, as --host 0/{hosts}"
         )
     return OnDemand(max(hosts, 1), lambda index: Host(index=index, count=hosts))
 

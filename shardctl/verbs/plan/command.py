@@ -28,7 +28,7 @@ def plan(
     Options:
       --hosts N: Plan every one of N hosts.
       --host I/N: Plan host I of N only, from 0.
-      --drop-remainder: Give every host the same number; leave out the rest.
+      --drop-remainder: Leave out the remainder, so that all hosts read the same number.
 
     Examples:
       # What a slice reads, and from which files

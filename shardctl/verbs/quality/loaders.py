@@ -18,6 +18,7 @@ from shardctl.order.loader_order import with_version
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, as_warnings, order_of
 from shardctl.order.sample import COMPLETE_LIMIT, epoch_length, sample_epoch, storage_order
+from shardctl.order.sources import ask_for_one_source
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.settings.table import OF_EPOCHS, SETTING_BY_FIELD
 from shardctl.spec.host import Host
@@ -192,7 +193,10 @@ def compare_loaders(
     dataset, settings = as_dataset(dataset), as_settings(settings)
     num_hosts = 1 if settings.host is None else settings.host.count
     if not settings.takes("batch"):  # which is that of every row
-        raise refused("{stages} are of tf.data alone; leave them out to compare loaders")
+        raise refused(
+            "{stages} are of tf.data alone; leave them out to compare loaders{}",
+            ask_for_one_source(settings),
+        )
     if num_hosts > MAX_HOSTS:
         raise refused(
             "{num_hosts=}: the ends of at most {:,} are compared", MAX_HOSTS, num_hosts=num_hosts

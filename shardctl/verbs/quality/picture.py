@@ -39,14 +39,9 @@ def order_picture(
     shade yet, a warning says so.
     """
     num_positions = epoch_length(order)
-    heat = Heat(
-        counts=_counts(order, sample),
-        sides=("first", "last"),
-        below=f"position {num_positions - 1:,}",
-    )
+    heat = Heat(counts=_counts(order, sample), below=f"position {num_positions - 1:,}")
     is_finer = verdict is not None and verdict not in MIXED and heat.is_even
     return Picture(
-        name="shard-map",
         title="Which part of the dataset is read when",
         caption="Left to right is the epoch, top to bottom the files in order; a good shuffle is "
         "one even shade, no shuffle a diagonal line.",
@@ -94,7 +89,6 @@ def score_picture(quality: Quality, paper: Paper) -> Picture:
     rows = [(f"{part.start:,}", part.score.value, "") for part in parts]
     rows.append(("uniform", parts[0].score.expected, ""))
     return Picture(
-        name="score",
         title="Local score over the epoch",
         caption="How well each part of the epoch is mixed.",
         said=said,
@@ -111,7 +105,6 @@ def what_if_picture(quality: Quality, paper: Paper) -> Picture:
     ]
     rows.append(("uniform", quality.score.expected, ""))
     return Picture(
-        name="what-if",
         title="What other settings would score",
         caption="The score after a change of one or two settings, with the memory of the buffer.",
         said=f"{first_upper(best_line(quality))}.",
@@ -126,7 +119,6 @@ def loaders_pictures(comparison: LoaderComparison, paper: Paper) -> tuple[Pictur
     refused = ", ".join(way.reader for way in comparison.ways if way.refused is not None)
     return (
         Picture(
-            name="loaders",
             title=f"From how many of {counted(comparison.num_shards, 'shard')} a batch comes",
             caption="The last bar is a uniform permutation."
             + f" Not possible here: {refused}." * bool(refused),

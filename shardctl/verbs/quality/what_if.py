@@ -15,6 +15,7 @@ from shardctl.errors import ShardctlError, UsageError
 from shardctl.order.order import Order
 from shardctl.order.plan_order import order_of
 from shardctl.order.sample import epoch_length, sample_epoch
+from shardctl.order.sources import ask_for_one_source
 from shardctl.settings.read_settings import ReadSettings, refuse_loader
 from shardctl.settings.short_form import stages_of
 from shardctl.spec.subsplit import Resolved
@@ -175,8 +176,9 @@ def refuse_fixed_buffer(settings: ReadSettings, asked: str) -> None:
     )
     if not settings.takes("buffer"):
         raise refused(
-            "{} finds a buffer, and {stages} have their own; change the shuffle in {stages}",
+            "{} finds a buffer, and {stages} have their own; change the shuffle in {stages}{}",
             option(asked),
+            ask_for_one_source(settings),
         )
 
 

@@ -37,6 +37,8 @@ from shardctl.verbs.report.question import (
     shown_of,
 )
 
+_POSITIONS, _VISITS = 4096, 128  # of the first reads that are shown, at most
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Report:
@@ -267,19 +269,8 @@ def _lint(question: ReportQuestion) -> Lint:
     )
 
 
-# Which files a report shows: the first visits of an order, and those before its buffer.
-
-_ROUNDS = 4  # of the interleave, whose visits are shown one by one
-_LONGEST = 4096  # positions
-_OTHERWISE = 256  # positions, where there is no interleave to follow
-
-
 def first_visits(order: Order) -> Strips:
-    """Return the first visits: of some rounds of the interleave, where it alone decides."""
+    """Return which files are read first, of an order or of what is read into its buffer."""
     if not order.num_examples:
         raise UsageError("nothing is read, so there is nothing to draw")
-    stop = _OTHERWISE
-    if order.has_blocks:
-        cycle = order.settings.cycle_length(ordered=order.dataset.ordered)
-        stop = min(max(_ROUNDS * cycle * order.settings.block, stop), _LONGEST)
-    return strips(order, 0, min(stop, order.num_examples))
+    return strips(order, 0, min(order.num_examples, _POSITIONS), most=_VISITS)

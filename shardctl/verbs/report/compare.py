@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from shardctl.base.hooks import provided
-from shardctl.base.progress import Progress, Watch
+from shardctl.base.progress import Watch
 from shardctl.base.text import in_short
 from shardctl.base.tfds_rules import ORDER_RULES, RuleSet
 from shardctl.dataset.dataset import Dataset
@@ -152,45 +152,45 @@ def _dataset_changes(
 
 def compared(side: Side, *, watch: Watch | None = None) -> ComparedSide:
     """Return what is known of one of two pipelines, see `compare_sides`."""
-    if side.pinned is not None:
-        return _with_order(side, side.pinned, shown_of(proven(side.pinned), quality_of))
     dataset, spec, settings = side.dataset, side.spec, side.settings
-    assert dataset is not None
-    assert settings is not None
+    order: Shown[PinnedOrder]
+    measured: Shown[Quality]
+    if side.pinned is not None:
+        order, measured = side.pinned, shown_of(proven(side.pinned), quality_of)
+    else:
+        assert dataset is not None
+        assert settings is not None
 
-    def taken() -> PinnedOrder:
-        found = snapshot(dataset, spec, settings, watch=watch)
-        return PinnedOrder(snapshot=found.snapshot, label=side.label, live=found.live)
+        def taken() -> PinnedOrder:
+            found = snapshot(dataset, spec, settings, watch=watch)
+            return PinnedOrder(snapshot=found.snapshot, label=side.label, live=found.live)
 
-    order, measured = shown(taken), shown(lambda: quality(dataset, spec, settings))
-    if not isinstance(order, NotShown):
-        return _with_order(side, order, measured)
-    return ComparedSide(
+        order, measured = shown(taken), shown(lambda: quality(dataset, spec, settings))
+    given = partial(
+        ComparedSide,
         label=side.label,
-        is_snapshot=False,
+        is_snapshot=side.pinned is not None,
+        order=order,
+        quality=measured,
+    )
+    warnings = () if isinstance(measured, NotShown) else measured.warnings
+    if isinstance(order, PinnedOrder):
+        kept = order.snapshot
+        return given(
+            head=kept.identity,
+            spec=kept.spec,
+            settings=dict(kept.pipeline),
+            rules=kept.rules,
+            warnings=(*warnings, *as_warnings(kept.assumptions)),
+        )
+    assert dataset is not None  # since it is no snapshot
+    assert settings is not None
+    return given(
         head=dataset.identity,
         spec=(spec or "train") if isinstance(measured, NotShown) else measured.spec,
         settings=settings_in_force(settings, ordered=dataset.ordered),
         rules=ORDER_RULES,
-        order=order,
-        quality=measured,
-        warnings=() if isinstance(measured, NotShown) else measured.warnings,
-    )
-
-
-def _with_order(side: Side, order: PinnedOrder, measured: Shown[Quality]) -> ComparedSide:
-    kept = order.snapshot
-    warnings = () if isinstance(measured, NotShown) else measured.warnings
-    return ComparedSide(
-        label=side.label,
-        is_snapshot=side.pinned is not None,
-        head=kept.identity,
-        spec=kept.spec,
-        settings=dict(kept.pipeline),
-        rules=kept.rules,
-        order=order,
-        quality=measured,
-        warnings=(*warnings, *as_warnings(kept.assumptions)),
+        warnings=warnings,
     )
 
 
@@ -214,12 +214,10 @@ def proven(pinned: PinnedOrder) -> Shown[PlannedOrder]:
     if rules.version != ORDER_RULES.version:
         return NotShown(reason=other)
     size, limit = tree.leaf_size, min(max(tree.leaf_size, _PROVEN), tree.num_examples)
-    progress = Progress(None, "positions", limit)
     for block, start in enumerate(range(0, limit, size)):
         stop = min(start + size, tree.num_examples)
         codes = live.order.chunks(start, stop)
         cells = list(digests_of(codes, live.splits, version=tree.version))
         if not pinned.holds(cells, size=size, block=block):
             return NotShown(reason=other.replace("may give", "gives"))
-        progress.advance(stop - start)
     return live

@@ -14,8 +14,6 @@ from shardctl.base.tfds_rules import ORDER_RULES
 from shardctl.draw.picture import SHEET, pictures_of
 from shardctl.draw.step_rows import pipeline_record, settings_words
 from shardctl.draw.tables import Column
-from shardctl.order.order import Order
-from shardctl.order.shard_map import Strips
 from shardctl.saved.head import own_version
 from shardctl.verbs.config.answer import SettingInForce
 from shardctl.verbs.config.view import origin_words, value_words
@@ -32,7 +30,6 @@ from shardctl.verbs.quality import view as quality_view
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.loaders import LoaderComparison
 from shardctl.verbs.quality.metrics import FAIR, MIXED, meaning
-from shardctl.verbs.quality.picture import order_picture
 from shardctl.verbs.report import elements as html
 from shardctl.verbs.report.answer import Report
 from shardctl.verbs.report.elements import name, part
@@ -221,9 +218,6 @@ def _shuffle(report: Report) -> Iterator[str]:
         why = f"The order is nondeterministic: {html.sentence(report.is_open)}."
         yield html.paragraph(f"{why} The pictures show one of the possible orders.")
     yield from part(report.quality, quality_body)
-    order = report.order
-    if isinstance(report.quality, NotShown) and isinstance(order, Order):
-        yield from part(report.strips, lambda _: (html.figures([order_picture(order)]),))
 
 
 def quality_body(quality: Quality) -> Iterator[str]:
@@ -237,8 +231,9 @@ def quality_body(quality: Quality) -> Iterator[str]:
         "lead",
     )
     values = [one.score.value for one in quality.by_position]
+    *pictures, score_over_epoch = pictures_of(quality)
     is_flat = max(values) - min(values) < _FLAT
-    yield html.figures([p for p in pictures_of(quality) if p.name != "score" or not is_flat])
+    yield html.figures(pictures if is_flat else [*pictures, score_over_epoch])
     lines = (
         *(["* not part of the score"] * any(m.scale == "shown" for m in quality.metrics)),
         quality_view.measured_line(quality),
@@ -251,21 +246,19 @@ def quality_body(quality: Quality) -> Iterator[str]:
 
 def _files(report: Report) -> Iterator[str]:
     """Yield which files are read when, before a buffer where there is one."""
-    order = report.order
-    reading = order if isinstance(order, NotShown) else order.before_buffer or order
-    if isinstance(reading, Order) and reading.has_blocks:
+    strips, order = report.strips, report.order
+    if isinstance(strips, NotShown) or isinstance(order, NotShown):
+        yield from part(strips, lambda _: ())
+        return
+    reading = order.before_buffer or order
+    if reading.has_blocks:
         settings = reading.settings
         files = min(settings.cycle_length(ordered=reading.dataset.ordered), len(reading.reads))
         how = "Files are read one after another."
         if files > 1:
             how = f"{files:,} files are read in turn, {counted(settings.block, 'example')} each."
         yield html.paragraph(how + " A shuffle buffer then mixes them." * (reading is not order))
-
-    def figure(strips: Strips) -> Iterator[str]:
-        assert isinstance(reading, Order)
-        yield html.figures([strips_picture(strips, reading, SHEET)])
-
-    yield from part(report.strips, figure)
+    yield html.figures([strips_picture(strips, reading, SHEET)])
 
 
 # What a report comes to, in a few answers with links to what they are made of.

@@ -16,7 +16,7 @@ from shardctl.cli.options.dataset import (
     refuse_allow_version,
     refuse_no_spec,
 )
-from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.order import OrderOptions, steps_of_epoch
 from shardctl.cli.options.shared import (
     AllowVersionOption,
     Flag,
@@ -66,7 +66,9 @@ class ResumeOptions:
     Options:
       --consumed N[,N..]: Examples yielded, from the start of the whole order; with --hosts one
         count for all or one a host.
-      --steps S: The same in batches of --batch: a checkpoint's step.
+      --steps, --step S: The same in batches of --batch; a checkpoint's step.
+      --epoch E: The epoch, from 0, in which --step S counts; E whole epochs and S steps of epoch E
+        are done.
       --seen FILE: A log of the tfds_ids seen, a line each, or gzip; - is stdin.
       --mode exact-order|exactly-once|at-most-once|at-least-once: What may change with --buffer.
         The same order through shardctl.tfds, or each example once in another order. Without its
@@ -82,7 +84,8 @@ class ResumeOptions:
     """
 
     consumed: Annotated[Any, option(parse=_counts)] = None
-    steps: Annotated[Any, number(minimum=0)] = None
+    steps: Annotated[Any, number("--steps", "--step", minimum=0)] = None
+    epoch: Annotated[Any, number(minimum=0)] = None
     seen: Text = None
     mode: Annotated[Any, option()] = None
     risk: Annotated[
@@ -109,11 +112,13 @@ class ResumeOptions:
         Raises:
             UsageError: no way, or several, of saying how far; or a mode where a log says it.
         """
+        if self.epoch is not None and self.steps is None:
+            raise UsageError("--epoch E needs --step S, the steps of epoch E that are done")
         if sum(value is not None for value in (self.consumed, self.steps, self.seen)) != 1:
             refuse_no_spec()
             raise UsageError(
-                "say how far the pipeline got, in one way: --consumed N, --steps S with --batch "
-                "B, or --seen FILE"
+                "say how far the pipeline got, in one way: --consumed N, --epoch E --step S with "
+                "--batch B, or --seen FILE"
             )
         if self.mode == "exact-order" and self.hosts is not None:
             raise UsageError("--mode exact-order: other hosts have another order")
@@ -158,9 +163,11 @@ def resume(
         it breaks its promise.
 
     Examples:
-      # Stopped after 5,000 examples: write a plan file, and prove that nothing is lost
-      shardctl resume --consumed 5000 --shuffle-seed 32 -d mnist --prove -o plan.yaml
-      # Stopped at step 123: write a Keras script that resumes there
+      # Stopped after 5,000 examples: a plan file, and the proof that nothing is lost
+      shardctl resume --consumed 5000 -d mnist --prove -o plan.yaml
+      # Stopped in epoch 3 at step 123: the code that continues there
+      shardctl resume --epoch 3 --step 123 --batch 256 -d mnist -f python
+      # Stopped at step 123: a Keras script, which resumes from its own checkpoints too
       shardctl resume --steps 123 --batch 256 -d mnist --for keras -o train.py
       # 8 hosts stopped, 6 resume
       shardctl resume --consumed 5000 --hosts 8 --to-hosts 6 -d imagenet2012
@@ -238,6 +245,9 @@ def _continued(
         raise UsageError("--hosts N stopped and --to-hosts M continue: give both, or neither")
     how: dict[str, Any] = {"steps": stopped.steps, "risk": stopped.risk}
     how |= {} if stopped.mode is None else {"mode": stopped.mode}
+    if stopped.epoch is not None:
+        at = stopped.epoch, [stopped.steps]
+        settings, (how["steps"],) = steps_of_epoch(*at, settings, dataset, spec, at_end=True)
     if stopped.hosts is not None:
         how |= {"hosts": stopped.hosts, "to_hosts": stopped.to_hosts}
         return resume_on_hosts(dataset, spec, settings, consumed=consumed, **how)

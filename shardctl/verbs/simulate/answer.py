@@ -59,15 +59,15 @@ def simulate(
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
         settings: how it is read: a ReadSettings, or a dict of its values.
         skip: how many examples of the order come before it.
-        take: how many it has, at most; -1 or None for all that are left, which stages that repeat
-            without end have not.
+        take: how many it has, at most; -1 or None for all that are left, unless stages repeat
+            without end.
 
     Returns:
         A Simulation; `ids()` are the ids, `chunks()` yields those of a long one piece by piece.
 
     Raises:
         UsageError: `skip` is past the end, or a number is negative.
-        UnpredictableOrderError: TensorFlow leaves the order open.
+        UnpredictableOrderError: the order is nondeterministic.
 
     >>> import shardctl
     >>> settings = shardctl.ReadSettings(cycle=3, block=2)
@@ -91,7 +91,7 @@ def simulate_order(planned: PlannedOrder, *, skip: int = 0, take: int | None = 2
     if take is not None and take < -1:
         raise refused("{take=}: a number of examples is needed, or -1 for all", take=take)
     if planned.order.is_endless and take in (None, -1):
-        raise refused("{stages} have no end, so all examples are never shown; give {take=N}")
+        raise refused("{stages} repeat without end; give {take=N}")
     rest = total - skip
     if take == -1:
         take = None

@@ -50,17 +50,17 @@ def simulate(
     take: Annotated[Any, number(minimum=-1)] = 20,
     picture: PictureOption = None,
 ) -> None:
-    """Print the order in which examples are read, exactly, without reading them.
+    """Print the order in which examples are read, computed from metadata alone.
 
 
     Options:
-      --skip N: Begin after N examples of the whole order.
+      --skip N: Start after N examples of the order, counted over all epochs.
       --take N: Show N examples, -1 for all.
 
     Examples:
-      # The ids that TFDS reads first, and which slot reads which shard, drawn as strips
+      # The first ids, and a picture of the shards they come from
       shardctl simulate --take 64 --picture -d imagenet2012
-      # The whole order behind a shuffle buffer, as an array
+      # The whole order with a shuffle buffer, as an array
       shardctl simulate --buffer 10000 --buffer-seed 1 --take -1 -d mnist -o order.npy
       # The tfds_ids of the second batch of host 0 of 4
       shardctl simulate --host 0/4 --skip 256 --take 256 -d mnist -f tfds-ids
@@ -79,7 +79,7 @@ def simulate(
         take=None if take == -1 else take,
     )
     warn(simulation.warnings)
-    # The table shows blocks by itself: a picture is for those who ask for it.
+    # The table shows blocks by itself: a picture is drawn if asked for.
     chunks = FORMATS.render(out, simulation, picture=picture is True)
     if not to_file and out.format in _LINES:
         chunks = exact_lines(chunks)

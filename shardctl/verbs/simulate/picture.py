@@ -32,7 +32,7 @@ def strips_picture(strips: Strips, order: Order, paper: Paper) -> Picture:
     """
     visits = strips.visits
     if not visits:
-        return Picture(name="strips", title=_TITLE, caption=NOTHING, said=NOTHING)
+        return Picture(title=_TITLE, caption=NOTHING, said=NOTHING)
     num_slots = len({visit.slot for visit in visits})
     names = [_name(visit, strips, counts=num_slots == 1) for visit in visits]
     lead = max(len("position"), len(str(strips.stop)))
@@ -57,7 +57,6 @@ def strips_picture(strips: Strips, order: Order, paper: Paper) -> Picture:
         )
     shards = {(visit.split, visit.shard) for visit in shown}
     return Picture(
-        name="strips",
         title=_TITLE,
         caption=f"Positions {strips.start} to {last}, row by row: {means}",
         said=f"From position {strips.start} to {last}, {counted(len(shards), 'shard')} are read.",

@@ -26,7 +26,7 @@ def simulate_table(simulation: Simulation, screen: Screen) -> Iterator[str]:
     total = "an endless order" if order.is_endless else f"{order.num_examples:,}"
     if not simulation.take:
         yield paragraph(
-            f"no positions of {total}" if order.is_endless else f"none of {total} positions", screen
+            f"no positions of {total}" if order.is_endless else f"0 of {total} positions", screen
         )
         return
     last = simulation.skip + simulation.take - 1
@@ -157,6 +157,6 @@ def _how_to_read(simulation: Simulation) -> Iterator[str]:
 
         times = "once" if index == 1 else f"{index} times"
         yield from comment(
-            f"The order is that of iteration {index} of this very object, counted from 0: go "
-            f"through all of it {times} before. Each iteration takes seeds of its own."
+            f"This is the order of iteration {index} of ds, counted from 0: iterate over all of it "
+            f"{times} before. Each iteration draws new seeds."
         )

@@ -1,4 +1,4 @@
-"""What fixes an order, and what would tell it from every other?"""
+"""What fixes an order, and distinguishes it from every other?"""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def snapshot(
     Raises:
         UsageError: a bad spec, or settings that contradict each other or the dataset.
             Or a pipeline without end.
-        UnpredictableOrderError: TensorFlow leaves the order open.
+        UnpredictableOrderError: the order is nondeterministic.
 
     >>> import shardctl
     >>> taken = shardctl.snapshot("mnist", "test")
@@ -81,8 +81,8 @@ def snapshot(
     written = replace(settings, loader_version=order.settings.loader_version)
     if order.is_endless:
         raise refused(
-            "{stages} have no end, and a snapshot is of a whole order; pin its beginning by "
-            "a last stage, as in '.. | take(10000)'"
+            "{stages} repeat without end, and a snapshot holds a whole order; end them with "
+            "'.. | take(10000)'"
         )
     dataset = order.dataset
     first = order.read(0, min(NUM_FIRST_IDS, order.num_examples))

@@ -28,12 +28,12 @@ def snapshot(
     out: OutputOptions,
     spec: SpecArgument = None,
 ) -> None:
-    """Write a small file that fixes an order: commit it, and compare it with shardctl diff.
+    """Write a snapshot, a small file that fixes an order: commit it, then compare with diff.
 
     Examples:
       # Fix the order that a training reads
       shardctl snapshot train --shuffle-seed 42 -d mnist -o order.yaml
-      # That of a part, as TFDS reads it by default
+      # The order of a part, as TFDS reads it by default
       shardctl snapshot 'train[:80%]' -d mnist -o order.yaml
     """
     from shardctl.verbs.snapshot.answer import snapshot as take_snapshot

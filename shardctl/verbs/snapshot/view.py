@@ -9,10 +9,10 @@ from shardctl.saved.snapshot import Snapshot
 
 
 def snapshot_written(snapshot: Snapshot, path: str, dataset: Sequence[str] = ()) -> Iterator[str]:
-    """Yield what a snapshot fixes, and what compares with it.
+    """Yield what a snapshot fixes, and the command that compares with it.
 
     `dataset` are the options without which its dataset is not found again.
     """
     yield f"wrote {path}: the order of {snapshot.num_examples:,} examples of {snapshot.spec}"
-    yield "next: commit it; compare it with the current order at any time:"
+    yield "next: commit it; this command compares it with the current order:"
     yield f"  {shell_line('shardctl', 'diff', path_word(path), *dataset)}"

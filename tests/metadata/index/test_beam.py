@@ -228,7 +228,7 @@ def test_what_beam_does_not_take_is_refused(words: list[str], said: str) -> None
 
 def test_beam_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "apache_beam", None)
-    installs = re.escape("pip install 'shardctl[beam]'")
+    installs = re.escape(" -m pip install 'apache-beam>=2.77'")
     with pytest.raises(MissingDependencyError, match=f"^Apache Beam is needed .*{installs}$"):
         BeamRunner([])
 

@@ -393,7 +393,7 @@ def test_those_of_no_one_run_are_refused(records: tuple[PositionRecord, ...], wo
 @pytest.mark.slow
 def test_three_hosts_become_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script, run = tmp_path / "train.py", tmp_path / "run"
-    script.write_text(script_of_guide("hosts", "train.py"))
+    script.write_text(script_of_guide("hosts", "hosts_train.py"))
     lengths = [200, 0, 150, 117]
     folder = build_dataset(tmp_path / "data", splits={"train": lengths})
 

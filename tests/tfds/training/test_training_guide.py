@@ -23,7 +23,7 @@ from tests.killed_runs import (
 )
 from tests.tfds_datasets import build_dataset
 
-SOURCE = script_of_guide("training", "train.py")
+SOURCE = script_of_guide("training", "checkpoint_train.py")
 LENGTHS = [400, 0, 250, 617, 300, 333, 100]  # 3 epochs are 94 batches, a partial one at the end
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.cli.main import main
+from shardctl.settings.table import SETTING_BY_FIELD
 from tests.cases import check_cases
 from tests.cli.conftest import Shardctl
 from tests.verbs.settings_options import as_options, settings_values
@@ -60,6 +61,7 @@ def test_it_is_what_simulate_uses_whoever_sets_it(
             section, _, name = setting["name"].partition(".")
             if section != "read":
                 continue
+            name = SETTING_BY_FIELD[name].name
             if simulated is not None and name != "cpus":
                 default = "tfds" if name == "loader" else None
                 assert setting["value"] == simulated["pipeline"].get(name, default), name

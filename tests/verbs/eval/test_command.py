@@ -21,10 +21,10 @@ def odd(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("options", "exit_code", "said"),
     [
-        (("--batch", 64), 1, "check: a collective hangs at step 1: host 0 waits in it\n"),
-        (("--batch", 64, "--pad"), 0, ""),
-        (("--batch", 64, "--drop-remainder"), 1, "check: 1 example is lost\n"),
-        (("--batch", 128), 0, ""),
+        (("--batch", 512), 1, "check: a collective hangs at step 1: host 0 waits in it\n"),
+        (("--batch", 512, "--pad"), 0, ""),
+        (("--batch", 512, "--drop-remainder"), 1, "check: 1 example is lost\n"),
+        (("--batch", 1024), 0, ""),
     ],
 )
 def test_check_exits_with_1_where_it_hangs_or_loses_examples(
@@ -49,10 +49,21 @@ def test_a_project_says_how_hosts_share_but_not_the_batch(shardctl: Shardctl, od
     assert json.loads(even.stdout)["host_by"] == "even"
 
 
+def test_a_batch_is_that_of_a_host_and_both_sizes_are_said(shardctl: Shardctl, odd: Path) -> None:
+    one = shardctl("eval", "--devices", 8, "--batch", 64, "-d", odd)
+    assert one == shardctl("eval", "--devices", 8, "--batch-per-device", 8, "-d", odd)
+    assert "batches of 8 a device, 64 a host" in one.stdout
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "how large is the batch of one device? give --batch N"),
+        ((), "how large is a batch? give --batch N of a host, or --batch-per-device N"),
+        (("--batch", 8, "--batch-per-device", 2), "give one"),
+        (
+            ("--batch", 9, "--devices", 2),
+            "--batch 9 is not shared evenly by --devices 2; give --ba",
+        ),
         (("--batch", 0), "--batch '0': a whole number, at least 1, is needed"),
         (("--batch", 2**40), "from 1 to 2147483647 is needed"),
         (("--batch", 8, "--devices", "x"), "--devices 'x': a whole number, at least 1"),

@@ -21,6 +21,7 @@ from tests.verbs.settings_options import as_options, settings_values
 
 LAYOUT = "name: toy\n{ordered}splits: {{train: {{shard_lengths: [3, 4]}}}}\n"
 NAMES = "toy-train.tfrecord-00001-of-00002\ntoy-train.tfrecord-00000-of-00002\n"
+_WROTE = "wrote sub/shardctl.yaml and sub/shardctl.schema.json, by which editors check it"
 DEFAULT = re.compile(r"^( *)#(\w+: .*)$", re.MULTILINE)
 
 
@@ -129,7 +130,7 @@ def test_what_is_asked_for_is_stated_as_from_the_file(
 ) -> None:
     Path("sub").mkdir()
     ran = shardctl("init", "-d", "toy.yaml", *words.split(), "-o", "sub/shardctl.yaml")
-    assert (ran.exit_code, ran.stderr.splitlines()[0]) == (0, "wrote sub/shardctl.yaml")
+    assert (ran.exit_code, ran.stderr.splitlines()[0]) == (0, _WROTE)
     text = Path("sub/shardctl.yaml").read_text()
     lines = [line.partition("  #")[0].rstrip() for line in text.splitlines()]
     assert set(said) <= set(lines)

@@ -18,10 +18,15 @@ from shardctl.order.order import Order
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.locate.answer import Located, Query, QueryKind, locate_in, matches_at
+from shardctl.verbs.locate.view import locate_python
+from shardctl.verbs.simulate.answer import simulate_order
+from shardctl.verbs.simulate.view import simulate_python
 from tests.cases import check_cases
 from tests.cli.conftest import Shardctl
+from tests.code.pasted import read, run
 from tests.golden import assert_answers
 from tests.order.order_cases import changed, read_settings
+from tests.tfds_datasets import build_dataset
 
 LENGTHS = {"train": (3, 0, 4, 2), "test": (2, 1)}
 TOY = Dataset(
@@ -73,13 +78,13 @@ def test_every_position_of_an_order_is_found_by_id_tfds_id_and_step() -> None:
     check_cases(settings, law, 25)
 
 
-def test_an_example_that_is_never_handed_out_is_said() -> None:
+def test_an_example_that_is_not_in_the_order_is_said() -> None:
     order = order_of("train[:5]")
     located = asked(order, ("id", 7), ("id", 2), ("tfds-id", "d-train-00003__1"))
     assert [match.id for match in located.matches] == [2]
     assert located.warnings == (
-        "id 7: this order never hands it out",
-        "tfds-id d-train-00003__1: this order never hands it out",
+        "id 7: not in this order",
+        "tfds-id d-train-00003__1: not in this order",
     )
 
 
@@ -133,6 +138,39 @@ def test_a_search_of_more_than_a_day_is_refused_with_what_it_would_take() -> Non
     said = "1,000,000 epochs would take about 2 days, and more than a day is refused"
     with pytest.raises(UsageError, match=said):
         locate_in(order, [Query(kind="id", value="3")])
+
+
+STEPS: list[tuple[str | None, dict[str, Any]]] = [
+    ("train+test", {"shuffle_seed": 4, "buffer": 5, "buffer_seed": 1, "batch": 4, "epochs": 3}),
+    ("train[2:12]", {"cycle": 2, "block": 3, "host": "1/2", "host_by": "examples", "batch": 4}),
+    (None, {"stages": "sample_from_datasets([train | repeat, test | repeat], seed=2) | batch(6)"}),
+]
+
+
+@pytest.mark.parametrize(("spec", "settings"), STEPS)
+def test_code_of_a_step_reads_its_examples_alone(
+    tmp_path: Path, spec: str | None, settings: dict[str, Any]
+) -> None:
+    folder = str(build_dataset(tmp_path, splits={"train": [5, 0, 3, 6], "test": [2]}))
+    planned = plan_order(folder, spec, ReadSettings(**settings))
+    located = asked(planned.order, ("step", 1), ("position", 0))
+    made = run(locate_python(located, spec=planned.spec))
+    # The oracle is the second batch, and the first example, of the pipeline as TFDS runs it.
+    pipeline = run(simulate_python(simulate_order(planned)))["ds"].take(2)
+    batches = [batch["tfds_id"].tolist() for batch in pipeline.as_numpy_iterator()]
+    assert [name.encode() for name in read(made["ds"])] == [*batches[1], batches[0][0]]
+
+
+def test_code_of_a_mixture_reads_each_dataset_by_itself(tmp_path: Path) -> None:
+    one, two = (str(build_dataset(tmp_path, name, {"train": [3, 4]})) for name in ("one", "two"))
+    stages = f"sample_from_datasets([train | repeat, read('train', data='{two}') | repeat], seed=1)"
+    located = asked(
+        plan_order(one, None, {"stages": stages}).order, *(("position", 9 - i) for i in range(9))
+    )
+    made = run(locate_python(located, spec="train"))
+    for name, found in (("one", made["ds_1"]), ("two", made["ds_2"])):
+        names = [match.tfds_id for match in located.matches if match.filename.startswith(name)]
+        assert read(found) == names != []
 
 
 LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [5, 0, 3, 6]}, test: {shard_lengths: [2]}}\n"

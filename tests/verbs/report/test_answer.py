@@ -123,7 +123,7 @@ def test_what_is_not_asked_for_is_not_there() -> None:
     document = report_document(alone)
     assert (document["hosts"], document["eval"]) == (None, None)
     for asked in ({"hosts": 1}, {"devices": 1}, {"evaluated": "test"}):
-        made = report(TOY, None, SETTINGS, **asked)  # type: ignore[arg-type]
+        made = report(TOY, None, SETTINGS, **asked)
         assert (made.hosts, device_batch(made)) == (None, 8)
     assert report(TOY, None, {**SETTINGS, "host": "1/2"}).hosts is not None
 

@@ -69,7 +69,7 @@ def test_each_part_is_what_its_command_writes(shardctl: Shardctl) -> None:
     alone = {
         "quality": ("quality", "train", *order, *batch, "--hosts", 3),
         "hosts": ("hosts", "train", *order, *batch, "--hosts", 3),
-        "eval": ("eval", "-d", "toy.yaml", "--batch", 2, "--devices", 4, "--hosts", 3),
+        "eval": ("eval", "-d", "toy.yaml", "--batch-per-device", 2, "--devices", 4, "--hosts", 3),
         "layout": ("layout", "train", "-d", "toy.yaml"),
     }
     for name, words in alone.items():

@@ -14,9 +14,7 @@ from tests.verbs.report.reports import text_of
 _BAD = "<script>\"'&amp;\u202e\x02\x03\x1b"
 _SHOWN = r"""<script>"'&amp;\u202e\x02\x03\x1b"""
 COLUMNS = [Column(heading=_BAD, align="left"), Column(heading="n")]
-PICTURE = Picture(
-    name="p", title=_BAD, caption=_BAD, said=_BAD, marks=(words(_BAD),), warnings=(_BAD,)
-)
+PICTURE = Picture(title=_BAD, caption=_BAD, said=_BAD, marks=(words(_BAD),), warnings=(_BAD,))
 
 
 @pytest.mark.parametrize(

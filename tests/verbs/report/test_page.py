@@ -154,13 +154,6 @@ def test_a_pipeline_without_an_order_is_not_said_to_be_sound() -> None:
     assert answers(replace(quiet, order=few, strips=few))[1] == "Not known"
 
 
-def test_a_shuffle_that_is_not_measured_is_drawn() -> None:
-    made = replace(shared(), quality=NotShown(reason="none"))
-    assert "Which part of the dataset is read when" in made.to_html()
-    bare = replace(made, strips=NotShown(reason="no strips"))
-    assert bare.to_html().count("no strips") == 2
-
-
 def test_scores_within_their_spread_are_about_the_same() -> None:
     one, other = (side("a", buffer=120, buffer_seed=seed, batch=8) for seed in (1, 2))
     assert answers(compare_sides(one, other)) == ["No", "About the same"]

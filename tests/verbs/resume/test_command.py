@@ -302,7 +302,7 @@ def test_a_dataset_that_is_named_wins_over_what_a_plan_says(
         (("--plan", "none"), "cannot read 'none': no such file"),
         (("--consumed", 1, "--allow-version"), "--allow-version is for a plan file; name one with"),
         (("--plan", "none", "--cycle", 2), "--cycle with --plan"),
-        (("--plan", "none", "--pass", 2), "--pass with --plan"),
+        (("--plan", "none", "--pass", 2), "--pass-index with --plan"),
         (("--plan", "none", "--consumed", 2), "--consumed with --plan"),
         (("train", "--plan", "none"), "SPEC with --plan"),
     ],

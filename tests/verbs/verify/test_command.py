@@ -136,7 +136,7 @@ def test_what_is_missing_is_named_with_the_way_to_install_it(
     shardctl: Shardctl, built: Path, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hide(monkeypatch, module)
-    refused(shardctl("verify", "-d", built), "; install it with: pip install ")
+    refused(shardctl("verify", "-d", built), " -m pip install ")
 
 
 def test_a_tensorflow_that_nobody_has_compared_is_warned_of_once(

@@ -1,0 +1,47 @@
+"""Commands that install what is missing, into the environment that runs shardctl."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+
+# What the extras of pyproject.toml ask for: packages by name, with the oldest version.
+LEAST = {
+    "tensorflow": "2.16",
+    "tensorflow-datasets": "4.9.4",
+    "array-record": "0.5",
+    "pyarrow": "15",
+    "zstandard": "0.20",
+    "gcsfs": "2024.2",
+    "s3fs": "2024.2",
+    "huggingface-hub": "0.23",
+    "datasets": "3.0.2",
+    "requests": "2.31",
+    "apache-beam": "2.77",
+    "orbax-checkpoint": "0.11.25",
+    "grain": "0.2.16",
+    "torch": "2.13",
+    "torchdata": "0.11",
+    "accelerate": "1.15",
+}
+
+
+def to_install(*packages: str) -> str:
+    """Return the command that installs packages where this Python finds them.
+
+    It names them and not an extra of shardctl, which may have come from a clone, a file or a URL.
+
+    >>> to_install("pyarrow").partition(" install ")[2]
+    "'pyarrow>=15'"
+    """
+    from importlib.util import find_spec
+
+    wanted = shlex.join(f"{name}>={LEAST[name]}" if name in LEAST else name for name in packages)
+    python = sys.executable or "python"
+    if find_spec("pip") is None:  # as uv makes its environments
+        return f"uv pip install --python {shlex.quote(python)} {wanted}"
+    found = shutil.which("python") or ""
+    is_first = os.path.dirname(found) == os.path.dirname(python)
+    return f"{'python' if is_first else shlex.quote(python)} -m pip install {wanted}"

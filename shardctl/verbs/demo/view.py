@@ -1,0 +1,20 @@
+"""What was written, and what to try first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from shardctl.draw.tables import Screen, columns, paragraph, table
+
+_COLUMNS = columns("<name <what")
+
+
+def demo_table(
+    contents: Mapping[str, str], screen: Screen, *, folder: str, num_files: int
+) -> Iterator[str]:
+    """Yield a line for each thing that was written, then the first command."""
+    yield paragraph(f"wrote {folder}: {num_files} files", screen, style="bold")
+    yield table(_COLUMNS, list(contents.items()), screen)
+    inside = "" if folder == "." else f"cd {folder} && "
+    yield paragraph(f"next: {inside}shardctl simulate --take 8", screen)
+    yield paragraph("shardctl help questions lists what to ask; its commands run there", screen)
