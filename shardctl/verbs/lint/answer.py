@@ -133,7 +133,7 @@ def lint(
         refuse_open_hosts(read.resolved, context.host_mode, context.num_hosts)
     rules = chosen_rules(select, ignore)
     if not settings.reader.on_tf_data:
-        rules = tuple(rule for rule in rules if context.loader in rule.loaders)
+        rules = tuple(rule for rule in rules if settings.loader in rule.loaders)
     findings = sorted(
         findings_of(rules, context),
         key=lambda found: (SEVERITIES.index(found.severity), found.rule.code),
@@ -166,7 +166,7 @@ def findings_of(rules: Sequence[Rule], context: LintContext) -> Iterator[Finding
     for rule in rules:
         # What reads a data source is a sampler, of which few rules are.
         unlike = context.reads_data_source and not rule.for_data_source
-        if unlike or context.loader not in rule.loaders:
+        if unlike or context.settings.loader not in rule.loaders:
             continue
         check = rule.check if context.settings.reader.on_tf_data else rule.of_loaders or rule.check
         for found in check(context):

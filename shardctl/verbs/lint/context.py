@@ -15,7 +15,6 @@ from shardctl.base.phrase import option
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.loaders.loader import LoaderName
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import settings_of_read, stages_of
 from shardctl.spec.host import Host, HostMode
@@ -152,11 +151,6 @@ class LintContext:
         """All specs with examples."""
         return (*self.trained, *self.evaluated)
 
-    @property
-    def loader(self) -> LoaderName:
-        """Who reads: "tfds" is TFDS's reader on tf.data."""
-        return self.settings.loader
-
     @cached_property
     def loader_orders(self) -> dict[str, LoaderOrder | ShardctlError]:
         """The orders in which another loader reads the specs, of the host that is looked at.
@@ -217,11 +211,6 @@ class LintContext:
         settings = self.settings
         again = self.has_stage(repeats) or settings.epochs > 1
         return again or settings.is_endless or settings.pass_index > 0
-
-    @property
-    def buffers(self) -> bool:
-        """Whether there is a shuffle buffer that changes an order."""
-        return self.has_stage(shuffles)
 
     def has_stage(self, is_such: Callable[[Stage], bool]) -> bool:
         """Whether there is such a stage anywhere in the pipeline."""

@@ -175,7 +175,7 @@ async def later(): pass
         "functions of my train.py, which was not run:",
         "  line 5: with_split(split, *, size, seed=7)",
         f"{command} one of them:",
-        f"  shardctl {command} 'my train.py:with_split' -- split=VALUE size=VALUE",
+        f"  shardctl {command} 'my train.py:with_split'",
         "error: 'my train.py' is a script with 1 function; name one, as in FILE:FUNCTION",
     ]
     for bad in ("def f(:", "x = 1", "\0", "(" * 9999):
