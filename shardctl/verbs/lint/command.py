@@ -256,8 +256,8 @@ def _fixed(
     if changed is not project:
         write([changed.text], str(project.path))
         name = os.path.relpath(str(project.path))
-        texts = (one.text.decode().splitlines() for one in (project, changed))
-        for line in unified_diff(*texts, name, name, lineterm="", n=1):
+        old, new = (one.text.decode().splitlines() for one in (project, changed))
+        for line in unified_diff(old, new, name, name, lineterm="", n=1):
             say(line)
     others = [finding for finding in left.findings if finding.change]
     for finding in others:
