@@ -114,8 +114,6 @@ def check_cases(
     strategy: st.SearchStrategy[Case],
     check: Callable[[Case], int | None],
     num_cases: int,
-    *,
-    fuzz: bool = False,
 ) -> int:
     """Check a law over generated cases, count them, and return how many there were.
 
@@ -125,7 +123,7 @@ def check_cases(
     those of its seed, any other test the same ones each time. A failure prints its case.
     """
     num_done = 0
-    fuzz = fuzz or _fuzz[0]
+    fuzz = _fuzz[0]
 
     @settings(
         max_examples=max(num_cases if fuzz else in_this_run(num_cases), 1),
@@ -153,11 +151,6 @@ def fuzzed(few: int, many: int = FUZZ) -> pytest.MarkDecorator:
 def few_or_many(few: int, many: int) -> pytest.MarkDecorator:
     """Let a test have a few cases, `num_cases`, and many where slow tests are run."""
     return pytest.mark.parametrize("num_cases", [few, pytest.param(many, marks=pytest.mark.slow)])
-
-
-def few_or_fuzz(few: int, many: int) -> pytest.MarkDecorator:
-    """Let a test have a few cases, `num_cases`, and many as a fuzz test."""
-    return pytest.mark.parametrize("num_cases", [few, pytest.param(many, marks=pytest.mark.fuzz)])
 
 
 def random_of_a_fuzz_run() -> random.Random:

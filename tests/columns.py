@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import strategies as st
 
-from shardctl.base.columns import Cell, Records, RecordStream
+from shardctl.base.columns import Cell, Records
 
 # What JSON, YAML or CSV escape, quote or refuse, and what spreadsheets and runners of CI act on.
 _CHARACTERS = [*"aB7_-.,;:#'\"\\/ %{}[]=+@é中\n\t😀", "\x7f", "\u202e", "\udcff"]
@@ -45,8 +43,3 @@ def records_of(count: int, cells: list[Cell]) -> Records:
         fields,
         lambda start, stop: [c[start:stop] if isinstance(c, list) else c for c in cells],
     )
-
-
-def record_dicts(records: RecordStream) -> list[dict[str, Any]]:
-    """Return the rows of an answer as mappings."""
-    return [dict(zip(records.fields, row, strict=True)) for row in records.rows()]

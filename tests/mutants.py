@@ -24,7 +24,7 @@ from pathlib import Path
 _LEFT_OUT = ("%BitOr%", "%RemoveDecorator", "%VariableInserter", "%VariableReplacer")
 _CONFIG = """[cosmic-ray]
 module-path = "{room}"
-timeout = {most}
+timeout = 300.0
 test-command = {tests!r}
 [cosmic-ray.distributor]
 name = "local"
@@ -37,7 +37,6 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("room", type=Path, help="a folder of the package, or a file")
     parser.add_argument("--seed", default="1", help="another seed, other faults")
     parser.add_argument("--count", type=int, default=25)
-    parser.add_argument("--most", type=float, default=300.0, help="seconds of one fault")
     asked, options = parser.parse_known_args(words)
     inside = (asked.room if asked.room.is_dir() else asked.room.parent).relative_to("shardctl")
     tested = next(one for one in (inside, *inside.parents) if Path("tests", one).is_dir())
@@ -50,7 +49,7 @@ def main(words: Sequence[str] | None = None) -> None:
         for file in filter(os.path.isfile, listed.splitlines()):
             Path(folder, file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file, Path(folder, file))
-        config = _CONFIG.format(room=asked.room, most=asked.most, tests=shlex.join(tests))
+        config = _CONFIG.format(room=asked.room, tests=shlex.join(tests))
         Path(folder, "faults.toml").write_text(config, encoding="utf-8")
         ours = {**os.environ, "PYTHONPATH": folder}
         for words in (tests, ["cosmic-ray", "init"], ["cosmic-ray", "exec"]):

@@ -7,13 +7,12 @@ import struct
 import tempfile
 from collections.abc import Sequence
 from functools import cache
-from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
 
 from shardctl.records.contents import FileContents, Report, no_report
 from shardctl.records.tfrecord import TFRecord
 from shardctl.stores.stores import LocalSource
+from tests.byte_sources import far
 from tests.forked_scripts import forking_python
 
 
@@ -53,26 +52,6 @@ def framed(*records: bytes) -> bytes:
     return b"".join(header(len(data)) + data + stored(data) for data in records)
 
 
-class FarSource:
-    """Bytes behind requests for ranges; `asked` has the requests, those of one call together."""
-
-    local_path: str | None = None
-
-    def __init__(self, data: bytes) -> None:
-        self.data, self.num_bytes = data, len(data)
-        self.config: list[list[tuple[int, int]]] = []
-
-    def read(self, start: int, stop: int) -> bytes:
-        """Return the bytes [start, stop)."""
-        assert 0 <= start < stop <= self.num_bytes or not self.num_bytes
-        self.config.append([(start, stop)])
-        return self.data[start:stop]
-
-    def file(self) -> BinaryIO:
-        """Return it as a file."""
-        return BytesIO(self.data)
-
-
 def counted_near(
     data: bytes, *, checksums: bool = True, lost: int = 0, report: Report = no_report
 ) -> FileContents:
@@ -85,7 +64,7 @@ def counted_near(
 
 def counted_far(data: bytes, *, checksums: bool = True) -> FileContents:
     """Return what a remote file holds."""
-    return TFRecord().count(FarSource(data), checksums=checksums)
+    return TFRecord().count(far(data), checksums=checksums)
 
 
 def records_read(path: Path, compression: str = "") -> tuple[int, str | None]:

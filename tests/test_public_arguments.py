@@ -350,8 +350,11 @@ def test_numbers_that_would_wrap_are_refused(name: str) -> None:
         ({"epochs": 2**62}, "--epochs 4611686018427387904 of 24 examples: positions go up to"),
         ({"epochs": MOST // 24 + 1}, "of 24 examples: positions go up to 9223372036854775807"),
         ({"epochs": 2**63}, "epochs=9223372036854775808: a number from 1 to"),
-        ({"pass_index": MOST, "shuffle_seed": 1}, "a lower --pass is needed"),
-        ({"pass_index": 2**62 - 1, "shuffle_seed": 1, "epochs": 2}, "a lower --pass is needed"),
+        ({"pass_index": MOST, "shuffle_seed": 1}, "a lower --pass-index is needed"),
+        (
+            {"pass_index": 2**62 - 1, "shuffle_seed": 1, "epochs": 2},
+            "a lower --pass-index is needed",
+        ),
         ({"pass_index": 2**63}, "pass_index=9223372036854775808: a number from 0 to"),
     ],
 )

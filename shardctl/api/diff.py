@@ -296,7 +296,7 @@ def opened_report(given: Any, name: str) -> Opened:
         return Opened(label=name, dataset=of.dataset, spec=of.spec, settings=of.settings)
     path = Path(given)
     label = printable(os.fspath(given))
-    document = parsed_file(read_file(path), source=label, wanted="settings")
+    document = parsed_file(read_file(path), source=label, wanted="settings file")
     # A file without a setting is no settings file: it may be a snapshot that was cut off.
     is_settings = any(value is not None for value in document.values())
     if not is_settings or {"kind", "format_version"} & document.keys():

@@ -8,24 +8,13 @@ import shutil
 import sys
 
 # What the extras of pyproject.toml ask for: packages by name, with the oldest version.
-LEAST = {
-    "tensorflow": "2.16",
-    "tensorflow-datasets": "4.9.4",
-    "array-record": "0.5",
-    "pyarrow": "15",
-    "zstandard": "0.20",
-    "gcsfs": "2024.2",
-    "s3fs": "2024.2",
-    "huggingface-hub": "0.23",
-    "datasets": "3.0.2",
-    "requests": "2.31",
-    "apache-beam": "2.77",
-    "orbax-checkpoint": "0.11.25",
-    "grain": "0.2.16",
-    "torch": "2.13",
-    "torchdata": "0.11",
-    "accelerate": "1.15",
-}
+_OLDEST = (  # noqa: SIM905  # a list would take a line for each
+    "tensorflow>=2.16 tensorflow-datasets>=4.9.4 array-record>=0.5 pyarrow>=15 zstandard>=0.20 "
+    "gcsfs>=2024.2 s3fs>=2024.2 huggingface-hub>=0.23 datasets>=3.0.2 requests>=2.31 "
+    "apache-beam>=2.77 orbax-checkpoint>=0.11.25 grain>=0.2.16 torch>=2.13 torchdata>=0.11 "
+    "accelerate>=1.15"
+).split()
+REQUIREMENTS = {one.partition(">=")[0]: one for one in _OLDEST}
 
 
 def to_install(*packages: str) -> str:
@@ -38,7 +27,7 @@ def to_install(*packages: str) -> str:
     """
     from importlib.util import find_spec
 
-    wanted = shlex.join(f"{name}>={LEAST[name]}" if name in LEAST else name for name in packages)
+    wanted = shlex.join(REQUIREMENTS.get(name, name) for name in packages)
     python = sys.executable or "python"
     if find_spec("pip") is None:  # as uv makes its environments
         return f"uv pip install --python {shlex.quote(python)} {wanted}"

@@ -22,7 +22,7 @@ from typer.models import OptionInfo
 import shardctl
 from shardctl.base.text import quoted
 from shardctl.cli.options.dataset import DatasetOptions
-from shardctl.cli.options.shared import ColorOption, Parser, one_of
+from shardctl.cli.options.shared import Parser, Shared, Word, one_of
 from shardctl.cli.output import (
     HOSTS,
     LOADER,
@@ -99,6 +99,7 @@ class _WithHelpPage:
 
     name: str | None
     epilog: str | None
+    short_help: str
     get_params: Any
 
     def __init__(self, *given: Any, help: str | None = None, **named: Any) -> None:
@@ -138,7 +139,7 @@ class _WithHelpPage:
             panels = {"Options": [entry for entries in panels.values() for entry in entries]}
             of_commands: dict[str, list[Any]] = {title: [] for title in COMMAND_PANELS}
             for name, command in commands.items():
-                entry = (name, re.split("[;:] ", command.short_help)[0].rstrip("."))
+                entry = (name, re.split("[;:,] ", command.short_help)[0].rstrip("."))
                 of_commands[command_panel(name)].append(entry)
             panels = of_commands | panels
         for title, entries in panels.items():
@@ -216,16 +217,7 @@ def _show_whole(ctx: typer.Context, wanted: bool) -> None:
         raise typer.Exit
 
 
-_HelpAllOption = Annotated[
-    bool,
-    typer.Option(
-        "--help-all",
-        help="Show all options, by subject.",
-        callback=_show_whole,
-        is_eager=True,
-        rich_help_panel=OUTPUT,
-    ),
-]
+_HelpAll = Annotated[bool, typer.Option("--help-all", callback=_show_whole, is_eager=True)]
 
 
 class _Command(_WithHelpPage, TyperCommand):
@@ -293,16 +285,12 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _root(
-    version: bool = typer.Option(
-        False,
-        "--version",
-        "-V",
-        help="Show the version and exit.",
-        callback=_show_version,
-        is_eager=True,
-    ),
-) -> None:
+_VERSION = typer.Option(
+    "--version", "-V", help="Show the version and exit.", callback=_show_version, is_eager=True
+)
+
+
+def _root(version: Annotated[bool, _VERSION] = False) -> None:
     pass
 
 
@@ -311,7 +299,9 @@ def _root(
 # options in its place.
 
 Documented = Mapping[str, tuple[str, str, str | None]]  # the metavar, the help, the panel
-_SECTIONS = "Arguments|Options|More options"  # of a docstring; `-h` leaves the last one out
+# The parts of a docstring, each with the panel of its options, if it is not that of the command.
+_PARTS = {"Arguments": None, "Options": None, "More options": MORE, "Output options": OUTPUT}
+_SECTIONS = "|".join(_PARTS)
 
 
 def options_of(*documented: object) -> Documented:
@@ -320,13 +310,15 @@ def options_of(*documented: object) -> Documented:
     for one in documented:
         doc = inspect.getdoc(one) or ""
         for title, section in re.findall(rf"^({_SECTIONS}):\n((?:  .*\n?)+)", doc, re.MULTILINE):
-            panel = MORE if title == "More options" else None
             for entry in re.split(r"\n(?=\S)", dedent(section).strip()):
                 head, _, meaning = " ".join(entry.split()).partition(": ")
                 names = re.findall(r"(?:^|, )(-*[\w-]+)", head)
                 metavar = head.removeprefix(", ".join(names)).strip()
-                found[names[0]] = (metavar, meaning, panel)
+                found[names[0]] = (metavar, meaning, _PARTS[title])
     return found
+
+
+_SHARED = options_of(Shared)
 
 
 def _is_group(annotation: object) -> TypeGuard[type[Any]]:
@@ -361,6 +353,7 @@ def typer_parameter(
     said: Documented = MappingProxyType({}),
 ) -> inspect.Parameter:
     """Return a parameter as Typer takes it: its option has names, words, a panel, named faults."""
+    said = {**_SHARED, **said}
     if hasattr(annotation, "__metadata__") and isinstance(annotation.__metadata__[0], OptionInfo):
         info, of = copy(annotation.__metadata__[0]), annotation.__origin__
         own = name.replace("_", "-")
@@ -433,8 +426,7 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
         else:
             default, name = parameter.default, parameter.name
             parameters.append(typer_parameter(name, annotation, default, said=said))
-    parameters.append(typer_parameter("color", ColorOption))
-    parameters.append(typer_parameter("help_all", _HelpAllOption))
+    parameters += [typer_parameter("color", Word), typer_parameter("help_all", _HelpAll)]
 
     @functools.wraps(command)
     def run(**values: Any) -> None:

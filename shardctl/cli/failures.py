@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -34,9 +34,10 @@ def report(error: BaseException, arguments: Sequence[str], commands: Sequence[st
         before = dict(pairwise(reversed(arguments))).get(error.named, "")
         hint = _no_value(before) if before.startswith("--") else None
     elif isinstance(error, NotASplitError):
-        hint = hint or _not_a_split(error, arguments)
+        hint = hint or _as_dataset(error.named, arguments)
     if isinstance(error, UnnamedDatasetError):
-        hint = next(filter(None, (_as_dataset(word, arguments) for word in arguments[1:])), None)
+        here = (_as_dataset(word, arguments) for word in arguments[1:] if os.path.exists(word))
+        hint = next(filter(None, here), None)
     fail(hint or error)
     return error.exit_code
 
@@ -66,47 +67,25 @@ _TYPERS_MESSAGE = re.compile(
 )
 
 
-_NO_DATASET = (ShardctlError, OSError, ValueError)
-
-
-def _not_a_split(error: NotASplitError, arguments: Sequence[str]) -> str | None:
-    """Return what to type where the spec names a dataset, the likeliest mistake of all."""
-    from shardctl.stores.stores import is_remote
-
-    try:
-        return _dataset_for(error.named, arguments)
-    except _NO_DATASET as no_dataset:
-        # A file or folder is meant, which may be broken; any other name is a spec gone wrong.
-        is_here = is_remote(error.named) or os.path.exists(error.named)
-        return f"{error}; read as a dataset: {no_dataset}" if is_here else None
-
-
 def _as_dataset(named: str, arguments: Sequence[str]) -> str | None:
-    """Return what to type where a word names a dataset that is here; None where it does not."""
-    if not os.path.exists(named):
-        return None
-    try:
-        return _dataset_for(named, arguments)
-    except _NO_DATASET:
-        return None
-
-
-def _dataset_for(named: str, arguments: Sequence[str]) -> str:
-    """Return what to type where a word is a dataset; raise why it is none."""
+    """Return what to type where a word names a dataset; None where it does not."""
     from shardctl.cli.options.dataset import project_here
     from shardctl.metadata.index.bare import Counting
     from shardctl.metadata.reference import choose_dataset
     from shardctl.stores.stores import working_folder
 
     words = [part for word in arguments for part in word.split("=", 1)]
-    choose_dataset(
-        [named],
-        project=project_here(say_so=False),
-        data_dir=dict(pairwise(words)).get("--data-dir"),
-        env=os.environ,
-        cwd=working_folder(),
-        counting=Counting(names_only=True),
-    )
+    try:
+        choose_dataset(
+            [named],
+            project=project_here(say_so=False),
+            data_dir=dict(pairwise(words)).get("--data-dir"),
+            env=os.environ,
+            cwd=working_folder(),
+            counting=Counting(names_only=True),
+        )
+    except (ShardctlError, OSError, ValueError):
+        return None
     return f"{quoted(named)} is a dataset: give it with -d, as in -d {shlex.quote(named)}"
 
 
@@ -148,10 +127,10 @@ def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[s
     if match["missing"] and parameter is not None:
         return f"{meant} needs {parameter.metavar.rstrip('.')}: {parameter.help.partition('. ')[0]}"
     if match["option"]:
-        option = str(_name_of(error))
+        option = str(getattr(error, "option_name", ""))
         if option in _SPEC_AS_OPTION and _takes_spec(ctx):
             return f"{option}: the spec is written without an option, as in shardctl {meant} train"
-        return _no_option(option, ctx, arguments, commands)
+        return _no_option(option, arguments[0], commands)
     if match["valueless"]:
         return f"option {printable(match['valueless'])} needs a value; {explained}"
     if match["flag"]:
@@ -179,42 +158,32 @@ def _takes_spec(ctx: Any) -> bool:
     return any(argument.name in ("spec", "specs", "splits") for argument in arguments)
 
 
-def _name_of(error: TyperException) -> object:
-    return getattr(error, "option_name", "")
-
-
-def _no_option(option: str, ctx: Any, arguments: Sequence[str], commands: Sequence[str]) -> str:
+def _no_option(option: str, command: str, commands: Sequence[str]) -> str:
     """Return which command has the option, or which one here is written nearly so."""
     from shardctl.cli.app import application  # all commands are imported for the answer
 
     known = setting_called(option.removeprefix("--"))
-    group = application(*commands)
     meant = {option, option if known is None else known.option}
-    params = {name: group.commands[name].params for name in commands}
-    owners = [
-        name
-        for name in commands
-        if any(meant & {*one.opts, *one.secondary_opts} for one in params[name])
-    ]
-    if arguments[0] not in commands and owners:
+    names = {
+        name: {option for one in its.params for option in (*one.opts, *one.secondary_opts)}
+        for name, its in application(*commands).commands.items()
+    }
+    owners = [name for name in commands if meant & names[name]]
+    if command not in commands and owners:
         return f"{option} belongs behind a command, as in shardctl {owners[0]} {option}"
+    if command not in commands:
+        return f"no option {quoted(option)}; see shardctl -h"
     if 0 < len(owners) <= _FEW:
-        return f"{option} is an option of {either(owners)}, not of {arguments[0]}"
-    if owners:
-        return f"{arguments[0]} has no option {option}; {_see_all(arguments[0])}"
-    return _no_such("option", option, _option_names(ctx), _see_all(arguments[0]))
+        return f"{option} is an option of {either(owners)}, not of {command}"
+    of_command = () if owners else names[command]
+    return _no_such("option", option, of_command, f"see shardctl {command} --help-all")
 
 
 _FEW = 3  # commands that an error names
 _ALIKE = 0.7  # of two words that begin alike and are one with a slip
 
 
-def _see_all(command: str) -> str:
-    # Of what is written before a command, the page of all commands.
-    return f"see shardctl {'-h' if command.startswith('-') else f'{command} --help-all'}"
-
-
-def _no_such(kind: str, name: str, names: Sequence[str], otherwise: str) -> str:
+def _no_such(kind: str, name: str, names: Collection[str], otherwise: str) -> str:
     """Return that there is no such name, and the one that is written nearly so."""
     close = [one for one in nearest(name, names, 1) if _is_slip(name, one)]
     hint = f"did you mean {close[0]}?" if close else otherwise
@@ -234,14 +203,3 @@ def _is_slip(name: str, meant: str) -> bool:
         return True
     least = _ALIKE if name[0] == meant[0] else _ALIKE + 0.1
     return SequenceMatcher(None, name, meant).ratio() >= least
-
-
-def _option_names(ctx: Any) -> list[str]:
-    if ctx is None:
-        return []
-    return [
-        name
-        for parameter in ctx.command.get_params(ctx)
-        for name in (*parameter.opts, *parameter.secondary_opts)
-        if name.startswith("--")
-    ]

@@ -46,8 +46,7 @@ def _offered(incomplete: str) -> list[tuple[str, str]]:
 
 # A command is named like its module; nothing here needs the built-in of that name.
 def help(
-    out: OutputOptions,
-    topic: Annotated[str | None, argument(offered=_offered)] = None,
+    out: OutputOptions, topic: Annotated[str | None, argument(offered=_offered)] = None
 ) -> None:
     """Explain a command or a subject, with sessions to try, rules and limits.
 

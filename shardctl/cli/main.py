@@ -49,17 +49,12 @@ def _code_of(arguments: list[str], *, ends: bool) -> int:
         from shardctl.cli.output import choose
 
         choose(arguments)
-        code = _run(arguments)
-        _INTERRUPTS.stop()
-        return code
+        return _run(arguments)
     except KeyboardInterrupt:
-        _INTERRUPTS.stop()
         return _interrupted(ends=ends)
     except BrokenPipeError:
-        _INTERRUPTS.stop()
         return 0  # the reader of a pipe left; it has what it wanted
     except Exception as error:
-        _INTERRUPTS.stop()
         if _INTERRUPTS.came or _is_an_interrupt(error):
             return _interrupted(ends=ends)
         from shardctl.cli.failures import report
@@ -101,31 +96,21 @@ def _run(arguments: list[str]) -> int:
     return 0
 
 
-_AGAIN = 0.3  # seconds after which an interrupt that ended nothing is raised again
-
-
 class _Interrupts:
     """What SIGINT does: it ends the command in silence, and a second one the process at once.
 
     The first waits while modules load before there is a command; Python cannot end the loading of
-    a module in silence. Where nothing ends of it, because it was raised in a finalizer or in a
-    library that catches everything, it is raised again, until the command ends; Python would report
-    the lost one on stderr, with a traceback. Nothing is changed where SIGINT is ignored or handled
-    by other code.
+    a module in silence. Nothing is changed where SIGINT is ignored or handled by other code.
     """
 
     came = False
     _ends = False  # the process, with the command
     _wait = True
     _is_ours = False
-    _insists = False
-    _before: Any = None
-    _report: Any = None  # the hook that was there before
 
     def begin(self, *, ends: bool) -> None:
         self.came, self._wait, self._ends = False, True, ends
         self._is_ours = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler
-        self._report, sys.unraisablehook = sys.unraisablehook, self._unraisable
         self._set(self._interrupt)
 
     def go_on(self) -> None:
@@ -135,16 +120,7 @@ class _Interrupts:
             raise KeyboardInterrupt
 
     def end(self) -> None:
-        self.stop()
-        sys.unraisablehook = self._report
         self._set(_signal.default_int_handler)
-
-    def stop(self) -> None:
-        """Raise no more interrupts: the command has ended."""
-        if self._insists:
-            _signal.setitimer(_signal.ITIMER_REAL, 0)
-            _signal.signal(_signal.SIGALRM, self._before)
-            self._insists = False
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         self.came = True
@@ -152,19 +128,7 @@ class _Interrupts:
         if self._ends and _tensorflow_loads():
             os._exit(130)  # an error within its native modules may end the process with a signal
         if not self._wait:
-            if hasattr(_signal, "setitimer"):  # not on Windows
-                self._before = _signal.signal(_signal.SIGALRM, self._again)
-                _signal.setitimer(_signal.ITIMER_REAL, _AGAIN, _AGAIN)
-                self._insists = True
             raise KeyboardInterrupt
-
-    def _again(self, number: int, frame: FrameType | None) -> None:
-        if not _is_an_interrupt(sys.exc_info()[1]):  # else it is on its way, and cleans up
-            raise KeyboardInterrupt
-
-    def _unraisable(self, found: sys.UnraisableHookArgs) -> None:
-        if not _is_an_interrupt(found.exc_value):
-            self._report(found)
 
     def _set(self, handler: Any) -> None:
         try:

@@ -339,13 +339,9 @@ class OutputOptions:
 
 
 # Of a command whose tables can be long: a terminal gets the first and last rows, a pipe all.
-_ALL = "Show every row on a terminal too, as in a pipe or a file."
-AllOption = Annotated[bool, typer.Option("--all", help=_ALL, rich_help_panel=OUTPUT)]
-
+AllOption = Annotated[bool, typer.Option("--all")]
 # Of a command whose tables have pictures: a terminal gets them where they fit.
-_DRAW = "Draw pictures in the table [default: on a terminal that can show them]."
-_PICTURE = typer.Option("--picture/--no-picture", help=_DRAW, rich_help_panel=OUTPUT)
-PictureOption = Annotated[bool | None, _PICTURE]
+PictureOption = Annotated[bool | None, typer.Option(...)]
 
 
 @dataclass(frozen=True, kw_only=True)

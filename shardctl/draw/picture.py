@@ -19,12 +19,12 @@ from shardctl.base.arrays import Int64s
 from shardctl.base.text import printable
 from shardctl.draw.tables import Look, Screen, display_width, paragraph, slot_styled, styled
 
-NOTHING = "There are no examples."
 OF_GROUPS = " A bar of several is solid up to the least of them, shaded up to the most."
 FULL, SHADE = "█", "░"
 EIGHTHS = "▏▎▍▌▋▊▉"  # of a column, from the left
 NUM_LEVELS = 8  # of a heat map, from 1; 0 is an empty cell
 EVEN = 3  # the level of a cell that is as that of a uniform permutation
+_NOTHING = "There are no examples."
 _GAP = "  "
 _ALONE = 4  # columns of a bar that is alone, and of labels, at least
 _LEAST_BAR = 8  # columns of a bar that is not alone
@@ -146,6 +146,11 @@ class Picture:
         return f"{self.title}. {self.said}"
 
 
+def nothing(title: str) -> Picture:
+    """Return the picture of an answer without examples."""
+    return Picture(title=title, caption=_NOTHING, said=_NOTHING)
+
+
 def words(*texts: str, look: Look = "") -> Line:
     """Return texts as one line."""
     return tuple(Span(text, look) for text in texts)
@@ -180,6 +185,15 @@ class Series(NamedTuple):
         """Columns that a bar has beside it, its longest word among them."""
         word = max((len(bar.word) + 1 for bar in self.bars if bar.word), default=0)
         return len(_GAP) + 1 + self.text_width + word
+
+
+def differs(values: Int64s, *, exact: bool = False) -> bool:
+    """Return whether bars of values differ: by a hundredth, which can be seen, or at all.
+
+    >>> differs(np.array([714, 719])), differs(np.array([714, 719]), exact=True)
+    (False, True)
+    """
+    return bool(np.ptp(values) > (0 if exact else values.max() // 100))
 
 
 def bar_lines(

@@ -130,20 +130,20 @@ def cell_of(value: object, column: Column) -> str:
     return f"{value:,{column.digits}}"
 
 
-def grouped(records: Records) -> Records:
-    """Return records whose numbers are texts with commas, the first of a row as it is."""
+def grouped(records: Records, columns: Sequence[Column]) -> Records:
+    """Return records as cells of columns, the first of a row as it is."""
+
+    def texts(cell: RowsCell, column: Column, count: int) -> list[str]:
+        values = listed(cell, count)
+        known = {value: cell_of(value, column) for value in set(values)}  # few are different
+        return list(map(known.__getitem__, values))
 
     def cells(start: int, stop: int) -> list[Any]:
         first, *others = records.columns(start, stop)
-        texts = [
-            [cell_of(value, _NUMBER) for value in listed(cell, stop - start)] for cell in others
-        ]
-        return [first, *texts]
+        pairs = zip(others, columns[1:], strict=True)
+        return [first, *(texts(cell, column, stop - start) for cell, column in pairs)]
 
     return Records(len(records), records.fields, cells)
-
-
-_NUMBER = Column(heading="")
 
 
 class Cell(str):
@@ -241,7 +241,7 @@ def _plain_widths(columns: Sequence[Column], rows: Records) -> list[int] | None:
             kinds = set(map(type, texts)) if isinstance(texts, list) else {int}
             if kinds == {int} and columns[at].align == "right":
                 texts = [str(min(texts)), str(max(texts))]
-            elif kinds != {str} or not _is_plain("".join(texts)):
+            elif kinds != {str} or not _is_plain("".join(texts := [*set(texts)])):
                 return None
             widths[at] = max(widths[at], *map(len, texts))
     # Blanks at the ends of lines are for the slow way.
@@ -256,7 +256,10 @@ def _aligned(cell: RowsCell, width: int, column: Column) -> Any:
     """Return a column whose texts have blanks before them where they line up on the right."""
     if column.align == "left" or not isinstance(cell, str | list) or not isinstance(cell[0], str):
         return shared(cell)
-    return cell.rjust(width) if isinstance(cell, str) else [text.rjust(width) for text in cell]
+    if isinstance(cell, str):
+        return cell.rjust(width)
+    known = {text: text.rjust(width) for text in set(cell)}
+    return list(map(known.__getitem__, cell))
 
 
 class _Gap(NamedTuple):

@@ -10,22 +10,10 @@ from numpy.typing import NDArray
 
 from shardctl.base.arrays import Int64s
 from shardctl.order.order import Order
-from shardctl.order.sample import (
-    COMPLETE_LIMIT,
-    OrderSample,
-    epoch_length,
-    sample_epoch,
-)
+from shardctl.order.sample import epoch_length
 
 NUM_ROWS = 96
 NUM_COLUMNS = 192
-
-
-def whole_epoch(order: Order, sample: OrderSample | None) -> OrderSample | None:
-    """Return a sample of the whole first epoch, None where it is too long for that."""
-    if sample is not None and sample.complete:
-        return sample
-    return sample_epoch(order) if epoch_length(order) <= COMPLETE_LIMIT else None
 
 
 def looked_up(order: Order, count: int) -> Int64s:

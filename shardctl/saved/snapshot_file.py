@@ -342,14 +342,14 @@ def comparable_of(document: Mapping[str, object], *, source: str) -> Snapshot | 
         )
 
 
-def parsed_file(data: bytes, *, source: str, wanted: str = "a plan") -> Mapping[str, object]:
+def parsed_file(data: bytes, *, source: str, wanted: str = "plan") -> Mapping[str, object]:
     """Return a file to compare as a mapping: of a snapshot, or of what else is wanted.
 
     Raises:
         DatasetError: it is torn or merged, or no mapping.
     """
     if not data.strip():
-        raise DatasetError(f"{source} is empty; it should hold a snapshot or {wanted}")
+        raise DatasetError(f"{source} is empty; it should hold a snapshot or a {wanted}")
     if re.search(rb"^(?:<{7}|={7}|>{7})(?: |\r?$)", data, re.MULTILINE):
         said = "take one side, or write the file again"
         raise DatasetError(f"{source} holds the marks of a merge conflict; {said}")
@@ -357,7 +357,9 @@ def parsed_file(data: bytes, *, source: str, wanted: str = "a plan") -> Mapping[
         document = parse_document(data, source=source)
     except DatasetError as error:
         is_ours = b"format_version" in data[:400]
-        cure = f"it was cut off or edited; {_REWRITE}" if is_ours else "it is no snapshot or plan"
+        cure = (
+            f"it was cut off or edited; {_REWRITE}" if is_ours else f"it is no snapshot or {wanted}"
+        )
         raise DatasetError(f"{error}; {cure}") from None
     with fields.said_about(source):
         return fields.mapping(document, "a file to compare")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from shardctl.base.arguments import shown
 from shardctl.base.phrase import option_name
-from shardctl.base.text import choices, did_you_mean, either, printable
+from shardctl.base.text import choices, either, nearest, printable
 from shardctl.errors import UsageError
 from shardctl.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS, Setting
 from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES
@@ -130,8 +130,14 @@ def no_such_setting(
     key: object, names: Collection[str], others: Collection[str] = ()
 ) -> UsageError:
     """Return the error of a key that is none of the names; `others` are understood as well."""
-    said, near = choices(names, len(names)), did_you_mean(key, [*names, *others])
-    return UsageError(f"{printable(str(key))}: no such setting; {near}there are: {said}")
+    close = nearest(key, [*names, *others], 1)
+    hint = f"did you mean {main_name(close[0])}?" if close else "shardctl config lists them"
+    if not close and len(names) <= _FEW:
+        hint = f"there are: {choices(names, _FEW)}"
+    return UsageError(f"{printable(str(key))}: no such setting; {hint}")
+
+
+_FEW = 12  # names that fit into an error
 
 
 # What a reader may have of its own; the rest is behind it, or holds for all readers of a script.

@@ -368,7 +368,7 @@ SETTINGS: tuple[Setting, ...] = (
         # With the files, where these are what it shuffles.
         words=lambda s: _with_seed("", s["shuffle_seed"]).removeprefix(" with ")
         if s.get("loader") else "", place=2),
-    Setting("reshuffle", Switch(), "Shuffle the files anew in each epoch.", default="yes, as TFDS",
+    Setting("reshuffle", Switch(), "Reshuffle the files each epoch.", default="yes, as TFDS",
         aliases=("shuffle_reshuffle_each_iteration",),
         in_force=lambda s, ordered: s.reshuffle is not False if s.shuffles_files else None),
     Setting("deterministic", Switch(),
@@ -378,10 +378,11 @@ SETTINGS: tuple[Setting, ...] = (
         in_force=lambda s, ordered: _buffer_in_force(s), words=_buffer, place=5),
     Setting("buffer_seed", WholeNumber(), "Seed of the shuffle buffer.",
         aliases=("shuffle_buffer_seed",)),
-    Setting("buffer_reshuffle", Switch(), "Shuffle differently in each epoch.", default="yes",
+    Setting("buffer_reshuffle", Switch(), "Reshuffle the buffer each epoch.", default="yes",
         aliases=("reshuffle_each_iteration",),
         in_force=lambda s, ordered: None if s.buffer is None else s.buffer_reshuffle is not False),
-    Setting("global_seed", WholeNumber(), "The framework's seed, for shuffles without a seed.",
+    Setting("global_seed", WholeNumber(), "Global seed, for shuffles without a seed.",
+        stands_for="tf.random.set_seed, torch.manual_seed",
         aliases=("set_seed", "set_random_seed"), words="global seed {}", place=6),
     Setting("epochs", WholeNumber(least=1), "How often the dataset is read, behind the shuffle.",
         default="1", aliases=("num_epochs", "repeat"),

@@ -238,23 +238,6 @@ atexit.register(print, "taken apart")
 def run(arguments):
     raise KeyboardInterrupt
 """
-# As where an interrupt is raised in a finalizer, or where TensorFlow loads and catches everything.
-_SWALLOWED = """
-import signal, sys, time
-from shardctl.cli import main as cli
-cli._AGAIN = 0.1
-class Finalized:
-    def __del__(self):
-        signal.raise_signal(signal.SIGINT); time.sleep(60)
-def run(arguments):
-    cli._INTERRUPTS.go_on()
-    Finalized()
-    try:
-        time.sleep(60)
-    finally:
-        time.sleep(0.3)  # it cleans up, undisturbed
-        sys.stdout.write("clean\\n"); sys.stdout.flush()
-"""
 _TWICE = """
 import signal
 from shardctl.cli import main as cli
@@ -271,7 +254,6 @@ def run(arguments):
     ("program", "code", "out"),
     [
         pytest.param(_TENSORFLOW_LOADED, 130, b"", id="not taken apart"),
-        pytest.param(_SWALLOWED, 130, b"clean\n", id="comes again", marks=pytest.mark.long),
         pytest.param(_TWICE, -signal.SIGINT, b"", id="the second ends it at once"),
     ],
 )

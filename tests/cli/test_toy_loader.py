@@ -161,7 +161,7 @@ def test_a_project_names_it(shardctl: Shardctl) -> None:
     [
         *("simulate", "simulate -f python", "locate --position 3", "resume --consumed 3"),
         *("resume --consumed 3 -f python", "resume --consumed 3 --prove", "hosts --hosts 3"),
-        *("resume --consumed 3 --hosts 3 --to-hosts 2", "hosts --hosts 2-4", "quality --hosts 2"),
+        *("resume --consumed 3 --hosts 3 --to-hosts 2", "hosts --hosts 2-4", "quality --host 0/2"),
         *("eval --batch 2 --hosts 3", "report", "report -f html", "lint --hosts 2", "config"),
     ],
 )

@@ -71,7 +71,7 @@ def test_code_reads_in_the_order_that_is_predicted(toys: Toys) -> None:
 
 @pytest.mark.fuzz
 def test_code_reads_in_the_order_that_is_predicted_fuzzed(toys: Toys) -> None:
-    check_cases(DRAWN, lambda drawn: check_code(toys, drawn), FUZZ // 4, fuzz=True)
+    check_cases(DRAWN, lambda drawn: check_code(toys, drawn), FUZZ // 4)
 
 
 def code(spec: str, settings: ReadSettings, skip: int = 0, take: int = 20, **facts: Any) -> str:

@@ -70,7 +70,7 @@ def test_code_of_stages_reads_in_the_order_that_is_predicted(folders: Folders) -
 
 @pytest.mark.fuzz
 def test_code_of_stages_reads_in_the_order_that_is_predicted_fuzzed(folders: Folders) -> None:
-    check_cases(cases(folders), lambda case: check_code(folders, case), FUZZ // 4, fuzz=True)
+    check_cases(cases(folders), lambda case: check_code(folders, case), FUZZ // 4)
 
 
 MIXTURES = [

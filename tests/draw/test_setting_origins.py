@@ -25,9 +25,9 @@ def config(tmp_path: Path) -> Project:
     ("error", "given", "line"),
     [
         (UsageError("--cycle auto needs --cpus N"), (), 3),
-        (UnpredictableOrderError("--shuffle-seed and --pass 3"), (), 2),
+        (UnpredictableOrderError("--shuffle-seed and --pass-index 3"), (), 2),
         # A setting that nobody set is no subject, however early it is named.
-        (UsageError("without --batch and --pass"), (), 4),
+        (UsageError("without --batch and --pass-index"), (), 4),
         (UsageError("--cycle or --to-hosts M"), (), 3),
         (UsageError("cycle=0: a number from 1 is needed"), (), 3),
         (UsageError("shuffle-seed: no such setting"), (), 2),

@@ -23,7 +23,7 @@ def test_of_a_plan_it_is_said_how_much_is_left_and_what_reads_it() -> None:
         "wrote my plan.yaml: mode at-most-once, left: 5 examples of epoch 0 in 4 file "
         "instructions, then 2 epochs for 3 hosts",
         "next, in Python: shardctl.tfds.resume(builder, 'my plan.yaml', host=i)",
-        "check it:",
+        "this command checks it:",
         "  shardctl resume --plan 'my plan.yaml' --prove",
     ]
     one = resume(TOY, "train", ReadSettings(cycle=1, epochs=2), consumed=10)

@@ -62,7 +62,7 @@ def check_number(value: Any) -> None:
 
 @pytest.mark.parametrize("num_cases", [200, pytest.param(FUZZ, marks=pytest.mark.fuzz)])
 def test_numbers_read_as_protobuf_reads_them(num_cases: int) -> None:
-    check_cases(number_texts, check_number, num_cases, fuzz=num_cases > 200)
+    check_cases(number_texts, check_number, num_cases)
 
 
 @pytest.mark.parametrize(

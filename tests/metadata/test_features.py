@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shardctl.dataset.dataset import ExampleSize
 from shardctl.metadata.tfds_metadata import example_size, read_example_size, read_tfds_folder
-from tests.cases import FUZZ, check_cases, few_or_fuzz, some
+from tests.cases import FUZZ, check_cases, fuzzed, some
 from tests.tfds_datasets import build_dataset
 
 _TFDS = "tensorflow_datasets.core.features."
@@ -91,7 +91,7 @@ def _flat(specs: Any, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]
     return [leaf for name, inner in specs.items() for leaf in _flat(inner, (*path, name))]
 
 
-@few_or_fuzz(150, FUZZ)
+@fuzzed(150, FUZZ)
 def test_sizes_are_those_of_the_tensors_that_tfds_decodes(tf: Any, num_cases: int) -> None:
     import tensorflow_datasets as tfds
     from google.protobuf import json_format

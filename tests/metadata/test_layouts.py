@@ -28,7 +28,7 @@ from shardctl.metadata.layouts import (
 from shardctl.metadata.reference import merge_datasets
 from shardctl.verbs.layout.answer import layout
 from shardctl.verbs.layout.view import layout_document
-from tests.cases import FUZZ, check_cases, few_or_fuzz, few_or_many, some
+from tests.cases import FUZZ, check_cases, few_or_many, fuzzed, some
 from tests.golden import assert_answers
 from tests.record_files import framed
 from tests.strategies import datasets, documents, error_line
@@ -99,7 +99,7 @@ class TestRefusals:
     def test_what_is_broken_is_refused_by_name_and_rule(self) -> None:
         assert_answers(GOLDEN / "layouts.txt", lambda text: read(eval(text, globals())).title)
 
-    @few_or_fuzz(200, FUZZ)
+    @fuzzed(80, FUZZ)
     def test_nonsense_gives_a_dataset_or_one_line_of_error(self, num_cases: int) -> None:
         check_cases(nonsense, check_nonsense, num_cases)
 

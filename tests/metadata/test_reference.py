@@ -23,7 +23,7 @@ from shardctl.metadata.reference import (
     read_dataset,
     refs_found_again,
 )
-from tests.cases import FUZZ, check_cases, few_or_fuzz, some
+from tests.cases import FUZZ, check_cases, fuzzed, some
 from tests.golden import assert_answers
 from tests.remote_copies import in_memory
 from tests.strategies import error_line, shard_lengths, split_names, templates
@@ -70,7 +70,7 @@ class TestNames:
         assert read("mnist", home=home).title == "mnist:1.0.0"
         assert read("mnist:3.0.1", home=home).origin == "built-in catalog"
 
-    @few_or_fuzz(15, FUZZ // 4)
+    @fuzzed(15, FUZZ // 4)
     def test_names_are_found_as_tfds_finds_them(self, tmp_path: Path, num_cases: int) -> None:
         check_cases(prepared_names, name_check(tmp_path), num_cases)
 
@@ -167,7 +167,7 @@ class TestPaths:
             assert said in line
             assert len(line) < 1500
 
-    @few_or_fuzz(60, FUZZ)
+    @fuzzed(60, FUZZ)
     def test_any_text_gives_a_dataset_or_one_line(self, home: Path, num_cases: int) -> None:
         def check(ref: str) -> None:
             if ref.strip("./~") and ".." not in ref:  # whole disks are no test data
@@ -389,7 +389,7 @@ several_parts = st.lists(
 )
 
 
-@few_or_fuzz(15, FUZZ // 4)
+@fuzzed(15, FUZZ // 4)
 def test_several_folders_read_as_tfds_reads_them(tmp_path: Path, num_cases: int) -> None:
     roots = itertools.count()
 

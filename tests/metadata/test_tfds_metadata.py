@@ -15,7 +15,7 @@ from shardctl.base.tfds_rules import TEMPLATE_VARIABLES
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError
 from shardctl.metadata.tfds_metadata import dataset_from_info, read_tfds_folder
-from tests.cases import FUZZ, check_cases, few_or_fuzz
+from tests.cases import FUZZ, check_cases, fuzzed
 from tests.golden import assert_answers
 from tests.strategies import Recipe, documents, error_line, recipes
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
@@ -108,7 +108,7 @@ def accepts(read: Any, folder: Path) -> bool:
 
 
 class TestAgainstTfds:
-    @few_or_fuzz(45, FUZZ // 4)
+    @fuzzed(45, FUZZ // 4)
     def test_a_dataset_tfds_wrote_reads_as_tfds_reads_it(
         self, tmp_path: Path, num_cases: int
     ) -> None:
@@ -150,7 +150,7 @@ class TestAgainstTfds:
 
         assert_answers(GOLDEN / "dataset_infos.txt", answer)
 
-    @few_or_fuzz(60, FUZZ // 2)
+    @fuzzed(60, FUZZ // 2)
     def test_templates_resolve_as_tfds_resolves_them(self, toy: Path, num_cases: int) -> None:
         def check(template: str) -> None:
             folder = put(toy, with_split(filepathTemplate=template))
@@ -174,7 +174,7 @@ template_texts = st.lists(
 
 
 class TestBadInput:
-    @few_or_fuzz(50, FUZZ)
+    @fuzzed(50, FUZZ)
     def test_nonsense_gives_a_dataset_or_one_line_of_error(self, num_cases: int) -> None:
         check_cases(nonsense, check_nonsense, num_cases)
 

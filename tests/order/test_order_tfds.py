@@ -64,7 +64,7 @@ def test_every_pass_is_what_tfds_reads(toys: Toys, num_cases: int) -> None:
     def check(case: Case) -> None:
         agrees_with_tfds(toys, case)
 
-    check_cases(cases(), check, num_cases, fuzz=num_cases == FUZZ // 2)
+    check_cases(cases(), check, num_cases)
 
 
 @pytest.mark.parametrize(

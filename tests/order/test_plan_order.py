@@ -278,7 +278,7 @@ def test_the_order_of_list_files_is_that_of_the_files_by_their_bytes(
 @pytest.mark.fuzz
 def test_random_list_files(tf: Any, tmp_path: Path) -> None:
     rngs = st.randoms(use_true_random=True)
-    check_cases(rngs, lambda rng: check_listed(tf, tmp_path / "files", rng), FUZZ // 4, fuzz=True)
+    check_cases(rngs, lambda rng: check_listed(tf, tmp_path / "files", rng), FUZZ // 4)
 
 
 def test_numbers_of_several_widths_are_warned_of() -> None:

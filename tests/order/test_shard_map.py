@@ -16,6 +16,7 @@ from shardctl.errors import ShardctlError, UsageError
 from shardctl.order import shard_map as module
 from shardctl.order.order import Order
 from shardctl.order.plan_order import plan_order
+from shardctl.order.sample import sample_epoch
 from shardctl.order.shard_map import Visit, buckets, strips
 from shardctl.verbs.quality.picture import places
 from tests.cases import check_cases
@@ -106,7 +107,7 @@ def storage_of(order: Order) -> list[Place]:
 @pytest.mark.long
 def test_each_example_of_the_epoch_is_where_it_is_stored() -> None:
     def check(order: Order) -> None:
-        ranks, num_ranks = places(order)
+        ranks, num_ranks = places(order, sample_epoch(order))
         stored = [(split, number) for split, _, number in epoch_of(order)]
         among = storage_of(order)
         if len(among) != len(stored) or len(set(among)) != len(stored):
@@ -120,12 +121,14 @@ def test_each_example_of_the_epoch_is_where_it_is_stored() -> None:
 
 
 def test_of_a_long_epoch_single_positions_are_looked_up_all_over_it() -> None:
-    ranks, num_ranks = places(order_of(lengths=(10**9,) * 1000, cycle=1))
+    order = order_of(lengths=(10**9,) * 1000, cycle=1)
+    ranks, num_ranks = places(order, sample_epoch(order))
     assert len(ranks) > 10_000
     # One after the other as stored, so that the place is the position: one in each equal part.
     assert np.array_equal(ranks * len(ranks) // num_ranks, np.arange(len(ranks)))
     # 16 slots in turn, 16 examples each: at equal distances of 256 all would be of one slot.
-    ranks, num_ranks = places(order_of(lengths=(2**20,) * 16, cycle=16, block=16))
+    order = order_of(lengths=(2**20,) * 16, cycle=16, block=16)
+    ranks, num_ranks = places(order, sample_epoch(order))
     slots = np.bincount(ranks * 16 // num_ranks, minlength=16)
     assert slots / len(ranks) == pytest.approx(1 / 16, rel=0.1)
 

@@ -113,4 +113,4 @@ def test_stages_hand_out_what_tensorflow_does(folders: Folders, num_cases: int) 
     # Some pipelines without an end keep TensorFlow busy for ever before the first element.
     is_fuzz = num_cases == FUZZ // 2
     cases = _cases(folders, Habits(), may_be_endless=not is_fuzz)
-    check_cases(cases, lambda case: agrees_with_tensorflow(folders, *case), num_cases, fuzz=is_fuzz)
+    check_cases(cases, lambda case: agrees_with_tensorflow(folders, *case), num_cases)

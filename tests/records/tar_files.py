@@ -6,7 +6,7 @@ import contextlib
 import io
 import random
 import tarfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 FORMATS = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
@@ -82,9 +82,3 @@ def samples_by_webdataset(data: bytes) -> tuple[int, str | None]:
     except Exception as error:
         return number, f"{type(error).__name__}: {error}"
     return number, None
-
-
-def samples_of_plain_names(names: Sequence[str]) -> int:
-    """Return the number of runs of names with one key; none is hidden, or without a suffix."""
-    keys = [name[: name.index(".", name.rfind("/") + 1)] for name in names]
-    return sum(key != before for key, before in zip(keys, [None, *keys], strict=False))

@@ -14,7 +14,7 @@ from shardctl.errors import MissingDependencyError
 from shardctl.records.arrow import Arrow
 from shardctl.records.contents import FileContents
 from tests.byte_sources import RECORDED, far, near
-from tests.cases import FUZZ, counted, few_or_fuzz, in_this_run, random_of_a_fuzz_run, some
+from tests.cases import FUZZ, counted, fuzzed, in_this_run, random_of_a_fuzz_run, some
 
 END = b"\xff\xff\xff\xff\0\0\0\0"
 
@@ -173,7 +173,7 @@ def test_a_missing_library_is_named_where_contents_are_checked(monkeypatch: Any)
         read(data, checksums=True)
 
 
-@few_or_fuzz(3000, 20 * FUZZ)
+@fuzzed(3000, 20 * FUZZ)
 def test_changed_bytes_never_make_another_count_of_rows(num_cases: int) -> None:
     rng = random_of_a_fuzz_run()
     files = [written(3, 0, 9, 40, **options) for options in OPTIONS]

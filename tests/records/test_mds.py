@@ -10,13 +10,27 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from shardctl.records.contents import FileContents
 from shardctl.records.mds import MDS
 from tests.byte_sources import RECORDED, far, near
 from tests.cases import counted, some
-from tests.records.mds_shards import shard
+
+# MDS shards, put together as their library does.
+
+
+COLUMNS = json.dumps(
+    {"column_encodings": ["int"], "column_names": ["x"], "column_sizes": [8], "format": "mds"}
+).encode()
+
+
+def shard(*samples: bytes) -> bytes:
+    """Return a shard as encode_joint_shard of streaming/base/format/mds/writer.py makes it."""
+    offsets = np.array([0, *map(len, samples)]).cumsum().astype(np.uint32)
+    offsets += 4 + offsets.nbytes + len(COLUMNS)
+    return np.uint32(len(samples)).tobytes() + offsets.tobytes() + COLUMNS + b"".join(samples)
 
 
 def read(data: bytes, **options: Any) -> FileContents:

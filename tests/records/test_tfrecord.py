@@ -21,7 +21,7 @@ from tests.cases import (
     FUZZ,
     add_cases,
     counted,
-    few_or_fuzz,
+    fuzzed,
     random_of_a_fuzz_run,
     some,
 )
@@ -157,7 +157,7 @@ def check_runs(monkeypatch: pytest.MonkeyPatch, rng: random.Random, count: int) 
                 add_cases()
 
 
-@few_or_fuzz(40, FUZZ // 4)
+@fuzzed(40, FUZZ // 4)
 def test_runs_of_equal_records_are_followed(monkeypatch: Any, num_cases: int) -> None:
     check_runs(monkeypatch, random_of_a_fuzz_run(), num_cases)
 
@@ -249,7 +249,7 @@ def check_files(tmp_path: Path, files: list[bytes]) -> None:
     check_beside_tensorflow(tmp_path, list(counted(files)), blind)
 
 
-@few_or_fuzz(2, max(FUZZ // 20, 10))
+@fuzzed(2, max(FUZZ // 20, 10))
 def test_random_damage_is_found_as_tensorflow_finds_it(tmp_path: Path, num_cases: int) -> None:
     rng = random_of_a_fuzz_run()
     for _ in range(num_cases):

@@ -18,7 +18,7 @@ import pytest
 from shardctl.records import tfrecord
 from shardctl.records.contents import FileContents
 from shardctl.records.tfrecord import compression_of, masked, opened
-from tests.cases import FUZZ, add_cases, few_or_fuzz, random_of_a_fuzz_run
+from tests.cases import FUZZ, add_cases, fuzzed, random_of_a_fuzz_run
 from tests.record_files import counted_far, counted_near, framed, header, records_read
 
 RECORDS = [bytes([index]) * (40 + 7 * index) for index in range(6)]
@@ -238,6 +238,6 @@ def check_random_files(reader: Reader, rng: random.Random, count: int) -> None:
             assert reader.read(data, compression)[0] == 0, number
 
 
-@few_or_fuzz(20, FUZZ)
+@fuzzed(20, FUZZ)
 def test_random_damage_is_found_as_tensorflow_finds_it(reader: Reader, num_cases: int) -> None:
     check_random_files(reader, random_of_a_fuzz_run(), num_cases)

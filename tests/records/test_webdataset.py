@@ -12,7 +12,7 @@ from shardctl.records.contents import FileContents
 from shardctl.records.mds import MDS
 from shardctl.records.webdataset import Samples, WebDataset
 from tests.byte_sources import RECORDED, far, near
-from tests.cases import FUZZ, add_cases, counted, few_or_fuzz, random_of_a_fuzz_run
+from tests.cases import FUZZ, add_cases, counted, fuzzed, random_of_a_fuzz_run
 from tests.records.tar_files import archive, random_archive, samples_by_webdataset
 
 NAMES = [f"part/{index:04d}.{suffix}" for index in range(20) for suffix in ("jpg", "cls", "json")]
@@ -59,7 +59,7 @@ def far_is_near(data: bytes, found: FileContents) -> bool:
     return (there.num_records, there.damage) == (found.num_records, found.damage)
 
 
-@few_or_fuzz(60, FUZZ)
+@fuzzed(60, FUZZ)
 def test_any_archive_is_read_as_webdataset_reads_it_or_named(num_cases: int) -> None:
     pytest.importorskip("webdataset")
     rng = random_of_a_fuzz_run()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shardctl.errors import UsageError
 from shardctl.saved.unseeded_buffer import behind_buffer, expected_lost
-from tests.cases import FUZZ, add_cases, check_cases, fuzzed
+from tests.cases import add_cases, check_cases, fuzzed
 
 
 @st.composite
@@ -53,7 +53,7 @@ def check_bounds(drawn: tuple[int, int, int, int, float]) -> None:
 @fuzzed(30)
 def test_no_seed_loses_or_repeats_more_than_is_said(num_cases: int) -> None:
     pytest.importorskip("tensorflow")
-    check_cases(stops(), check_bounds, num_cases, fuzz=num_cases == FUZZ)
+    check_cases(stops(), check_bounds, num_cases)
 
 
 def epochs_of_any_seed(num: int, buffer_size: int, count: int) -> Any:

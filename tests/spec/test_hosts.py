@@ -149,7 +149,7 @@ def test_figures_are_those_of_examples_listed_by_hand() -> None:
 
 @pytest.mark.fuzz
 def test_figures_are_those_of_many_more_examples_listed_by_hand() -> None:
-    check_cases(host_cases(), _check_by_hand, FUZZ, fuzz=True)
+    check_cases(host_cases(), _check_by_hand, FUZZ)
 
 
 def test_figures_of_all_sums_of_two_slices_of_three_files() -> None:

@@ -17,7 +17,7 @@ from shardctl.tfdata.shuffle_seeds import (
     seeds_of_iterators,
     shuffle_kernel_seeds,
 )
-from tests.cases import FUZZ, check_cases, fuzzed
+from tests.cases import check_cases, fuzzed
 from tests.tfdata.shuffle_oracles import (
     EDGE_SEEDS,
     global_seed,
@@ -143,7 +143,7 @@ def test_a_draw_for_random_numbers_counts_as_an_op_without_a_seed() -> None:
 
 @fuzzed(20)
 def test_orders_are_tensorflows_for_any_seeds_and_iterator(num_cases: int) -> None:
-    check_cases(cases, _agrees_with_tensorflow, num_cases, fuzz=num_cases == FUZZ)
+    check_cases(cases, _agrees_with_tensorflow, num_cases)
 
 
 @settings(max_examples=10, deadline=None)

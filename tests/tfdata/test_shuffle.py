@@ -73,7 +73,7 @@ def test_orders_are_those_recorded(sizes: tuple[int, int], order: list[int]) -> 
 
 @fuzzed(20)
 def test_orders_are_tensorflows_for_any_length_and_buffer(num_cases: int) -> None:
-    check_cases(cases, _agrees_with_tensorflow, num_cases, fuzz=num_cases == FUZZ)
+    check_cases(cases, _agrees_with_tensorflow, num_cases)
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_tfds_reads_back_files_of_any_template(tmp_path: Path) -> None:
 
 @pytest.mark.fuzz
 def test_fuzz_tfds_reads_back_files_of_any_template(tmp_path: Path) -> None:
-    check_cases(layouts(), lambda layout: _check_read_back(layout, tmp_path), FUZZ // 20, fuzz=True)
+    check_cases(layouts(), lambda layout: _check_read_back(layout, tmp_path), FUZZ // 20)
 
 
 @pytest.fixture

@@ -255,11 +255,11 @@ def test_json_yaml_and_csv_of_a_layout_say_the_same(num_cases: int) -> None:
 @pytest.mark.parametrize(
     ("facts", "text"),
     [
-        ({"num_known": 7, "num_counted": 0}, "7 files known, none read"),
+        ({"num_known": 7, "num_counted": 0}, "no file read, counts of 7 files are from the cache"),
         ({"seconds": 10}, "2 files read in 10.0 s (4.0 KiB)"),
         (
             {"num_known": 7, "num_counted": 1},
-            "1 file read in 0.5 s (4.0 KiB), 7 known",
+            "1 file read in 0.5 s (4.0 KiB), counts of 7 from the cache",
         ),
     ],
 )
@@ -277,7 +277,7 @@ def test_what_was_written_and_what_to_do_next() -> None:
     ]
     for path in ("files.csv", "layout"):
         assert list(written(WHOLE, path))[2:] == [
-            f"no layout for -d: '{path}' would have to end in .yaml, .yml or .json"
+            f"'{path}' is no layout for -d: it would have to end in .yaml, .yml or .json"
         ]
     shown = "".join(index_table(WHOLE, PLAIN, refs=["-a", "b c"])).splitlines()
     assert shown[-1] == "  shardctl index ./-a 'b c' -o layout.yaml"

@@ -182,14 +182,7 @@ _REPLACES = {
     "reverse": ("file_order",),
     "file_order": ("reverse",),
     "shuffle_seed": ("shuffle_files",),
-    "stages": (
-        "buffer",
-        "buffer_seed",
-        "buffer_reshuffle",
-        "epochs",
-        "batch",
-        "drop_remainder",
-    ),
+    "stages": ("buffer", "buffer_seed", "buffer_reshuffle", "epochs", "batch", "drop_remainder"),
 }
 
 

@@ -10,7 +10,6 @@ import typer
 
 from shardctl.base.text import choices, nearest_first, path_word, shell_line
 from shardctl.cli import completion
-from shardctl.cli.output import CHOICES, MORE, OPTION, OUTPUT
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -92,50 +91,31 @@ Text = Annotated[str | None, option()]
 Texts = Annotated[list[str] | None, option()]
 Splits = Annotated[list[str] | None, argument(offered=completion.splits)]
 Word = Annotated[Any, option()]  # one of those in its docstring, as python|keras-fit
-SpecArgument = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="[SPEC]",
-        help="Split or slice, as TFDS writes it [default: train].",
-        autocompletion=completion.splits,
-    ),
-]
-AllowVersionOption = Annotated[
-    bool,
-    typer.Option(
-        "--allow-version",
-        help="Take a --plan of another version or config whose files have the same names and "
-        "lengths.",
-        rich_help_panel=MORE,
-    ),
-]
-# Of every command.
-ColorOption = Annotated[
-    str | None,
-    typer.Option(
-        OPTION,
-        metavar="WHEN",
-        parser=one_of(CHOICES),
-        help="Colour always, never or auto: on a terminal, unless NO_COLOR or FORCE_COLOR is set "
-        "[default: auto]",
-        rich_help_panel=OUTPUT,
-        autocompletion=lambda incomplete: [one for one in CHOICES if one.startswith(incomplete)],
-    ),
-]
-
-
+SpecArgument = Annotated[str | None, argument(offered=completion.splits)]
+AllowVersionOption = Flag
 # Where files are counted: on this machine, or by Beam, whose options come after `--`.
+RunnerOption = Word
 
-RunnerOption = Annotated[
-    Any,
-    typer.Option(
-        "--runner",
-        metavar="local|beam",
-        parser=one_of(("local", "beam")),
-        help="Read the files on this machine, or by a Beam pipeline with the options after --.",
-        rich_help_panel=MORE,
-    ),
-]
+
+class Shared:
+    """What several commands take, in the words of all of them.
+
+    Arguments:
+      spec [SPEC]: Split or slice, as TFDS writes it [default: train].
+
+    More options:
+      --allow-version: Take a --plan of another version or config whose files have the same names
+        and lengths.
+      --runner local|beam: Read the files on this machine, or by a Beam pipeline with the options
+        after --.
+
+    Output options:
+      --all: Show every row on a terminal too, as in a pipe or a file.
+      --picture: Draw pictures in the table [default: on a terminal that can show them].
+      --color auto|always|never: Use colour; auto: on a terminal, unless NO_COLOR or FORCE_COLOR is
+        set [default: auto].
+      --help-all: Show all options, by subject.
+    """
 
 
 def chosen_runner(
@@ -227,10 +207,7 @@ def _several(names: Collection[str], name: str) -> str | None:
 
 
 def typed_again(
-    ctx: typer.Context,
-    arguments: Sequence[str],
-    *options: str,
-    leaving_out: Collection[str] = (),
+    ctx: typer.Context, arguments: Sequence[str], *options: str, leaving_out: Collection[str] = ()
 ) -> str:
     """Return the running command as one line for a shell, with other arguments and more options.
 

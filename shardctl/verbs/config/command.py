@@ -34,9 +34,9 @@ def config(
 ) -> None:
     """Show every setting in force and where it comes from.
 
-    An option, a line of a shardctl.yaml, the environment, a default, or another setting that brings
-    it along. With the options of another command it shows what that would use; of lint it shows
-    what shardctl.yaml says. A dataset that is not found is a warning here.
+    A setting comes from an option, a line of shardctl.yaml, the environment, another setting or a
+    default. With the options of another command, config shows what that command would use. For
+    lint it shows what shardctl.yaml says. A dataset that is not found is a warning here.
 
     Options:
       --schema: Print the JSON schema of shardctl.yaml, for editors.

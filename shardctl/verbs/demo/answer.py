@@ -28,7 +28,7 @@ _WRONG_BYTES = {
     "toy-train.tfrecord-00003-of-00004": 7 * 32 + 12,
 }
 
-# What there is, as it is printed when it is written.
+# What the demo holds, as it is printed.
 CONTENTS = {
     "toy": "a dataset as TFDS writes it: 400 examples in 4 files",
     "digits": "another, of images like those of MNIST: 640 for training, 769 for a test",
@@ -118,22 +118,17 @@ def demo_files() -> Iterator[tuple[str, bytes]]:
 # A folder as TFDS writes it.
 
 _FEATURES = "tensorflow_datasets.core.features"
-_INT64 = {
-    "pythonClassName": f"{_FEATURES}.tensor_feature.Tensor",
-    "tensor": {"shape": {}, "dtype": "int64", "encoding": "none"},
-}
-_LABEL = {
-    "pythonClassName": f"{_FEATURES}.class_label_feature.ClassLabel",
-    "classLabel": {"numClasses": "10"},
-}
-_IMAGE = {
-    "pythonClassName": f"{_FEATURES}.image_feature.Image",
-    "image": {
-        "shape": {"dimensions": ["28", "28", "1"]},
-        "dtype": "uint8",
-        "encodingFormat": "png",
-    },
-}
+
+
+def _feature(module: str, **described: object) -> Mapping[str, object]:
+    name = "".join(part.title() for part in module.split("_"))
+    return {"pythonClassName": f"{_FEATURES}.{module}_feature.{name}", **described}
+
+
+_SHAPE = {"dimensions": ["28", "28", "1"]}
+_INT64 = _feature("tensor", tensor={"shape": {}, "dtype": "int64", "encoding": "none"})
+_LABEL = _feature("class_label", classLabel={"numClasses": "10"})
+_IMAGE = _feature("image", image={"shape": _SHAPE, "dtype": "uint8", "encodingFormat": "png"})
 
 
 def _tfds_files(
@@ -143,32 +138,19 @@ def _tfds_files(
     example_of: Callable[[int], Mapping[str, int | bytes]],
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a dataset, whose examples are numbered through the shards of a split."""
-    infos = []
+    infos: list[dict[str, object]] = []
     for split, lengths in splits.items():
         examples = [_serialized(example_of(i)) for i in range(sum(lengths))]
-        infos.append(
-            {
-                "name": split,
-                "shardLengths": [str(length) for length in lengths],
-                "numBytes": str(sum(map(len, examples))),
-                "filepathTemplate": "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}",
-            }
-        )
+        size = str(sum(map(len, examples)))
+        infos.append({"name": split, "shardLengths": [*map(str, lengths)], "numBytes": size})
+        infos[-1]["filepathTemplate"] = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
         for index, length in enumerate(lengths):
             file = f"{name}-{split}.tfrecord-{index:05}-of-{len(lengths):05}"
             yield f"{name}/1.0.0/{file}", _framed(examples[:length])
             del examples[:length]
-    info = {
-        "name": name,
-        "version": "1.0.0",
-        "moduleName": name,
-        "fileFormat": "tfrecord",
-        "splits": infos,
-    }
-    described = {
-        "pythonClassName": f"{_FEATURES}.features_dict.FeaturesDict",
-        "featuresDict": {"features": features},
-    }
+    info = {"name": name, "version": "1.0.0", "fileFormat": "tfrecord", "splits": infos}
+    of_all = f"{_FEATURES}.features_dict.FeaturesDict"
+    described = {"pythonClassName": of_all, "featuresDict": {"features": features}}
     for file, document in (("dataset_info.json", info), ("features.json", described)):
         yield f"{name}/1.0.0/{file}", f"{json.dumps(document, indent=2)}\n".encode()
 

@@ -34,11 +34,11 @@ REMAINDERS: tuple[Remainder, ...] = ("ragged", "drop", "pad")
 
 @dataclass(frozen=True, kw_only=True)
 class Hang:
-    """A collective that some hosts enter and others never do.
+    """A collective that some hosts enter and others never enter.
 
     step: the first step, from 0, that not every host makes.
     waiting: number of hosts that enter it, `first_waiting` the first of them.
-    finished: number of hosts that are done by then.
+    finished: number of hosts that have finished by then.
     """
 
     step: int
@@ -52,16 +52,16 @@ class Evaluation(EqualByItems, Tabular):
     """How the examples of a spec fill the batches of an evaluation; columns are int64[num_hosts].
 
     `device_batch` is the batch of one device, `host_batch` that of all devices of a host.
-    `remainder` says what is done with the examples that fill no batch: "ragged" hands them out in a
-    smaller one, "drop" drops them, "pad" fills the batch up, and adds batches of padding alone
-    until every host has made as many as the one with the most ("infinite padding").
+    `remainder` is what becomes of the examples that fill no batch: "ragged" yields them in a small
+    one, "drop" drops them, "pad" fills the batch up, and adds batches of padding alone until every
+    host has made as many as the one with the most ("infinite padding").
     `refusal` says why TFDS does not read this way on every host, None where it does.
 
     num_batches: batches that hold an example, partial ones counted; full_steps: steps of a host
         that drops them.
     sizes: the different sizes of a batch where partial ones are left.
-    dropped_by_device_batch, dropped_by_host_batch: examples that nobody sees where partial batches
-        of a device, or of a host, are dropped, besides what is left out in any case.
+    dropped_by_device_batch, dropped_by_host_batch: examples lost where partial batches of a device,
+        or of a host, are dropped, besides what is left out in any case.
     num_repeated: examples that are yielded again and count twice in a metric, as it is set up.
     num_left_out: examples that no host yields, whatever becomes of remainders.
     partial_is_last: whether it is the last batch of a host alone that may be partial.
@@ -167,7 +167,7 @@ class Evaluation(EqualByItems, Tabular):
     def differing_step(self) -> int | None:
         """First step, from 0, that all hosts make with ragged batches of different sizes, or None.
 
-        They then run different XLA programs, which breaks SPMD even where nobody waits. It is known
+        They then run different XLA programs, which breaks SPMD even if no host waits. It is known
         where the last batch of a host alone may be partial.
         """
         if not self.partial_is_last or int((self.num_batches - self.full_steps).max()) > 1:
@@ -191,7 +191,7 @@ class Evaluation(EqualByItems, Tabular):
 
 EVAL_SPLITS = ("test", "validation")
 _MAX_BATCH = 2**31 - 1
-_OTHER_EPOCHS = "of --epochs one is counted, as if each were iterated by itself; others may differ"
+_OTHER_EPOCHS = "of --epochs only one is counted; others may differ"
 
 
 @checked
@@ -222,7 +222,7 @@ def evaluate(
 
     Raises:
         UsageError: a bad spec, a number outside its range, or TFDS refuses to split it so.
-        UnpredictableOrderError: the order of the splits decides, and TFDS leaves it open.
+        UnpredictableOrderError: the order of the splits decides, and it is nondeterministic.
 
     >>> import shardctl
     >>> alone = shardctl.evaluate("mnist", batch=512)
@@ -242,7 +242,7 @@ def evaluate(
     dataset, settings = as_dataset(dataset), as_settings(settings)
     if settings.is_endless:
         raise refused(
-            "{} has no end, so the evaluation has none either: no host is ever done; leave it out",
+            "{} has no end, so the evaluation never ends; leave it out",
             ENDLESS,
         )
     epochs = settings.epochs
@@ -297,8 +297,8 @@ def _device_batch(sharing: Sharing, batch: int | None, devices: int) -> int:
         return batch
     if batch is not None or own % devices:
         raise refused(
-            "{stages} make batches of {:,}, which the {devices=} of a host share evenly; leave "
-            "{batch} out, and give devices that divide it",
+            "{stages} make batches of {:,}, which {devices=} are to share; leave {batch} out, and "
+            "give a number of devices that divides it",
             own,
             devices=devices,
         )
@@ -318,8 +318,7 @@ def of_training(
     if kept.stages == settings.stages:
         return kept, ()
     said = (
-        "--stages are left out: an evaluation is counted from what --host-by shares, in batches "
-        "of --batch"
+        "--stages are left out: the evaluation reads what --host-by shares, in batches of --batch"
     )
     return kept, (said,)
 

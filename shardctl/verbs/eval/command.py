@@ -1,5 +1,5 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
-"""`shardctl eval`: whether an evaluation sees every example, and ends."""
+"""`shardctl eval`: whether an evaluation sees every example, and whether it hangs."""
 
 from typing import Annotated, Any
 
@@ -44,12 +44,12 @@ def eval(
     every_row: AllOption = False,
     picture: PictureOption = None,
 ) -> None:
-    """Say whether an evaluation sees every example, in one shape, and ends on every host.
+    """Say whether an evaluation sees every example, in one shape, and whether it hangs.
 
     Without --drop-remainder and --pad the last batch of a host is smaller than the others.
-    From shardctl.yaml come the host sharding and the file order, not the batch or the stages. With
-    --stages that batch, --batch is left out. With --loader the batches are those of that library.
-    What is yielded twice is counted, and of several epochs one.
+    shardctl.yaml sets the host sharding and the file order, not the batch or the stages. With
+    --stages that batch, leave --batch out. With --loader that library forms the batches.
+    Examples yielded twice are counted; of several epochs, one is.
 
     Arguments:
       spec [SPEC]: Split or slice, as TFDS writes it [default: test, else validation, else train].

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shardctl.base.text import counted, printable
-from shardctl.draw.picture import NOTHING, Bar, Paper, Picture, Series, bar_lines
+from shardctl.draw.picture import Bar, Paper, Picture, Series, bar_lines, differs, nothing
 from shardctl.draw.quantities import counts_between, numbered
 from shardctl.order.shard_map import Bucket, buckets
 from shardctl.verbs.eval.answer import Evaluation
@@ -13,9 +13,11 @@ def eval_pictures(evaluation: Evaluation, paper: Paper) -> tuple[Picture, ...]:
     """Return the steps and examples of each host or group of them, and where a collective hangs."""
     title = f"Steps of {counted(evaluation.num_hosts, 'host')} in {printable(evaluation.spec, 200)}"
     if not evaluation.total:
-        return (Picture(title=title, caption=NOTHING, said=NOTHING),)
-    hang, rows = evaluation.hang(evaluation.remainder), paper.num_rows(evaluation.num_hosts)
-    num_steps = evaluation.num_steps(evaluation.remainder)
+        return (nothing(title),)
+    remainder = evaluation.remainder
+    hang, num_steps = evaluation.hang(remainder), evaluation.num_steps(remainder)
+    differ = differs(num_steps, exact=True) or differs(evaluation.num_examples)
+    rows = paper.num_rows(evaluation.num_hosts) if differ else 1
     groups = buckets(num_steps, rows)
     steps = [
         _bar(group)._replace(word="waits" if hang and group.max > hang.step else "")

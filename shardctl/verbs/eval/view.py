@@ -46,7 +46,7 @@ def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
         f"batches of {batch} a device, {evaluation.host_batch:,} a host"
     )
     yield paragraph(title, screen, style="bold")
-    yield from table_pieces(_COLUMNS, grouped(eval_rows(evaluation)), screen, keep=_ROWS)
+    yield from table_pieces(_COLUMNS, grouped(eval_rows(evaluation), _COLUMNS), screen, keep=_ROWS)
     yield "\n"
     if screen.pictures:
         from shardctl.draw.picture import picture_lines
@@ -135,7 +135,7 @@ def eval_document(evaluation: Evaluation) -> Document:
 
 
 def _of_sharer(evaluation: Evaluation) -> Document:
-    """Return what there is to say where another loader than TFDS's, or stages, decide."""
+    """Return fields for another loader than TFDS's, or for stages."""
     if evaluation.is_simple:
         return {}
     settings = evaluation.settings
@@ -148,12 +148,12 @@ def _of_sharer(evaluation: Evaluation) -> Document:
 
 
 def advice(evaluation: Evaluation) -> tuple[str, ...]:
-    """Return what goes wrong and what cures it, each a sentence; one that all is well if it is."""
+    """Return what goes wrong and what cures it, each a sentence; else that all is well."""
     return (*_advice(evaluation), *filter(None, [evaluation.other_epochs]))
 
 
 def _advice(evaluation: Evaluation) -> Iterator[str]:
-    remainder, num_hosts = evaluation.remainder, evaluation.num_hosts
+    remainder = evaluation.remainder
     if not evaluation.total:
         yield "there is nothing to evaluate"
         return
@@ -169,12 +169,9 @@ def _advice(evaluation: Evaluation) -> Iterator[str]:
     if remainder == "ragged":
         yield from _ragged_advice(evaluation)
     padding = int(evaluation.padding.sum())
-    if remainder == "pad":
-        whole = int(evaluation.padding_batches.sum()) * evaluation.host_batch
-        yield (
-            f"{num_hosts:,} hosts compute {padding + whole:,} examples of padding; mask them out "
-            "of the metrics"
-        )
+    whole = int(evaluation.padding_batches.sum()) * evaluation.host_batch
+    if remainder == "pad" and padding + whole:
+        yield f"{padding + whole:,} examples of padding are computed; mask them out of the metrics"
     elif hang is None and not (evaluation.num_lost or evaluation.num_repeated or padding):
         yield "every batch is full and every host makes the same number of steps"
         return
@@ -190,14 +187,14 @@ def _of_sharer_advice(evaluation: Evaluation) -> Iterator[str]:
         who, cure = "--stages", "leave out the repeat"
     if evaluation.num_repeated:
         yield (
-            f"{counted(evaluation.num_repeated, 'example')} come again by {who}, and a metric "
+            f"{who} yields {counted(evaluation.num_repeated, 'example')} twice, and a metric "
             f"counts them twice; {cure}"
         )
     if evaluation.num_left_out:
-        yield f"{counted(evaluation.num_left_out, 'example')} left out by {who}"
+        yield f"{who} leaves out {counted(evaluation.num_left_out, 'example')}"
     if hang is not None:
         steps = counted(hang.step, "step")
-        yield f"cure: end every host after {steps}, or pad until all have made as many"
+        yield f"cure: end every host after {steps}, or pad until all have as many"
 
 
 def call_of(evaluation: Evaluation) -> str:
@@ -227,37 +224,36 @@ def call_of(evaluation: Evaluation) -> str:
 def _ragged_advice(evaluation: Evaluation) -> Iterator[str]:
     if evaluation.differing_step is not None:
         yield (
-            f"at step {evaluation.differing_step:,} hosts hold batches of different sizes, so they "
-            "run different XLA programs; --pad gives all one"
+            f"at step {evaluation.differing_step:,} hosts have batches of different sizes and run "
+            "different XLA programs; --pad gives all the same"
         )
     partial = np.unique(evaluation.remainders)
     uneven = partial[partial % evaluation.num_devices > 0]
     if len(uneven) and evaluation.is_simple:  # else which batches are partial is not known
         yield (
-            f"a last batch of {int(uneven[0]):,} does not divide among {evaluation.num_devices:,} "
-            "devices, so it cannot be sharded over them"
+            f"a last batch of {int(uneven[0]):,} cannot be shared evenly by "
+            f"{evaluation.num_devices:,} devices"
         )
     shapes = evaluation.distinct_shapes("ragged")
     if shapes > 1:
         yield (
-            f"{shapes:,} shapes are compiled; --pad compiles 1 and fills the last batches with "
-            f"{int(evaluation.padding.sum()):,} examples of padding"
+            f"{shapes:,} shapes are compiled; --pad compiles 1, with "
+            f"{int(evaluation.padding.sum()):,} examples of padding in the last batches"
         )
 
 
 def hang_sentence(hang: Hang) -> str:
-    """Return at which step a collective hangs, who waits in it, and for whom."""
-    are = "is" if hang.finished == 1 else "are"
+    """Return at which step a collective hangs, which hosts wait in it, and for how many."""
+    have = "host has" if hang.finished == 1 else f"{hang.finished:,} hosts have"
     return (
-        f"hangs at step {hang.step:,}, counted from 0: {_waiting(hang)} there for "
-        f"{counted(hang.finished, 'host')} that {are} done after {counted(hang.step, 'step')}"
+        f"hangs at step {hang.step:,}, counted from 0: {_waiting(hang)}; the other {have} finished"
     )
 
 
 def _waiting(hang: Hang) -> str:
     if hang.waiting == 1:
-        return f"host {hang.first_waiting} waits"
-    return f"{hang.waiting:,} hosts, host {hang.first_waiting} the first, wait"
+        return f"host {hang.first_waiting} blocks"
+    return f"{hang.waiting:,} hosts block, host {hang.first_waiting} first"
 
 
 def _sentence(cure: Cure, evaluation: Evaluation) -> str:
@@ -274,7 +270,7 @@ def problems(evaluation: Evaluation) -> Iterator[str]:
     """Yield what a check finds wrong, each in a line: a hang, examples that are lost."""
     hang, lost = evaluation.hang(evaluation.remainder), evaluation.num_lost
     if hang is not None:
-        yield f"a collective hangs at step {hang.step:,}: {_waiting(hang)} in it"
+        yield f"a collective hangs at step {hang.step:,}: {_waiting(hang)}"
     if lost:
         yield f"{counted(lost, 'example')} {'is' if lost == 1 else 'are'} lost"
 

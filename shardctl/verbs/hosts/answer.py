@@ -51,11 +51,10 @@ class Comparison:
 
     @cached_property
     def recommended(self) -> Strategy | None:
-        """The strategy that serves best, None where TFDS refuses all.
+        """The recommended strategy, None where TFDS refuses all.
 
-        First, one that leaves no host idle; then one whose hosts keep step (the same number of
-        batches, or the least imbalance); then the one that reads least; the first of `HOST_MODES`
-        where all this is the same.
+        First, one that leaves no host idle; then one whose hosts run the same number of batches (or
+        have the least imbalance); then the one that reads least; then the first of `HOST_MODES`.
         """
         able = [strategy for strategy in self.strategies if strategy.refusal is None]
         return min(able, key=_drawbacks) if able else None
@@ -106,15 +105,15 @@ def hosts(
     *,
     hosts: int | Sequence[int] = 1,
 ) -> HostsPlan:
-    """Return what every host reads of a spec in one epoch, and which way to share serves best.
+    """Return what every host reads of a spec in one epoch, and which way to share is recommended.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
         settings: of these the file order, the file shuffle, the epochs and the batches count;
             batches are formed across epochs, as `ds.repeat(epochs).batch(batch)` does. Stages
-            count behind the share that each host has of every reader. Another loader shares its
-            own way.
+            count after the share that each host has of every reader. Another loader shares by its
+            own rule.
         hosts: how many; several numbers are a sweep, which leaves out the figures of single hosts.
 
     Returns:
@@ -122,7 +121,8 @@ def hosts(
 
     Raises:
         UsageError: a bad spec, a number of hosts outside 1 to 1,000,000, a bad file order.
-        UnpredictableOrderError: TFDS leaves the order of the splits open, which decides by files.
+        UnpredictableOrderError: the order of the splits, which decides by files, is
+            nondeterministic.
 
     >>> import shardctl
     >>> found = shardctl.hosts("imagenet2012", "train", hosts=64).comparisons[0]
@@ -170,7 +170,7 @@ def _comparison(sharing: Sharing, num_hosts: int, *, keep_columns: bool) -> Comp
     )
 
 
-# What to make of a comparison of hosts: why a strategy serves best, what to change, what fails.
+# What to make of a comparison of hosts: why a strategy is recommended, what to change, what fails.
 
 
 def reason(comparison: Comparison) -> str:
@@ -181,15 +181,27 @@ def reason(comparison: Comparison) -> str:
             return "there are no examples"
         return "TFDS reads none of them: there are fewer examples than hosts"
     if comparison.num_hosts == 1 and len(comparison.strategies) > 1:
-        return "one host reads the same under each"
+        return "one host reads the same in each way"
     if best.idle_hosts:
         are = "is" if best.idle_hosts == 1 else "are"
-        return f"{counted(best.idle_hosts, 'host')} {are} idle under it, TFDS refuses the others"
-    amplification = f"{best.read_amplification or 1:,.2f}"
+        return f"{counted(best.idle_hosts, 'host')} {are} idle, and TFDS refuses the other ways"
+    why = f"{spread(best.num_examples)} examples a host"
     if best.num_batches is not None and not best.is_uneven:
-        batches = counted(best.num_batches.min, "batch", "batches")
-        return f"{batches} on every host, {amplification} times read"
-    return f"{spread(best.num_examples)} examples a host, {amplification} times read"
+        why = f"{counted(best.num_batches.min, 'batch', 'batches')} on every host"
+    why += f", read amplification {best.read_amplification or 1:,.3g}x"
+    costly = (s for s in comparison.strategies if (s.read_amplification or 0) > MAX_AMPLIFICATION)
+    others = (
+        f"; {call_of(s)} reads {s.read_amplification:,.4g}x"
+        for s in costly
+        if s is not best and s.refusal is None
+    )
+    return "".join([why, *others])
+
+
+def call_of(strategy: Strategy) -> str:
+    """Return the call that shares in this way."""
+    mode = HOST_MODES.get(strategy.name)
+    return strategy.name if mode is None else mode.call
 
 
 def advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
@@ -202,19 +214,20 @@ def advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
         yield from _of_loader(comparison)
         return
     if comparison.num_readers > 1:
-        yield f"{comparison.num_readers:,} readers, each of which the hosts share by itself"
+        yield f"{comparison.num_readers:,} readers: the hosts share the files of each separately"
     elif count % num_hosts:
-        files = "1 file does" if count == 1 else f"{count:,} files do"
-        yield f"{files} not divide among {num_hosts:,} hosts"
+        yield (
+            f"{counted(count, 'file')} cannot be shared evenly by {num_hosts:,} hosts; use a "
+            f"multiple of {num_hosts:,}"
+        )
     else:
-        each = count // num_hosts
-        yield f"{count:,} files divide among {num_hosts:,} hosts, {each:,} each"
+        yield f"{count:,} files are shared evenly: {count // num_hosts:,} a host"
     if best is not None:
         yield from _hang(best, f"{best.name}: ")
     if settings.shuffles_files and settings.shuffle_seed is None:
         yield (
-            "examples: without --shuffle-seed each host shuffles the files its own way, so the "
-            "hosts' examples overlap and others are read by nobody"
+            "ds.shard needs --shuffle-seed: without it each host shuffles the files differently, "
+            "so some examples are read twice and others never"
         )
 
 
@@ -223,12 +236,12 @@ def _of_loader(comparison: Comparison) -> Iterator[str]:
     (own,) = comparison.strategies
     if own.num_repeated:
         yield (
-            f"{own.name} yields {counted(own.num_repeated, 'example')} again in each epoch, so "
-            "that every host has as many"
+            f"{own.name} yields {counted(own.num_repeated, 'example')} again in each epoch "
+            "(padding), so that every host has as many"
         )
     if own.num_left_out:
         are = "is" if own.num_left_out == 1 else "are"
-        yield f"{counted(own.num_left_out, 'example')} {are} handed out by no host in an epoch"
+        yield f"{counted(own.num_left_out, 'example')} {are} yielded by no host in an epoch"
     yield from _hang(own, "")
 
 

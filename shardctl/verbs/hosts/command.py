@@ -54,19 +54,19 @@ def hosts(
     every_row: Annotated[bool, flag("--all")] = False,
     picture: PictureOption = None,
 ) -> None:
-    """Compare what each host reads under even splits, file sharding and ds.shard.
+    """Compare what each host reads, under even splits, file sharding and ds.shard.
 
     A file is read from its start, so what a host skips in it counts as read. Batches are those of
     a host. Of the order options --batch, --drop-remainder, --epochs, --reverse, --file-order and
     the file shuffle matter here; --host-by names the strategy that --check judges. With --loader
-    there is one, the way in which that library shares. Bars show who is late and who is idle.
+    there is only that library's way to share. Bars show which hosts are late or idle.
 
     Options:
       --hosts N|A-B|A,B: Number of hosts; several, as 1-64 or 8,16,32, get a line each.
       --check: Exit with 1 if, under --host-by or as the loader shares, hosts are idle, differ in
         batches (with --batch), read more than --max-amplification, or TFDS refuses.
-      --max-amplification X: The most that --check lets all hosts read together, as a multiple of
-        the spec's examples [default: 1.1].
+      --max-amplification X: The read amplification that --check allows: examples read by all hosts
+        over examples of the spec [default: 1.1].
       --all: Show every host on a terminal too, and under each strategy.
 
     Examples:

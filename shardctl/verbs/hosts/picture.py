@@ -8,7 +8,8 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.base.text import counted
-from shardctl.draw.picture import NOTHING, OF_GROUPS, Bar, Paper, Picture, Series, bar_lines
+from shardctl.draw import picture as draw
+from shardctl.draw.picture import Bar, Paper, Picture, Series
 from shardctl.draw.quantities import bytes_between, counts_between, numbered
 from shardctl.order.shard_map import Bucket, buckets
 from shardctl.verbs.hosts.answer import Comparison, HostsPlan, spread
@@ -24,8 +25,7 @@ def hosts_pictures(plan: HostsPlan, paper: Paper) -> tuple[Picture, ...]:
     """
     comparison = plan.comparisons[0]
     if not comparison.num_examples:
-        title = f"What hosts read of {plan.spec}"
-        return (Picture(title=title, caption=NOTHING, said=NOTHING),)
+        return (draw.nothing(f"What hosts read of {plan.spec}"),)
     if comparison.strategies[0].columns is None:
         return ()
     return tuple(_strategy(comparison, strategy, paper) for strategy in comparison.strategies)
@@ -34,7 +34,7 @@ def hosts_pictures(plan: HostsPlan, paper: Paper) -> tuple[Picture, ...]:
 def _strategy(comparison: Comparison, strategy: Strategy, paper: Paper) -> Picture:
     """Return a bar for each host, or group of them; one for all where hosts are alike."""
     found = list(_quantities(strategy))
-    differ = any(values.min() < values.max() for _, values in found)
+    differ = any(draw.differs(values, exact=name == "batches") for name, values in found)
     rows = paper.num_rows(comparison.num_hosts) if differ else 1
     groups = buckets(found[0][1], rows)
     series = [
@@ -44,9 +44,11 @@ def _strategy(comparison: Comparison, strategy: Strategy, paper: Paper) -> Pictu
     labels = [numbered(group.first, group.last) for group in groups]
     return Picture(
         title=f"{strategy.name}: what each of {counted(comparison.num_hosts, 'host')} reads",
-        caption=_CAPTION + (OF_GROUPS if 1 < len(groups) < comparison.num_hosts else ""),
+        caption=_CAPTION
+        + " Highlighted: hosts without examples." * (not found[0][1].min())
+        + draw.OF_GROUPS * (1 < len(groups) < comparison.num_hosts),
         said=f"{strategy.refusal or f'A host reads {spread(strategy.num_examples)} examples'}.",
-        marks=tuple(bar_lines(f"{strategy.name}: host", labels, series, paper)),
+        marks=tuple(draw.bar_lines(f"{strategy.name}: host", labels, series, paper)),
         warnings=(f"{strategy.name}: {strategy.refusal}",) if strategy.refusal else (),
     )
 

@@ -1,8 +1,8 @@
 """What hosts share of a pipeline, and what each of them gets, for `hosts` and for `eval`.
 
-Another loader than TFDS's reader shares in a way of its own, and each host's order is looked
-through. Of the readers of a tf.data pipeline shares follow in closed form in each of the host
-modes, and what the stages make of a share is played once for all hosts that have as much.
+Another loader than TFDS's reader shares by its own rule, and each host's order is looked through.
+Of the readers of a tf.data pipeline shares follow in closed form in each of the host modes, and
+what the stages make of a share is played once for all hosts that have as much.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ class OfLoader:
         other, so that another batch or number of hosts is a matter of arithmetic.
 
     Raises:
-        UsageError: a version of the library that nobody knows, or it shares nothing.
+        UsageError: an unknown version of the library, or it shares nothing.
     """
 
     num_readers = 1
@@ -249,7 +249,7 @@ class OfLoader:
 
         Raises:
             UsageError: too many hosts for so many files; the loader refuses the settings.
-            UnpredictableOrderError: the loader, or the order of the splits, is open.
+            UnpredictableOrderError: the loader, or the order of the splits, is nondeterministic.
         """
         refuse_open_splits(self.resolved)
         reads = self.reads
@@ -297,7 +297,7 @@ class OfLoader:
     def strategy(self, way: str, num_hosts: int) -> Strategy:
         """Return what each host gets of an epoch, and its batches as the settings form them."""
         reads, settings = self.reads, self.settings
-        # Where hosts share batches, a partial one that is dropped is nobody's.
+        # Where hosts share batches, no host has a partial one that is dropped.
         drops = settings.drop_remainder and settings.reader.deals_batches
         orders = list(self._orders(num_hosts, epochs=1, drop_remainder=drops))
         counts, num_seen = self._counts(orders)
@@ -328,7 +328,7 @@ class OfLoader:
         return None
 
     def assumptions(self, num_hosts: int, batch: int) -> tuple[str, ...]:
-        """Return as warnings what the counts depend on though nobody stated it."""
+        """Return as warnings what the counts depend on though it is not stated."""
         if not self.settings.reader.shares_are_assumed:
             return ()
         return as_warnings(next(self._orders(num_hosts, batch=batch)).assumptions)
@@ -347,7 +347,7 @@ def sharing_of(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sh
 
     Raises:
         UsageError: a bad spec, or stages in which hosts do not share what they read.
-        UnpredictableOrderError: the loader leaves the order of the splits open.
+        UnpredictableOrderError: the order of the splits is nondeterministic.
     """
     if not settings.reader.shares_in_modes:
         return OfLoader(resolved_spec(dataset, spec), settings)
@@ -483,7 +483,7 @@ class OfReaders:
         if self.reads_again:
             raise refused(
                 "{stages} read the same more than once, and hosts counts each reader once; "
-                "simulate with {host} says what one host reads"
+                "simulate {host=I/N} shows what one host reads"
             )
         mode = HOST_MODES[way]
         for resolved in self._found:
@@ -563,14 +563,13 @@ class OfReaders:
         for order in orders:
             if order.is_endless:
                 raise refused(
-                    "{stages} have no end, so the evaluation has none either: no host is ever "
-                    "done; end them with take(N), or leave out the repeat"
+                    "{stages} have no end, so the evaluation never ends; add take(N), or leave "
+                    "out the repeat"
                 )
             if order.shape != (batch,):
                 raise refused(
-                    "{stages} make elements of several examples before they batch them; an "
-                    "evaluation is counted of stages that end in batches of single examples, "
-                    "as in 'map | batch(64)'"
+                    "{stages} batch elements of several examples; an evaluation needs stages that "
+                    "end in batches of single examples, as in 'map | batch(64)'"
                 )
             found = np.zeros(order.dataset.splits[0].num_examples, np.bool_)
             for codes in order.chunks(0, order.num_examples):

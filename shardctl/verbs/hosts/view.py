@@ -14,6 +14,7 @@ from shardctl.draw.tables import (
     Screen,
     cell_of,
     columns,
+    grouped,
     paragraph,
     paragraphs,
     table,
@@ -21,7 +22,7 @@ from shardctl.draw.tables import (
 )
 from shardctl.files.documents import Document
 from shardctl.saved.head import head
-from shardctl.verbs.hosts.answer import Comparison, HostsPlan, advice, reason
+from shardctl.verbs.hosts.answer import Comparison, HostsPlan, advice, call_of, reason
 from shardctl.verbs.hosts.sharing import OUTSTANDING, Load, Strategy
 
 _ROWS = 8  # hosts of one strategy on a terminal
@@ -33,9 +34,9 @@ _SUMMARY = "read_amplification imbalance idle_hosts shared_files"
 
 
 def hosts_table(plan: HostsPlan, screen: Screen, *, every_strategy: bool = False) -> Iterator[str]:
-    """Yield the strategies side by side, which serves best and why, then the hosts under it.
+    """Yield the strategies side by side, which is recommended and why, then its hosts.
 
-    With `every_strategy` the hosts under the others follow too.
+    With `every_strategy` the hosts of the others follow too.
     """
     comparison = plan.comparisons[0]
     yield paragraph(title(plan, counted(comparison.num_hosts, "host")), screen, style="bold")
@@ -43,10 +44,10 @@ def hosts_table(plan: HostsPlan, screen: Screen, *, every_strategy: bool = False
     refused = (one for one in comparison.strategies if one.refusal is not None)
     yield from paragraphs(screen, *(f"* {one.name}: {one.refusal}" for one in refused))
     best = comparison.recommended
-    named = "none" if best is None else best.name
-    serves = f"serves best: {named}, " if len(comparison.strategies) > 1 else ""
+    named = "none" if best is None else call_of(best)
+    recommended = f"Recommended: {named}, " if len(comparison.strategies) > 1 else ""
     advised = (f"- {line}" for line in advice(comparison, plan.settings))
-    yield from paragraphs(screen, f"{serves}{reason(comparison)}", *advised)
+    yield from paragraphs(screen, f"{recommended}{reason(comparison)}", *advised)
     shown = comparison.strategies if every_strategy else [best] if best is not None else []
     for strategy in shown:
         yield "\n"
@@ -87,7 +88,7 @@ def _measures(comparison: Comparison, plan: HostsPlan) -> Iterator[Sequence[str]
     if any(strategy.num_batches is not None for strategy in comparison.strategies):
         rows.append(("batches/host", lambda s: extremes(s.num_batches)))
     rows += [
-        ("times read", lambda s: number(s.read_amplification, 3)),
+        ("read amplification", lambda s: _times(s.read_amplification)),
         ("imbalance", lambda s: number(s.imbalance, 3)),
         ("idle hosts", _idle),
         ("shared files", lambda s: f"{s.shared_files:,}"),
@@ -95,7 +96,13 @@ def _measures(comparison: Comparison, plan: HostsPlan) -> Iterator[Sequence[str]
         ("most bytes", lambda s: _straggler(s.num_bytes)),
     ]
     for name, measure in rows:
-        yield (name, *map(measure, comparison.strategies))
+        cells = [*map(measure, comparison.strategies)]
+        if set(cells) != {"-"}:  # no host stands out
+            yield (name, *cells)
+
+
+def _times(factor: float | None) -> str:
+    return "-" if factor is None else f"{number(factor, 3)}x"
 
 
 def _idle(strategy: Strategy) -> str:
@@ -122,25 +129,22 @@ def _straggler(load: Load | None) -> str:
 def _host_table(strategy: Strategy, screen: Screen) -> Iterator[str]:
     yield paragraph(f"{strategy.name}: what each host reads", screen, style="bold")
     shown = _COLUMNS if strategy.batches is not None else _COLUMNS[:-1]
-
-    def row(record: Document) -> Sequence[str]:
-        return [str(record["index"]), *(cell_of(record[c.field], c) for c in shown[1:])]
-
-    yield from table_pieces(shown, _records(strategy).map(row), screen, keep=_ROWS)
+    rows = grouped(_records(strategy, [column.field for column in shown]), shown)
+    yield from table_pieces(shown, rows, screen, keep=_ROWS)
 
 
-def _records(strategy: Strategy) -> Records:
-    """Return what each host reads."""
+def _records(strategy: Strategy, fields: Sequence[str] = _FIELDS) -> Records:
+    """Return what each host reads, of the first fields."""
     reads = strategy.columns
     if reads is None:
-        return Records(0, _FIELDS, lambda start, stop: [])
+        return Records(0, fields, lambda start, stop: [])
     known = (reads.num_examples, reads.num_bytes, reads.num_files, strategy.batches)
 
     def cells(start: int, stop: int) -> list[RowsCell]:
         own = (None if column is None else column[start:stop] for column in known)
-        return [list(range(start, stop)), *own]
+        return [list(range(start, stop)), *own][: len(fields)]
 
-    return Records(len(reads.num_examples), _FIELDS, cells)
+    return Records(len(reads.num_examples), fields, cells)
 
 
 def hosts_document(plan: HostsPlan) -> Document:
@@ -202,9 +206,7 @@ def hosts_rows(plan: HostsPlan) -> RecordStream:
 
 _ENDS = "min_examples max_examples min_batches max_batches refusal"
 _SWEEP = f"num_hosts recommended strategy {_SUMMARY} {_ENDS}"
-_SHOWN = columns(
-    "num_hosts=hosts <recommended=serves_best <strategy 3read_amplification=times_read"
-)
+_SHOWN = columns("num_hosts=hosts <recommended <strategy 3read_amplification=read_amplification")
 _SHOWN += columns("3imbalance idle_hosts=idle min_batches max_batches")
 
 

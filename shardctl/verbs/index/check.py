@@ -1,4 +1,4 @@
-"""What has become of the files of a layout that `index` wrote?"""
+"""What changed in the files of a layout that `index` wrote?"""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class IndexCheck(Tabular):
 
     @property
     def equal(self) -> bool:
-        """Whether the layout still says what there is."""
+        """Whether the layout still describes the files."""
         return not self.changes
 
 
@@ -87,8 +87,8 @@ def check_index(
 
     Returns:
         An IndexCheck; `changes` name files that appeared, vanished, grew, shrank, or are broken. A
-        file of the same size that was written again is counted: another number of examples is a
-        change, the same is none.
+        file of the same size that was written again is counted: only another number of examples is
+        a change.
 
     Raises:
         DatasetError: the file is no layout that `index` wrote, or a place cannot be listed.

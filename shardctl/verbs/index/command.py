@@ -43,13 +43,14 @@ _OF_TFDS = Formats(renderers=verb_formats("verbs.index.view", "tfds_metadata"))
 
 @dataclass(frozen=True, kw_only=True)
 class TfdsOptions:
-    """The folder of the metadata, the features, and whether others may be replaced.
+    """The folder of the metadata, the features, and whether existing metadata is replaced.
 
     Options:
-      --tfds FOLDER: Write dataset_info.json and features.json into the files' folder, or one above.
-      --features FEATURES: What examples hold: a features.json, module:function, module:Builder, or
-        a dataset of TFDS with the same.
-      --force: Replace metadata that is there already.
+      --tfds FOLDER: Write dataset_info.json and features.json into the folder of the files, or one
+        above.
+      --features FEATURES: The features of an example: a features.json, module:function,
+        module:Builder, or a TFDS dataset with the same features.
+      --force: Replace existing metadata.
     """
 
     panel: ClassVar[str] = TFDS
@@ -67,11 +68,11 @@ class TfdsOptions:
         """
         if self.tfds is None and (self.features is not None or self.force):
             given = "--force" if self.features is None else "--features"
-            raise UsageError(f"{given} without --tfds FOLDER, where the metadata goes")
+            raise UsageError(f"{given} needs --tfds FOLDER, where the metadata is written")
         if self.tfds is not None and self.features is None:
             raise UsageError(
-                "--tfds without --features: TFDS decodes examples by their features, which no file "
-                "tells; give a features.json, module:function, or a dataset of TFDS with the same"
+                "--tfds needs --features: a features.json, module:function, or a TFDS dataset with "
+                "the same features"
             )
         return self.tfds is not None
 
@@ -105,24 +106,24 @@ def index(
 ) -> None:
     """Count the examples of record files without metadata, and write them as a layout.
 
-    From framing or footers alone; contents are read where --crc asks for it. Splits and shard order
-    come from the files' names. A file that is broken, missing between others or there twice is
-    named, nothing is written, and index exits with 1; with --keep-going the layout of all that is
-    whole is written nevertheless. Counts are kept in a cache: the next run reads what changed.
+    Counts come from framing or footers; contents are read only with --crc. Splits and shard order
+    come from the file names. If a file is broken, missing or there twice, it is named, nothing is
+    written, and the exit code is 1. With --keep-going the layout of the other files is written.
+    Counts are cached: the next run reads only what changed.
 
     Arguments:
       paths PATH...: Record files, folders of them, globs, or prefix@1024; local or remote.
 
     Options:
-      --split NAME=GLOB: The files of a split, where names do not say it.
-      --name NAME: What the dataset is called [default: by its files].
-      --format-of-files FORMAT: What the files are [default: by their names, or by how they begin].
-      --crc: Read the contents too, and check their checksums.
-      --jobs N: Count with N processes [default: one a processor].
-      --keep-going: Name all that is broken or missing, and write what is whole.
-      --check LAYOUT: Name the files that changed since index wrote this layout, in PATH.. or where
-        they were; exit with 1 if there are any.
-      --no-cache: Count every file anew, and keep no counts for next time.
+      --split NAME=GLOB: The files of a split, if their names do not show it.
+      --name NAME: Name of the dataset [default: from its files].
+      --format-of-files FORMAT: Format of the files [default: from their names or first bytes].
+      --crc: Also read the contents and check their checksums.
+      --jobs N: Number of processes that count [default: one per processor].
+      --keep-going: Name every broken or missing file, and write the layout of the others.
+      --check LAYOUT: Name the files that changed since index wrote this layout; exit with 1 if
+        there are any. Without PATH the files are looked for where they were.
+      --no-cache: Count every file again, and keep no counts.
 
     Examples:
       # What do these files hold?
@@ -142,11 +143,11 @@ def index(
     if check is not None:
         for option, value in (by_hand | {"--keep-going": keep_going, "--tfds": to_tfds}).items():
             if value:
-                raise UsageError(f"{option} with --check, which compares files with a layout alone")
+                raise UsageError(f"{option} cannot be used with --check")
         _check(check, out, words, how, every_row=every_row)
         return
     if not words:
-        raise UsageError("no PATH; name record files, a folder of them, or a glob")
+        raise UsageError("index needs PATH: record files, a folder of them, or a glob")
     FORMATS.chosen(out)  # what is wrong there is said before anything is counted
     with ProgressBars() as bars:
         found = index_files(
@@ -164,7 +165,7 @@ def index(
         _write(found, out, [*words, *_words(by_hand)], every_row=every_row)
     if not found.whole:
         if to_tfds:
-            say("nothing was written for TFDS, which reads every file of a split")
+            say("nothing is written for TFDS, which needs every file of a split")
         raise typer.Exit(1)
     if to_tfds:
         out = OutputOptions() if to_file else out
@@ -178,8 +179,7 @@ def _check(
 
     if out.output is not None and os.path.realpath(out.output) == os.path.realpath(layout):
         raise UsageError(
-            f"--output {quoted(out.output, 200)} is the layout that is checked, and would be "
-            "replaced by what changed; name another file"
+            f"--output {quoted(out.output, 200)} is the layout that is checked; name another file"
         )
     with ProgressBars() as bars:
         found = check_index(layout, *paths, **how, watch=bars.show)
@@ -222,7 +222,7 @@ def _write(found: "Index", out: OutputOptions, paths: list[str], *, every_row: b
     form = FORMATS.chosen(out)
     if not found.whole and not found.keep_going:
         _name_faults(found)
-        say("nothing is written; --keep-going names all of them and writes what is whole")
+        say("nothing is written; --keep-going names every such file and writes the others")
         return
     to_file = out.output not in (None, "-")
     if form == "table":

@@ -49,7 +49,7 @@ def tfds_metadata_rows(metadata: TfdsMetadata) -> Records:
     return records_of("split=name num_examples num_shards template", metadata.splits)
 
 
-# What has become of the files of a layout: as a table for people, a document and CSV rows.
+# What changed in the files of a layout: as a table for people, a document and CSV rows.
 
 _COLUMNS = columns("!kind=change *path=file then=examples now bytes_then=bytes bytes_now=now")
 _PROBLEM = columns("<reason=problem")
@@ -68,10 +68,10 @@ def check_table(check: IndexCheck, screen: Screen) -> Iterator[str]:
         said = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
         yield paragraph(f"of {files}: {said}", screen)
     else:
-        yield paragraph(f"{files}: all as {check.layout} says", screen)
+        yield paragraph(f"{files}, unchanged since {check.layout}", screen)
     if check.changes:
         command = shell_line("shardctl", "index", "PATH..", "-o", check.layout)
-        yield from to_paste("next: count what changed", command, screen)
+        yield from to_paste("next: restore these files, or write a new layout", command, screen)
 
 
 def check_document(check: IndexCheck) -> Document:
@@ -127,8 +127,8 @@ def summary(index: Index) -> str:
     """Return in a line what was read, how long it took, and what was known."""
     known = counted(index.num_known, "file")
     if not index.num_counted:
-        return f"{known} known, none read"
-    before = f", {index.num_known:,} known" if index.num_known else ""
+        return f"no file read, counts of {known} are from the cache"
+    before = f", counts of {index.num_known:,} from the cache" if index.num_known else ""
     read = human_bytes(index.num_bytes_read)
     return f"{counted(index.num_counted, 'file')} read in {index.seconds:.1f} s ({read}){before}"
 
@@ -145,7 +145,7 @@ def written(index: Index, path: str) -> Iterator[str]:
         yield f"  {shell_line('shardctl', 'layout', '-d', path)}"
         yield f"  {shell_line('shardctl', 'index', '--check', path)}"
     else:
-        yield f"no layout for -d: {quoted(path)} would have to end in .yaml, .yml or .json"
+        yield f"{quoted(path)} is no layout for -d: it would have to end in .yaml, .yml or .json"
 
 
 def index_rows(index: Index) -> RecordStream:

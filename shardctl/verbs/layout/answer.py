@@ -169,5 +169,5 @@ def layout(dataset: DatasetLike, *splits: str) -> Layout:
     ['mnist-test.tfrecord-00000-of-00001']
     """
     dataset = as_dataset(dataset)
-    chosen = dataset.whole_splits(splits, "a layout is that of whole splits")
+    chosen = dataset.whole_splits(splits, "layout shows whole splits")
     return Layout(dataset=dataset, splits=tuple(SplitLayout(split=split) for split in chosen))

@@ -8,7 +8,6 @@ from typing import Any
 
 from shardctl.base.columns import Records, RecordStream, picked
 from shardctl.base.text import counted
-from shardctl.dataset.dataset import Dataset
 from shardctl.draw.quantities import human_bytes
 from shardctl.draw.tables import (
     Cell,
@@ -23,7 +22,6 @@ from shardctl.draw.tables import (
 from shardctl.files.documents import Document
 from shardctl.metadata.layouts import dataset_fields, split_fields
 from shardctl.saved.head import head
-from shardctl.stores.stores import is_remote
 from shardctl.verbs.layout.answer import Layout, SplitLayout
 
 _SHARDS = 6  # shards of one split on a terminal
@@ -34,8 +32,7 @@ _SUMMARY += columns("1balance.mean=mean 3balance.imbalance=imbalance")
 _FACTS = columns("*file first_id last_id examples")
 _BYTES = columns("bytes")
 LEGEND = "smallest, largest, mean: examples in a shard; imbalance: largest / mean, 1 is even"
-_BYTES_FROM = {"disk": "bytes on disk", "metadata": "bytes by metadata", None: "bytes unknown"}
-_THERE = "bytes of the files"  # where they are on no disk of this machine
+_SOURCES = {"disk": "bytes of the files", "metadata": "bytes by metadata", None: "bytes unknown"}
 
 _RECORD = "index filename first_id num_examples num_bytes"  # the fields of a Shard
 
@@ -43,7 +40,7 @@ _RECORD = "index filename first_id num_examples num_bytes"  # the fields of a Sh
 def layout_table(layout: Layout, screen: Screen) -> Iterator[str]:
     """Yield a summary of the splits, then the shards of each."""
     dataset = layout.dataset
-    sources = dict.fromkeys(_bytes_from(split, dataset) for split in layout.splits)
+    sources = dict.fromkeys(_SOURCES[split.bytes_from] for split in layout.splits)
     where = dataset.data_dir or dataset.origin
     said = f", {next(iter(sources))}" if len(sources) == 1 else ""
     yield paragraph(f"{dataset.title}: {dataset.file_format}, {where}{said}", screen, style="bold")
@@ -61,18 +58,12 @@ def layout_table(layout: Layout, screen: Screen) -> Iterator[str]:
 
 def split_cells(layout: Layout) -> tuple[Sequence[Column], Sequence[Sequence[str]]]:
     """Return what the shards of each split come to, as columns and rows."""
-    sources = [_bytes_from(split, layout.dataset) for split in layout.splits]
+    sources = [_SOURCES[split.bytes_from] for split in layout.splits]
     rows = cells_of(_SUMMARY, layout.splits)
     for row, split, source in zip(rows, layout.splits, sources, strict=True):
         if len(set(sources)) > 1 and split.bytes_from is not None:
             row[3] += source.removeprefix("bytes")
     return _SUMMARY, rows
-
-
-def _bytes_from(split: SplitLayout, dataset: Dataset) -> str:
-    if split.bytes_from == "disk" and is_remote(dataset.data_dir or ""):
-        return _THERE
-    return _BYTES_FROM[split.bytes_from]
 
 
 def _shard_table(split: SplitLayout, screen: Screen) -> Iterator[str]:

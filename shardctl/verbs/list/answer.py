@@ -1,4 +1,4 @@
-"""Which datasets do names lead to?"""
+"""The datasets that names stand for."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from shardctl.dataset.dataset import Dataset
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ListedDataset:
-    """A dataset that a name leads to: its folder in a data dir, or None for a built-in layout.
+    """A dataset by name: its folder in a data dir, or None for a built-in layout.
 
-    dataset: what its metadata says, None where that is broken.
-    problem: why it is, in a line.
+    dataset: its metadata, None where that is broken.
+    problem: what is broken, in a line.
     """
 
     name: str
@@ -29,7 +29,7 @@ class ListedDataset:
 
     @property
     def source(self) -> Literal["data_dir", "catalog"]:
-        """Where the dataset is known from."""
+        """Where the dataset comes from."""
         return "catalog" if self.path is None else "data_dir"
 
     @property
@@ -75,7 +75,7 @@ class ListedDataset:
 class DatasetList(Tabular):
     """The folders searched, in order, and the datasets found in them and in the catalog.
 
-    words: what they were chosen by.
+    words: only datasets with all of these words.
     """
 
     data_dirs: tuple[str, ...]

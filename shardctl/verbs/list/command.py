@@ -24,12 +24,11 @@ def list(
 ) -> None:
     """List the datasets that --dataset takes by name: those in data dirs, then built-in layouts.
 
-    Of each the examples and bytes of all splits are shown, as its metadata states them, and the
-    format of its files. A built-in layout says how a dataset is cut into shards; its files need not
-    be here.
+    Examples and bytes are those of all splits, from the metadata. A built-in layout is the shards
+    of a well-known dataset, whose files need not be here.
 
     Arguments:
-      words [WORD]...: Show what has each of these words in its name, config, version or format.
+      words [WORD]...: Show datasets with all these words in their name, config, version or format.
 
     Options:
       --data-dir DIR: List this folder or URL too, before $TFDS_DATA_DIR and ~/tensorflow_datasets.
@@ -38,9 +37,9 @@ def list(
     Examples:
       # Every name that -d takes
       shardctl list
-      # Those in a folder of datasets, too
+      # Also those in a folder of datasets
       shardctl list --data-dir ~/data
-      # What is called so
+      # Datasets with these words in their name
       shardctl list imagenet v2
     """
     from shardctl.api.list_datasets import datasets_in

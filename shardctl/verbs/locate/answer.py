@@ -132,7 +132,7 @@ def locate(
 
     Args:
         dataset: a reference, or a Dataset.
-        spec: what is read; None is `train`, else the only split.
+        spec: the split or slice; None is `train`, else the only split.
         settings: how it is read.
         position: a position in the order, from 0; or several, as each of these.
         step: a batch of the order, counted from 0, with all its examples.

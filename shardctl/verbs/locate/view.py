@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from operator import attrgetter
 
@@ -11,6 +11,7 @@ import numpy as np
 from shardctl.base.columns import RecordStream
 from shardctl.base.phrase import refused
 from shardctl.base.text import counted
+from shardctl.dataset.dataset import Dataset
 from shardctl.draw.step_rows import order_head, order_heading
 from shardctl.draw.tables import Screen, columns, paragraph, table_pieces
 from shardctl.files.documents import Document
@@ -46,16 +47,15 @@ def locate_rows(located: Located) -> RecordStream:
 def locate_python(located: Located, *, spec: str) -> Iterator[str]:
     """Yield code that reads the examples, and no others, with TFDS: `ds`, in the order located.
 
-    Each dataset of a mixture has a `ds` of its own.
+    Each dataset of a mixture has its own `ds`.
 
     Raises:
-        DatasetError: `as_dataset` does not read the format.
+        DatasetError: TFDS does not read the format.
         UsageError: nothing was found, or more than code is to hold.
     """
     # Imported when code is asked for: it takes longer than the order itself.
     from shardctl.code import reader
-    from shardctl.code.source import comment, literal, module, order_comment
-    from shardctl.order.file_formats import refuse_unreadable
+    from shardctl.code.source import comment, module, order_comment
 
     order = located.order
     runs = list(_runs(located))
@@ -66,28 +66,47 @@ def locate_python(located: Located, *, spec: str) -> Iterator[str]:
             reader.MAX_NAMES,
         )
     sources = {one.name.removesuffix(one.spec): one.dataset for one in order.origins.values()}
-    parts = []
+    parts: list[list[str]] = []
     for label, dataset in (sources or {"": order.dataset}).items():
         names = [split.name for split in dataset.splits]
         own = [run for run in runs if run[0].startswith(label) and run[0][len(label) :] in names]
-        if not own:
-            continue
-        refuse_unreadable(dataset)
-        name = f"ds_{len(parts) + 1}" if len(sources) > 1 else "ds"
-        parts.append(
-            [
-                *reader.builder(dataset),
-                "slices = [",
-                *(f"    {literal(f'{s[len(label) :]}[{a}:{b}]')}," for s, a, b in own),
-                "]",
-                *reader.as_dataset(name, '"+".join(slices)'),
-            ]
-        )
+        if own:
+            name = f"ds_{len(parts) + 1}" if len(sources) > 1 else "ds"
+            slices = [f"{split[len(label) :]}[{start}:{stop}]" for split, start, stop in own]
+            parts.append([*reader.builder(dataset), *_reading(dataset, name, slices)])
     notes = [*order_comment(spec, order)]
     notes += comment(f"{counted(len(located.matches), 'example')} of it, read one after the other.")
-    config = ["read_config = tfds.ReadConfig(interleave_cycle_length=1, add_tfds_id=True)"]
     imports = reader.imports(line for part in parts for line in part)
-    yield from module(notes, imports, config, *parts)
+    yield from module(notes, imports, *parts)
+
+
+def _reading(dataset: Dataset, name: str, slices: Sequence[str]) -> Iterator[str]:
+    """Yield what reads slices of a dataset with `builder`, one after the other, as `name`."""
+    from shardctl.code.source import literal
+    from shardctl.order.file_formats import NOT_BY_AS_DATASET, refuse_unreadable
+
+    yield from ("slices = [", *(f"    {literal(one)}," for one in slices), "]")
+    splits = '"+".join(slices)'
+    if len(slices) > _AT_ONCE:
+        yield f"starts = range(0, len(slices), {_AT_ONCE})  # TFDS cannot add 980 slices at once"
+        yield f'sums = ["+".join(slices[start : start + {_AT_ONCE}]) for start in starts]'
+        splits = "sums"
+    if dataset.file_format in NOT_BY_AS_DATASET:  # a list, or a sequence that reads by index
+        made = f"builder.as_data_source(split={splits})"
+        several = f"[example for part in {made} for example in part]"
+        yield f"{name} = {several if splits == 'sums' else made}"
+        return
+    refuse_unreadable(dataset)
+    yield "read_config = tfds.ReadConfig(interleave_cycle_length=1, add_tfds_id=True)"
+    first = f"{name}, *more" if splits == "sums" else name
+    yield f"{first} = builder.as_dataset(split={splits}, read_config=read_config)"
+    if splits == "sums":
+        yield from ("for part in more:", f"    {name} = {name}.concatenate(part)")
+
+
+# Slices in a sum: TFDS 4.9.10 adds them by recursion, which fails from about 980 on
+# (core/splits.py, _SplitAdd.to_absolute).
+_AT_ONCE = 500
 
 
 def _runs(located: Located) -> Iterator[tuple[str, int, int]]:

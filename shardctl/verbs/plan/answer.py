@@ -28,7 +28,7 @@ _MAX_HOSTS = 1_000_000  # a plan for each takes about a kilobyte
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(Tabular):
-    """What one reader of one spec reads: `host` is None for a reader on its own."""
+    """What one reader of one spec reads: `host` is None for a single reader."""
 
     spec: str
     host: Host | None
@@ -97,7 +97,7 @@ def plan(
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
-        specs: what is read, subsplits as TFDS writes them; `train`, else the only split, for none.
+        specs: splits or slices, as TFDS writes them; `train`, else the only split, for none.
         hosts: how many hosts share it; each of them gets a plan.
         host: one of several hosts, as "1/3" or Host(index=1, count=3); only it gets a plan.
         drop_remainder: leave out the remainder, so that all hosts read the same number.

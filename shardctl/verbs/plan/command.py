@@ -3,7 +3,7 @@
 
 from shardctl.cli.options.dataset import DatasetOptions, chosen_dataset, project_here
 from shardctl.cli.options.shared import Flag, Number, Splits, Text
-from shardctl.cli.output import AllOption, Formats, OutputOptions, verb_formats, warn
+from shardctl.cli.output import AllOption, Formats, OutputOptions, say, verb_formats, warn
 
 FORMATS = Formats(renderers=verb_formats("verbs.plan.view", "plan"))
 
@@ -47,4 +47,6 @@ def plan(
         drop_remainder=drop_remainder,
     )
     warn(plans.warnings)
+    if (seconds := len(plans.plans) // 5_000) > 2:  # plans of hosts, made one by one
+        say(f"{len(plans.plans):,} plans take about {seconds} s; --host I/{hosts} makes one")
     FORMATS.write(out, plans, every_row=every_row)

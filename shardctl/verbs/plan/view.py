@@ -13,6 +13,7 @@ from shardctl.base.columns import (
     record_of,
     records_of,
 )
+from shardctl.base.text import counted
 from shardctl.dataset.dataset import Dataset
 from shardctl.draw.tables import Screen, columns, paragraph, table_pieces
 from shardctl.files.documents import Document
@@ -50,21 +51,11 @@ def _records(plan: Plan, dataset: Dataset | None, fields: Sequence[str]) -> Reco
 
 
 def _total(plan: Plan) -> str:
-    count = len(plan.file_instructions)
-    ranges = [piece for piece in plan.ranges if piece.num_examples]
-    if not ranges:
-        return "total: no examples"
-    several = len({piece.split.name for piece in ranges}) > 1
-    parts = []
-    for piece in ranges:
-        name = f"{piece.split.name} " if several else ""
-        parts.append(f"{name}{piece.start} to {piece.stop - 1} ({piece.num_examples:,})")
-    num_files = plan.num_files
-    files = "1 file" if num_files == 1 else f"{num_files:,} files"
+    num_files, count = plan.num_files, len(plan.file_instructions)
+    files = counted(num_files, "file")
     if num_files < count:
         files = f"{count:,} reads of {files}"
-    examples = "1 example" if plan.num_examples == 1 else f"{plan.num_examples:,} examples"
-    return f"total: {files}, {examples}; ids {', '.join(parts)}"
+    return f"total: {files}, {counted(plan.num_examples, 'example')}"
 
 
 def plan_document(plans: Plans) -> Document:

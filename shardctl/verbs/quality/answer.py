@@ -31,11 +31,10 @@ from shardctl.verbs.quality.metrics import (
     Metric,
     Score,
     Verdict,
-    far_metrics,
+    measured,
     near_metrics,
     score_of,
     shards_in_batch,
-    verdict_of,
 )
 from shardctl.verbs.quality.what_if import (
     Alternative,
@@ -44,7 +43,6 @@ from shardctl.verbs.quality.what_if import (
     Question,
     alternatives,
     buffer_for_target,
-    has_alternatives,
     memory_budget,
     refuse_fixed_buffer,
 )
@@ -115,7 +113,7 @@ def quality(
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
-        spec: what is read, as TFDS writes it; None is `train`, else the only split.
+        spec: the split or slice, as TFDS writes it; None is `train`, else the only split.
         settings: how it is read. Missing seeds are replaced by example seeds, on which the score
             hardly depends.
         target: a score for which to find the smallest shuffle buffer.
@@ -188,8 +186,7 @@ def quality_of(
         asked=order,
     )
     sample = sample_epoch(order, window=window)
-    metrics = [*near_metrics(sample, window), *far_metrics(sample)]
-    score = score_of(metrics)
+    metrics, score, verdict = measured(order, sample, window)
     if len(sample.shard_sizes) > 1 and window <= sample.length:
         metrics.append(shards_in_batch(sample, window))
     held = None if order.one_buffer is None else min(order.one_buffer, order.stream_size)
@@ -200,7 +197,7 @@ def quality_of(
         window=window,
         assumed=assumed,
         score=score,
-        verdict=verdict_of(score, order),
+        verdict=verdict,
         metrics=tuple(metrics),
         by_position=by_position(sample, window),
         across_epochs=across_epochs(question, sample),
@@ -220,16 +217,12 @@ def _with_seed_of_rule(
     dataset: Dataset, spec: str | None, settings: ReadSettings
 ) -> tuple[ReadSettings, dict[str, Any]]:
     """Return settings whose order a loader's rule fixes, by a seed that it takes if need be."""
-    try:
-        plan_order(dataset, spec, settings)
-    except UnpredictableOrderError:
-        for name in settings.stand_ins_of_rule:
-            with contextlib.suppress(ShardctlError):
-                seeded = replace(settings, **{name: 1})  # type: ignore[arg-type]
-                plan_order(dataset, spec, seeded)
-                return seeded, {name: 1}
-        raise
-    return settings, {}
+    for assumed in ({}, *({name: 1} for name in settings.stand_ins_of_rule)):
+        with contextlib.suppress(ShardctlError):
+            seeded = replace(settings, **assumed)  # type: ignore[arg-type]
+            plan_order(dataset, spec, seeded)
+            return seeded, dict(assumed)
+    return settings, {}  # what is wrong is said where the order is planned
 
 
 def _notes(assumed: Mapping[str, Any], order: Order) -> list[str]:
@@ -280,7 +273,7 @@ def _window(order: Order, num_examples: int) -> int:
     return max(2, min(DEFAULT_WINDOW, num_examples // 4))
 
 
-# Is an order as good as the least that is asked for, and what is the cheapest change?
+# Is an order as good as the least that is asked for?
 
 # The verdicts that a minimum may name, from the worst; `uniform` is what a score can show.
 _RANKS: tuple[Verdict, ...] = get_args(Verdict)[:-1]
@@ -299,9 +292,8 @@ def minimum_score(value: object) -> float | Verdict:
     """
     word = str(value).strip().lower()
     word = _SHORT.get(word, word)
-    for verdict in _RANKS[1:]:
-        if verdict == word:
-            return verdict
+    if word in _RANKS[1:]:
+        return word
     try:
         number = float(word)
     except ValueError:
@@ -326,35 +318,14 @@ def reaches(score: Score, verdict: Verdict, minimum: float | Verdict) -> bool:
 
 
 def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
-    """Return why an order is not as good as the least that is asked for, and the cheapest change.
-
-    None where it is good enough. A change that needs no memory is cheaper than a buffer, and a
-    small buffer than a large one.
-    """
+    """Return why an order is not as good as the least that is asked for, None where it is."""
+    score, uniform = plan.score.value, plan.score.expected
     if reaches(plan.score, plan.verdict, minimum):
         return None
-    settings, uniform = plan.order.settings, plan.score.expected
-    said = f"score {plan.score.value:.4f} ({plan.verdict})"
     if isinstance(minimum, str):
-        said += f" is not {minimum}"
-    elif minimum > uniform:
-        also = f"even a uniform permutation scores {uniform:.4f}"
-        return f"{said} is below {minimum:g}; {also}"
-    else:
-        said += f" is below {minimum:g}"
-    enough: list[tuple[int, str]] = [
-        (choice.buffer or 0, f"{choice.change} (score {choice.score.value:.4f})")
-        for choice in plan.alternatives[1:]
-        if reaches(choice.score, choice.verdict, minimum)
-    ]
-    if enough:
-        return f"{said}; cheapest change that reaches it: {min(enough)[1]}"
-    if not settings.takes("buffer"):
-        return f"{said}; change the shuffles of --stages"
-    if not has_alternatives(settings):
-        return said
-    whole = f"--buffer {plan.num_examples}, the whole epoch, reaches it"
-    return f"{said}; {whole}, and --target SCORE finds the smallest that does"
+        return f"score {score:.4f} ({plan.verdict}) is not {minimum}"
+    even = f"; even a uniform permutation scores {uniform:.4f}" * (minimum > uniform)
+    return f"score {score:.4f} ({plan.verdict}) is below {minimum:g}{even}"
 
 
 # How well is each part of an epoch mixed locally?

@@ -1,7 +1,6 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl quality`: how close an order is to a uniform permutation."""
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +11,6 @@ from shardctl.cli.options.shared import (
     Flag,
     SpecArgument,
     Text,
-    number,
     option,
     real_number,
     typed_again,
@@ -48,7 +46,6 @@ def quality(
     min_score: Annotated[str | None, option(offered=_known_minimums)] = None,
     memory: Text = None,
     example_bytes: Text = None,
-    num_hosts: Annotated[Any, number("--hosts")] = None,
     loaders: Flag = False,
     details: Flag = False,
     picture: PictureOption = None,
@@ -71,7 +68,6 @@ def quality(
       --memory SIZE: Find the buffer that fits into this much memory, as 8GiB, and its score.
       --example-bytes SIZE: Size of a decoded example [default: from features.json, or as
         stored].
-      --hosts N: Measure the first of N hosts, as --host 0/N does.
       --loaders: Compare all data loaders on this dataset; how each shuffles, ends and resumes.
       --details: Show all metrics; the parts of the epoch, the next epoch, and pictures.
 
@@ -83,14 +79,8 @@ def quality(
       # TFDS, Hugging Face, Grain and torch side by side
       shardctl quality --loaders --batch 256 -d imagenet2012
     """
-    from shardctl.spec.host import Host
-
     project = project_here()
     settings = reading.settings(project)
-    if num_hosts is not None:
-        if "host" in reading.given():
-            raise UsageError("--host I/N already says how many hosts there are; leave out --hosts")
-        settings = replace(settings, host=Host(index=0, count=num_hosts))
     if loaders:
         from shardctl.verbs.quality.loaders import compare_loaders
 
@@ -121,6 +111,8 @@ def quality(
     picture = False if picture is None and not details else picture
 
     def again(change: str) -> str:
+        if settings.stages is not None and "--buffer" in change:
+            return ""  # the shuffle of --stages is to be changed, which no option does
         names = [word for word in change.split() if word.startswith("--")]
         replaced = {*names, *filter(None, map(_REPLACES.get, names)), "--target", "--memory"}
         typed = [] if spec is None else [spec]

@@ -23,15 +23,7 @@ from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_setti
 from shardctl.settings.table import OF_EPOCHS, SETTING_BY_FIELD
 from shardctl.spec.host import Host
 from shardctl.spec.subsplit import Resolved
-from shardctl.verbs.quality.metrics import (
-    Verdict,
-    far_metrics,
-    near_metrics,
-    occupancy_moments,
-    score_of,
-    shards_in_batch,
-    verdict_of,
-)
+from shardctl.verbs.quality.metrics import Verdict, measured, occupancy_moments, shards_in_batch
 
 # The ways in which people read a dataset, a row each, and the settings in force in each.
 
@@ -174,7 +166,7 @@ def compare_loaders(
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
-        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        spec: the split or slice, as TFDS writes it; None is `train`, else the only split.
         settings: what all of them are given; each takes the settings it has. A buffer replaces the
             usual ones (1,000; with TFDS 10,000 too). A host gives the number of hosts that share
             the examples. A missing batch is 256, and missing seeds are example seeds.
@@ -309,9 +301,7 @@ def way_to_read(resolved: Resolved, way: Way, num_hosts: int) -> WayToRead:
 def _mixing(order: Order, batch: int) -> Mixing:
     num_examples = epoch_length(order)
     if num_examples < 2:
-        raise UsageError(
-            f"a score needs at least 2 examples, and a process has {num_examples} here"
-        )
+        raise UsageError(f"a score needs 2 examples, and a process has {num_examples} here")
     window = max(2, min(batch, num_examples))
     if num_examples > COMPLETE_LIMIT and order.is_uniform and order.is_made_whole:
         # A uniform permutation need not be made to know what is expected of it.
@@ -325,7 +315,7 @@ def _mixing(order: Order, batch: int) -> Mixing:
             verdict="as good as uniform",
         )
     sample = sample_epoch(order, window=window, limit=_MEASURED, num_measured=_MEASURED)
-    score = score_of([*near_metrics(sample, window), *far_metrics(sample)])
+    _, score, verdict = measured(order, sample, window)
     shards_in = shards_in_batch(sample, window)
     end = sample.part(1 - max(_TAIL, window / num_examples), 1.0, window)
     return Mixing(
@@ -335,7 +325,7 @@ def _mixing(order: Order, batch: int) -> Mixing:
         at_end=shards_in_batch(end, window).value,
         uniform_shards=shards_in.expected,
         score=score.value,
-        verdict=verdict_of(score, order),
+        verdict=verdict,
     )
 
 

@@ -456,11 +456,9 @@ def _propagated(near: Sequence[Metric], far: Sequence[Metric]) -> float:
     total = 0.0
     for index, metric in enumerate((*near, *far)):
         sides = []
-        for sign in (-1, 1):
+        for error in (-(metric.sampling_error or 0.0), metric.sampling_error or 0.0):
             moved = [*near, *far]
-            moved[index] = replace(
-                metric, value=metric.value + sign * (metric.sampling_error or 0.0)
-            )
+            moved[index] = replace(metric, value=metric.value + error)
             sides.append(_combined(moved[: len(near)], moved[len(near) :])[0])
         total += ((sides[1] - sides[0]) / 2) ** 2
     return math.sqrt(total)
@@ -525,6 +523,13 @@ def verdict_of(score: Score, order: Order) -> Verdict:
     if score.value >= floor:
         return "close to uniform" if floor >= GOOD else "cannot tell"
     return "good" if score.value >= GOOD else "fair" if score.value >= FAIR else "weak"
+
+
+def measured(order: Order, sample: OrderSample, window: int) -> tuple[list[Metric], Score, Verdict]:
+    """Return the metrics of an order, the score that they make, and what it is worth."""
+    metrics = [*near_metrics(sample, window), *far_metrics(sample)]
+    score = score_of(metrics)
+    return metrics, score, verdict_of(score, order)
 
 
 def lowest_uniform(score: Score) -> float:

@@ -14,10 +14,10 @@ from shardctl.draw.picture import Bar, Heat, Line, Paper, Picture, Series, bar_l
 from shardctl.draw.quantities import human_bytes
 from shardctl.order.order import Order
 from shardctl.order.sample import OrderSample, epoch_length, storage_order
-from shardctl.order.shard_map import NUM_COLUMNS, NUM_ROWS, looked_up, whole_epoch
+from shardctl.order.shard_map import NUM_COLUMNS, NUM_ROWS, looked_up
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.loaders import LoaderComparison
-from shardctl.verbs.quality.metrics import MIXED, Verdict, even_from_afar
+from shardctl.verbs.quality.metrics import MIXED, even_from_afar
 from shardctl.verbs.quality.view import best_line
 
 _LOOKED_UP = 1 << 16  # positions of a long epoch
@@ -25,22 +25,18 @@ _LOOKED_UP = 1 << 16  # positions of a long epoch
 
 def quality_pictures(quality: Quality, paper: Paper) -> tuple[Picture, ...]:
     """Return which part of the dataset is read when, what would help, the score over the epoch."""
-    found = [order_picture(quality.order, quality.sample, quality.verdict)]
+    found = [order_picture(quality)]
     found += [what_if_picture(quality, paper)] if quality.alternatives else []
     return (*found, score_picture(quality, paper))
 
 
-def order_picture(
-    order: Order, sample: OrderSample | None = None, verdict: Verdict | None = None
-) -> Picture:
-    """Return where in storage the examples of the first epoch lie.
+def order_picture(quality: Quality) -> Picture:
+    """Return which part of storage the examples of the first epoch come from, and when.
 
-    A `sample` of the whole epoch is drawn. Where an order that is locally not mixed is one even
-    shade yet, a warning says so.
+    Where an order that is locally not mixed is one even shade yet, a warning says so.
     """
-    num_positions = epoch_length(order)
-    heat = Heat(counts=_counts(order, sample), below=f"position {num_positions - 1:,}")
-    is_finer = verdict is not None and verdict not in MIXED and heat.is_even
+    heat = Heat(counts=_counts(quality), below=f"position {epoch_length(quality.order) - 1:,}")
+    is_finer = quality.verdict not in MIXED and heat.is_even
     return Picture(
         title="Which part of the dataset is read when",
         caption="Left to right is the epoch, top to bottom the files in order; a good shuffle is "
@@ -49,13 +45,13 @@ def order_picture(
         if heat.is_even
         else "Some parts of the epoch read more from some parts of the dataset than from others.",
         marks=(heat,),
-        warnings=(even_from_afar(verdict),) if is_finer and verdict is not None else (),
+        warnings=(even_from_afar(quality.verdict),) if is_finer else (),
     )
 
 
-def _counts(order: Order, sample: OrderSample | None) -> Int64s:
+def _counts(quality: Quality) -> Int64s:
     """Return how many examples of each part of storage come in each part of the epoch."""
-    ranks, num_ranks = places(order, sample)
+    ranks, num_ranks = places(quality.order, quality.sample)
     shape = min(NUM_ROWS, num_ranks), min(NUM_COLUMNS, len(ranks))
     rows = (ranks * (shape[0] / num_ranks)).astype(np.int64).clip(0, shape[0] - 1)
     columns = np.arange(len(ranks)) * shape[1] // len(ranks)
@@ -63,15 +59,14 @@ def _counts(order: Order, sample: OrderSample | None) -> Int64s:
     return cells.reshape(shape)
 
 
-def places(order: Order, sample: OrderSample | None = None) -> tuple[Int64s, int]:
+def places(order: Order, sample: OrderSample) -> tuple[Int64s, int]:
     """Return the place in storage of the examples of the first epoch, of how many.
 
-    int64[n], in the order of the epoch. Of one of more than two million examples single positions
-    are looked up, one in each of equal parts: a stretch would show the few shards that the
-    interleave has open.
+    int64[n], in the order of the epoch. Of an epoch that is measured in samples single positions
+    are looked up, one in each of equal parts: a sample would show the few shards that the
+    interleave reads at a time.
     """
-    sample = whole_epoch(order, sample)
-    if sample is not None:
+    if sample.complete:
         return sample.ranks[0], sample.num_ranks
     storage = storage_order(order)
     return storage.of(looked_up(order, _LOOKED_UP))[0], storage.num_ranks

@@ -18,7 +18,7 @@ from shardctl.saved.head import head
 from shardctl.settings.read_settings import settings_in_force
 from shardctl.verbs.quality.answer import Quality
 from shardctl.verbs.quality.loaders import Ending, LoaderComparison, WayToRead
-from shardctl.verbs.quality.metrics import Metric, meaning
+from shardctl.verbs.quality.metrics import meaning
 from shardctl.verbs.quality.what_if import Alternative, MemoryBudget, with_buffer
 
 
@@ -31,7 +31,7 @@ def quality_table(
 ) -> Iterator[str]:
     """Yield the verdict, why, what would help most, and one table; `details` adds all the rest.
 
-    `again` makes a whole command of the options of a change.
+    `again` makes a whole command of the options of a change, "" where no options make it.
     """
     yield from order_heading(plan.spec, plan.order, screen)
     score = plan.score
@@ -44,8 +44,9 @@ def quality_table(
     if said:
         yield "\n"
         yield from paragraphs(screen, *(f"{first_upper(text)}." for text in said))
-    if options and again is not None:  # never broken: it is there to be pasted
-        yield f"  {again(options)}\n"
+    command = again(options) if options and again is not None else ""
+    if command:  # in one line, to be pasted
+        yield f"  {command}\n"
     yield "\n"
     has_others = len(plan.alternatives) > 1
     yield from what_if_table(plan, screen) if has_others else metric_table(plan, screen)
@@ -55,7 +56,7 @@ def quality_table(
         yield "\n"
         yield from picture_lines(plan, screen, most=1)
     if not details:
-        yield paragraph("--details: every metric, each part of the epoch, the next epoch", screen)
+        yield paragraph("--details: all metrics, the parts of the epoch, the next epoch", screen)
         return
     if has_others:
         yield "\n"
@@ -177,30 +178,22 @@ def what_if_table(plan: Quality, screen: Screen) -> Iterator[str]:
     yield table(shown, rows, screen)
 
 
-def best_change(plan: Quality, *, free: bool = False) -> Alternative | None:
-    """Return the change that scores highest, of those without a larger buffer if `free`.
-
-    None where none scores higher by more than chance.
-    """
-    as_it_is, *others = plan.alternatives
-    others = [choice for choice in others if not free or choice.buffer is None]
-    best = max(others, key=lambda choice: choice.score.value, default=as_it_is)
-    return best if best.score.value > as_it_is.score.value + _CHANCE else None
+def best_change(plan: Quality) -> Alternative | None:
+    """Return the change that scores highest, None where none does by more than chance."""
+    best = max(plan.alternatives, key=lambda choice: choice.score.value)
+    return best if best.score.value > plan.alternatives[0].score.value + _CHANCE else None
 
 
 _CHANCE = 0.005  # of a score that is measured in samples
 
 
 def best_line(plan: Quality) -> str:
-    """Return which single change scores highest, with a larger buffer and without."""
-    best, free = best_change(plan), best_change(plan, free=True)
+    """Return which single change scores highest."""
+    best = best_change(plan)
     if best is None:
         return "none of these changes scores higher"
-    text = f"best single change: {best.change} (score {best.score.value:.4f}"
-    text += ")" if best.num_bytes is None else f", buffer of {human_bytes(best.num_bytes)})"
-    if free is None or free is best:
-        return text
-    return f"{text}. Without a larger buffer: {free.change} (score {free.score.value:.4f})"
+    memory = "" if best.num_bytes is None else f", buffer of {human_bytes(best.num_bytes)}"
+    return f"best single change: {best.change} (score {best.score.value:.4f}{memory})"
 
 
 def target_line(plan: Quality) -> str:
@@ -228,7 +221,7 @@ METRIC = "name value score expected spread sampling_error counts=scale"
 _PART = "start stop score=score.value expected=score.expected spread=score.spread mean_storage"
 
 
-_LABELS = {
+LABELS = {
     "same_shard_neighbours": "adjacent examples of one shard",
     "neighbour_distance": "distance of adjacent examples",
     "batch_coverage": "share of the dataset in a batch",
@@ -236,11 +229,6 @@ _LABELS = {
     "rank_correlation": "correlation with storage order",
     "shards_in_batch": "shards in a batch",
 }
-
-
-def label_of(metric: Metric) -> str:
-    """Return how people call a metric."""
-    return _LABELS[metric.name]
 
 
 def metric_table(plan: Quality, screen: Screen) -> Iterator[str]:
@@ -256,7 +244,7 @@ def metric_cells(plan: Quality) -> tuple[list[Column], list[list[str]]]:
     sampled = plan.sampled is not None
     rows = [
         [
-            f"{label_of(metric)}{'*' * (metric.scale == 'shown')}",
+            f"{LABELS[metric.name]}{'*' * (metric.scale == 'shown')}",
             _number(metric.value),
             _number(metric.expected),
             f"{metric.spread:.5f}",
@@ -317,13 +305,11 @@ def _example(size: ElementSize) -> str:
     each = f"{human_bytes(math.ceil(size.num_bytes))} {_BASES[size.basis]}"
     if size.certain:
         return f"{each}, with {size.overhead:,} of TensorFlow's own"
-    if size.basis == "features":
-        each = f"at least {each}"
     why = "there is no readable features.json"
     if size.unknown:
-        names = choices(size.unknown, _MOST_NAMES)
-        why = f"features.json gives no fixed size for: {names}"
-    return f"{each}, since {why}; set it with --example-bytes N"
+        why = f"features.json gives no fixed size for: {choices(size.unknown, _MOST_NAMES)}"
+    least = "at least " * (size.basis == "features")
+    return f"{least}{each}, since {why}; set it with --example-bytes N"
 
 
 def _budget(memory: MemoryBudget, size: ElementSize) -> str:
@@ -412,20 +398,12 @@ def going_on_cells(plan: LoaderComparison) -> tuple[list[Column], list[list[str]
 
 def mixing_legend(plan: LoaderComparison) -> str:
     """Return what the columns of `mixing_cells` are."""
-    read = _read(plan)
-    text = (
+    host = "" if plan.num_hosts == 1 else "; figures are of host 0, steps the most of any host"
+    return (
         f"shards: that a batch comes from, in a uniform permutation {plan.uniform_shards:.1f}; "
-        "end: the same in the last 2%; score: 0 is storage order, 1 a uniform permutation"
+        "end: the same in the last 2%; score: 0 is storage order, 1 a uniform permutation; last: "
+        f"examples in the last batch. Long epochs are measured in samples{host}"
     )
-    if plan.num_hosts > 1:
-        text += (
-            f" of what host {read[0].settings.host} reads, which is measured; steps: the most of "
-            "a host"
-        )
-    mixings = [way.mixing for way in read if way.mixing is not None]
-    if any(0 < mixing.num_measured < mixing.num_examples for mixing in mixings):
-        text += "; measured in samples"
-    return f"{text}; last: examples in the last batch"
 
 
 def ends(ending: Ending) -> str:
@@ -470,14 +448,14 @@ def _record(plan: LoaderComparison, way: WayToRead) -> Document:
 
 def loaders_rows(plan: LoaderComparison) -> RecordStream:
     """Return a row for each way to read."""
-    rows = []
-    for way in plan.ways:
-        record = {
+    records = [
+        {
             **picked(way, f"{_LOADER} version=settings.loader_version"),
             **picked(way.mixing, _MIXING),
             "ends": None if way.ending is None else ends(way.ending),
             **picked(way.ending, _ENDING),
             **picked(way, _GOING_ON),
         }
-        rows.append(list(record.values()))
-    return stream_of(list(record), rows)
+        for way in plan.ways
+    ]
+    return stream_of(list(records[0]), [list(record.values()) for record in records])

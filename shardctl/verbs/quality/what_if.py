@@ -20,14 +20,7 @@ from shardctl.settings.read_settings import ReadSettings, refuse_loader
 from shardctl.settings.short_form import stages_of
 from shardctl.spec.subsplit import Resolved
 from shardctl.stages.pipelines import readers_of
-from shardctl.verbs.quality.metrics import (
-    Score,
-    Verdict,
-    far_metrics,
-    near_metrics,
-    score_of,
-    verdict_of,
-)
+from shardctl.verbs.quality.metrics import Score, Verdict, measured
 
 _LIMIT = 1 << 18  # examples up to which an alternative is measured whole
 _SHUFFLED: dict[str, Any] = {"shuffle_files": True, "shuffle_seed": 1}
@@ -67,8 +60,8 @@ class Question:
             raise UsageError("these settings yield no example")
         window = min(self.window, epoch_length(order))
         sample = sample_epoch(order, window=window, limit=_LIMIT)
-        score = score_of([*near_metrics(sample, window), *far_metrics(sample)])
-        return Measured(score=score, verdict=verdict_of(score, order))
+        _, score, verdict = measured(order, sample, window)
+        return Measured(score=score, verdict=verdict)
 
     def buffer_bytes(self, buffer: int) -> int | None:
         """Return the size in bytes of a buffer of so many examples, None if unknown."""
@@ -106,24 +99,19 @@ def alternatives(question: Question) -> tuple[Alternative, ...]:
 
     All are measured alike. What TFDS refuses for this dataset is left out, and what has no effect.
     """
-    if not has_alternatives(question.settings):
-        return ()
+    if not question.settings.reader.has_blocks:
+        return ()  # the changes are those of TFDS's reader, its files and its buffer
     found: list[Alternative] = []
     for change, settings, buffer in [("as it is", question.settings, None), *_other(question)]:
         with suppress(ShardctlError):
-            measured = question.measured(settings)
-            if any(measured.score == other.score for other in found):
+            change_of = question.measured(settings)
+            if any(change_of.score == other.score for other in found):
                 continue  # no effect: there is one file, or fewer than are read at a time
             size = None if buffer is None else question.buffer_bytes(buffer)
             found.append(
-                Alternative(**vars(measured), change=change, buffer=buffer, num_bytes=size)
+                Alternative(**vars(change_of), change=change, buffer=buffer, num_bytes=size)
             )
     return tuple(found)
-
-
-def has_alternatives(settings: ReadSettings) -> bool:
-    """Whether there are changes to measure: those of TFDS's reader, its files and its buffer."""
-    return settings.reader.has_blocks
 
 
 def with_buffer(settings: ReadSettings, size: int) -> ReadSettings:

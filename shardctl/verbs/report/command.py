@@ -130,7 +130,7 @@ def _compare(
     for name, value in alone.items():
         if value not in (None, []):
             raise UsageError(
-                f"{option_name(name)} is about one pipeline; leave out one of it and --compare"
+                f"{option_name(name)} is about one pipeline; leave it out, or --compare"
             )
     refuse_one_file(*files)
     given = [opened_report(path, path) for path in files]

@@ -25,8 +25,8 @@ from shardctl.verbs.report.page import (
     Card,
     cards,
     quality_body,
+    remarks,
     sentences,
-    stated,
 )
 from shardctl.verbs.report.question import NotShown
 
@@ -56,7 +56,7 @@ def comparison_sections(comparison: ReportComparison) -> list[html.Section]:
         ("Which is shuffled better?", "shuffle", _better(comparison)),
     )
     return [
-        html.Section("summary", "In short", (body,)),
+        html.Section("summary", "In short", (body, remarks(comparison.warnings))),
         html.Section("difference", "Where do they differ?", _difference(comparison)),
         html.Section("shuffle", "How does each shuffle?", _shuffles(comparison)),
         html.Section("settings", "Datasets and settings", _settings(comparison)),
@@ -167,7 +167,6 @@ def _sides(comparison: ReportComparison) -> Iterator[str]:
     )
     columns = [Column(heading=text, align="left") for text in ("what", "A", "B")]
     yield html.table("What A and B are", columns, rows, kind="said")
-    yield from stated("Warnings", comparison.warnings)
     yield html.paragraph(f"Written by shardctl {html.plain(own_version())}.", "quiet")
 
 

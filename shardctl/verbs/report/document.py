@@ -79,9 +79,4 @@ def _layout(layout: Layout) -> Document:
 
 
 def _strips(found: Strips) -> Document:
-    return {
-        "start": found.start,
-        "stop": found.stop,
-        "is_cut": found.is_cut,
-        "visits": [asdict(visit) for visit in found.visits],
-    }
+    return {**picked(found, "start stop is_cut"), "visits": list(map(asdict, found.visits))}

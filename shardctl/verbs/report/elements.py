@@ -18,7 +18,7 @@ from shardctl.verbs.report.question import NotShown
 
 _LONGEST = 2000  # characters of a text of others
 _SHORT = 28  # letters of code that fit into a line of a telephone
-_OPTION = re.compile(r"(?<!\S)(--[a-z][a-z-]+(?: (?:-?\d+|[A-Z]+(?:/[A-Z]+)?\b|auto\b))?)")
+_CODE = re.compile(r"(`[^`]+`|(?<!\S)--[a-z][a-z-]+(?: (?:-?\d+|[A-Z]+(?:/[A-Z]+)?\b|auto\b))?)")
 
 
 class Section(NamedTuple):
@@ -79,13 +79,15 @@ def code(text: object) -> str:
 
 
 def sentence(text: object) -> str:
-    """Return a sentence of an answer, in which options are code.
+    """Return a sentence of an answer, in which options, and what is in backticks, are code.
 
     >>> sentence("give --buffer-seed 1, not <none>")
     'give <code class="short">--buffer-seed 1</code>, not &lt;none&gt;'
     """
-    parts = _OPTION.split(str(text))
-    return "".join(code(part) if at % 2 else plain(part) for at, part in enumerate(parts))
+    parts = _CODE.split(str(text))
+    return "".join(
+        code(part.strip("`")) if at % 2 else plain(part) for at, part in enumerate(parts)
+    )
 
 
 def paragraph(html: str, kind: str = "") -> str:

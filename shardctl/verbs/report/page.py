@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from shardctl.base.text import counted, first_upper
@@ -14,6 +15,8 @@ from shardctl.base.tfds_rules import ORDER_RULES
 from shardctl.draw.picture import SHEET, pictures_of
 from shardctl.draw.step_rows import pipeline_record, settings_words
 from shardctl.draw.tables import Column
+from shardctl.order.order import Order
+from shardctl.order.shard_map import Strips
 from shardctl.saved.head import own_version
 from shardctl.verbs.config.answer import SettingInForce
 from shardctl.verbs.config.view import origin_words, value_words
@@ -33,7 +36,7 @@ from shardctl.verbs.quality.metrics import FAIR, MIXED, meaning
 from shardctl.verbs.report import elements as html
 from shardctl.verbs.report.answer import Report
 from shardctl.verbs.report.elements import name, part
-from shardctl.verbs.report.question import NotShown
+from shardctl.verbs.report.question import NotShown, Shown
 from shardctl.verbs.simulate.picture import strips_picture
 
 _SETTINGS = tuple(Column(heading=text, align="left") for text in ("setting", "value", "source"))
@@ -57,42 +60,64 @@ def report_body(report: Report) -> str:
     return html.in_frame(title, repr(report)[1:-1], "".join(report_page(report)))
 
 
+class Topic(NamedTuple):
+    """A question about a pipeline: its section, and its card where it has one.
+
+    answer: None where nothing was asked.
+    """
+
+    anchor: str
+    question: str
+    answer: Any
+    body: Callable[[Any], Iterable[str]]
+    card: Callable[[Any], Card] | None = None
+
+
 def report_sections(report: Report) -> list[html.Section]:
     """Return the sections in the order of a newcomer's questions, of what was asked for alone."""
-    asked: list[tuple[str, str, Any, Callable[[Any], Iterator[str]]]] = [
-        ("hosts", "What does each host read?", report.hosts, _hosts),
-        ("evaluation", _HANGS, report.evaluation, _evaluation),
-        ("loaders", "How would other loaders read it?", report.loaders, _loaders),
-        (
-            "findings",
-            "What does lint find?",
-            None if _is_sound(report.lint) else report.lint,
-            _lint,
-        ),
+    lint: Any = report.lint
+    is_sound = isinstance(lint, Lint) and not lint.findings
+    if is_sound and isinstance(report.order, NotShown):
+        lint, is_sound = report.order, False  # what has no order is not sound
+    in_step = "Do all hosts run the same number of steps?"
+    topics = [
+        Topic("shuffle", "Is it shuffled?", report.quality, quality_body, _shuffled),
+        Topic("files", "Which files are read when?", report.strips, partial(_files, report.order)),
+        Topic("hosts", in_step, report.hosts, _hosts, _in_step),
+        Topic("evaluation", "Will the evaluation hang?", report.evaluation, _evaluation, _hangs),
+        Topic("loaders", "How would other loaders read it?", report.loaders, _loaders),
+        Topic("findings", "What does lint find?", lint, _lint, _wrong),
+        Topic("data", "Dataset and settings", report, _data),
     ]
-    return [
-        _summary(report),
-        html.Section("shuffle", "Is it shuffled?", _shuffle(report)),
-        html.Section("files", "Which files are read when?", _files(report)),
+    asked = [topic for topic in topics if topic.answer is not None]
+    shown = [topic for topic in asked if not (is_sound and topic.answer is lint)]
+    body = cards(
         *(
-            html.Section(anchor, title, part(answer, body))
-            for anchor, title, answer, body in asked
-            if answer is not None
-        ),
-        html.Section("data", "Dataset and settings", _data(report)),
+            (topic.question, topic.anchor * (topic in shown), _card(topic.answer, topic.card))
+            for topic in asked
+            if topic.card
+        )
+    )
+    notes = remarks((*report.notes, *report.warnings))
+    return [
+        html.Section("summary", "In short", (body, notes)),
+        *(html.Section(one.anchor, one.question, part(one.answer, one.body)) for one in shown),
     ]
 
 
 def _pipeline(report: Report) -> str:
     """Return what shapes the order, in words."""
-    order = report.order
-    if isinstance(order, NotShown):
-        return ""
-    count = counted(order.epoch_size, "example")
-    if order.num_examples != order.epoch_size:
-        count += f" an epoch, {order.num_examples:,} in all"
-    assumed = (f" Assumed: {html.sentence(text)}" for text in order.assumptions)
-    return f"{count}: {html.sentence(settings_words(pipeline_record(order)))}{''.join(assumed)}"
+    order, said = report.order, ""
+    if not isinstance(order, NotShown):
+        said = f"{counted(order.epoch_size, 'example')}"
+        if order.num_examples != order.epoch_size:
+            said += f" an epoch, {order.num_examples:,} in all"
+        said += f": {settings_words(pipeline_record(order))}"
+        said += "".join(f" Assumed: {text}" for text in order.assumptions)
+    if report.is_open is not None:
+        shown = ". The pictures show one of the possible orders." * bool(said)
+        said += f"{'. ' * bool(said)}The order is nondeterministic: {report.is_open}{shown}"
+    return html.sentence(said)
 
 
 def _data(report: Report) -> Iterator[str]:
@@ -109,17 +134,14 @@ def _data(report: Report) -> Iterator[str]:
     others = [item for item in report.in_force if item.origin.source == "default"]
     yield _settings(f"{counted(len(chosen), 'setting')} you set, or that follow from these", chosen)
     yield _settings(f"{counted(len(others), 'setting')} at their defaults", others)
-    yield from stated("Warnings", report.warnings)
     versions = f"shardctl {html.plain(own_version())}, order rules {html.plain(ORDER_RULES)}"
     fingerprint = html.code(dataset.fingerprint)
     yield html.paragraph(f"{versions}, dataset fingerprint {fingerprint}", "quiet")
 
 
-def stated(heading: str, lines: Iterable[str]) -> Iterator[str]:
-    """Yield sentences under a heading, nothing where there are none."""
-    said = html.items(first_upper(html.sentence(line)) for line in lines)
-    if said:
-        yield f"<h3>{heading}</h3>\n{said}"
+def remarks(lines: Iterable[str]) -> str:
+    """Return what is assumed, and warnings, as a list."""
+    return html.items((first_upper(html.sentence(line)) for line in lines), "quiet")
 
 
 def _layout(layout: Layout) -> Iterator[str]:
@@ -179,13 +201,15 @@ def _lint(lint: Lint) -> Iterator[str]:
     found = counted(len(lint.findings), "finding")
     example = html.code(f"shardctl lint --explain {lint.findings[0].rule.code}")
     yield html.paragraph(f"{counted(len(lint.rules), 'check')} of {looked}: {found}.")
-    yield f'<ul class="findings">\n{"".join(map(_finding, lint.findings))}</ul>\n'
+    several = len(lint.context.reads) > 1
+    findings = (_finding(one, names_specs=several) for one in lint.findings)
+    yield f'<ul class="findings">\n{"".join(findings)}</ul>\n'
     yield html.paragraph(f"{example} explains a finding.")
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: Finding, *, names_specs: bool) -> str:
     lines = [("why", html.sentence(finding.why)), ("fix", html.sentence(finding.fix))]
-    if finding.specs:
+    if finding.specs and names_specs:
         lines.append(("in", ", ".join(map(html.code, finding.specs))))
     return (
         f'<li class="{finding.severity}">\n'
@@ -213,13 +237,6 @@ def _loaders(plan: LoaderComparison) -> Iterator[str]:
         yield html.table("How each resumes", *quality_view.going_on_cells(plan), kind="said")
 
 
-def _shuffle(report: Report) -> Iterator[str]:
-    if report.is_open is not None:
-        why = f"The order is nondeterministic: {html.sentence(report.is_open)}."
-        yield html.paragraph(f"{why} The pictures show one of the possible orders.")
-    yield from part(report.quality, quality_body)
-
-
 def quality_body(quality: Quality) -> Iterator[str]:
     """Yield how close the order is to a uniform permutation, and what would bring it closer."""
     score, error = quality.score, quality.score.sampling_error
@@ -244,12 +261,9 @@ def quality_body(quality: Quality) -> Iterator[str]:
     yield html.table("How the score is made up", *cells, more=map(first_upper, lines))
 
 
-def _files(report: Report) -> Iterator[str]:
+def _files(order: Shown[Order], strips: Strips) -> Iterator[str]:
     """Yield which files are read when, before a buffer where there is one."""
-    strips, order = report.strips, report.order
-    if isinstance(strips, NotShown) or isinstance(order, NotShown):
-        yield from part(strips, lambda _: ())
-        return
+    assert isinstance(order, Order)  # of which the strips are
     reading = order.before_buffer or order
     if reading.has_blocks:
         settings = reading.settings
@@ -265,7 +279,6 @@ def _files(report: Report) -> Iterator[str]:
 
 Worth = Literal["good", "warn", "bad", "open"]
 
-_HANGS = "Will the evaluation hang?"
 _MOST_FINDINGS = 3
 
 
@@ -279,24 +292,6 @@ class Card(NamedTuple):
     worth: Worth
     more: str
     red: str = ""
-
-
-def _summary(report: Report) -> html.Section:
-    """Return the answers; one that is not known says why."""
-    asked: list[tuple[str, str, Any, Callable[[Any], Card]]] = [
-        ("Is it shuffled?", "shuffle", report.quality, _shuffled),
-        ("Do all hosts run the same number of steps?", "hosts", report.hosts, _in_step),
-        (_HANGS, "evaluation", report.evaluation, _hangs),
-    ]
-    found = [
-        (question, anchor, _card(answer, card))
-        for question, anchor, answer, card in asked
-        if answer is not None
-    ]
-    anchor = "" if _is_sound(report.lint) else "findings"
-    body = cards(*found, ("What does lint find?", anchor, _faults(report)))
-    body += html.items((first_upper(html.sentence(note)) for note in report.notes), "quiet")
-    return html.Section("summary", "In short", (body,))
 
 
 def cards(*answers: tuple[str, str, Card]) -> str:
@@ -341,7 +336,7 @@ def _in_step(plan: HostsPlan) -> Card:
     most = own.num_batches or own.num_examples
     unit = "examples" if own.num_batches is None else "batches"
     said = [f"{comparison.num_hosts:,} hosts, {spread(most)} {unit} each"]
-    said += problems(comparison, own.name) or [reason(comparison)]
+    said += problems(comparison, own.name)
     if own.idle_hosts:
         return Card("No", "bad", sentences(*said, *other), "a host without examples")
     return (
@@ -370,25 +365,15 @@ def sentences(*lines: str) -> str:
     return "".join(html.paragraph(f"{first_upper(html.sentence(line))}.") for line in lines)
 
 
-def _is_sound(lint: Lint | NotShown) -> bool:
-    return isinstance(lint, Lint) and not lint.findings
-
-
-def _faults(report: Report) -> Card:
-    """Return what lint finds, and where that is nothing, why there is no order."""
-    if isinstance(report.order, NotShown) and _is_sound(report.lint):
-        return _card(report.order, _wrong)
-    return _card(report.lint, _wrong)
-
-
 def _wrong(lint: Lint) -> Card:
     counts = Counter(finding.severity for finding in lint.findings)
     if not counts:
         return Card("No problems", "good", sentences(f"{counted(len(lint.rules), 'check')} passed"))
     said = ", ".join(counted(counts[name], name) for name in SEVERITIES if counts[name])
-    few = [html.plain(finding.rule.title) for finding in lint.findings[:_MOST_FINDINGS]]
-    more = len(lint.findings) - _MOST_FINDINGS
-    listed = html.items([*few, f"{more} more"] if more > 0 else few)
+    titles = list(dict.fromkeys(finding.rule.title for finding in lint.findings))
+    few, more = titles[:_MOST_FINDINGS], len(titles) - _MOST_FINDINGS
+    few += [f"{more} more"] if more > 0 else []
+    listed = html.items(html.plain(first_upper(title)) for title in few)
     if counts["error"]:
         return Card(said, "bad", listed, "an error that lint finds")
     return Card(said, "warn", listed)

@@ -68,7 +68,7 @@ from shardctl.verbs.resume.rest_of_epoch import (
     without_seed,
 )
 
-BufferMode = Literal["exactly-once", "exact-order", "at-most-once", "at-least-once"]
+BufferMode = Literal["exact-order", "exactly-once", "at-most-once", "at-least-once"]
 
 
 @checked

@@ -153,8 +153,8 @@ def resume(
 ) -> None:
     """Print the file instructions from which a pipeline resumes where it stopped.
 
-    The order continues exactly, through a shuffle buffer with shardctl.tfds; the answer says which
-    --mode it took. FILE.yaml or FILE.json after --output is the plan file that shardctl.tfds
+    The order continues exactly; through a shuffle buffer this needs shardctl.tfds. The answer says
+    which --mode it took. FILE.yaml or FILE.json after --output is the plan file that shardctl.tfds
     reads, FILE.py code to paste (--format python).
 
     Options:
@@ -261,7 +261,7 @@ def _continued(
     except UnpredictableOrderError as error:
         if settings.buffer_is_open:  # for which there is a --mode
             raise
-        text = f"{error}; of an order that is lost, a log is enough: --seen FILE"
+        text = f"{error}; or plan from a log with --seen FILE"
         raise UnpredictableOrderError(text) from error
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from shardctl.base.arrays import Int64s
 from shardctl.base.phrase import refused
+from shardctl.base.text import counted
 from shardctl.errors import UnpredictableOrderError
 from shardctl.order.epoch_reading import EpochReading, repetitions_listed
 from shardctl.order.order import ContinuedBy, Order
@@ -50,7 +51,7 @@ def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) 
     total, settings = order.num_examples, order.settings
     if (consumed is None) == (steps is None):
         raise refused("say how far the pipeline got: {consumed=N}, or {steps=S} with {batch=B}")
-    longer = "; a longer job has more --epochs, or is in a later --pass"
+    longer = "; a longer job has more --epochs, or is in a later --pass-index"
     if consumed is not None:
         if not 0 <= consumed <= total:
             end = "" if consumed < 0 or not total or settings.is_endless else longer
@@ -90,7 +91,8 @@ def within_a_batch(order: Order, consumed: int, by: ContinuedBy) -> tuple[str, .
         "loader": "the next batch holds the rest of it, and later batches do not change",
         "file_instructions": "later batches hold other examples than without the interruption",
     }
-    return (f"{consumed} examples end {within} into the batch of step {step}: {follow[by]}",)
+    ends = f"{counted(consumed, 'example')} end {within} into the batch of step {step}"
+    return (f"{ends}: {follow[by]}",)
 
 
 def steps_before(order: Order, position: int) -> tuple[int | None, int]:

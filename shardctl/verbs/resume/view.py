@@ -128,12 +128,21 @@ def _state(plan: ResumePlan) -> Iterator[str]:
         if whole is not None:
             stopped += f", {counted(whole, 'batch', 'batches')}"
             stopped += f" and {_examples(rest)}" if rest else ""
-            starts += f", {'within ' if rest else ''}step {whole:,}"
-            starts += " of all epochs" if plan.epoch or plan.num_further_epochs else ""
+            if not plan.unseeded:  # else it resumes at no step
+                starts += f", {'within ' if rest else ''}step {_step(plan, whole)}"
         yield stopped
         if plan.remaining:
             yield f"resumes: at {starts}, counted from 0"
     yield _left(plan)
+
+
+def _step(plan: ResumePlan, whole: int) -> str:
+    """Return how many steps of its epoch are done; of all epochs where these share a batch."""
+    if plan.stop is not None or not plan.epoch or plan.settings.batch is None:
+        return str(whole if plan.stop is None else plan.stop.steps_in_epoch)
+    size, uneven = divmod(plan.consumed + plan.remaining_total, plan.settings.epochs)
+    per_epoch, ragged = divmod(size, plan.settings.batch)
+    return f"{whole:,} of all epochs" if uneven or ragged else str(whole - plan.epoch * per_epoch)
 
 
 def _batches(plan: ResumePlan) -> tuple[int | None, int]:
@@ -304,7 +313,7 @@ def plan_written(
     >>> print(*plan_written(plan, "plan.yaml", "yaml"), sep="\\n")
     wrote plan.yaml: mode exact, left: 7 examples of epoch 0 in 3 file instructions
     next, in Python: shardctl.tfds.resume(builder, 'plan.yaml')
-    check it:
+    this command checks it:
       shardctl resume --plan plan.yaml --prove
     """
     hosts = f" for {len(plan.hosts):,} hosts" if plan.hosts else ""
@@ -316,10 +325,9 @@ def plan_written(
         if plan.continued_by != "loader":
             yield f"next, in Python: {resume_call(plan, path)}"
         elif plan.stop:
-            yield "next, its code:"
+            yield "next: this command writes the code that resumes:"
             yield f"  {shell_line(*words[:-1], '--format', 'python')}"
-        yield "check it:"
-        yield f"  {shell_line(*words)}"
+        yield from ("this command checks it:", f"  {shell_line(*words)}")
     elif framework is not None:
         yield "next: edit prepare(), the model and the loss; rerun it after an interruption"
     elif form == "python":

@@ -1,4 +1,4 @@
-"""A stretch of the order in which the examples of a spec are read."""
+"""A part of the order in which the examples of a spec are read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shardctl.tfdata.shuffle_buffer import check_buffer
 
 @dataclass(frozen=True, kw_only=True)
 class Simulation(Tabular):
-    """A stretch of an order: `take` examples after the first `skip`."""
+    """A part of an order: `take` examples after the first `skip`."""
 
     spec: str
     order: Order
@@ -52,18 +52,18 @@ def simulate(
     skip: int = 0,
     take: int | None = 20,
 ) -> Simulation:
-    """Return a stretch of the order in which a pipeline reads a spec.
+    """Return a part of the order in which a pipeline reads a spec.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
-        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        spec: the split or slice, as TFDS writes it; None is `train`, else the only split.
         settings: how it is read: a ReadSettings, or a dict of its values.
-        skip: how many examples of the order come before it.
+        skip: how many examples of the order come before the part.
         take: how many it has, at most; -1 or None for all that are left, unless stages repeat
             without end.
 
     Returns:
-        A Simulation; `ids()` are the ids, `chunks()` yields those of a long one piece by piece.
+        A Simulation; `ids()` are the ids; `chunks()` yields those of a long part piece by piece.
 
     Raises:
         UsageError: `skip` is past the end, or a number is negative.
@@ -80,7 +80,7 @@ def simulate(
 
 
 def simulate_order(planned: PlannedOrder, *, skip: int = 0, take: int | None = 20) -> Simulation:
-    """Return a stretch of an order that is known; see `simulate`.
+    """Return a part of an order that is known; see `simulate`.
 
     Raises:
         UsageError: as for `simulate`.

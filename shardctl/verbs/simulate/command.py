@@ -12,31 +12,24 @@ from shardctl.cli.output import (
     OutputOptions,
     PictureOption,
     as_code,
-    as_csv,
-    as_json,
-    as_svg,
-    as_table,
     as_text,
-    as_yaml,
     exact_lines,
+    verb_formats,
     warn,
     write,
 )
 
 _LINES = ("ids", "tfds-ids")
 _IN_PIECES = ("csv", "ids", "tfds-ids", "jsonl", "npy")  # 8 bytes or a line an example
+_VIEW = "verbs.simulate.view"
 FORMATS = Formats(
     renderers={
-        "table": as_table("verbs.simulate.view:simulate_table"),
-        "json": as_json("verbs.simulate.view:simulate_document"),
-        "yaml": as_yaml("verbs.simulate.view:simulate_document"),
-        "csv": as_csv("verbs.simulate.view:simulate_rows"),
-        "ids": as_text("verbs.simulate.view:id_lines"),
-        "tfds-ids": as_text("verbs.simulate.view:tfds_id_lines"),
-        "jsonl": as_text("verbs.simulate.view:simulate_lines"),
-        "npy": as_text("verbs.simulate.view:array_file"),
-        "python": as_code("verbs.simulate.view:simulate_python"),
-        "svg": as_svg,
+        **verb_formats(_VIEW, "simulate", pictures=True),
+        "ids": as_text(f"{_VIEW}:id_lines"),
+        "tfds-ids": as_text(f"{_VIEW}:tfds_id_lines"),
+        "jsonl": as_text(f"{_VIEW}:simulate_lines"),
+        "npy": as_text(f"{_VIEW}:array_file"),
+        "python": as_code(f"{_VIEW}:simulate_python"),
     }
 )
 
@@ -76,7 +69,7 @@ def simulate(
         spec,
         settings,
         skip=skip,
-        take=None if take == -1 else take,
+        take=take,
     )
     warn(simulation.warnings)
     # The table shows blocks by itself: a picture is drawn if asked for.

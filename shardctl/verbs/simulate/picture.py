@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
 
 from shardctl.base.text import counted, printable
-from shardctl.draw.picture import NOTHING, Line, Paper, Picture, Span, words
+from shardctl.draw.picture import Line, Paper, Picture, Span, nothing, words
 from shardctl.draw.tables import display_width
 from shardctl.order.order import Order
 from shardctl.order.shard_map import Strips, Visit
@@ -30,10 +32,13 @@ def strips_picture(strips: Strips, order: Order, paper: Paper) -> Picture:
 
     A row has whole turns of the slots where there is room for that, so that a column is a slot.
     """
-    visits = strips.visits
+    visits, num_slots = strips.visits, len({visit.slot for visit in strips.visits})
     if not visits:
-        return Picture(title=_TITLE, caption=NOTHING, said=NOTHING)
-    num_slots = len({visit.slot for visit in visits})
+        return nothing(_TITLE)
+    if num_slots == 1:  # all that is read of a shard in a row is one block
+        found = groupby(visits, key=lambda visit: (visit.split, visit.shard, visit.epoch))
+        runs = [list(run) for _, run in found]
+        visits = tuple(replace(run[0], count=sum(one.count for one in run)) for run in runs)
     names = [_name(visit, strips, counts=num_slots == 1) for visit in visits]
     lead = max(len("position"), len(str(strips.stop)))
     width = max(map(display_width, names)) + 1
@@ -52,9 +57,8 @@ def strips_picture(strips: Strips, order: Order, paper: Paper) -> Picture:
     last = shown[-1].position + shown[-1].count - 1
     means = "a number is a shard, and \u00d7N stands for N examples of it."
     if num_slots > 1:
-        means = (
-            f"a number is the shard read next, up to {counted(order.settings.block, 'example')}."
-        )
+        most = counted(order.settings.block, "example")
+        means = f"a number is the shard read next, up to {most}."
     shards = {(visit.split, visit.shard) for visit in shown}
     return Picture(
         title=_TITLE,

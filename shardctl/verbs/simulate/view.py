@@ -1,4 +1,4 @@
-"""A stretch of an order as blocks, ids a line, records, an array file, or code that has it."""
+"""A part of an order as blocks, ids a line, records, an array file, or code that has it."""
 
 from __future__ import annotations
 
@@ -104,17 +104,12 @@ def array_file(simulation: Simulation) -> Iterator[bytes | memoryview]:
             f"--format npy holds numbers, and {simulation.spec} reads several splits, whose ids "
             "are written split:id; choose ids, tfds-ids or jsonl"
         )
-    yield _array_header(simulation)
+    header, shape = io.BytesIO(), (simulation.take,)
+    described = {"descr": "<i8", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(header, described)
+    yield header.getvalue()
     for codes in simulation.chunks():
         yield codes.astype("<i8", copy=False).data.cast("B")
-
-
-def _array_header(simulation: Simulation) -> bytes:
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(
-        header, {"descr": "<i8", "fortran_order": False, "shape": (simulation.take,)}
-    )
-    return header.getvalue()
 
 
 # The order as code: the calls of TFDS and tf.data that have it.
@@ -153,10 +148,5 @@ def _how_to_read(simulation: Simulation) -> Iterator[str]:
         yield f"# The order is that of epoch {index} of fit, counted from 0."
         yield f"model.fit(ds, epochs={index + 1})"
     elif index:
-        from shardctl.code.source import comment
-
-        times = "once" if index == 1 else f"{index} times"
-        yield from comment(
-            f"This is the order of iteration {index} of ds, counted from 0: iterate over all of it "
-            f"{times} before. Each iteration draws new seeds."
-        )
+        yield f"# The order of iteration {index} of ds, counted from 0. Each draws new seeds:"
+        yield f"# iterate over all of ds before, {'once' if index == 1 else f'{index} times'}."

@@ -25,14 +25,14 @@ from shardctl.settings.read_settings import SettingsLike, as_settings, settings_
 
 @dataclass(frozen=True, kw_only=True)
 class TakenSnapshot:
-    """A snapshot, the order it was taken of, and what surprises about the spec."""
+    """A snapshot, the order it was taken of, and warnings about the spec."""
 
     snapshot: Snapshot
     live: PlannedOrder
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What surprises about the spec."""
+        """Warnings about the spec."""
         return self.live.warnings
 
     def __repr__(self) -> str:
@@ -55,7 +55,7 @@ def snapshot(
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
-        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        spec: the split or slice, as TFDS writes it; None is `train`, else the only split.
         settings: how it is read: a ReadSettings, or a dict of its values.
         watch: is called as the work proceeds, with what is counted, how much is done, of how much.
 

@@ -28,7 +28,7 @@ def snapshot(
     out: OutputOptions,
     spec: SpecArgument = None,
 ) -> None:
-    """Write a snapshot, a small file that fixes an order: commit it, then compare with diff.
+    """Write a small file that fixes an order, a snapshot: commit it, then compare with diff.
 
     Examples:
       # Fix the order that a training reads

@@ -53,5 +53,5 @@ def test_nothing_is_written_where_a_file_is_broken(
     words = ("index", folder, "--tfds", folder, "--features", tmp_path / "features.json")
     for more in ((), ("--keep-going",)):
         ran = shardctl(*words, *more)
-        assert (ran.exit_code, "nothing was written for TFDS" in ran.stderr) == (1, True)
+        assert (ran.exit_code, "nothing is written for TFDS" in ran.stderr) == (1, True)
     assert not (folder / "dataset_info.json").exists()

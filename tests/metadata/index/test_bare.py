@@ -21,7 +21,7 @@ from shardctl.metadata.reference import (
     refs_found_again,
 )
 from shardctl.settings.read_settings import ReadSettings
-from tests.cases import FUZZ, check_cases, few_or_fuzz
+from tests.cases import FUZZ, check_cases, fuzzed
 from tests.record_files import framed
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
 
@@ -219,7 +219,7 @@ def _answer(ask: Callable[[Dataset], Any], dataset: Dataset) -> Any:
         return str(error)
 
 
-@few_or_fuzz(12, FUZZ // 4)
+@fuzzed(12, FUZZ // 4)
 def test_files_alone_answer_as_with_the_metadata_of_tfds(tmp_path: Path, num_cases: int) -> None:
     def check(rng: random.Random) -> int:
         return compare(tmp_path / "case", rng)

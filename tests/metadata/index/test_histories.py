@@ -12,7 +12,7 @@ from shardctl.files.documents import to_yaml
 from shardctl.metadata.index.answer import index_document
 from shardctl.metadata.index.index import index
 from shardctl.verbs.index.check import check_index
-from tests.cases import FUZZ, counted, few_or_fuzz, random_of_a_fuzz_run
+from tests.cases import FUZZ, counted, fuzzed, random_of_a_fuzz_run
 from tests.record_files import framed
 
 PIECE = framed(b"x" * 34)  # 50 bytes, so that files of other records often have one size
@@ -130,7 +130,7 @@ def changes_between(
     return kinds | {name: "vanished" for name in then if name not in now}
 
 
-@few_or_fuzz(1, max(1, FUZZ // 100))
+@fuzzed(1, max(1, FUZZ // 100))
 def test_a_history(tmp_path: Path, num_cases: int) -> None:
     rng = random_of_a_fuzz_run()
     for number in range(num_cases):

@@ -14,7 +14,7 @@ import pytest
 from shardctl import plan_order, read_dataset
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.metadata.index.listing import listed_spec
-from tests.cases import FUZZ, add_cases, few_or_fuzz, random_of_a_fuzz_run
+from tests.cases import FUZZ, add_cases, fuzzed, random_of_a_fuzz_run
 from tests.golden import assert_answers
 from tests.record_files import framed
 
@@ -144,7 +144,7 @@ def _check_one(rng: random.Random, tf: Any, folder: Path) -> None:
         add_cases()
 
 
-@few_or_fuzz(4, FUZZ // 8)
+@fuzzed(4, FUZZ // 8)
 def test_orders_of_list_files_beside_tensorflow(tmp_path: Path, num_cases: int) -> None:
     import tensorflow as tf
 

@@ -4,17 +4,44 @@ import itertools
 import random
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from shardctl.errors import DatasetError
+from shardctl.metadata.index.listing import Listing
 from shardctl.metadata.index.names import Arrangement, arrange
-from tests.cases import FUZZ, add_cases, few_or_fuzz, random_of_a_fuzz_run
+from shardctl.stores.store import StoredFile
+from tests.cases import FUZZ, add_cases, fuzzed, random_of_a_fuzz_run
 from tests.golden import assert_answers
-from tests.metadata.index.named_files import ROOT, listing_of, tfds_names
+
+# Listings of files that are only names, for tests of what names say.
+
+
+ROOT = "/data/digits"
+
+
+def files_named(names: Iterable[str], folder: str = ROOT) -> list[StoredFile]:
+    """Return files of one byte with these names below a folder."""
+    return [StoredFile(path=f"{folder}/{name}", num_bytes=1) for name in names]
+
+
+def listing_of(names: Iterable[str], folder: str = ROOT) -> Listing:
+    """Return a listing of files with these names below a folder."""
+    return Listing(root=folder, files=files_named(names, folder))
+
+
+def tfds_names(
+    dataset: str, split: str, num_shards: int, file_format: str = "tfrecord"
+) -> list[str]:
+    """Return names as TFDS's default template has them."""
+    return [
+        f"{dataset}-{split}.{file_format}-{index:05d}-of-{num_shards:05d}"
+        for index in range(num_shards)
+    ]
+
 
 Namer = Callable[[str, int, int, random.Random], str]
 
@@ -126,7 +153,7 @@ def _check_one(rng: random.Random) -> None:
     add_cases()
 
 
-@few_or_fuzz(400, FUZZ * 5)
+@fuzzed(400, FUZZ * 5)
 def test_names_by_many_conventions(num_cases: int) -> None:
     rng = random_of_a_fuzz_run()
     for _ in range(num_cases):

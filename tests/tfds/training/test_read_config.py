@@ -74,7 +74,7 @@ def test_an_ordinary_pipeline_reads_the_rest(toys: Toys) -> None:
 
 @pytest.mark.fuzz
 def test_ordinary_pipelines_fuzzed(toys: Toys) -> None:
-    check_cases(stops(buffered=False), lambda drawn: check(toys, *drawn), FUZZ // 8, fuzz=True)
+    check_cases(stops(buffered=False), lambda drawn: check(toys, *drawn), FUZZ // 8)
 
 
 @pytest.mark.slow

@@ -112,7 +112,7 @@ def test_exactly_once_reads_all_that_is_left(toys: Toys) -> None:
 )
 def test_datasets_that_continue_fuzzed(toys: Toys, check: Any, buffered: bool, share: int) -> None:
     drawn = stops(buffered=buffered)
-    check_cases(drawn, lambda one: check(toys, *one), FUZZ // share, fuzz=True)
+    check_cases(drawn, lambda one: check(toys, *one), FUZZ // share)
 
 
 SETTINGS = ReadSettings(
@@ -455,7 +455,7 @@ PLACES = st.integers(1, 700).flatmap(
 @pytest.mark.fuzz
 def test_random_places_of_a_shuffle_fuzzed(tf: Any) -> None:
     check = test_the_rest_of_a_shuffle_is_what_tensorflow_would_have_handed_out
-    check_cases(PLACES, lambda place: check(tf, *place), FUZZ // 40, fuzz=True)
+    check_cases(PLACES, lambda place: check(tf, *place), FUZZ // 40)
 
 
 def test_an_example_that_the_buffer_held_twice_comes_twice(tf: Any) -> None:

@@ -282,7 +282,7 @@ def test_random_pipelines_go_on(sources: Sources) -> None:
 
 @pytest.mark.fuzz
 def test_random_pipelines_go_on_fuzzed(sources: Sources) -> None:
-    check_cases(pipelines(sources.draw, Habits()), checker(sources), FUZZ // 40, fuzz=True)
+    check_cases(pipelines(sources.draw, Habits()), checker(sources), FUZZ // 40)
 
 
 def test_only_what_is_left_is_read(tf: Any, tfds: Any, tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ def test_it_is_the_pipeline_written_by_hand(toys: Toys) -> None:
 
 @pytest.mark.fuzz
 def test_it_is_the_pipeline_written_by_hand_fuzzed(toys: Toys) -> None:
-    check_cases(cases(), checker(toys), FUZZ // 4, fuzz=True)
+    check_cases(cases(), checker(toys), FUZZ // 4)
 
 
 def test_all_of_several_folders_has_no_order_to_keep_a_place_in(toys: Toys) -> None:

@@ -115,8 +115,8 @@ def test_stages_are_texts_or_calls_that_there_are() -> None:
     for stages in ("cache | repeat", ["cache", {"shuffle": {"buffer": 9}}, {"batch": 3}], []):
         assert takes({"stages": stages})
         assert takes({"read": {"stages": stages}})
-    for stages in (3, [{"shufle": 3}], [{"batch": 3, "repeat": 2}], [3]):
-        assert not takes({"stages": stages})
+    for wrong in (3, [{"shufle": 3}], [{"batch": 3, "repeat": 2}], [3]):
+        assert not takes({"stages": wrong})
 
 
 def test_init_writes_it_beside_the_file_that_names_it(shardctl: Shardctl) -> None:

@@ -115,7 +115,7 @@ def test_what_is_wrong_with_all_is_said_once(shardctl: Shardctl) -> None:
     Path("shardctl.yaml").write_text("read:\n  cycle: 0\n")
     for options, words in (
         ([], "shardctl.yaml:2: cycle=0: "),
-        (["--cycle", "auto"], "error: --cycle auto needs --cpus N"),
+        (["--cycle", "auto"], "error: --cycle auto depends on the CPUs"),
         (["-d", "nodataset"], "error: no dataset 'nodataset'"),
         (["--spec", "nosplit"], "error: no split 'nosplit' in toy:1.0.0"),
     ):

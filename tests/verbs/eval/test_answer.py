@@ -226,7 +226,7 @@ def test_of_several_epochs_one_is_counted() -> None:
     assert twice.num_examples.tolist() == once.num_examples.tolist() == [3334, 3333, 3333]
     assert advice(twice) == (
         *advice(once),
-        "of --epochs one is counted, as if each were iterated by itself; others may differ",
+        "of --epochs only one is counted; others may differ",
     )
 
 

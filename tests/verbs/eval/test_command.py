@@ -21,7 +21,7 @@ def odd(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("options", "exit_code", "said"),
     [
-        (("--batch", 512), 1, "check: a collective hangs at step 1: host 0 waits in it\n"),
+        (("--batch", 512), 1, "check: a collective hangs at step 1: host 0 blocks\n"),
         (("--batch", 512, "--pad"), 0, ""),
         (("--batch", 512, "--drop-remainder"), 1, "check: 1 example is lost\n"),
         (("--batch", 1024), 0, ""),

@@ -60,11 +60,9 @@ def test_the_figures_are_those_of_the_orders(
 
 
 LOST = "1 of 13 examples is lost (7.692%)"
-SHAPES = (
-    "2 shapes are compiled; --pad compiles 1 and fills the last batches with {} examples of padding"
-)
+SHAPES = "2 shapes are compiled; --pad compiles 1, with {} examples of padding in the last batches"
 AGAIN = (
-    "2 examples come again by DistributedSampler, and a metric counts them twice; gather the "
+    "DistributedSampler yields 2 examples twice, and a metric counts them twice; gather the "
     "predictions and keep the first of each"
 )
 
@@ -77,26 +75,25 @@ AGAIN = (
         (
             {"loader": "grain"},
             "ragged",
-            (LOST, "1 example left out by ShardOptions"),
+            (LOST, "ShardOptions leaves out 1 example"),
         ),
         (
             {"loader": "torch", "drop_shard_remainder": True},
             "drop",
-            (LOST, "1 example left out by DistributedSampler"),
+            (LOST, "DistributedSampler leaves out 1 example"),
         ),
         ({"loader": "torch"}, "ragged", (AGAIN, SHAPES.format(3))),
         (
             {"loader": "torch"},
             "pad",
-            (AGAIN, "3 hosts compute 3 examples of padding; mask them out of the metrics"),
+            (AGAIN, "3 examples of padding are computed; mask them out of the metrics"),
         ),
         (
             {"loader": "hf"},
             "ragged",
             (
-                "hangs at step 2, counted from 0: host 0 waits there for 2 hosts that are done "
-                "after 2 steps",
-                "cure: end every host after 2 steps, or pad until all have made as many",
+                "hangs at step 2, counted from 0: host 0 blocks; the other 2 hosts have finished",
+                "cure: end every host after 2 steps, or pad until all have as many",
                 SHAPES.format(1),
             ),
         ),

@@ -82,8 +82,8 @@ def test_an_evaluation_is_equal_to_one_of_the_same_figures() -> None:
         (
             (10_000,),
             {"batch": 512, "hosts": 6},
-            "at step 3 hosts hold batches of different sizes, so they run different XLA programs; "
-            "--pad gives all one",
+            "at step 3 hosts have batches of different sizes and run different XLA programs; --pad "
+            "gives all the same",
         ),
         # 5 and 4 examples: 3 and 2 steps of two, 12 places when both make 3; 5, 4 and 4: 18.
         (
@@ -96,12 +96,16 @@ def test_an_evaluation_is_equal_to_one_of_the_same_figures() -> None:
             {"batch": 2, "hosts": 3},
             "cure: --pad with 2 batches of padding alone (3 steps a host)",
         ),
-        ((13,), {"batch": 4, "devices": 2}, "a last batch of 5 does not divide among 2 devices"),
+        (
+            (13,),
+            {"batch": 4, "devices": 2},
+            "a last batch of 5 cannot be shared evenly by 2 devices",
+        ),
         # Hosts of whole files have 8 + 7 and 8 + 5; the smallest is named.
         (
             (15, 13),
             {"batch": 4, "devices": 2, "hosts": 2, **FILES},
-            "a last batch of 5 does not divide among 2 devices",
+            "a last batch of 5 cannot be shared evenly by 2 devices",
         ),
         (
             (4097,),

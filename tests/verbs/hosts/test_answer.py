@@ -1,4 +1,4 @@
-"""Hosts compared: figures by brute force, permutations by tf.data, what serves best and why."""
+"""Hosts compared: figures by brute force, permutations by tf.data, advice."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_hosts_without_examples_are_refused_under_even_and_idle_under_examples()
         pytest.param(toy(), 4, {}, None, id="nothing to read"),
     ],
 )
-def test_the_strategy_that_serves_best(
+def test_the_recommended_strategy(
     dataset: Dataset, num_hosts: int, settings: dict[str, Any], expected: str | None
 ) -> None:
     best = compared(dataset, num_hosts, **settings).recommended
@@ -199,23 +199,23 @@ def test_check_finds_idle_hosts_unequal_batches_and_amplification() -> None:
     [
         ((10,), 1, {}, []),
         ((), 4, {}, []),
-        ((10, 10), 2, {}, ["2 files divide among 2 hosts, 1 each"]),
-        ((1,) * 2004, 2, {}, ["2,004 files divide among 2 hosts, 1,002 each"]),
-        ((10,), 4, {}, ["1 file does not divide among 4 hosts"]),
-        ((1,) * 7, 3, {}, ["7 files do not divide among 3 hosts"]),
+        ((10, 10), 2, {}, ["2 files are shared evenly: 1 a host"]),
+        ((1,) * 2004, 2, {}, ["2,004 files are shared evenly: 1,002 a host"]),
+        ((10,), 4, {}, ["1 file cannot be shared evenly by 4 hosts; use a multiple of 4"]),
+        ((1,) * 7, 3, {}, ["7 files cannot be shared evenly by 3 hosts"]),
         (
             (513, 512),
             2,
             {"batch": 512},
             [
-                "2 files divide",
+                "2 files are shared evenly",
                 "even: hosts make 1 to 2 batches, so a collective hangs at step 1; "
                 "take(1) gives every host 1",
             ],
         ),
         # 4 or 5 batches, also where partial ones are dropped.
         ((9, 8), 2, {"batch": 2}, ["2 files", "even: hosts make 4 to 5 batches, so a collective "]),
-        ((4, 4), 2, {"shuffle_files": True}, ["2 files", "examples: without --shuffle-seed each"]),
+        ((4, 4), 2, {"shuffle_files": True}, ["2 files", "ds.shard needs --shuffle-seed: "]),
     ],
 )
 def test_advice_says_whether_files_divide_and_what_hangs(
@@ -229,16 +229,32 @@ def test_advice_says_whether_files_divide_and_what_hangs(
 @pytest.mark.parametrize(
     ("lengths", "num_hosts", "settings", "said"),
     [
-        ((10,), 1, {}, "one host reads the same under each"),
+        ((10,), 1, {}, "one host reads the same in each way"),
         ((), 4, {}, "TFDS reads none of them: there are fewer examples than hosts"),
-        ((10, 10), 2, {}, "10 examples a host, 1.00 times read"),
-        ((4, 4), 2, {"batch": 4}, "1 batch on every host, 1.00 times read"),
-        ((4, 4, 4), 2, {"batch": 4}, "2 batches on every host, 1.17 times read"),
-        ((5, 5, 3), 3, {"batch": 2}, "3 to 5 examples a host, 1.00 times read"),
-        ((3,), 4, {}, "1 host is idle under it, TFDS refuses the others"),
+        ((10, 10), 2, {}, "10 examples a host, read amplification 1x; ds.shard reads 2x"),
+        (
+            (4, 4),
+            2,
+            {"batch": 4},
+            "1 batch on every host, read amplification 1x; ds.shard reads 2x",
+        ),
+        (
+            (4, 4, 4),
+            2,
+            {"batch": 4},
+            "2 batches on every host, read amplification 1.17x; ds.shard reads 2x",
+        ),
+        (
+            (5, 5, 3),
+            3,
+            {"batch": 2},
+            "3 to 5 examples a host, read amplification 1x; tfds.even_splits reads 1.308x; "
+            "ds.shard reads 3x",
+        ),
+        ((3,), 4, {}, "1 host is idle, and TFDS refuses the other ways"),
     ],
 )
-def test_a_reason_is_the_merit_of_what_serves_best(
+def test_a_reason_is_the_merit_of_what_is_recommended(
     lengths: tuple[int, ...], num_hosts: int, settings: dict[str, Any], said: str
 ) -> None:
     assert reason(compared(toy(*lengths), num_hosts, **settings)) == said

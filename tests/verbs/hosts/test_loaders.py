@@ -63,28 +63,29 @@ def test_the_figures_are_those_of_the_orders(
 @pytest.mark.parametrize(
     ("settings", "num_hosts", "said"),
     [
-        ({"loader": "grain"}, 2, "1 example is handed out by no host in an epoch"),
+        ({"loader": "grain"}, 2, "1 example is yielded by no host in an epoch"),
         (
             {"loader": "torch"},
             2,
-            "DistributedSampler hands out 1 example again in each epoch, so that every host has as "
-            "many",
+            "DistributedSampler yields 1 example again in each epoch (padding), so that every host "
+            "has as many",
         ),
         # 13 examples are 7 batches of 2, so each of 3 processes is dealt 3, of 18 examples in all.
         (
             {"loader": "accelerate", "batch": 2},
             3,
-            "Accelerator hands out 5 examples again in each epoch, so that every host has as many",
+            "Accelerator yields 5 examples again in each epoch (padding), so that every host has "
+            "as many",
         ),
         # Of 13 examples in batches of 2, `prepare_data_loader` of 1.15.0 gave each of 3 two.
         (
             {"loader": "accelerate", "batch": 2, "drop_remainder": True},
             3,
-            "1 example is handed out by no host in an epoch",
+            "1 example is yielded by no host in an epoch",
         ),
     ],
 )
-def test_padding_and_what_nobody_reads_is_said(
+def test_padding_and_what_no_host_reads_is_said(
     settings: dict[str, Any], num_hosts: int, said: str
 ) -> None:
     plan = hosts(TOY, "train", settings, hosts=num_hosts)

@@ -100,7 +100,9 @@ def test_a_mixture_that_a_host_has_no_file_of_is_refused_by_files() -> None:
     )
     assert found.strategy("even").refusal is None
     settings = shardctl.ReadSettings()
-    assert next(advice(found, settings)) == "2 readers, each of which the hosts share by itself"
+    assert (
+        next(advice(found, settings)) == "2 readers: the hosts share the files of each separately"
+    )
 
 
 @pytest.mark.parametrize(
@@ -171,22 +173,22 @@ def test_an_evaluation_of_stages_says_what_they_repeat_and_leave_out() -> None:
     assert apart.differing_step is None  # which batch is a partial one is not known
     found = shardctl.evaluate(TOY, "test", {"stages": "repeat(2) | map | batch(4)"}, hosts=2)
     assert advice_of(found) == (
-        "20 examples come again by --stages, and a metric counts them twice; leave out the repeat",
+        "--stages yields 20 examples twice, and a metric counts them twice; leave out the repeat",
     )
     taken = shardctl.evaluate(TOY, "test", {"stages": "take(8) | batch(4)"}, hosts=2)
     assert advice_of(taken) == (
         "4 of 20 examples are lost (20.000%)",
-        "4 examples left out by --stages",
+        "--stages leaves out 4 examples",
     )
 
 
 @pytest.mark.parametrize(
     ("stages", "batch", "devices", "why"),
     [
-        ("map", None, 1, "how large is the batch of one device"),
+        ("map", None, 1, "how large is a batch"),
         ("batch(6)", 2, 2, "make batches of 6, .* leave --batch out"),
-        ("batch(6)", None, 4, "make batches of 6, which the --devices 4 of a host share evenly"),
-        ("map | repeat | batch(6)", None, 1, "have no end, so the evaluation has none"),
+        ("batch(6)", None, 4, "make batches of 6, which --devices 4 are to share"),
+        ("map | repeat | batch(6)", None, 1, "have no end, so the evaluation never ends"),
         ("zip(train, test) | batch(6)", None, 1, "elements of several examples"),
         ("read(train) | batch(3) | concatenate(test) | batch(2)", None, 1, "batch"),
         ("filter | batch(3)", None, 1, "depends on which they are"),

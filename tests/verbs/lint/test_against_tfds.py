@@ -425,4 +425,4 @@ def test_specs_share_and_leave_what_tfds_reads_fuzzed() -> None:
         agrees_about_specs(splits, *case)
 
     cases = st.tuples(spec_lists, spec_lists)
-    check_cases(cases, check, FUZZ, fuzz=True)
+    check_cases(cases, check, FUZZ)

@@ -220,4 +220,4 @@ def test_whatever_the_settings_are_there_is_a_report() -> None:
 
 @pytest.mark.fuzz
 def test_whatever_the_settings_are_there_is_a_report_fuzzed() -> None:
-    check_cases(anything(), never_fails, FUZZ, fuzz=True)
+    check_cases(anything(), never_fails, FUZZ)

@@ -164,7 +164,7 @@ def test_hosts_get_what_sharing_by_hand_gives() -> None:
 
 @pytest.mark.fuzz
 def test_hosts_get_what_sharing_by_hand_gives_fuzzed() -> None:
-    check_cases(sharings, agrees_by_hand, FUZZ, fuzz=True)
+    check_cases(sharings, agrees_by_hand, FUZZ)
 
 
 def test_the_evaluation_of_flax_loses_272_of_10000() -> None:

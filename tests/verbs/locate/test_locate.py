@@ -17,6 +17,7 @@ from shardctl.errors import UsageError
 from shardctl.order.order import Order
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings
+from shardctl.verbs.locate import view
 from shardctl.verbs.locate.answer import Located, Query, QueryKind, locate_in, matches_at
 from shardctl.verbs.locate.view import locate_python
 from shardctl.verbs.simulate.answer import simulate_order
@@ -159,6 +160,18 @@ def test_code_of_a_step_reads_its_examples_alone(
     pipeline = run(simulate_python(simulate_order(planned)))["ds"].take(2)
     batches = [batch["tfds_id"].tolist() for batch in pipeline.as_numpy_iterator()]
     assert [name.encode() for name in read(made["ds"])] == [*batches[1], batches[0][0]]
+
+
+@pytest.mark.parametrize("file_format", ["tfrecord", "array_record"])
+def test_code_reads_more_slices_than_tfds_adds(tmp_path: Path, file_format: str) -> None:
+    folder = str(build_dataset(tmp_path, splits={"train": [500, 600]}, file_format=file_format))
+    order = plan_order(folder, None, ReadSettings(buffer=900, buffer_seed=1, batch=520)).order
+    located = asked(order, ("step", 1))
+    assert len(list(view._runs(located))) > 510
+    found = run(locate_python(located, spec="train"))["ds"]
+    elements = found if isinstance(found, list) else found.as_numpy_iterator()
+    ids = [element["id"] for element in elements]
+    assert ids == [match.id for match in located.matches]
 
 
 def test_code_of_a_mixture_reads_each_dataset_by_itself(tmp_path: Path) -> None:

@@ -113,7 +113,9 @@ def test_single_lines_are_those_on_file() -> None:
     assert_answers(path, lambda question: eval(question, globals()))
 
 
-@pytest.mark.parametrize("typed", ["", "--shuffle-files --target 0.9", "--stages map --memory 1KB"])
+@pytest.mark.parametrize(
+    "typed", ["", "--shuffle-files --target 0.9", "--stages shuffle(9,seed=1)"]
+)
 def test_the_printed_command_runs_and_scores_as_promised(shardctl: Shardctl, typed: str) -> None:
     Path("toy.yaml").write_text(
         "name: toy\nsplits: {train: {num_examples: 20000, num_shards: 40, num_bytes: 90000}}\n"
@@ -122,7 +124,8 @@ def test_the_printed_command_runs_and_scores_as_promised(shardctl: Shardctl, typ
     said = shardctl("quality", "train[:90%]", *typed.split()).stdout
     assert len(said.splitlines()) <= 25
     found = re.search(r"(?:\(score|scores) (0\.\d+)(?s:.*)\n  shardctl (.*)\n", said)
-    if typed.startswith("--stages"):  # whose shuffles are not options
+    if typed.startswith("--stages"):  # a shuffle of theirs is no option
+        assert re.search("change: .*--buffer 90 ", said) is not None
         assert found is None
         return
     assert found is not None

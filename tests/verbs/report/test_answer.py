@@ -163,8 +163,8 @@ NOT_SHOWN: list[tuple[str | None, dict[str, Any], dict[str, str]]] = [
         None,
         {"stages": "filter(f) | batch(4)"},
         {
-            "quality": "filter leaves the order open",
-            "strips": "filter leaves the order open",
+            "quality": "filter makes the order nondeterministic",
+            "strips": "filter makes the order nondeterministic",
             "hosts": "how many examples of a host pass filter",
         },
     ),
@@ -214,7 +214,7 @@ def test_all_loaders_are_compared_where_somebody_asks() -> None:
         ({"devices": 0}, "--devices '0': a number from 1 to 1000000"),
         ({"settings": {"stages": "range(9) | batch(2)"}}, "no reader of TFDS"),
         ({"settings": {"loader": "hf", "input_shards": 3}}, "--input-shards 3 needs --streaming"),
-        ({"spec": "train", "settings": {"stages": "read(test) | batch(2)"}}, "leave one of them"),
+        ({"spec": "train", "settings": {"stages": "read(test) | batch(2)"}}, "leave it out"),
         ({"settings": {"stages": "read(test, data='nowhere')"}}, "no dataset 'nowhere'"),
     ],
 )

@@ -67,7 +67,7 @@ def test_each_part_is_what_its_command_writes(shardctl: Shardctl) -> None:
         shardctl("report", "train", *order, *batch, "--hosts", 3, "--devices", 4, "-f", "json")
     )
     alone = {
-        "quality": ("quality", "train", *order, *batch, "--hosts", 3),
+        "quality": ("quality", "train", *order, *batch, "--host", "0/3"),
         "hosts": ("hosts", "train", *order, *batch, "--hosts", 3),
         "eval": ("eval", "-d", "toy.yaml", "--batch-per-device", 2, "--devices", 4, "--hosts", 3),
         "layout": ("layout", "train", "-d", "toy.yaml"),
@@ -148,13 +148,20 @@ def test_a_report_comes_for_any_settings_or_one_line_says_why_not(
         made = json.loads(ran.stdout)
         assert made["kind"] == "report"
         for name in _PARTS:
-            assert set(made[name]) == {"not_shown"} or len(made[name]) > 1 or name == "layout"
+            part = made[name]
+            if part is None:  # for one host, unless an evaluation is asked for
+                assert name in ("hosts", "eval")
+                assert made["num_hosts"] == 1
+                assert name == "hosts" or "--eval" not in more
+            else:
+                assert set(part) == {"not_shown"} or len(part) > 1 or name == "layout"
         page = shardctl("report", *words, "-o", "report.html")
         assert page.exit_code == 0
         assert Path("report.html").read_text().rstrip().endswith("</html>")
         if not made["predictable"]:
             return
-        hosts = more if more[:1] == ["--hosts"] and "host" not in values else []
+        one = more[:1] == ["--hosts"] and "host" not in values
+        hosts = ["--host", f"0/{more[1]}"] if one else []
         given = words[: len(words) - 2 - len(more)]
         ran = shardctl("quality", *given, "-d", reads, *hosts, "-f", "json")
         if "not_shown" in made["quality"]:

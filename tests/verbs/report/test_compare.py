@@ -78,7 +78,7 @@ def test_orders_differ_and_score_as_single_positions_say(as_pinned: bool) -> Non
 
 @pytest.mark.fuzz
 def test_settings_and_snapshots_differ_as_positions_say_fuzzed() -> None:
-    check_cases(pairs(), lambda pair: check_pair(pair, as_pinned=True), FUZZ, fuzz=True)
+    check_cases(pairs(), lambda pair: check_pair(pair, as_pinned=True), FUZZ)
 
 
 def toy_side(label: str, dataset: Dataset = TOY, **settings: Any) -> Side:

@@ -50,9 +50,9 @@ def test_the_ending_of_the_file_chooses_the_format(shardctl: Shardctl, toy: Path
         assert ran.stderr == (
             f"wrote {name}: mode exact, left: 8 examples of epoch 0 in 2 file instructions\n"
             f"next, in Python: shardctl.tfds.resume(builder, '{name}')\n"
-            f"check it:\n  shardctl resume --plan {name} -d {toy} --prove\n"
+            f"this command checks it:\n  shardctl resume --plan {name} -d {toy} --prove\n"
         )
-        words = shlex.split(ran.stderr.partition("check it:\n  shardctl ")[2])
+        words = shlex.split(ran.stderr.partition("  shardctl ")[2])
         assert "proof: lost 0, repeated 0, moved 0 of 8" in shardctl(*words).stdout
     assert json.loads(Path("plan.json").read_text()) == yaml.safe_load(
         Path("plan.yaml").read_text()
@@ -194,7 +194,7 @@ def test_a_log_of_what_was_seen(shardctl: Shardctl, toy: Path) -> None:
     assert ran.stderr == (
         "wrote plan.json: mode exactly-once, left: 9 examples in 3 file instructions\n"
         "next, in Python: shardctl.tfds.resume(builder, 'plan.json')\n"
-        f"check it:\n  shardctl resume --plan plan.json -d {toy}\n"
+        f"this command checks it:\n  shardctl resume --plan plan.json -d {toy}\n"
         "proof: lost 0, repeated 0 of 9 examples\n"
     )
     ran = shardctl("resume", "--plan", "plan.json", "-d", toy, "--prove")
@@ -220,6 +220,7 @@ def elsewhere(shardctl: Shardctl, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("given", "kept", "name"),
     [
@@ -295,7 +296,7 @@ def test_a_dataset_that_is_named_wins_over_what_a_plan_says(
             ("--consumed", 1, "--hosts", 2, "--to-hosts", 1, "--mode", "exact-order"),
             "other hosts have another order",
         ),
-        (("--consumed", 1, "--shuffle-files"), "a log is enough: --seen FILE"),
+        (("--consumed", 1, "--shuffle-files"), "or plan from a log with --seen FILE"),
         (("--consumed", 1, "-f", "npy"), "no format 'npy' here"),
         (("--seen", "none"), "cannot read 'none': no such file"),
         (("--seen", "none", "--hosts", 2), "--hosts with --seen"),

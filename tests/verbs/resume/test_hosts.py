@@ -180,7 +180,7 @@ def test_no_example_is_lost_or_repeated() -> None:
 
 @pytest.mark.fuzz
 def test_no_example_is_lost_or_repeated_fuzzed() -> None:
-    check_cases(cases(), check, FUZZ * 2, fuzz=True)
+    check_cases(cases(), check, FUZZ * 2)
 
 
 def check_unseeded(case: Case, mode: HostsMode, number: int) -> None:

@@ -64,6 +64,7 @@ def test_a_file_holds_all_of_it(way: str, write: Callable[[ResumePlan], Any]) ->
         assert prove(TOY, found).holds
 
 
+@pytest.mark.long
 def test_a_list_that_is_too_long_is_none_in_the_file_too(tmp_path: Path) -> None:
     settings = {"loader": "torch", "shuffle_seed": 1}
     plan = resume("imagenet2012", "train[:200_000]", settings, consumed=9)
@@ -92,6 +93,7 @@ MORE_WAYS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("settings", MORE_WAYS, ids=str)
 def test_the_instructions_are_what_is_left_of_the_epoch(settings: dict[str, Any]) -> None:
     order = plan_order(TOY, "train", settings).order

@@ -61,6 +61,7 @@ def handed_out(order: Order, stop: int) -> Counter[tuple[int, str]]:
     return Counter(zip(order.epoch_of(range(stop)).tolist(), ids, strict=True))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))]

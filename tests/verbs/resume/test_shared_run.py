@@ -191,4 +191,4 @@ def test_no_example_is_lost_or_repeated_however_often_the_hosts_change() -> None
 
 @pytest.mark.fuzz
 def test_no_example_is_lost_or_repeated_fuzzed() -> None:
-    check_cases(cases(), check, FUZZ, fuzz=True)
+    check_cases(cases(), check, FUZZ)

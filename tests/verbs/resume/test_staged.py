@@ -207,7 +207,7 @@ def test_file_instructions_read_the_tail_of_the_order() -> None:
 
 @pytest.mark.fuzz
 def test_fuzz_file_instructions_read_the_tail_of_the_order() -> None:
-    check_cases(st.randoms(), check_cut, FUZZ, fuzz=True)
+    check_cases(st.randoms(), check_cut, FUZZ)
 
 
 def any_source(rng: random.Random) -> Sized:
@@ -249,7 +249,7 @@ def test_plans_of_any_pipeline_say_how_far_it_is() -> None:
 
 @pytest.mark.fuzz
 def test_fuzz_plans_of_any_pipeline_say_how_far_it_is() -> None:
-    check_cases(pipelines(any_source), check_any, FUZZ // 10, fuzz=True)
+    check_cases(pipelines(any_source), check_any, FUZZ // 10)
 
 
 # What is read in another order each time, or once, a reader that begins anew does not read again.

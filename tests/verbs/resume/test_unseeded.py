@@ -99,7 +99,7 @@ def test_what_is_lost_and_repeated_is_as_the_plan_says_fuzzed(toys: Toys) -> Non
     def check(drawn: tuple[Case, list[int]]) -> int:
         return check_without_seed(toys, *drawn)
 
-    check_cases(stops(buffered=True), check, FUZZ // 8, fuzz=True)
+    check_cases(stops(buffered=True), check, FUZZ // 8)
 
 
 @pytest.mark.parametrize(("epoch", "epochs"), [(0, 2), (0, 4), (1, 3), (2, 4)])
