@@ -106,6 +106,12 @@ def test_what_an_option_sets_is_said(shardctl: Shardctl) -> None:
             {"block": None},
             "read: {\n cycle: 8, # a\n  # b\n}",
         ),
+        (
+            "# é\U0001f600\nread: {block: 2, cycle: 8}",
+            {"block": None},
+            "# é\U0001f600\nread: {cycle: 8}",
+        ),
+        ("dataset: mnist", {"cycle": 8}, "dataset: mnist"),
         ("read:\r\n  cycle: 8\r\n  block: 2\r\n", {"cycle": None}, "read:\r\n  block: 2\r\n"),
         ("\ufeffread:\n  cycle: 8 # é\n", {"cycle": 9}, "\ufeffread:\n  cycle: 9 # é\n"),
         (
