@@ -153,17 +153,19 @@ def _compared(
     return replace(_plan(dataset, made, take), plan=plan)
 
 
+def _refuse(given: dict[str, Any], beside: str, because: str) -> None:
+    """Refuse the first option that was given beside something that it does not go with."""
+    for name, value in given.items():
+        if value not in (None, []):
+            raise UsageError(f"{option_name(name)} with {beside}: {because}")
+
+
 def _function(
     source: DatasetOptions, given: dict[str, Any], words: list[str], take: "Take"
 ) -> "Verification":
-    for name, value in given.items():
-        if value is not None and name not in ("pass_index", "loop"):
-            raise UsageError(
-                f"{option_name(name)} with {quoted(words[0])}: the function says how it reads; "
-                "--pass-index and --loop say how it is iterated"
-            )
-    if source.dataset:
-        raise UsageError(f"--dataset with {quoted(words[0])}: the function has its dataset")
+    others = {name: v for name, v in given.items() if name not in ("pass_index", "loop")}
+    because = "the function has its settings; --pass-index and --loop are how it is iterated"
+    _refuse({**others, "dataset": source.dataset}, quoted(words[0]), because)
     from shardctl.tfds.imports import quiet_tensorflow
 
     with quiet_tensorflow(warn):
@@ -186,11 +188,7 @@ def _files(
     jobs: int | None,
     runner: "Runner | None",
 ) -> "FilesVerification":
-    for name, value in given.items():
-        if value is not None:
-            raise UsageError(
-                f"{option_name(name)} with --files: the files are read whole, in no order"
-            )
+    _refuse(given, "--files", "the files are read whole, in no order")
     from shardctl.metadata.index.bare import naming_damaged
     from shardctl.verbs.verify.verify_files import verify_files
 
@@ -235,15 +233,10 @@ def _snapshot(
     from shardctl.verbs.snapshot.answer import snapshot
     from shardctl.verbs.verify.of_snapshot import beside_snapshot
 
-    for name in given:
-        raise UsageError(
-            f"{option_name(name)} with {quoted(path)}: a snapshot has its settings; leave it out"
-        )
+    _refuse(given, quoted(path), "a snapshot has its settings; leave it out")
     pinned = snapshot_of_file(path, "shardctl verify --plan FILE reads plans of resume")
     if isinstance(pinned.pipeline.get("file_order"), str):
-        raise UsageError(
-            f"{quoted(path)} has a hash of its --file-order: too long to be read again"
-        )
+        raise UsageError(f"{quoted(path)} has only a hash of its long --file-order")
     dataset = dataset_of_snapshot(pinned, path, source, project_here()).dataset
     settings = ReadSettings(**settings_to_fall_back_on(pinned, dataset))
     spec = spec_as_pinned(pinned, settings)

@@ -105,13 +105,15 @@ def open_files(context: LintContext) -> Iterator[Violation]:
 def idle_cycle(context: LintContext) -> Iterator[Violation]:
     """Find a cycle, asked for, that there are too few files for."""
     cycle = context.settings.cycle
-    most = max(map(context.files_of_host, context.used), default=0)
+    files = [*map(context.files_of_host, context.used)]
+    most = max([*files, *(split.num_shards for split in context.dataset.splits)])
     for read in () if context.settings.is_endless else context.trained:
         num_files = context.files_of_host(read)
         if isinstance(cycle, int) and 0 < num_files < cycle:
-            files = counted(num_files, "file")
-            why = f"a cycle of {cycle:,} mixes {files}, as many as a host reads"
-            # All that is read keeps its order, unless other hosts or specs have more files.
+            why = (
+                f"a cycle of {cycle:,} mixes {counted(num_files, 'file')}, as many as a host reads"
+            )
+            # Every order stays, unless other hosts, splits or specs have more files.
             same = num_files == most and context.num_hosts == 1 and not context.writes_stages
             fix = f"--cycle {num_files}, more shards, or --buffer N"
             if same:
