@@ -1,15 +1,16 @@
 """Which examples, from which files, in which order, on which host: planned from metadata alone.
 
-A function for each command, and what a command prints, the function of its name returns. DATASET is
-a name as "mnist" or "imagenet2012:5.1.0", the path of a dataset or of a layout.yaml, record files
-without metadata as "data/train-*.tfrecord", a list of these, or a Dataset. SPEC is a subsplit as
-TFDS writes it, "train" where it is left out. SETTINGS is a ReadSettings or a dict of its values,
-and says how the pipeline reads. help(shardctl.plan), or shardctl.plan? in a notebook, tells more
-of one function.
+There is a function for each command, with the same answer. DATASET is a name such as "mnist" or
+"imagenet2012:5.1.0", the path of a dataset or of a layout.yaml, record files without metadata such
+as "data/train-*.tfrecord", a list of these, or a Dataset. SPEC is a split or slice as TFDS writes
+it; the default is "train". SETTINGS describe the pipeline: a ReadSettings, a dict of its values, or
+keywords such as shuffle_seed=42. `help(shardctl.plan)` explains one function.
 
 >>> import shardctl
 >>> shardctl.plan("mnist", "train", hosts=3)
 <Plans mnist:3.0.1 train: 3 plans>
+>>> shardctl.simulate("mnist", "train", shuffle_seed=42, buffer=100, buffer_seed=1, take=3).ids
+array([20,  0, 33])
 >>> settings = shardctl.ReadSettings(shuffle_seed=42, batch=256)
 >>> shardctl.locate("imagenet2012", "train", settings, step=91).matches[0].tfds_id
 'imagenet2012-train.tfrecord-00543-of-01024__205'
@@ -24,49 +25,50 @@ What is read
     locate(DATASET, SPEC, SETTINGS, ..)    where an example is: position=, step=, id=, tfds_id=
     plan_order(DATASET, SPEC, SETTINGS)    the Order itself, to ask for any position
     read_dataset(DATASET.., data_dir=)     the Dataset, from a data_dir that you name
-    list_datasets(WORD.., data_dir=)       the datasets that names lead to; also shardctl.list
+    list_datasets(WORD.., data_dir=)       the datasets that names refer to; also shardctl.list
 
 Record files without metadata
-    index(PATH..)                          their examples, counted; its `dataset` is a DATASET
+    index(PATH..)                          counts their examples; its `dataset` is a DATASET
     check_index(LAYOUT)                    what changed since `shardctl index PATH -o LAYOUT`
 
 After an interruption
-    resume(.., consumed= or steps=)        how the same pipeline goes on exactly
-    resume_loader(..)                      the same by its older name for loaders besides TFDS's
+    resume(.., consumed= or steps=)        how the same pipeline resumes exactly
+    resume_loader(..)                      an older name of resume
     resume_on_hosts(.., hosts=, to_hosts=) the same with another number of hosts
-    resume_unseen(.., seen=)               what a log of the examples seen leaves
+    resume_unseen(.., seen=)               what a log of the examples seen leaves to read
     prove(DATASET, PLAN)                   whether a plan loses, repeats or moves an example
     read_plan(path)                        the plan that `shardctl resume -o FILE` wrote
 
 On many hosts
-    hosts(.., hosts=)                      what each host reads, and how best to share
+    hosts(.., hosts=)                      what each host reads, and the recommended way to share
     evaluate(.., batch=, hosts=, devices=) remainder, padding, hangs; also shardctl.eval
 
-To look at
+Reports
     report(DATASET, SPEC, SETTINGS, ..)    pictures and figures of one pipeline; to_html() is a page
-    compare_reports(A, B)                  two side by side: where they differ, how each is shuffled
+    compare_reports(A, B)                  two pipelines: where their orders differ, how each mixes
 
-Whether it is right
+Checks
     quality(DATASET, SPEC, SETTINGS)       how well the order is shuffled, from 0 to 1
-    compare_loaders(DATASET, SPEC, ..)     the same of each loader, and how it ends and goes on
+    compare_loaders(DATASET, SPEC, ..)     the same of each loader, and how it ends and resumes
     lint(DATASET, SPECS, SETTINGS)         what is wrong with the settings
-    snapshot(DATASET, SPEC, SETTINGS)      what fixes an order
+    snapshot(DATASET, SPEC, SETTINGS)      a small value that identifies an order
     read_snapshot(path)                    the one that `shardctl snapshot -o FILE` wrote
     diff(A, B)                             where and why two snapshots or plans differ, or their
-                                           files; without B a snapshot and the order as it is now
-    verify(DATASET, SPEC, SETTINGS)        the order beside the one that TensorFlow reads
+                                           files; without B a snapshot and the current order
+    verify(DATASET, SPEC, SETTINGS)        the order compared with the one that TensorFlow reads
     verify_files(DATASET, SPLIT..)         every record of every file, without TensorFlow
     beam_runner(OPTION..)                  a Beam pipeline, as runner= of verify_files and index
-    inspect(TF_DATASET, loop=)             the stages of a real tf.data.Dataset, where its order is
-                                           open, and its ids
+    inspect(TF_DATASET, loop=)             the stages of a real tf.data.Dataset, its ids, and what
+                                           makes its order nondeterministic
 
-Answers are frozen values, with their warnings in `warnings`. Those with rows have `to_pandas()`,
-where pandas is installed, and are tables in a notebook. A Host may be written "1/3"; numbers of
-NumPy and TensorFlow are numbers. What goes wrong is a ShardctlError: UsageError (names the
-option, `--batch` for batch=), DatasetError, UnpredictableOrderError (says what would fix the order)
-or MissingDependencyError. `shardctl.tfds` reads with TensorFlow what is planned here, and keeps the
+Answers are frozen values. `to_dict()` and `to_json()` return what `-f json` prints, `save(path)`
+writes what `-o path` writes, and `warnings` are those of the command. Answers with rows have
+`to_pandas()`, where pandas is installed, and are tables in a notebook. A Host may be written "1/3";
+numbers of NumPy and TensorFlow are numbers. Errors are ShardctlErrors: UsageError (names the
+option, `--batch` for batch=), DatasetError, UnpredictableOrderError (with the fix) and
+MissingDependencyError. `shardctl.tfds` reads with TensorFlow what is planned here, and keeps the
 position of a training loop (Position, ResumeFit) in checkpoints; `shardctl.orbax` in Orbax's;
-`shardctl.grain` and `shardctl.torch` feed Grain and PyTorch tf.data's order.
+`shardctl.grain` and `shardctl.torch` give Grain and PyTorch the order of tf.data.
 
 Names are looked up in TFDS_DATA_DIR, ~/tensorflow_datasets and the built-in catalog. Importing
 shardctl loads neither TensorFlow nor NumPy; each name loads what it needs when it is first used.
@@ -89,6 +91,8 @@ PROVIDERS.update(
     comparison_page="verbs.report.compared:comparison_page",
     report_body="verbs.report.page:report_body",
     report_page="verbs.report.page:report_page",
+    save="api.tables:save",
+    text="api.tables:text_of",
     to_pandas="api.tables:to_pandas",
     verify_loader="live.verify:verify_loader",
     verified_version="metadata.loader_versions:verified_version",

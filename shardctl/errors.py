@@ -13,6 +13,10 @@ class UsageError(ShardctlError):
     """A value given by the caller breaks a rule: an option, a spec, a position, a seed."""
 
 
+class UnknownArgumentError(UsageError, TypeError):
+    """A keyword that is no argument of a function, which is a TypeError for Python too."""
+
+
 class NotASplitError(UsageError):
     """A part of a spec names no split; `named` is that part, which may be something else."""
 
@@ -34,7 +38,7 @@ class NotThereError(DatasetError):
 
 
 class UnpredictableOrderError(ShardctlError):
-    """TensorFlow leaves this order open; the text says why and what would fix the order."""
+    """The order is nondeterministic; the text says why, and how to fix it."""
 
 
 class MissingDependencyError(ShardctlError):

@@ -61,6 +61,7 @@ Order.codes_at: w.order.codes_at(positions=np.array([0, 3, 23, 3]))
 Order.positions_of: w.order.positions_of(codes=np.array([0, 3, 23, 3]), over=iter)
 Order.positions_in_pieces: w.order.positions_in_pieces(codes=np.array([0, 3, 23, 3]), over=iter)
 Order.steps_of: w.order.steps_of(positions=np.array([0, 3, 23, 3]))
+Order.steps_in_epoch: w.order.steps_in_epoch(epoch=1)
 Order.steps_up_to: w.order.steps_up_to(stop=4)
 Order.examples_in_steps: w.order.examples_in_steps(start=1, stop=3)
 Order.consumed: w.order.consumed(stop=9, advance=same)
@@ -499,6 +500,7 @@ def public_parameters() -> dict[str, dict[str, inspect.Parameter]]:
                     continue  # an answer
                 parameters = dict(inspect.signature(function).parameters)
                 parameters.pop("self", None)
+                parameters.pop("keywords", None)  # settings, see tests/api/test_keywords.py
                 if parameters:
                     found[prefix + name + method] = parameters
     return found

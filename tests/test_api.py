@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import inspect
 import json
@@ -53,11 +54,35 @@ def test_type_checkers_know_every_name_and_no_other(tmp_path: Path) -> None:
         "steps = shardctl.eval('mnist', batch=64, hosts=3).num_steps('drop')\n"
         "names = [one.title for one in shardctl.list('mnist').built_in]\n"
         "rest = shardctl.tfds.resume\n"
+        "shardctl.simulate('mnist', 'train', shuffle_seed=1, buffer=100).save('order.json')\n"
         "shardctl.plam('mnist')\n"
         "shardctl.plan(3)\n"
+        "shardctl.simulate('mnist', shufle_seed=1)\n"
+        + "".join(f"reveal_type(shardctl.{name})\n" for name in shardctl.__all__)
     )
     said, _, _ = api.run(["--strict", "--cache-dir", str(tmp_path / "cache"), str(script)])
-    assert [line.split(": ", 1)[0][-2:] for line in said.splitlines()[:-1]] == ["12", "13"], said
+    lines = said.splitlines()[:-1]
+    revealed = [line for line in lines if "Revealed type" in line]
+    assert len(revealed) == len(shardctl.__all__)
+    assert not [line for line in revealed if line.split('"')[1] == "Any"]
+    wrong = [line.split(": ", 1)[0][-2:] for line in lines if ": error: " in line]
+    assert wrong == ["13", "14", "15"], said
+
+
+def test_editors_find_every_name_with_its_docstring_without_running_it() -> None:
+    package = Path(shardctl.__file__).parent
+    found = set()
+    for line in ast.parse((package / "__init__.pyi").read_text("utf-8")).body:
+        if not isinstance(line, ast.ImportFrom) or "shardctl." not in (line.module or ""):
+            continue
+        source = package.parent.joinpath(*str(line.module).split(".")).with_suffix(".py")
+        body = ast.parse(source.read_text("utf-8")).body
+        found |= {a.name for a in line.names} & {
+            one.name
+            for one in body
+            if isinstance(one, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(one)
+        }
+    assert found | {"LoaderPlan", "resume_loader"} == set(shardctl.__all__)  # which have two names
 
 
 FUNCTIONS = [
@@ -178,6 +203,19 @@ def test_answers_to_other_questions_are_not_equal() -> None:
     for function, arguments in asked.items():
         assert function(*one, **arguments) != function(*other, **arguments)
     assert shardctl.plan_order("mnist", settings={"block": 2}) != shardctl.plan_order("mnist")
+
+
+def test_what_is_no_value_of_its_own_says_how_it_is_made() -> None:
+    with pytest.raises(shardctl.UsageError, match=r"^an Order is made by shardctl.plan_order"):
+        shardctl.Order()  # type: ignore[abstract]
+
+
+def test_ids_are_an_array_and_a_score_a_number() -> None:
+    found = shardctl.simulate("mnist", "test", cycle=1, take=3)
+    assert found.ids.tolist() == found.ids().tolist() == [0, 1, 2]
+    assert pickle.loads(pickle.dumps(found.ids)).tolist() == [0, 1, 2]
+    scored = shardctl.quality("mnist", "test", what_if=False)
+    assert float(scored.score) == scored.score.value
 
 
 def test_reprs_tell_what_matters_on_one_line() -> None:
@@ -305,7 +343,7 @@ def test_the_package_loads_nothing_of_weight(tmp_path: Path) -> None:
 def test_every_error_is_exported_but_those_that_only_a_command_tells_apart() -> None:
     errors = {name for name in vars(shardctl.errors) if name.endswith(("Error", "Warning"))}
     assert errors - set(shardctl.__all__) == {
-        *("NotASplitError", "NotThereError", "UnnamedDatasetError")
+        *("NotASplitError", "NotThereError", "UnknownArgumentError", "UnnamedDatasetError")
     }
 
 

@@ -240,7 +240,7 @@ def wrong_values(parameter: inspect.Parameter, value: Any) -> list[Any]:
     wrong = [*WRONG[kind], *([] if optional else [None])]
     if parameter.name == "id":
         return [True, 1.5, b"1", object(), [1.5], [None], {1: 2}]
-    if annotation == "SettingsLike" or annotation.startswith("SettingsLike |"):
+    if annotation == "SettingsLike" or annotation.startswith(("SettingsLike |", "ChangedSettings")):
         wrong = [one for one in wrong if one != {}]
     if parameter.name == "stages":  # a spec alone is a source
         wrong = [one for one in wrong if not isinstance(one, str) and one not in (["train"], [])]

@@ -42,7 +42,7 @@ splits: {train: {shard_lengths: [3, 4]}}
 $ shardctl plan 'train[:2]' -d toy.yaml
 train[:2] in toy
 ...
-total: 1 file, 9 examples; ids 0 to 8 (9)
+total: 1 file, 9 examples
 $ shardctl plan trian -d toy.yaml 2>&1 | wc -l
 1
 $ echo $?
@@ -199,7 +199,7 @@ _LOGS = "import sys\nprint('out')\nprint('log', file=sys.stderr)\n"
         (
             SESSION,
             "$ shardctl plan 'train[:2]' -d toy.yaml\n"
-            "train[:2] in toy\n...\ntotal: 1 file, 2 examples; ids 0 to 1 (2)\n",
+            "train[:2] in toy\n...\ntotal: 1 file, 2 examples\n",
         ),
         (f"{_TRIAN}```\n", "$ shardctl plan trian -d mnist\nexits with 2: show `echo $?`"),
         (f"{_TRIAN}$ echo $?\n1\n```\n", "$ echo $?\n2\n"),
@@ -229,9 +229,7 @@ def test_a_wrong_python_example_is_noticed(document: Path, tmp_path: Path) -> No
 
 def test_an_update_writes_what_is_answered_and_nothing_else(document: Path) -> None:
     assert update(document) == 1
-    assert document.read_text() == SESSION.replace(
-        "9 examples; ids 0 to 8 (9)", "2 examples; ids 0 to 1 (2)"
-    )
+    assert document.read_text() == SESSION.replace("9 examples", "2 examples")
     assert update(document) == 0
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from shardctl.api.settings_file import stated_settings
-from shardctl.base.arguments import Kind, checked, made_kind
+from shardctl.base.arguments import Kind, checked, kind_of, made_kind
 from shardctl.base.progress import Watch
 from shardctl.base.text import printable, quoted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
@@ -26,7 +26,8 @@ from shardctl.saved.snapshot_file import (
     parsed_file,
     read_comparable,
 )
-from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.settings.keywords import OrderSettings, Unpack
+from shardctl.settings.read_settings import ReadSettings, SettingsLike, with_keywords
 from shardctl.spec.reads import reads_of
 from shardctl.stores.stores import read_file, working_folder
 from shardctl.verbs.diff.answer import EXACT_LIMIT, Diff, PinnedOrder, settings_to_fall_back_on
@@ -57,6 +58,14 @@ Comparable = Annotated[
         "snapshots and plans",
     ),
 ]
+# Keywords alone change the settings of the snapshot, which is known later.
+ChangedSettings = Annotated[
+    ReadSettings | Mapping[str, object],
+    replace(
+        kind_of(SettingsLike),
+        join=lambda given, *said: dict(said[0]) if given is None else with_keywords(given, *said),
+    ),
+]
 ComparedReport = Annotated[
     _Snapshots | Report | _Path,
     _one_of(
@@ -74,8 +83,9 @@ def diff(
     *,
     dataset: DatasetLike | None = None,
     spec: str | None = None,
-    settings: SettingsLike | None = None,
+    settings: ChangedSettings | None = None,
     exact_limit: int = EXACT_LIMIT,
+    **keywords: Unpack[OrderSettings],
 ) -> Diff | PlansDiff:
     """Return where and why two orders, or two plans, differ.
 
@@ -88,6 +98,7 @@ def diff(
         dataset: without `actual`, the dataset as it is now; None is what the snapshot names.
         spec, settings: without `actual`, what is read now and how; None is as in the snapshot, but
             of a loader the installed version.
+        keywords: settings in which it is read otherwise than `settings`, or the snapshot, say.
         exact_limit: positions in blocks that differ up to which every one is compared; of more, how
             much moved is known to a block.
 
@@ -104,8 +115,8 @@ def diff(
     True
     >>> shardctl.diff(before, settings=shardctl.ReadSettings(shuffle_seed=1)).equal  # one file
     True
-    >>> shardctl.diff(before, spec="test[1:]").first.actual
-    1
+    >>> shardctl.diff(before, block=8).equal, shardctl.diff(before, spec="test[1:]").first.actual
+    (True, 1)
     """
     first, label = _opened(expected, "expected")
     if actual is None:
@@ -165,14 +176,14 @@ def _now(
     given: object,
     dataset: DatasetLike | None,
     spec: str | None,
-    settings: SettingsLike | None,
+    settings: ChangedSettings | None,
 ) -> PinnedOrder:
     """Return the order as it is now; what is not said is as it was pinned."""
     kept = pinned.snapshot
     here = _named_by(pinned, given) if dataset is None else as_dataset(dataset)
-    if settings is None:
-        settings = ReadSettings(**settings_to_fall_back_on(kept, here))
-    settings = as_settings(settings)
+    if not isinstance(settings, ReadSettings):
+        pinned_settings = ReadSettings(**settings_to_fall_back_on(kept, here))
+        settings = with_keywords(pinned_settings, settings or {})
     spec = spec_as_pinned(kept, settings) if spec is None else spec
     taken = snapshot(here, spec, settings)
     return PinnedOrder(snapshot=taken.snapshot, label="the current order", live=taken.live)

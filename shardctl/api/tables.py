@@ -1,45 +1,107 @@
-"""Answers as tables in Python: for a notebook, and as a DataFrame of pandas.
-
-The rows are those that the command line writes as CSV.
-"""
+"""Answers in Python as the command line writes them: documents, files, tables, DataFrames."""
 
 from __future__ import annotations
 
 import base64
 import importlib
+import os
+from collections.abc import Iterator
 from html import escape
 from itertools import islice
 from typing import Any
 
 from shardctl.base.columns import RecordStream, listed
 from shardctl.base.install import to_install
-from shardctl.base.text import printable
+from shardctl.base.text import either, printable, quoted, utf8
 from shardctl.errors import MissingDependencyError, UsageError
+from shardctl.files.atomic import new_file
+from shardctl.metadata.index.answer import check_yaml
 
 _ROWS_SHOWN = 30  # that a notebook shows of a long table
 
-# Where the rows of an answer are that the command line writes as CSV: a verb, whose view has
-# them, and whose rows.
-_ROWS = {
-    "DatasetList": "list:list",
-    "Evaluation": "eval:eval",
-    "FilesVerification": "verify:verify_files",
-    "HostsPlan": "hosts:hosts",
-    "Index": "index:index",
-    "IndexCheck": "index:check",
-    "Inspection": "inspect:inspect",
-    "Layout": "layout:layout",
-    "Lint": "lint:lint",
-    "LoaderComparison": "quality:loaders",
-    "Located": "locate:locate",
-    "Plan": "plan:plan",
-    "Plans": "plan:plan",
-    "Quality": "quality:quality",
-    "ResumePlan": "resume:resume",
-    "Simulation": "simulate:simulate",
-    "TfdsMetadata": "index:tfds_metadata",
-    "Verification": "verify:verify",
+# Where the documents and rows of an answer are that the command line writes: a module of verbs, and
+# what its functions are named after.
+_VIEWS = {
+    "DatasetList": "list.view:list",
+    "Diff": "diff.view:diff",
+    "Evaluation": "eval.view:eval",
+    "FilesVerification": "verify.view:verify_files",
+    "HostsPlan": "hosts.view:hosts",
+    "Index": "index.view:index",
+    "IndexCheck": "index.view:check",
+    "Inspection": "inspect.view:inspect",
+    "Layout": "layout.view:layout",
+    "Lint": "lint.view:lint",
+    "LoaderComparison": "quality.view:loaders",
+    "Located": "locate.view:locate",
+    "Plan": "plan.view:plan",
+    "Plans": "plan.view:plan",
+    "Quality": "quality.view:quality",
+    "ResumePlan": "resume.view:resume",
+    "Simulation": "simulate.view:simulate",
+    "TfdsMetadata": "index.view:tfds_metadata",
+    "PlansDiff": "diff.view:plans",
+    "Report": "report.document:report",
+    "ReportComparison": "report.compared:comparison",
+    "Verification": "verify.view:verify",
 }
+
+
+def _made(answer: Any, what: str, *more: Any) -> Any:
+    """Return the document of an answer, or its rows."""
+    kind = type(answer).__name__
+    module, _, verb = _VIEWS[kind].partition(":")
+    if kind == "HostsPlan" and len(answer.comparisons) > 1:
+        verb = "sweep"
+    function = getattr(importlib.import_module(f"shardctl.verbs.{module}"), f"{verb}_{what}")
+    return function((answer,) if kind == "Inspection" else answer, *more)
+
+
+def text_of(answer: Any, form: str, folder: str | None = None) -> Iterator[str]:
+    """Yield an answer as JSON, YAML, CSV or HTML; `folder` is that of the file it is written to."""
+    from shardctl.files import documents
+    from shardctl.saved import snapshot_file
+    from shardctl.verbs.inspect.view import project_yaml
+
+    kind = type(answer).__name__
+    if kind == "TakenSnapshot":
+        answer, kind = answer.snapshot, "Snapshot"
+    if kind == "Snapshot":
+        yield from getattr(snapshot_file, f"snapshot_{form}")(answer)
+    elif form == "html":
+        yield answer.to_html()
+    elif form == "csv":
+        yield from documents.to_csv(table_of(answer))
+    elif kind == "Inspection" and form == "yaml":  # a shardctl.yaml
+        yield from project_yaml((answer,), "a dataset")
+    else:
+        if kind == "Index" and form == "yaml":
+            check_yaml(answer)
+        document = _made(answer, "document", *((folder,) if kind == "Index" else ()))
+        yield from getattr(documents, f"to_{form}")(document)
+
+
+_ENDINGS = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".csv": "csv", ".html": "html"}
+
+
+def save(answer: Any, path: str) -> None:
+    """Write an answer to a file, in the format of its ending.
+
+    Raises:
+        UsageError: no format of the answer has it, or the file cannot be written.
+    """
+    known = [ending for ending in _ENDINGS if _can_be(answer, ending)]
+    ending = os.path.splitext(path)[1].lower()
+    if ending not in known:
+        raise UsageError(f"path={quoted(path)}: its ending is to be {either(known)}")
+    with new_file(path) as file:
+        for text in text_of(answer, _ENDINGS[ending], os.path.dirname(os.path.abspath(path))):
+            file.write(utf8(text))
+
+
+def _can_be(answer: Any, ending: str) -> bool:
+    methods = {".csv": "to_pandas", ".html": "to_html"}
+    return hasattr(answer, methods.get(ending, "save"))
 
 
 def table_of(answer: Any) -> RecordStream:
@@ -50,13 +112,8 @@ def table_of(answer: Any) -> RecordStream:
     >>> [dict(zip(table.fields, row))["take"] for row in table.rows()]
     [5000, 5000]
     """
-    kind = type(answer).__name__
-    module, _, verb = _ROWS[kind].partition(":")
-    if kind == "HostsPlan" and len(answer.comparisons) > 1:
-        verb = "sweep"
-    rows = getattr(importlib.import_module(f"shardctl.verbs.{module}.view"), f"{verb}_rows")
     try:
-        found: RecordStream = rows((answer,) if kind == "Inspection" else answer)
+        found: RecordStream = _made(answer, "rows")
     except ValueError as error:  # a plan of a file, whose dataset was not looked up
         raise UsageError(str(error)) from None
     return found

@@ -11,7 +11,7 @@ import inspect
 import math
 import os
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cache, wraps
@@ -30,9 +30,9 @@ from typing import (
     get_type_hints,
 )
 
-from shardctl.base.text import choices, nearest_first, printable, quoted
+from shardctl.base.text import choices, near_or_all, nearest_first, printable, quoted
 from shardctl.base.tfds_rules import INT64_MAX
-from shardctl.errors import UsageError
+from shardctl.errors import UnknownArgumentError, UsageError
 
 # Single values as Python's own: what a value of NumPy, TensorFlow or Keras stands for.
 #
@@ -197,12 +197,15 @@ class Kind:
     take: a value -> the value as it is kept; raises a UsageError whose text is the rule.
     needed, several: the kind in words, as one value and as many of them.
     exact: the types whose values are kept as they are.
+    join: for `settings`: what is given, keywords and the names of a function's own arguments -> all
+        settings as one value; raises an UnknownArgumentError for a keyword that is no setting.
     """
 
     take: Callable[[Any], Any]
     needed: str
     several: str
     exact: frozenset[type] = frozenset()
+    join: Callable[[Any, Mapping[str, Any], Collection[str]], Any] | None = None
 
 
 def _as_it_is(value: Any) -> Any:
@@ -300,7 +303,7 @@ def _instance(of: type) -> Kind:
     return Kind(take=take, needed=f"{article} {name}", several=f"{name} values")
 
 
-def made_kind(made: Callable[[Any], Any], *, needed: str, several: str) -> Kind:
+def made_kind(made: Callable[[Any], Any], *, needed: str, several: str, **more: Any) -> Kind:
     """Return the kind of what is made of other values too: `made` returns it, or None for others.
 
     What `made` says of a value that is nearly right is said also where there are other kinds.
@@ -324,7 +327,7 @@ def made_kind(made: Callable[[Any], Any], *, needed: str, several: str) -> Kind:
             raise UsageError(f"{needed} is needed")
         return found
 
-    return Kind(take=take, needed=needed, several=several)
+    return Kind(take=take, needed=needed, several=several, **more)
 
 
 class _NearlyRightError(UsageError):
@@ -365,6 +368,7 @@ def _either(kinds: Sequence[Kind], with_none: bool) -> Kind:
         take=or_none(take) if with_none else take,
         needed=needed,
         several=kinds[0].several,
+        join=kinds[0].join,
         exact=frozenset().union(*(kind.exact for kind in kinds), {NoneType} if with_none else ()),
     )
 
@@ -422,8 +426,10 @@ def _list(of: Kind) -> Kind:
 _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
 _Take = Callable[[Any], Any]
-# How arguments are taken: those by position, the rest of them (`*args`), and those by name.
-_Takers = tuple[list[tuple[str, _Take]], tuple[str, _Take] | None, dict[str, _Take]]
+# How arguments are taken: those by position, the rest of them (`*args`), those by name, and how
+# keywords that are settings are joined with `settings`.
+_Join = Callable[[Any, Mapping[str, Any], Collection[str]], Any]
+_Takers = tuple[list[tuple[str, _Take]], tuple[str, _Take] | None, dict[str, _Take], _Join | None]
 
 _MOST_SHOWN = 8  # elements of a value that a message writes out
 
@@ -446,11 +452,13 @@ def checked(function: Callable[_Params, _Result]) -> Callable[_Params, _Result]:
         return _takers_of(function)
 
     @wraps(function)
-    def call(*args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
-        positional, rest, by_name = takers()
+    def call(*args: Any, **kwargs: Any) -> _Result:
+        positional, rest, by_name, join = takers()
         kept: list[Any] = []
         named: dict[str, Any] = {}
         name, value = "", None
+        unknown = [] if "**" in by_name else [name for name in kwargs if name not in by_name]
+        more = {name: kwargs.pop(name) for name in unknown}
         try:
             for (name, take), value in zip(positional, args):  # noqa: B007, B905  # fewer may be given
                 kept.append(take(value))
@@ -462,9 +470,29 @@ def checked(function: Callable[_Params, _Result]) -> Callable[_Params, _Result]:
                 named[name] = by_name.get(name, _as_it_is)(value)
         except UsageError as error:
             raise _refusal(name, value, error) from None
+        if more and join is None:
+            raise no_such_argument(next(iter(more)), by_name)
+        if more and join is not None:
+            names = [name for name, _ in positional[: len(kept)]]
+            if "settings" in names:
+                at = names.index("settings")
+                kept[at] = join(kept[at], more, by_name)
+            else:
+                named["settings"] = join(named.get("settings"), more, by_name)
         return function(*kept, **named)
 
     return call
+
+
+def no_such_argument(name: str, names: Iterable[str]) -> UnknownArgumentError:
+    """Return the error of a keyword that is none of a function's arguments.
+
+    >>> raise no_such_argument("consumd", ["consumed", "steps"])
+    Traceback (most recent call last):
+    ...
+    shardctl.errors.UnknownArgumentError: there is no argument consumd; did you mean consumed?
+    """
+    return UnknownArgumentError(f"there is no argument {name}; {near_or_all(name, names)}")
 
 
 def _takers_of(function: Callable[..., Any]) -> _Takers:
@@ -476,18 +504,24 @@ def _takers_of(function: Callable[..., Any]) -> _Takers:
     positional: list[tuple[str, _Take]] = []
     rest: tuple[str, _Take] | None = None
     by_name: dict[str, _Take] = {}
+    join: _Join | None = None
     for name, parameter in inspect.signature(function).parameters.items():
         if name not in hints:  # self or cls
             positional.append((name, _as_it_is))
             continue
+        if parameter.kind is parameter.VAR_KEYWORD and "settings" in hints:
+            join = kind_of(hints["settings"]).join
+            continue
         take = kind_of(hints[name]).take
         if parameter.kind is parameter.VAR_POSITIONAL:
             rest = (name, take)
-        elif parameter.kind is not parameter.VAR_KEYWORD:
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            by_name["**"] = take  # any are taken
+        else:
             by_name[name] = take
-            if parameter.kind is not parameter.KEYWORD_ONLY:
+            if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
                 positional.append((name, take))
-    return positional, rest, by_name
+    return positional, rest, by_name, join
 
 
 def keep_fields(value: object, takers: Mapping[str, _Take] | None = None) -> None:

@@ -19,6 +19,19 @@ _FEW_KEYS = 16  # are told apart one by one faster than sorted
 _MANY = 1 << 10  # numbers that are looked up in so many others
 
 
+class Ids(np.ndarray[Any, np.dtype[np.int64]]):
+    """An array of ids, int64, which may be called as the method that it was in 0.2.0."""
+
+    def __call__(self) -> Int64s:
+        return self.view(np.ndarray)
+
+    def __repr__(self) -> str:
+        return repr(self())
+
+    def __reduce__(self) -> Any:
+        return self().__reduce__()
+
+
 class EqualByItems:
     """Equality of a dataclass with arrays among its fields: all items are equal.
 

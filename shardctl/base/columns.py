@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice, repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
+from shardctl.base.arguments import checked
 from shardctl.base.hooks import provided
 from shardctl.base.text import in_short
 
@@ -240,10 +242,44 @@ def filled(
     return row * count % tuple(chain.from_iterable(zip(*columns, strict=True)))
 
 
-# Answers that are tables: what a notebook shows of them, and how they become a DataFrame.
+# Answers as documents and as tables: what programs, files, notebooks and pandas get of them.
 
 
-class Tabular:
+class Answer:
+    """What a function returns, which the command of its name writes as a document."""
+
+    def to_json(self) -> str:
+        """Return the text that the command prints with `-f json`."""
+        return "".join(provided("text")(self, "json"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is in `to_json()` as dicts, lists, texts and numbers.
+
+        >>> import shardctl
+        >>> document = shardctl.plan("mnist", "train[:5]").to_dict()
+        >>> document["kind"], document["plans"][0]["num_examples"]
+        ('plan', 5)
+        """
+        import json
+
+        found: dict[str, Any] = json.loads(self.to_json())
+        return found
+
+    @checked
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a file as the command does with `-o`, whole or not at all.
+
+        Args:
+            path: its ending chooses the format: .json, .yaml, .csv of answers with rows, .html of
+                reports. Plans and snapshots are read back with `read_plan` and `read_snapshot`.
+
+        Raises:
+            UsageError: another ending, or the file cannot be written.
+        """
+        provided("save")(self, os.fspath(path))
+
+
+class Tabular(Answer):
     """An answer with rows, those that the command line writes as CSV."""
 
     def __repr__(self) -> str:

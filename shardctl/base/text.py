@@ -175,7 +175,10 @@ def choices(values: Iterable[object], limit: int = 12) -> str:
 
 # Names that are near a name nobody knows: what its writer may have meant.
 
-_LEAST = 0.6  # of difflib's ratio, 1 for equal names
+# Of difflib's ratio, 1 for equal names: of names that begin alike, and of others. Words that share
+# a few letters somewhere, as "digits" and "iris" do, are no slip of a hand.
+_LEAST, _LEAST_OTHERWISE = 0.6, 0.7
+_PART = 4  # characters of a name that is near to all that have it in them
 _LONGEST = 200  # characters that are compared; difflib's time grows with their square
 
 
@@ -183,15 +186,15 @@ def nearest(name: object, names: Iterable[str], limit: int = 3) -> list[str]:
     """Return the names that are near a name, the nearest first, at most `limit`.
 
     Case and what divides words (`-`, `_`, blanks) make no difference. Of two that are as near, the
-    one that begins alike for longer comes first. A name that goes on where the other ends is near
-    too, after those that are about as long.
+    one that begins alike for longer comes first. Names that continue a name, or have a longer one
+    in them, come after those that are about as long.
 
-    >>> nearest("trian", ["test", "train"])
-    ['train']
+    >>> nearest("trian", ["test", "train"]), nearest("digits", ["iris", "mnist"])
+    (['train'], [])
     >>> nearest("ImageNet2021", ["imagenet_a", "imagenet2012", "mnist"])
     ['imagenet2012', 'imagenet_a']
-    >>> nearest("--drop", ["--drop-remainder", "--help"])
-    ['--drop-remainder']
+    >>> nearest("--drop", ["--drop-remainder", "--help"]), nearest("--seed", ["--buffer-seed"])
+    (['--drop-remainder'], ['--buffer-seed'])
     """
     import difflib  # 4 ms
 
@@ -204,9 +207,10 @@ def nearest(name: object, names: Iterable[str], limit: int = 3) -> list[str]:
     for other in names:
         bare = _bare(other)
         matcher.set_seq1(bare)
-        if matcher.quick_ratio() >= _LEAST and (ratio := matcher.ratio()) >= _LEAST:
+        least = _LEAST if bare[:1] == wanted[0] else _LEAST_OTHERWISE
+        if matcher.quick_ratio() >= least and (ratio := matcher.ratio()) >= least:
             found[other] = (-ratio, -_alike(bare, wanted))
-        elif bare.startswith(wanted):
+        elif bare.startswith(wanted) or (len(wanted) >= _PART and wanted in bare):
             found[other] = (0.0, 0)
     return sorted(found, key=lambda other: found[other])[:limit]
 
@@ -222,14 +226,15 @@ def nearest_first(name: object, names: Iterable[str]) -> list[str]:
     return [*near, *(other for other in names if other not in near)]
 
 
-def did_you_mean(name: object, names: Iterable[str]) -> str:
-    """Return the question that names what is nearest, "" where nothing is near.
+def near_or_all(name: object, names: Iterable[str]) -> str:
+    """Return the way out for a name that is not there: what is nearest, else what there is.
 
-    >>> did_you_mean("shufle_seed", ["cycle", "shuffle_seed"])
-    'did you mean shuffle_seed? '
+    >>> near_or_all("shufle_seed", ["cycle", "shuffle_seed"]), near_or_all("x", ["cycle", "block"])
+    ('did you mean shuffle_seed?', 'there are: cycle, block')
     """
+    names = list(names)
     near = nearest(name, names, 1)
-    return f"did you mean {near[0]}? " if near else ""
+    return f"did you mean {near[0]}?" if near else f"there are: {choices(names)}"
 
 
 def _alike(name: str, other: str) -> int:

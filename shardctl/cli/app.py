@@ -51,20 +51,6 @@ _COMMANDS = {
     "After an interruption": ("resume",),
     "Checks, in CI too": ("lint", "snapshot", "diff", "verify", "inspect"),
 }
-_PANEL_OF = {name: panel for panel, names in _COMMANDS.items() for name in names}
-
-COMMAND_PANELS = (*_COMMANDS, _OTHER_COMMANDS)
-
-
-def command_panel(name: str) -> str:
-    """Return the title under which a command is listed.
-
-    >>> command_panel("plan"), command_panel("help")
-    ('Datasets and their files', 'This project, and help')
-    """
-    return _PANEL_OF.get(name, _OTHER_COMMANDS)
-
-
 _EXAMPLES = "Examples:\n"
 _HELP = f"""\
 Which examples of a TensorFlow dataset are read, from which files, in which order, on which host:
@@ -99,7 +85,7 @@ class _WithHelpPage:
 
     name: str | None
     epilog: str | None
-    short_help: str
+    short_help: str | None
     get_params: Any
 
     def __init__(self, *given: Any, help: str | None = None, **named: Any) -> None:
@@ -117,7 +103,7 @@ class _WithHelpPage:
         if not _is_whole(ctx):
             formatter.write_paragraph()
             with formatter.indentation():
-                formatter.write_text(self.short_help)
+                formatter.write_text(self.short_help or "")
         else:
             super().format_help_text(ctx, formatter)  # type: ignore[misc]
 
@@ -136,12 +122,16 @@ class _WithHelpPage:
                 panels.setdefault(title, []).append(_in_short(*record))
         commands = getattr(self, "commands", {})
         if commands:
-            panels = {"Options": [entry for entries in panels.values() for entry in entries]}
-            of_commands: dict[str, list[Any]] = {title: [] for title in COMMAND_PANELS}
-            for name, command in commands.items():
-                entry = (name, re.split("[;:,] ", command.short_help)[0].rstrip("."))
-                of_commands[command_panel(name)].append(entry)
-            panels = of_commands | panels
+            entries = {
+                name: (name, re.split("[;:,] ", command.short_help)[0].rstrip("."))
+                for name, command in commands.items()
+            }
+            options = [one for panel in panels.values() for one in panel]
+            panels = {
+                title: [entries.pop(name) for name in names if name in entries]
+                for title, names in _COMMANDS.items()
+            }
+            panels |= {_OTHER_COMMANDS: [*entries.values()], "Options": options}
         for title, entries in panels.items():
             if entries:
                 with formatter.section(title):
@@ -149,7 +139,7 @@ class _WithHelpPage:
                     formatter.write_dl(entries, col_max=_COLUMN if formatter.width >= 70 else 8)
         with formatter.section("Examples"):
             starts = [at for at, line in enumerate(self.examples) if line.startswith("#")]
-            stop = None if is_whole else (*starts, None, None)[_SHORT_EXAMPLES]
+            stop = None if is_whole else [*starts, *[None] * 3][_SHORT_EXAMPLES]
             formatter.write("".join(f"  {line}\n" for line in self.examples[:stop]))
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:

@@ -256,16 +256,12 @@ def splits(ctx: Any, incomplete: str) -> list[str]:
 
 
 def codes(incomplete: str) -> list[tuple[str, str]]:
-    """Offer the codes of findings, each with what it finds."""
+    """Offer the codes of findings, each with what it finds, behind those of a list with commas."""
     from shardctl.verbs.lint.rules import LINT_RULES
 
-    return [(rule.code, rule.title) for rule in LINT_RULES if rule.code.startswith(incomplete)]
-
-
-def code_lists(incomplete: str) -> list[tuple[str, str]]:
-    """Offer the codes of findings behind those of a list, which are separated by commas."""
     before, comma, last = incomplete.rpartition(",")
-    return [(before + comma + code, title) for code, title in codes(last)]
+    rules = (rule for rule in LINT_RULES if rule.code.startswith(last))
+    return [(before + comma + rule.code, rule.title) for rule in rules]
 
 
 def stages(incomplete: str) -> list[str]:

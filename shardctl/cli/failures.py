@@ -120,7 +120,7 @@ def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[s
     ctx: Any = getattr(error, "ctx", None)
     parameter: Any = getattr(error, "param", None)
     if match["command"]:
-        return _no_such("command", match["name"], commands, "shardctl -h lists them")
+        return no_such("command", match["name"], commands, "shardctl -h lists them")
     if match["extra"]:
         too_many = f"{quoted(match['words'])} is more than {meant} takes; {explained}"
         return _spread_pattern(arguments) or _as_dataset(match["words"], arguments) or too_many
@@ -176,14 +176,14 @@ def _no_option(option: str, command: str, commands: Sequence[str]) -> str:
     if 0 < len(owners) <= _FEW:
         return f"{option} is an option of {either(owners)}, not of {command}"
     of_command = () if owners else names[command]
-    return _no_such("option", option, of_command, f"see shardctl {command} --help-all")
+    return no_such("option", option, of_command, f"see shardctl {command} --help-all")
 
 
 _FEW = 3  # commands that an error names
 _ALIKE = 0.7  # of two words that begin alike and are one with a slip
 
 
-def _no_such(kind: str, name: str, names: Collection[str], otherwise: str) -> str:
+def no_such(kind: str, name: str, names: Collection[str], otherwise: str) -> str:
     """Return that there is no such name, and the one that is written nearly so."""
     close = [one for one in nearest(name, names, 1) if _is_slip(name, one)]
     hint = f"did you mean {close[0]}?" if close else otherwise

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from shardctl.base.text import choices, nearest, quoted
+from shardctl.base.text import choices, quoted
 from shardctl.cli.completion import SHELLS, completion_script
+from shardctl.cli.failures import no_such
 from shardctl.cli.options.shared import argument
 from shardctl.cli.output import Formats, OutputOptions, paged, write
 from shardctl.errors import UsageError
@@ -68,9 +69,12 @@ def help(
     from shardctl.cli.main import COMMANDS
 
     subjects = guide_questions()
-    if topic is not None and topic not in COMMANDS and topic not in subjects:
-        raise UsageError(_no_page(topic, sorted({*COMMANDS, *subjects})))
-    text = "".join(map(str, FORMATS.render(out, *_answer(topic))))
+    pages = sorted({*COMMANDS, *subjects})
+    if topic is not None and topic not in pages:
+        raise UsageError(no_such("help page", topic, pages, "shardctl help lists them"))
+    guide = read_guide(str(topic)) if topic in subjects else None
+    command = topic if topic in COMMANDS else None
+    text = "".join(map(str, FORMATS.render(out, command, guide)))
     if out.output is not None or not paged(text):
         write([text], out.output)
 
@@ -92,20 +96,6 @@ def completion(shell: Annotated[str, argument()]) -> None:
     if shell not in SHELLS:
         raise UsageError(f"no completion for {quoted(shell)}; choose from {choices(SHELLS)}")
     write([completion_script(shell)], None)
-
-
-def _no_page(topic: str, topics: list[str]) -> str:
-    close = nearest(topic, topics)
-    if close:
-        return f"no help page {quoted(topic)}; close help pages: {choices(close)}"
-    return f"no help page {quoted(topic)}; choose from {choices(topics, 60)}"
-
-
-def _answer(topic: str | None) -> "Topic":
-    from shardctl.cli.main import COMMANDS
-
-    guide = read_guide(topic) if topic in guide_questions() else None
-    return (topic if topic in COMMANDS else None), guide
 
 
 def _group(command: str | None) -> Any:

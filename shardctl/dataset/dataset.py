@@ -223,7 +223,7 @@ class Split:
         return bisect_right(self.offsets, example_id) - 1
 
     def check_named(self) -> None:
-        """Refuse shards whose files nobody named, as those of a split made in Python may be.
+        """Refuse shards without file names, as those of a split made in Python may be.
 
         Raises:
             DatasetError: there are no file names.
@@ -366,7 +366,7 @@ class Dataset:
     `compression` is how its TFRecord files are packed, "GZIP" or "ZLIB", None for not at all; the
     order is the same, so it is no part of the fingerprint.
     `reference` finds a counted dataset again: files, a pattern, or a layout file, as a whole path;
-    `notes` say what its files leave open, `damaged` which of them could not be counted, where that
+    `notes` say what of its files is unknown, `damaged` which could not be counted, if that
     was asked for; these are no shards.
     `folders` are the datasets that were merged into this one, in order, where they are known;
     see `folders_of`. `features` is asked for `example_size`; it is no part of the layout.

@@ -13,7 +13,7 @@ from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from shardctl.base.arguments import Name, Whole
-from shardctl.base.text import choices, did_you_mean, nearest_first, printable, quoted
+from shardctl.base.text import choices, near_or_all, nearest_first, printable, quoted
 from shardctl.base.tfds_rules import FILE_FORMATS, INT64_MAX, RECORD_FORMATS
 from shardctl.dataset.shard_files import PackedInts, ShardFiles
 from shardctl.errors import DatasetError
@@ -76,8 +76,7 @@ def only_keys(value: Mapping[str, object], known: Collection[str], what: str) ->
     """Raise on a key that is not known, so that no typo goes unnoticed."""
     for key in value:
         if key not in known:
-            may = f"{did_you_mean(key, known)}{what} may have: {choices(known)}"
-            raise DatasetError(f"unknown key {quoted(key)}; {may}")
+            raise DatasetError(f"unknown key {quoted(key)} in {what}; {near_or_all(key, known)}")
 
 
 # Frozen values read by the annotations of their fields: one reader for all kinds of documents.

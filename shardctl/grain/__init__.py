@@ -5,7 +5,7 @@
     source = tfds.data_source("digits", split="train")
     loader = shardctl.grain.data_loader(source, "digits", "train", settings, workers=2)
 
-What the model sees is what `tfds.load` with these settings would hand out, batch for batch.
+What the model sees is what `tfds.load` with these settings would yield, batch for batch.
 Importing this imports neither Grain nor TensorFlow, and reading needs no TensorFlow.
 """
 

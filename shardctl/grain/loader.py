@@ -33,6 +33,7 @@ from shardctl.live.key_order import (
 )
 from shardctl.loaders.loader import LOADERS, library
 from shardctl.saved.position_file import position_text
+from shardctl.settings.keywords import LoaderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike
 
 _MOST_WORKERS = 10_000
@@ -41,7 +42,7 @@ _MOST_WORKERS = 10_000
 class Sampler(HasOrder):
     """The order in which tf.data reads a spec, as `grain.DataLoader` asks for it.
 
-    Record `i` of it is the one that tf.data hands out as number `i`, by its key in
+    Record `i` of it is the one that tf.data yields as number `i`, by its key in
     `tfds.data_source(split=spec)`. Hosts, epochs, passes and whole batches are those of `settings`,
     so the loader is given `NoSharding()`. With two worker processes or more, which make their
     batches themselves, records are dealt so that the batches are tf.data's: `workers` is then the
@@ -51,7 +52,7 @@ class Sampler(HasOrder):
     Args:
         dataset: a builder of TFDS, a reference, or a Dataset: whose order it is.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: how tf.data reads it: a ReadSettings, or a dict of its values.
+        settings, keywords: how tf.data reads it: a ReadSettings, a dict of its values, or keywords.
         workers: the worker processes of the loader.
         consumed: how many examples this host has had, from the order's start.
         states: of all processes of a run that stopped, in place of `consumed`: the states of its
@@ -62,7 +63,7 @@ class Sampler(HasOrder):
     Raises:
         UsageError: a bad spec or settings, stages, another loader's order, or batches of workers
             that do not come out even.
-        UnpredictableOrderError: TensorFlow leaves the order open.
+        UnpredictableOrderError: the order is nondeterministic.
         DatasetError: states of another dataset, or that are none.
 
     >>> import shardctl
@@ -82,16 +83,15 @@ class Sampler(HasOrder):
         consumed: int = 0,
         states: Sequence[bytes] = (),
         seed: int | None = None,
+        **keywords: Unpack[LoaderSettings],
     ) -> None:
         order = order_from(dataset, spec, settings, consumed=consumed, states=states)
         self._take(order, workers=workers, seed=seed)
         if not self._deal.is_even:
             raise UsageError(
-                f"--workers {workers} that make batches of {self._deal.batch}: the last "
-                f"{self._deal.size % (workers * self._deal.batch)} of {self._deal.size} "
-                f"examples are no whole round of {workers} batches, and Grain would deal them "
-                "otherwise than tf.data; use shardctl.grain.data_loader, which is exact there "
-                "too"
+                f"--workers {workers}: {self._deal.size} examples are no whole rounds of {workers} "
+                f"batches of {self._deal.batch}, so Grain would end in another order than tf.data; "
+                "use shardctl.grain.data_loader, which is exact"
             )
 
     def _take(self, order: KeyOrder, *, workers: int, seed: int | None) -> None:
@@ -128,7 +128,7 @@ class Sampler(HasOrder):
 
     @checked
     def position(self, state: GrainState) -> bytes:
-        """Return a loader's state as that of a `shardctl.tfds.Position`, for tf.data to go on.
+        """Return a loader's state as that of a `shardctl.tfds.Position`, for tf.data to continue.
 
         Raises:
             DatasetError: no state of a DataLoader over a sampler of shardctl.
@@ -202,8 +202,9 @@ def data_loader(
     seed: int | None = None,
     worker_buffer_size: int = 1,
     read_options: object = None,
+    **keywords: Unpack[LoaderSettings],
 ) -> Any:
-    """Return a `grain.DataLoader` that hands out tf.data's examples, or batches of the settings.
+    """Return a `grain.DataLoader` that yields tf.data's examples, or batches of the settings.
 
     The batches are equal to tf.data's with any number of workers, the last one too, which is
     smaller, or left out where the settings drop it. Numbers have the types of their features, which
@@ -211,7 +212,7 @@ def data_loader(
 
     Args:
         source: `tfds.data_source(name, split=spec)`, or another sequence of the same records.
-        dataset, spec, settings, consumed, states, seed: as for `Sampler`.
+        dataset, spec, settings, keywords, consumed, states, seed: as for `Sampler`.
         operations: transformations of examples, and of batches behind a `grain.transforms.Batch`
             of the settings' batch; where none is among them, it is made at the end.
         workers, worker_buffer_size, read_options: those of `grain.DataLoader`.
@@ -219,7 +220,7 @@ def data_loader(
     Raises:
         UsageError: operations whose batches are other ones; as for `Sampler`.
         DatasetError: the source is not of the dataset and spec; or as for `Sampler`.
-        UnpredictableOrderError: TensorFlow leaves the order open.
+        UnpredictableOrderError: the order is nondeterministic.
         MissingDependencyError: Grain is not installed.
     """
     check_number("worker_buffer_size", worker_buffer_size, _MOST_BUFFERED)
@@ -381,6 +382,7 @@ def map_dataset(
     *,
     consumed: int = 0,
     states: Sequence[bytes] = (),
+    **keywords: Unpack[LoaderSettings],
 ) -> Any:
     """Return a `grain.MapDataset` of the examples that tf.data reads, in its order.
 
@@ -391,9 +393,9 @@ def map_dataset(
 
     Args:
         source: `tfds.data_source(name, split=spec)`, or another sequence of the same records.
-        dataset, spec, settings, consumed, states: as for `Sampler`; the states of iterators behind
-            a MapDataset say nothing of their order, so `position` of the dataset makes states of
-            them.
+        dataset, spec, settings, keywords, consumed, states: as for `Sampler`. The states of
+            iterators behind a MapDataset say nothing of their order: `position` of the dataset
+            makes states of them.
 
     Raises:
         DatasetError: the source is not of the dataset and spec; or as for `Sampler`.
@@ -434,7 +436,7 @@ class _Ordered(HasOrder):
     def position(self, state: GrainState, *, batch: int | None = None) -> bytes:
         """Return where an iterator behind this dataset is, as the state of a position.
 
-        `batch` is the size of the batches that the iterator hands out, made by `batch` before
+        `batch` is the size of the batches that the iterator yields, made by `batch` before
         `to_iter_dataset`; None is that of the settings.
 
         Raises:

@@ -1,4 +1,4 @@
-"""From the states of a run that stopped to the place where this host goes on."""
+"""From the states of a run that stopped to the place where this host continues."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ order_from = partial(order_of_states, after=order_after)
 
 @checked
 def consumed(state: GrainState, *, batch: int = 1) -> int:
-    """Return how many examples had been handed out, by the state of an iterator.
+    """Return how many examples had been yielded, by the state of an iterator.
 
     `state` is what `get_state` returned, or a file of Grain's checkpoint holds. That of a
     `DataLoader` over a `shardctl.grain.Sampler` says all, and counts from the order's start. That
@@ -73,7 +73,7 @@ def examples_of_elements(elements: int, batch: int) -> int:
 
 
 def consumed_of(state: Mapping[str, object], *, source: str) -> int:
-    """Return how many examples were handed out by a DataLoader, counted from the order's start.
+    """Return how many examples were yielded by a DataLoader, counted from the order's start.
 
     Raises:
         DatasetError: it is no state of a DataLoader over a sampler of ours, or damaged.
@@ -170,7 +170,7 @@ def records_of_data_loader(state: Mapping[str, object], *, source: str) -> list[
 
 
 def elements_of_iterator(state: Mapping[str, object]) -> int:
-    """Return how many elements an iterator of a MapDataset has handed out, with any workers.
+    """Return how many elements an iterator of a MapDataset has yielded, with any workers.
 
     >>> elements_of_iterator({"next_index": 7})
     7
@@ -192,7 +192,7 @@ def elements_of_iterator(state: Mapping[str, object]) -> int:
     total = sum(counts)
     if counts != [len(range(worker, total, len(counts))) for worker in range(len(counts))]:
         raise DatasetError(
-            f"the workers have handed out {', '.join(map(str, counts))} elements, not one after "
+            f"the workers have yielded {', '.join(map(str, counts))} elements, not one after "
             "the other"
         )
     return total
@@ -223,7 +223,7 @@ class Deal:
 
     @property
     def is_in_order(self) -> bool:
-        """Whether records are handed out one after the other, so that nothing is to be undone."""
+        """Whether records are yielded one after the other, so that nothing is to be undone."""
         return self.workers < 2 or self.batch == 1
 
     @property
@@ -255,7 +255,7 @@ class Deal:
         )
 
     def consumed(self, records: Sequence[int]) -> int:
-        """Return how many examples are handed out when each worker has read so many records.
+        """Return how many examples are yielded when each worker has read so many records.
 
         Raises:
             DatasetError: the workers have read what is no beginning of the order.

@@ -1,1 +1,1 @@
-"""Nodes and iterators of tf.data pipelines: what is read, and what is handed out."""
+"""Nodes and iterators of tf.data pipelines: what is read, and what is yielded."""

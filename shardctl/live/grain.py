@@ -1,4 +1,4 @@
-"""Grain: its loaders as code, run over a source of indices, and where they go on."""
+"""Grain: its loaders as code, run over a source of indices, and where they continue."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def stacked(indices):
 '''
 
     def batches(self, config: LoaderConfig) -> Iterator[Int64s]:
-        """Yield what one process hands out, batch by batch."""
-        # Its worker processes read flags, which nobody parsed where no absl app was run.
+        """Yield what one process yields, batch by batch."""
+        # Its worker processes read flags, which are not parsed unless an absl app runs.
         flags = library("absl.flags", self.loader).FLAGS
         if not flags.is_parsed():
             flags.mark_as_parsed()
@@ -92,7 +92,7 @@ def stacked(indices):
     def advice(self, config: LoaderConfig, stop: Stop) -> Iterable[str]:
         """Yield what its own state is worth."""
         return (
-            "Grain's own get_state and set_state go on exactly too, with as many workers as before",
+            "Grain's get_state and set_state continue exactly too, with the same number of workers",
         )
 
     def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:

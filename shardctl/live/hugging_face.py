@@ -1,4 +1,4 @@
-"""Hugging Face Datasets: as code, run over indices, and where it goes on."""
+"""Hugging Face Datasets: as code, run over indices, and where it continues."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class HuggingFace(OfDataLoader):
     source = "dataset"
 
     def batches(self, config: LoaderConfig) -> Iterator[Int64s]:
-        """Yield what one process hands out of all epochs, batch by batch."""
+        """Yield what one process yields of all epochs, batch by batch."""
         names = {
             "dataset": self._of_indices(config),
             "rank": config.host,
@@ -144,8 +144,7 @@ class HuggingFace(OfDataLoader):
         made = library("datasets.iterable_dataset", self.loader)
         features = datasets.Features({_COLUMN: datasets.Value("int64")})
         return datasets.IterableDataset(
-            made.ArrowExamplesIterable(_tables, read),
-            info=datasets.DatasetInfo(features=features),
+            made.ArrowExamplesIterable(_tables, read), info=datasets.DatasetInfo(features=features)
         )
 
 
@@ -177,7 +176,7 @@ def _streamed_on(config: LoaderConfig, stop: Stop) -> Iterator[str]:
     first = config.first_epoch + stop.epoch
     skip = stop.in_epoch if stop.steps_in_epoch is None else stop.steps_in_epoch
     if stop.in_batch:
-        yield from comment(f"Of the first batch {stop.in_batch} examples were handed out before.")
+        yield from comment(f"Of the first batch {stop.in_batch} examples were yielded before.")
     yield f"for epoch in range({first}, {config.first_epoch + config.epochs}):"
     yield "    dataset.set_epoch(epoch)"
     yield "    # What came before is read again, since a buffer has no other way there."

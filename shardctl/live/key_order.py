@@ -42,7 +42,7 @@ class KeyOrder:
     """Which record of a data source is at which place of an order, counted from `consumed` on.
 
     A key counts the records of `tfds.data_source(split=spec)`: the examples of the spec in the
-    order of the files. `stretches` are what came before in a run that went on with other hosts.
+    order of the files. `stretches` are what came before in a run that continued with other hosts.
     Threads may ask at once; a pickled one is planned anew where it is read, and takes no room.
 
     >>> from shardctl.dataset.dataset import Split
@@ -89,7 +89,7 @@ class KeyOrder:
 
     @property
     def total(self) -> int:
-        """Number of examples that this host hands out, also those before the place."""
+        """Number of examples that this host yields, also those before the place."""
         return self.order.num_examples if self._run is None else self._run.num_examples
 
     @property
@@ -220,7 +220,7 @@ class HasOrder:
         return self._order
 
 
-# Where a loader that is fed an order begins, and where it goes on after a run that stopped.
+# Where a loader that is fed an order begins, and where it continues after a run that stopped.
 
 
 def check_number(name: str, value: int, most: int) -> None:
@@ -244,7 +244,7 @@ def order_from(
 ) -> KeyOrder:
     """Return the order of a spec from a place on, warned of what surprises about it.
 
-    `states` are those of a run that stopped, in place of `consumed`; `after` goes on there.
+    `states` are those of a run that stopped, in place of `consumed`; `after` continues there.
 
     Raises:
         UsageError: both are given; as for `KeyOrder`.
@@ -290,7 +290,7 @@ def record_at(order: KeyOrder, consumed: int) -> PositionRecord:
 def continued(order: KeyOrder, records: Sequence[PositionRecord]) -> KeyOrder:
     """Return the order from where a run stopped, whose processes had these positions.
 
-    With as many hosts this one goes on with its own state, which is enough then; otherwise what all
+    With as many hosts this one continues with its own state, which is enough; otherwise what all
     of them have left is shared, as `Position.set_states` does.
 
     Raises:
@@ -389,9 +389,8 @@ def _check_files(source: Any, info: Any, order: KeyOrder) -> None:
     at, (their, our) = next((at, pair) for at, pair in pairs if pair[0] != pair[1])
     raise DatasetError(
         f"source reads {printable(str(source.split))}: its file {at} is {_shown(their)} where the "
-        f"order of {printable(order.spec)} of {order.dataset.title} has {_shown(our)}: the order "
-        "follows from the lengths of the files, so prepare both formats with as many shards, or "
-        "give the dataset of the source"
+        f"order of {printable(order.spec)} of {order.dataset.title} has {_shown(our)}; give the "
+        "dataset of the source, or prepare both formats with the same number of shards"
     )
 
 
@@ -423,7 +422,7 @@ def _without(name: str, suffix: str) -> str:
     return name.replace(f".{suffix}", ".*")
 
 
-# Examples with the types of their features: a data source hands out Python numbers without.
+# Examples with the types of their features: a data source yields Python numbers without.
 
 _TEXTS = ("object_", "object", "str", "str_", "bytes_")
 

@@ -105,7 +105,7 @@ class Library(ABC):
         return tuple(LoaderCall(call=name, arguments={of: count}) for name, of, count in calls)
 
     def advice(self, config: LoaderConfig, stop: Stop) -> Iterable[str]:
-        """Yield what to know of the library's own ways to go on, each a sentence."""
+        """Yield what to know of the library's own ways to continue, each a sentence."""
         return ()
 
     def ways(self, settings: ReadSettings, file_format: str) -> Iterable[Way]:

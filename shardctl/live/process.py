@@ -94,7 +94,7 @@ class LoaderProcess:
             self._folder.cleanup()
 
     def pieces(self, config: LoaderConfig) -> Pieces:
-        """Yield what the loader hands out, batches together.
+        """Yield what the loader yields, batches together.
 
         Raises:
             GaveUpError: the library raised an error, or its process died.
@@ -132,7 +132,7 @@ class LoaderProcess:
                     pipe.close()
 
     def _environment(self) -> dict[str, str]:
-        """Return what libraries are told: no card, no network, files in a folder of ours."""
+        """Return what libraries are set to: no card, no network, files in a folder of ours."""
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(
                 prefix="shardctl-", ignore_cleanup_errors=True
@@ -167,7 +167,7 @@ def main() -> None:
     try:
         while True:
             _answer(target, *requests.get())
-    except OSError:  # nobody reads any more
+    except OSError:  # its reader is gone
         _end_all()
 
 

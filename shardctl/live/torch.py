@@ -1,4 +1,4 @@
-"""PyTorch's loaders, torchdata's and Accelerate's: as code, run over indices, and to go on."""
+"""PyTorch's loaders, torchdata's and Accelerate's: as code, run over indices, and to continue."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Torch(OfDataLoader):
     at, sampler_at = "torch.utils.data", "torch.utils.data.distributed"
 
     def batches(self, config: LoaderConfig) -> Iterator[Int64s]:
-        """Yield what one rank hands out, batch by batch."""
+        """Yield what one rank yields, batch by batch."""
         torch = library("torch", self.loader)
         source = range(config.num_examples)
         names: dict[str, Any] = {"source": source, "rank": config.host}
@@ -115,7 +115,7 @@ class Stateful(Torch):
     def advice(self, config: LoaderConfig, stop: Stop) -> Iterator[str]:
         """Yield what its own state is worth."""
         yield (
-            "load_state_dict goes on too, from a state that was saved then and with as many "
+            "load_state_dict continues too, from a state that was saved then and with as many "
             "workers; this plan needs no state"
         )
         if not config.shares and config.seed is not None:
@@ -173,7 +173,7 @@ class Accelerate(Torch):
     def advice(self, config: LoaderConfig, stop: Stop) -> Iterable[str]:
         """Yield what its own call is worth."""
         return (
-            "accelerator.skip_first_batches(loader, N) goes on in this epoch; the epochs that "
+            "accelerator.skip_first_batches(loader, N) continues in this epoch; the epochs that "
             "follow are read whole",
         )
 

@@ -54,7 +54,7 @@ from shardctl.verbs.verify.answer import (
 )
 from shardctl.verbs.verify.verify_files import check_files_read
 
-NUM_SETTINGS = 100  # at random, that a version nobody knows has to agree in
+NUM_SETTINGS = 100  # at random, in which an unknown version has to agree
 _PER_SECOND = 20_000  # examples, of the slowest library
 _READ: Source = "index ranges"
 
@@ -101,7 +101,7 @@ def verify_loader(
 def verify_loader_plan(
     dataset: Dataset, plan: ResumePlan, *, take: Take = None, watch: Watch | None = None
 ) -> Verification:
-    """Run the loader of a plan, and compare what it hands out with what the plan says is left.
+    """Run the loader of a plan, and compare what it yields with what the plan says is left.
 
     It reads from its first example on, `take` of those that are left. That the calls and the
     instructions of the plan are the rest of that order is proved beside it.
@@ -111,8 +111,8 @@ def verify_loader_plan(
     """
     if plan.stop is None:
         raise UsageError(
-            "verify reads no plan of a loader that is from a log or for other hosts, which has no "
-            "order to be compared with: resume with this plan and its proof counts its examples"
+            "verify reads no plan of a loader from a log or for other hosts: it has no order; "
+            "shardctl resume --plan FILE --prove counts its examples"
         )
     proof = prove(dataset, plan)
     if take not in ("all", -1):

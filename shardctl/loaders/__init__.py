@@ -1,1 +1,1 @@
-"""Other readers than TFDS's on tf.data: in which order each hands out examples; no datasets."""
+"""Other readers than TFDS's on tf.data: in which order each yields examples; no datasets."""

@@ -22,7 +22,7 @@ _MOST_COUNTED = 1 << 24  # places of which it is counted which examples come twi
 
 
 def grain_sequence(config: LoaderConfig) -> LoaderSequence:
-    """Return what one process of Grain hands out.
+    """Return what one process of Grain yields.
 
     Hosts that share by "examples", and a shuffle of windows, are those of a MapDataset
     (`source.shuffle(seed).repeat(epochs)[host::hosts].to_iter_dataset().batch(..).mp_prefetch(..)`);
@@ -301,7 +301,7 @@ class WorkerBatches(Batches):
 
 
 class GrainSequence(LoaderSequence):
-    """What one process of Grain hands out, cut into batches by its workers."""
+    """What one process of Grain yields, cut into batches by its workers."""
 
     is_made_whole = False
 
@@ -318,7 +318,7 @@ class GrainSequence(LoaderSequence):
         return self.stream.indices_at(self._places_at(positions))
 
     def positions_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
-        """Return (which of `indices`, position), int64[r] each, for each time one is handed out."""
+        """Return (which of `indices`, position), int64[r] each, for each time one is yielded."""
         queries, places = self.stream.places_of(indices)
         if self._batches is None:
             return queries, places
@@ -330,7 +330,7 @@ class GrainSequence(LoaderSequence):
         return self.stream.epochs_at(self._places_at(positions))
 
     def num_again(self, all_hosts: Sequence[LoaderSequence]) -> int:
-        """Return how many examples Grain's shuffles hand out in place of others.
+        """Return how many examples Grain's shuffles yield in place of others.
 
         A window that reaches beyond the epoch takes examples of the next one, and of a few sizes
         the shuffle is no permutation.
@@ -340,13 +340,13 @@ class GrainSequence(LoaderSequence):
         if window is None:
             shuffled = [s for s in streams if s.seed is not None and not is_permutation(s.share)]
             return sum(s.size - len(np.unique(s.indices_at(np.arange(s.size)))) for s in shuffled)
-        # Windows before the last are whole: each hands out its own part of storage.
+        # Windows before the last are whole: each yields its own part of storage.
         whole = share // window * window if is_permutation(window) else 0
         first = [max(0, -(-(whole - stream.start) // stream.stride)) for stream in streams]
         places = [np.arange(at, stream.size) for at, stream in zip(first, streams, strict=True)]
         if sum(map(len, places)) > _MOST_COUNTED:
             raise refused(
-                "{}: what Grain hands out twice is counted of {:,} examples at most; give "
+                "{}: what Grain yields twice is counted of {:,} examples at most; give "
                 "another {buffer}",
                 option("buffer", window),
                 _MOST_COUNTED,

@@ -41,7 +41,7 @@ def block_bits(num_examples: int) -> int:
 
 
 def is_permutation(num_examples: int) -> bool:
-    """Return whether a shuffle hands out each of so many examples once."""
+    """Return whether a shuffle yields each of so many examples once."""
     return num_examples <= 1 << block_bits(num_examples)
 
 
@@ -54,7 +54,7 @@ def shuffled(indices: Int64s, seeds: Int64s, num_examples: int) -> Int64s:
 
 
 def unshuffled(examples: Int64s, seeds: Int64s, num_examples: int) -> tuple[Int64s, Int64s]:
-    """Return (which of `examples`, index), int64[r] each: where a shuffle hands out examples.
+    """Return (which of `examples`, index), int64[r] each: where a shuffle yields examples.
 
     That is one index each; where `is_permutation` is not, the last example has none, and another
     has two.

@@ -37,7 +37,7 @@ _BYTES = 85  # of memory an example, of an epoch that is streamed
 
 
 def hugging_face_sequence(config: LoaderConfig) -> LoaderSequence:
-    """Return what one process of Hugging Face Datasets hands out.
+    """Return what one process of Hugging Face Datasets yields.
 
     A `Dataset` is shuffled, then split by node, as training scripts do; the other way round is
     another order. Of an `IterableDataset` both ways are one order.
@@ -99,7 +99,7 @@ def _by_index(config: LoaderConfig) -> LoaderSequence:
 def _streamed(config: LoaderConfig) -> LoaderSequence:
     """`IterableDataset.shuffle(seed, buffer_size)`, split by node, read by a DataLoader's workers.
 
-    Each worker makes batches of its own, which are handed out in turn.
+    Each worker makes batches of its own, which are yielded in turn.
     """
     era = era_of(config.version)
     _check_streaming(config, era)
@@ -205,7 +205,7 @@ class Reader:
 
     groups: shards that are read one after the other; the groups are read in turn.
     generator: of the shuffle buffer, None where there is none.
-    step, offset: of the examples that come out, each `step`-th is handed out, from `offset` on.
+    step, offset: of the examples that come out, each `step`-th is yielded, from `offset` on.
     """
 
     groups: list[Int64s]
@@ -214,7 +214,7 @@ class Reader:
     offset: int = 0
 
     def size(self, lengths: Int64s) -> int:
-        """Return how many examples it hands out."""
+        """Return how many examples it yields."""
         read = sum(int(lengths[group].sum()) for group in self.groups)
         return len(range(self.offset, read, self.step))
 
@@ -235,11 +235,11 @@ class Streaming:
         self._inputs = config.input_shards or DEFAULT_INPUT_SHARDS
 
     def sizes(self, epoch: int) -> list[int]:
-        """Return how many examples each worker hands out of an epoch."""
+        """Return how many examples each worker yields of an epoch."""
         return [reader.size(self._lengths) for reader in self._readers(epoch)]
 
     def workers(self, epoch: int) -> list[Int64s]:
-        """Return the indices that each worker hands out of an epoch, in order."""
+        """Return the indices that each worker yields of an epoch, in order."""
         return [self._read(reader) for reader in self._readers(epoch)]
 
     def indices_of_shards(self, epoch: int) -> list[range]:
@@ -344,7 +344,7 @@ class Streaming:
         return min((len(group) for group in groups), default=0)
 
     def _read(self, reader: Reader) -> Int64s:
-        """Return the indices that one reader hands out."""
+        """Return the indices that one reader yields."""
         streams = [self._examples_of(group) for group in reader.groups]
         if reader.generator is None:
             read = np.concatenate([*streams, np.empty(0, np.int64)])
@@ -403,7 +403,7 @@ def in_turn(streams: Sequence[Int64s], block: int) -> tuple[Int64s, Int64s]:
 
 
 def one_for_one(stream: Int64s, size: int, generator: np.random.Generator) -> Int64s:
-    """Return a stream through a buffer that hands out an example for each that comes.
+    """Return a stream through a buffer that yields an example for each that comes.
 
     What a draw takes is what came when the place was drawn before, or what filled it at first, so
     no step waits for another.
@@ -431,13 +431,13 @@ def one_for_one(stream: Int64s, size: int, generator: np.random.Generator) -> In
 def by_halves(
     stream: Int64s, blocks: Int64s | None, size: int, generator: np.random.Generator
 ) -> Int64s:
-    """Return a stream through a buffer that, when it is full, hands out all but half its size.
+    """Return a stream through a buffer that, when it is full, yields all but half its size.
 
     It takes blocks whole, so it may hold more than `size` then; `blocks` are their lengths, None
     where examples come one by one.
     """
     if size == 1 and blocks is None:
-        return stream.copy()  # each is handed out as it comes, and one alone draws nothing
+        return stream.copy()  # each is yielded as it comes, and one alone draws nothing
     keep = size // 2
     ends = None if blocks is None else np.cumsum(blocks)
     found = np.empty(len(stream), np.int64)

@@ -20,7 +20,7 @@ DEFAULT_INPUT_SHARDS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Era:
-    """The versions of `datasets` from `since` on that hand out one order.
+    """The versions of `datasets` from `since` on that yield one order.
 
     says: what changed, for people.
     epochs_add_up: `set_epoch` shuffles the shuffled shards once more, those of a dataset that
@@ -29,7 +29,7 @@ class Era:
         generator, or drawn from it.
     interleave: up to `max_buffer_input_shards` shards fill the buffer in turn, never, made so by
         `shuffle` for all processes together, or by each process for the shards it reads.
-    by_halves: the buffer hands out half of what it holds, not one example for one.
+    by_halves: the buffer yields half of what it holds, not one example for one.
     has_strategy: `split_dataset_by_node` takes a strategy.
     """
 
@@ -68,7 +68,7 @@ ERAS: tuple[Era, ...] = (
     ),
     Era(
         since="5.1.0",
-        says="the buffer hands out half of what it holds at a time",
+        says="the buffer yields half of what it holds at a time",
         epochs_add_up=True,
         interleave="apart",
         by_halves=True,
@@ -143,9 +143,8 @@ def check_tables(config: LoaderConfig) -> None:
     if known or not _tells_tables(config):
         return
     raise refused(
-        "datasets has no reader of {} files; the same examples in files of its own are "
-        "shuffled otherwise as tables than as rows: {arrow=True} for tables (Parquet and Arrow "
-        "files, to_iterable_dataset), {arrow=False} for rows (a generator)",
+        "datasets has no reader of {} files, and shuffles tables and rows differently; give "
+        "{arrow=True} for tables (Parquet, Arrow, to_iterable_dataset), {arrow=False} for rows",
         config.file_format,
     )
 

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 # How a Trainer shares an `IterableDataset`: accelerate/data_loader.py, DataLoaderDispatcher (one
 # process reads, and deals its batches in turn) and IterableDataset.shard.
 _DEALT_STREAM = (
-    "of a stream Accelerate and its Trainer let one process read all and deal its batches in "
-    "turn, or, with dispatch_batches=False, give each process shards of its own; neither order is "
-    "known here; share it with split_dataset_by_node and ask --loader hf"
+    "the order in which Accelerate and its Trainer share a stream among processes is not known "
+    "here; share it with split_dataset_by_node, and use --loader hf"
 )
 
 LoaderName = Literal["tfds", "grain", "torch", "stateful", "accelerate", "hf"]
@@ -40,7 +39,7 @@ class Loader:
         where none is installed and none is named.
     takes: the fields of `ReadSettings` that mean something to it.
     shares_by: the call that gives each host its part, where it shares in a way of its own.
-    rule: module and function that answers a `LoaderConfig` with what one process hands out.
+    rule: module and function that answers a `LoaderConfig` with what one process yields.
     calls: module and class of what its users call, live and as code; see `Library` in live.
     beside: other packages that the order comes from, and their proven versions, ascending.
     changes: module and function that say what changed between two versions, "" if nothing did.
@@ -57,8 +56,8 @@ class Loader:
         its own, `shares_by`.
     shares_are_assumed: whether what is assumed of its order says how hosts share, and so how many
         examples each of them has.
-    default_buffer: how many examples a stream is shuffled in where nobody says it.
-    is_default: who reads where nobody says it, so that answers need not.
+    default_buffer: how many examples a stream is shuffled in by default.
+    is_default: who reads by default, so that answers need not name it.
     """
 
     name: LoaderName
@@ -83,17 +82,17 @@ class Loader:
     is_default: bool = False
 
     def sequence(self, config: LoaderConfig) -> LoaderSequence:
-        """Return what one process hands out.
+        """Return what one process yields.
 
         Raises:
             UsageError: the library refuses these settings, or the rule does not know them.
-            UnpredictableOrderError: the library leaves the order open.
+            UnpredictableOrderError: the order is nondeterministic.
         """
         found: LoaderSequence = named(self.rule)(config)
         return found
 
     def changed_between(self, old: str, new: str, pipeline: Mapping[str, object]) -> str:
-        """Return how the order of a pipeline changed between two versions, "" if nobody knows."""
+        """Return how the order of a pipeline changed between two versions, "" if unknown."""
         if not self.changes:
             return ""
         found: str = named(self.changes)(old, new, pipeline)
@@ -138,7 +137,7 @@ class Stop:
     """Where a loader stopped: after `consumed` examples, `in_epoch` of them of its epoch.
 
     epoch: from 0 in the pass. steps, steps_in_epoch: whole batches, None without batches.
-    in_batch: examples of the next batch that were handed out.
+    in_batch: examples of the next batch that were yielded.
     """
 
     consumed: int
@@ -154,7 +153,7 @@ class LoaderCall:
     """A call of the library on the way to what is left, with its arguments.
 
     set_epoch, iterations: which epoch comes first, the second by iterating so often before.
-    skip, skip_first_batches, skip_in_batch: how many examples or batches are passed by.
+    skip, skip_first_batches, skip_in_batch: how many examples or batches are skipped.
     """
 
     call: str

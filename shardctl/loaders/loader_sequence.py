@@ -1,4 +1,4 @@
-"""What one process of a loader hands out, in order, and in which batches."""
+"""What one process of a loader yields, in order, and in which batches."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _KEPT = 2  # epochs
 
 
 class Batches(ABC):
-    """How the examples that a process hands out are cut into batches, from the first to the last.
+    """How the examples that a process yields are cut into batches, from the first to the last.
 
-    Every example handed out is in a batch: those of a batch that is dropped are not handed out.
+    Every example yielded is in a batch: those of a batch that is dropped are not yielded.
     """
 
     num_batches: int
@@ -80,15 +80,15 @@ class UnequalBatches(Batches):
 class LoaderSequence(ABC):
     """All epochs of one process, from position 0: which index is where, both ways.
 
-    num_examples: handed out in all epochs. epoch_size: of the first of them.
+    num_examples: yielded in all epochs. epoch_size: of the first of them.
     batches: None where examples come one by one.
     shuffles: whether anything mixes them. is_uniform: whether an epoch is a uniform permutation.
-    num_read: taken from storage for the first epoch, None where these are what is handed out of it.
+    num_read: taken from storage for the first epoch, None where these are what is yielded of it.
     among: the indices that the first epoch is of, in pieces of storage; None where they may be any.
     is_made_whole: whether an epoch is made as a whole before any place in it is known.
     is_shuffled_once: whether all epochs have the one order that a shuffle gave them.
     num_in_turn: how many files are read at once, None where examples are read by their index.
-    assumptions: what the order depends on though nobody stated it, a sentence each.
+    assumptions: what the order depends on though no setting states it, a sentence each.
     """
 
     num_examples: int
@@ -119,7 +119,7 @@ class LoaderSequence(ABC):
 
     @abstractmethod
     def positions_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
-        """Return (which of `indices`, position), int64[r] each, for each time one is handed out."""
+        """Return (which of `indices`, position), int64[r] each, for each time one is yielded."""
 
     def epochs_at(self, positions: Int64s) -> Int64s:
         """Return the epoch of each position, int64[q], counted from 0."""
@@ -158,7 +158,7 @@ class EpochByEpoch(LoaderSequence):
         return found
 
     def positions_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
-        """Return (which of `indices`, position), int64[r] each, for each time one is handed out."""
+        """Return (which of `indices`, position), int64[r] each, for each time one is yielded."""
         queries, positions = [_NONE], [_NONE]
         for epoch, start in enumerate(self._starts[:-1].tolist() if len(indices) else ()):
             there = self._indices(epoch)
@@ -249,7 +249,7 @@ class Dealt(LoaderSequence):
         return places
 
     def positions_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
-        """Return (which of `indices`, position), int64[r] each, for each time one is handed out."""
+        """Return (which of `indices`, position), int64[r] each, for each time one is yielded."""
         queries, positions = [_NONE], [_NONE]
         again = self._places_again()
         for epoch in range(self._epochs if len(indices) else 0):
@@ -323,7 +323,7 @@ class LoaderConfig:
         them too; None where they are `lengths`, every shard read whole.
     file_format: of the record files, "" where the examples are not read from any.
 
-    Settings that nobody gave are None or False.
+    Settings that are not given are None or False.
     """
 
     lengths: Int64s

@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.loaders.loader_sequence import (
-    Deal,
-    Dealt,
-    LoaderConfig,
-    LoaderSequence,
-    Permutations,
-)
+from shardctl.loaders.loader_sequence import Deal, Dealt, LoaderConfig, LoaderSequence, Permutations
 from shardctl.tfdata.shuffle_buffer import MAX_BUFFER, Contents, Offsets, replayed
 
 _BASE_SEED = 2  # draws of 32 bits, for the `_base_seed` of an iteration

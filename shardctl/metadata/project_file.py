@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from shardctl.base.text import choices, did_you_mean, printable, quoted
+from shardctl.base.text import near_or_all, printable, quoted
 from shardctl.errors import DatasetError, ShardctlError
 from shardctl.files import fields
 from shardctl.files.parse import decode
@@ -122,7 +122,7 @@ def _unknown_key(key: str, text: bytes, source: str) -> DatasetError:
     if setting_called(key) is not None:
         cure = f"it belongs under read:, as in read: {{{printable(key)}: ..}}"
     else:
-        cure = f"{did_you_mean(key, PROJECT_KEYS)}the file may have: {choices(PROJECT_KEYS)}"
+        cure = near_or_all(key, PROJECT_KEYS)
     return DatasetError(f"{where}: unknown key {quoted(key)}; {cure}")
 
 

@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Literal
 
 from shardctl.base.arguments import checked
-from shardctl.base.text import choices, nearest, nearest_first, printable, public_url, quoted
+from shardctl.base.text import (
+    choices,
+    either,
+    nearest,
+    nearest_first,
+    printable,
+    public_url,
+    quoted,
+)
 from shardctl.base.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.dataset.folders import folders_of
@@ -58,7 +66,7 @@ Source = Literal["option", "environment", "file", "folder", "default", "fallback
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenDataset:
-    """The dataset a command works on; `note` is a line for stderr where nobody chose it.
+    """The dataset a command works on; `note` is a line for stderr where none was chosen.
 
     `refs` are the references that chose it, their paths relative to `folder`, and `by` is where
     they come from; "file" is shardctl.yaml.
@@ -266,8 +274,8 @@ def _read(ref: str, search: _Search) -> Dataset:
             return dataset
     known = sorted({*dataset_names(search.dirs.local()), *catalog_names()})
     close = nearest(ref, known) if re.fullmatch(r"[\w .-]+", ref) else []
-    near = f"close names: {choices(close)}; " if close else ""
-    raise DatasetError(f"no dataset {quoted(ref, 200)}; {near}{_FORMS}")
+    cure = f"did you mean {either(close)}?" if close else _FORMS
+    raise DatasetError(f"no dataset {quoted(ref, 200)}; {cure}")
 
 
 _FORMS = (
@@ -433,9 +441,9 @@ def _unknown_name(name: DatasetName, search: _Search) -> DatasetError:
         here = nearest_first(name.shown, here) if name.config else list(dict.fromkeys(here))
         return DatasetError(f"{text}; there is: {choices(here)}")
     names = sorted({*dataset_names(search.dirs), *catalog_names()})
-    close = nearest(name.shown.partition("/")[0].partition(":")[0], names, 5)
-    said = "close names" if close else "there is"
-    return DatasetError(f"{text}; {said}: {choices(close or names)}")
+    close = nearest(name.shown.partition("/")[0].partition(":")[0], names)
+    cure = f"did you mean {either(close)}?" if close else "shardctl list shows what there is"
+    return DatasetError(f"{text}; {cure}")
 
 
 # Several datasets read as one, split by split.

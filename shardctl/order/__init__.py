@@ -1,1 +1,1 @@
-"""The order in which a pipeline hands out the examples of a spec."""
+"""The order in which a pipeline yields the examples of a spec."""

@@ -12,13 +12,7 @@ from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import DatasetError, UnpredictableOrderError
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import HostMode
-from shardctl.spec.subsplit import (
-    OPEN_SPLITS,
-    Resolved,
-    SplitRange,
-    default_spec,
-    resolve_subsplit,
-)
+from shardctl.spec.subsplit import OPEN_SPLITS, Resolved, SplitRange, default_spec, resolve_subsplit
 
 # TFDS core/file_adapters.py, ArrayRecordFileAdapter.make_tf_data.
 NOT_BY_AS_DATASET = ("array_record",)
@@ -185,9 +179,8 @@ def listing_warnings(
             number = split.num_empty_shards
             has = "has" if number == 1 else "have"
             yield (
-                f"{split.name}: {counted(number, 'file')} {has} no examples; TFDS's reader passes "
-                "by such files, tf.data's list_files gives each its turn, so that its order is "
-                "another: move them away"
+                f"{split.name}: {counted(number, 'file')} {has} no examples; TFDS's reader skips "
+                "such files, but the order of tf.data's list_files differs; move them away"
             )
 
 

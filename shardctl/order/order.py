@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
@@ -67,7 +67,7 @@ class Order(ABC):
     has_epochs: whether an epoch can be begun by itself, not mixed with others or with datasets.
     has_readings: whether an epoch is a reading of files, whose rest is known without its examples.
     goes_on: what is left out of a reading without end, None where all of it is followed.
-    why_unshared: why other hosts cannot go on with what is left, None where they can.
+    why_unshared: why other hosts cannot continue with what is left, None where they can.
     unshuffled: how examples come where nothing shuffles them, a clause.
     is_uniform: whether an epoch is known to be a uniform permutation by its making.
     is_made_whole: whether an epoch is made as a whole before any place in it is known.
@@ -76,8 +76,8 @@ class Order(ABC):
     why_no_steps: why there are no batches to ask for, where that is so.
     draws_stretches: whether stretches may be drawn as a shuffle buffer would make them.
     num_in_turn: how many files are read at once, None where examples are read by their index.
-    continued_by: what goes on in the midst of it: file instructions, shardctl.tfds, or the library
-        of the loader itself.
+    continued_by: what resumes in the midst of it: file instructions, shardctl.tfds, or the library
+        of the loader.
     """
 
     continued_by: ContinuedBy
@@ -102,6 +102,11 @@ class Order(ABC):
     epoch_size: int
     shuffles: bool
 
+    def __new__(cls, *_: object, **__: object) -> Self:
+        if cls is Order:
+            raise UsageError("an Order is made by shardctl.plan_order(..).order")
+        return super().__new__(cls)
+
     def __eq__(self, other: object) -> bool:
         """Whether both are read of one dataset, the same ranges and in the same way."""
         if not isinstance(other, Order):
@@ -119,7 +124,7 @@ class Order(ABC):
     @property
     @abstractmethod
     def assumptions(self) -> tuple[str, ...]:
-        """What the order depends on though nobody stated it, a sentence each; mostly none."""
+        """What the order depends on though no setting states it, a sentence each; mostly none."""
 
     # How long it is.
 
@@ -130,7 +135,7 @@ class Order(ABC):
 
     @property
     def has_second_epoch(self) -> bool:
-        """Whether the pass goes on behind the first `epoch_size` examples, in an epoch more."""
+        """Whether the pass continues after the first `epoch_size` examples, in an epoch more."""
         return self.num_epochs != 1
 
     @property
@@ -140,7 +145,7 @@ class Order(ABC):
 
     @property
     def why_empty(self) -> str:
-        """Why nothing is handed out of what the spec selects, where that is so."""
+        """Why nothing is yielded of what the spec selects, where that is so."""
         settings = self.settings
         if self.epoch_size:
             return f"--drop-remainder leaves nothing: {self.epoch_size} examples fill no batch"
@@ -235,9 +240,9 @@ class Order(ABC):
 
     @checked
     def positions_of(self, codes: Int64sLike, *, over: Over = iter) -> tuple[Int64s, Int64s]:
-        """Return (which query, position), int64[r] each, for every time an example is handed out.
+        """Return (which query, position), int64[r] each, for every time an example is yielded.
 
-        Ordered by query, then by position; an example that is never handed out has none. `over`
+        Ordered by query, then by position; an example that is never yielded has none. `over`
         goes through the epochs, where each has an order of its own, and may report how far it is.
         """
         found = [(NONE, NONE), *self.positions_in_pieces(codes, over=over)]

@@ -19,6 +19,7 @@ from shardctl.order.file_formats import (
 )
 from shardctl.order.order import Order
 from shardctl.order.reader_order import ReaderOrder
+from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.spec.subsplit import Resolved, SplitRange
 
@@ -51,7 +52,7 @@ class PlannedOrder:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the order depends on though nobody stated it."""
+        """What the order depends on though no setting states it."""
         return self.order.assumptions
 
     @property
@@ -92,14 +93,17 @@ class PlannedOrder:
 
 @checked
 def plan_order(
-    dataset: DatasetLike, spec: str | None = None, settings: SettingsLike | None = None
+    dataset: DatasetLike,
+    spec: str | None = None,
+    settings: SettingsLike | None = None,
+    **keywords: Unpack[OrderSettings],
 ) -> PlannedOrder:
     """Return the order in which a pipeline reads a spec, to be asked for any position of it.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: how it is read: a ReadSettings, or a dict of its values.
+        settings, keywords: how it is read: a ReadSettings, a dict of its values, or keywords.
 
     Returns:
         A PlannedOrder, whose `order` answers without building the whole: `read`, `codes_at`,

@@ -48,14 +48,15 @@ class OrderSnapshot:
     ) -> None:
         """Fail where the order of a tf.data.Dataset is another than the one that was pinned.
 
-        The dataset is not read: `shardctl.tfds.inspect` tells its order. Where that is open, or
-        nothing is pinned yet, the test fails too; `pytest --update-orders` pins the order of today.
+        The dataset is not read: `shardctl.tfds.inspect` tells its order. Where that is
+        nondeterministic, or nothing is pinned yet, the test fails too; `pytest --update-orders`
+        pins the current order.
 
         Args:
             ds: the dataset, as the training would iterate it.
             name: of the check, where a test makes several.
             passes: how many passes are pinned, from the first on, a file for each.
-            loop: who iterates: "keras-fit" takes two iterators an epoch.
+            loop: the training loop; "keras-fit" takes two iterators an epoch.
         """
         __tracebackhide__ = True  # what pytest shows ends with the line of the test
         _check_arguments(name=name, passes=passes, loop=loop)

@@ -10,14 +10,7 @@ from typing import Any, BinaryIO
 
 from shardctl.base.install import to_install
 from shardctl.errors import MissingDependencyError
-from shardctl.records.contents import (
-    Damage,
-    DamagedError,
-    FileContents,
-    Report,
-    no_report,
-    refused,
-)
+from shardctl.records.contents import Damage, DamagedError, FileContents, Report, no_report, refused
 from shardctl.records.streams import Window
 from shardctl.stores.store import ByteSource, RangeFile
 

@@ -24,7 +24,7 @@ from shardctl.stores.stores import read_file
 
 POSITION_KIND = "position"
 _VERSION = 1
-_SHARED_VERSION = 2  # of a run that was shared anew: read as the other it would go on elsewhere
+_SHARED_VERSION = 2  # of a run that was shared anew: read as the other it would continue elsewhere
 _DIGEST = "digest"
 
 
@@ -34,7 +34,7 @@ class PositionRecord:
 
     sources: other datasets that the readers of stages name, by their references; files of older
         versions have none.
-    stretches: of a run that went on with other hosts, what came before; the order is then this
+    stretches: of a run that continued with other hosts, what came before; the order is then this
         host's part of the last sharing.
     """
 

@@ -53,7 +53,7 @@ class ReaderState:
 class ShuffleState:
     """Where a shuffle buffer is: its contents follow from this and the input.
 
-    Of `num_elements` inputs of this epoch `num_read` are read and `emitted` handed out. `seeds` are
+    Of `num_elements` inputs of this epoch `num_read` are read and `emitted` yielded. `seeds` are
     those of the kernel, which this iterator of the shuffle took (`seeds_of_iterator`).
     """
 
@@ -112,7 +112,7 @@ class ResumePlan(Tabular):
     remaining_total: how many are left in the whole order, a last batch that is dropped not counted.
     instructions: what is read, in order; the first `num_pending_instructions` read what the buffer
         held. A host of `ds.shard` reads them all and keeps every n-th, as `after_read` says.
-    pending: ids that are read but not handed out, in the order read; None without a buffer. In
+    pending: ids that are read but not yielded, in the order read; None without a buffer. In
         mode "exact-order" the instructions leave them out.
     unseeded: of the two modes without a seed, what is lost and repeated.
     from_seen: planned from a log of the examples seen; `consumed` counts those, and the order plays
@@ -122,19 +122,19 @@ class ResumePlan(Tabular):
     further_epochs: the epochs that follow, the first `MAX_FURTHER_EPOCHS` of
         `num_further_epochs`.
     after_read: what the pipeline does behind the reader, as calls.
-    continued_by: what goes on with it: its file instructions; shardctl.tfds, which needs no
+    continued_by: what continues with it: its file instructions; shardctl.tfds, which needs no
         instructions to build the stages of `settings` again (there the counts of what is left are
         `WITHOUT_END` where the pipeline has none); or the library of another loader, which makes
         the calls of `after_read`.
-    stop, advice: of another loader, in which epoch and batch it stopped, and what to know of the
-        library's own ways to go on. `instructions` are what is left of the epoch in its order, as
+    stop, advice: of another loader, in which epoch and batch it stopped, and what to know of how
+        the library itself resumes. `instructions` are what is left of the epoch in its order, as
         runs of neighbours in a file, none where these are too many to list.
-    sources: of a pipeline with stages, what each reader has handed out.
-    stretches: of a run that was shared anew, what the hosts had handed out before; `consumed` then
+    sources: of a pipeline with stages, what each reader has yielded.
+    stretches: of a run that was shared anew, what the hosts had yielded before; `consumed` then
         counts since. `shared` is this host's part of the rest, None once it is read.
     given: the dataset of the command, which may be one of several that are read.
     refs: how the dataset was named, as the file that holds the plan has it.
-    assumptions: what the order depends on though nobody stated it.
+    assumptions: what the order depends on though no setting states it.
     """
 
     dataset: DatasetIdentity
@@ -180,7 +180,7 @@ class ResumePlan(Tabular):
 
     @property
     def is_one_stream(self) -> bool:
-        """Whether the files repeat without end, so that the stream goes on behind the order."""
+        """Whether the files repeat without end, so that the stream continues after the order."""
         return self.settings.is_endless
 
     @property
@@ -287,16 +287,16 @@ def as_plan(given: PlanOrPath) -> ResumePlan:
 
 
 def plan_of_tfds(given: PlanOrPath) -> ResumePlan:
-    """Return the plan that an argument is or names, of which TFDS's reader goes on.
+    """Return the plan that an argument is or names, of which TFDS's reader continues.
 
     Raises:
-        ShardctlError: as for `as_plan`, or another loader goes on with it.
+        ShardctlError: as for `as_plan`, or another loader continues with it.
     """
     plan = as_plan(given)
     if plan.continued_by == "loader":
         raise UsageError(
             f"the plan is of {plan.settings.reader.title}, and TFDS's reader does not read it; "
-            "`shardctl resume --plan FILE --format python` writes the code that goes on"
+            "`shardctl resume --plan FILE --format python` writes the code that continues"
         )
     return plan
 
@@ -318,7 +318,7 @@ _PLAN = made_kind(
 PlanOrPath = Annotated[ResumePlan | str | os.PathLike[str], _PLAN]
 
 
-# What a run handed out before it went on with another number of hosts.
+# What a run yielded before it continued with another number of hosts.
 
 MAX_HOSTS = 100_000
 
@@ -327,7 +327,7 @@ MAX_HOSTS = 100_000
 class RunSegment:
     """A part of a run with one number of hosts, which stopped and was shared anew.
 
-    consumed: how many examples each host had handed out since the stretch began.
+    consumed: how many examples each host had yielded since the stretch began.
     batch: the size of a host's batches in it, None without.
     host_by: how the hosts shared the examples.
     alone: one process read it that was no host of several.
@@ -344,7 +344,7 @@ class RunSegment:
         return len(self.consumed)
 
 
-# How much of each source a pipeline with stages has handed out.
+# How much of each source a pipeline with stages has yielded.
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

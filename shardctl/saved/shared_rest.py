@@ -1,4 +1,4 @@
-"""A run that went on with other hosts: what each of them reads of the rest of an epoch.
+"""A run that continued with other hosts: what each of them reads of the rest of an epoch.
 
 The rest is shared out in the order of the files, as runs of examples. A host interleaves the files
 of its runs as it does whole files, each opened once, and shuffles what comes of them with the seeds
@@ -80,7 +80,7 @@ class SharedRest:
         return ShuffleReplay(num_elements=self.size, buffer_size=size, seeds=self.buffer_seeds)
 
     def chunks(self, start: int, stop: int, codes: ExampleCodes) -> Iterator[Int64s]:
-        """Yield the codes of the examples [start, stop) that are handed out, piece by piece."""
+        """Yield the codes of the examples [start, stop) that are yielded, piece by piece."""
         if self.replay is not None:
             pieces = shuffled_codes(self.reading, self.replay, start, stop)
         else:
@@ -119,7 +119,7 @@ class SharedRest:
         return joined(several), np.append(_ints(num_rows), np.diff(first_rows[first:]))
 
     def left(self, emitted: int | None) -> Reads:
-        """Return all that is not handed out after so many examples, None for all of them."""
+        """Return all that is not yielded after so many examples, None for all of them."""
         emitted = self.size if emitted is None else emitted
         return joined([self.files_left(emitted)[0], self.pending(emitted)]).runs()
 

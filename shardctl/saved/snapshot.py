@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from shardctl.base.columns import Answer
 from shardctl.base.text import counted, in_short
 from shardctl.base.tfds_rules import RuleSet
 from shardctl.dataset.dataset import Dataset, Split
@@ -32,7 +33,7 @@ _MAX_FILE_ORDER_CHARS = 15_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Snapshot:
+class Snapshot(Answer):
     """An order as it was when it was pinned.
 
     `head` names no folder: the order is the same wherever the files lie. `splits` are those that

@@ -1,7 +1,7 @@
 """What is sure of a shuffle buffer whose seed is not known, and how likely the rest is.
 
-A buffer of B is filled before it hands out the first example, and reads one for each that it hands
-out (tensorflow/core/kernels/data/shuffle_dataset_op.cc). So after c examples of an epoch of n it
+A buffer of B is filled before it yields the first example, and reads one for each that it
+yields (tensorflow/core/kernels/data/shuffle_dataset_op.cc). So after c examples of an epoch of n it
 had read min(n, c + B - 1), whatever its seed is, and held those that had not come out; what a
 prefetch behind it took out besides was not handed to anybody. Which ones those were, the seed
 decides: each output is any of the examples in the buffer, with the same chance.
@@ -20,15 +20,15 @@ DEFAULT_RISK = 1e-6
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UnseededBuffer:
-    """Where a plan goes on whose buffer's seed is not known, and what that loses and repeats.
+    """Where a plan continues whose buffer's seed is not known, and what that loses and repeats.
 
-    Of the epoch in which the pipeline stopped, a buffer of `buffer_size` had handed out `emitted`
+    Of the epoch in which the pipeline stopped, a buffer of `buffer_size` had yielded `emitted`
     examples and read `num_read`; the plan reads on from the `first_read`-th, counted from 0 in the
     order in which the buffer read. That is `buffers_again` buffers back, or the start of the epoch.
 
-    most_lost, expected_lost: how many examples that were not handed out are not read again, at
+    most_lost, expected_lost: how many examples that were not yielded are not read again, at
         most for any seed, and on the average over all seeds.
-    least_repeated, most_repeated: how many that were handed out are read again, for any seed.
+    least_repeated, most_repeated: how many that were yielded are read again, for any seed.
     risk: what `expected_lost` is below, None where nothing is to be repeated. It bounds the chance
         that anything is lost, too.
 
@@ -55,7 +55,7 @@ class UnseededBuffer:
 def behind_buffer(
     *, buffer_size: int, emitted: int, num_elements: int | None, risk: float | None
 ) -> UnseededBuffer:
-    """Return where to go on after `emitted` of `num_elements` examples, None of an endless stream.
+    """Return where to continue after `emitted` of `num_elements` examples, None without end.
 
     With a risk the last k buffers are read again, the smallest k for which fewer examples than that
     are lost on the average; without one nothing is repeated.

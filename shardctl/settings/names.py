@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from shardctl.base.arguments import shown
 from shardctl.base.phrase import option_name
-from shardctl.base.text import choices, either, nearest, printable
+from shardctl.base.text import either, near_or_all, nearest, printable
 from shardctl.errors import UsageError
 from shardctl.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS, Setting
 from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES
@@ -116,7 +116,7 @@ def settings_from_document(document: Mapping[str, object]) -> dict[str, Any]:
     for key, value in main_names(document).items():
         setting = SETTING_BY_NAME.get(key)
         if setting is None:
-            raise no_such_setting(key, SETTING_BY_NAME, SETTING_BY_ALIAS)
+            raise no_such_setting(key, SETTING_BY_NAME)
         if value is None:
             continue
         try:
@@ -126,15 +126,18 @@ def settings_from_document(document: Mapping[str, object]) -> dict[str, Any]:
     return arguments
 
 
-def no_such_setting(
-    key: object, names: Collection[str], others: Collection[str] = ()
-) -> UsageError:
-    """Return the error of a key that is none of the names; `others` are understood as well."""
-    close = nearest(key, [*names, *others], 1)
-    hint = f"did you mean {main_name(close[0])}?" if close else "shardctl config lists them"
-    if not close and len(names) <= _FEW:
-        hint = f"there are: {choices(names, _FEW)}"
-    return UsageError(f"{printable(str(key))}: no such setting; {hint}")
+def no_such_setting(key: object, names: Collection[str]) -> UsageError:
+    """Return the error of a key that is none of the names of settings.
+
+    >>> str(no_such_setting("batchsize", SETTING_BY_NAME))
+    'batchsize: no such setting; did you mean batch?'
+    """
+    aliases = (alias for alias, one in SETTING_BY_ALIAS.items() if one.name in names)
+    near = nearest(key, [*names, *aliases], 1)
+    cure = near_or_all(main_name(near[0]) if near else key, names)
+    if not near and len(names) > _FEW:
+        cure = "shardctl config lists them"
+    return UsageError(f"{printable(str(key))}: no such setting; {cure}")
 
 
 _FEW = 12  # names that fit into an error
@@ -189,7 +192,7 @@ def reader_arguments(read: Read) -> dict[str, Any]:
             if name not in READER_SETTINGS and name in SETTING_BY_NAME:
                 raise UsageError(f"{name} is no setting of a reader")
             if name not in READER_SETTINGS:
-                raise no_such_setting(name, READER_SETTINGS, SETTING_BY_ALIAS)
+                raise no_such_setting(name, READER_SETTINGS)
         listed = {k: list(v) if isinstance(v, tuple) else v for k, v in named.items()}
         arguments = settings_from_document(listed)
         if HOST_MODES[arguments.get("host_by", DEFAULT_HOST_MODE)].reads_all:

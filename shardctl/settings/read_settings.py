@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from shardctl.base import tfds_rules as rules
-from shardctl.base.arguments import checked, keep_fields, made_kind, or_none
+from shardctl.base.arguments import checked, keep_fields, made_kind, no_such_argument, or_none
 from shardctl.base.phrase import option
 from shardctl.base.text import counted
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.loaders.loader import LOADERS, READERS, Loader, LoaderName
-from shardctl.settings.names import main_names, no_such_setting, settings_from_document
+from shardctl.settings.names import (
+    SHARED_NAMES,
+    main_names,
+    no_such_setting,
+    setting_called,
+    settings_from_document,
+)
 from shardctl.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
 from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES, Host, HostBy, HostMode
 
@@ -21,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class _UnstatedBlock(int):
-    """A block length that nobody stated; one that is stated may be the same number."""
+    """The block length where none is set; one that is set may be the same number."""
 
 
 UNSTATED_BLOCK = _UnstatedBlock(rules.DEFAULT_BLOCK)
@@ -44,8 +50,8 @@ class ReadSettings:
     batch, drop_remainder: `ds.batch`.
     stages: all that is behind the reader, as tf.data has it, in place of buffer, epochs and batch.
     pass_index: which iteration of the same dataset object, from 0.
-    loop: who iterates.
-    loader, loader_version: who reads, and of which version its rule is to be; "tfds" is TFDS's
+    loop: the training loop.
+    loader, loader_version: the data loader, and the version of its library; "tfds" is TFDS's
         reader on tf.data. What follows is for other loaders.
     shuffle: `DataLoader(shuffle)` of PyTorch, with `global_seed`.
     workers: `worker_count` of Grain, `num_workers` of PyTorch.
@@ -183,7 +189,7 @@ class ReadSettings:
 
     @property
     def stand_ins_of_rule(self) -> tuple[str, ...]:
-        """The seeds that may fix an order of which only the rule of its loader says if it is open.
+        """The seeds that may fix an order of a loader whose rule alone knows what needs one.
 
         None of TFDS's reader, see `with_stand_in_seeds`.
         """
@@ -193,7 +199,7 @@ class ReadSettings:
 
     @property
     def reader(self) -> Loader:
-        """Who reads, TFDS's reader on tf.data or another loader: what is known of it."""
+        """What is known of the data loader: TFDS's reader on tf.data, or another."""
         return READERS[self.loader]
 
     @property
@@ -224,7 +230,7 @@ class ReadSettings:
 
     @property
     def bare(self) -> ReadSettings:
-        """What holds for all that a script builds: the global seed, the pass, and who iterates."""
+        """What holds for all that a script builds: the global seed, the pass, the training loop."""
         return ReadSettings(
             global_seed=self.global_seed, pass_index=self.pass_index, loop=self.loop
         )
@@ -257,14 +263,14 @@ class ReadSettings:
 
     @checked
     def check_predictable(self, *, ordered: bool) -> None:
-        """Refuse settings whose order TensorFlow leaves open, or that TFDS itself refuses.
+        """Refuse settings whose order is nondeterministic, and those that TFDS itself refuses.
 
-        What another loader leaves open, its rule refuses.
+        For another loader its own rule decides.
 
         Sources: TFDS core/reader.py, _read_files and _verify_read_config_for_ordered_dataset.
 
         Raises:
-            UnpredictableOrderError: no seed; a map that hands out what is ready first; a later pass
+            UnpredictableOrderError: no seed; a map that yields in order of completion; a later pass
                 whose file order depends on timing.
             UsageError: TFDS's guard for ordered datasets; a buffer that never fills.
         """
@@ -273,14 +279,13 @@ class ReadSettings:
         # "auto" is interleave_cycle_length=None, which is not 1 on any machine.
         if ordered and (self.shuffles_files or self.cycle not in (None, rules.ORDERED_CYCLE)):
             raise UsageError(
-                "this is an ordered dataset (disable_shuffling=True): TFDS refuses --shuffle-files "
-                "and any --cycle but 1, because examples would not be read in order; without them "
-                "it is read shard by shard"
+                "this is an ordered dataset (disable_shuffling=True), for which TFDS refuses "
+                "--shuffle-files and any --cycle but 1; leave them out"
             )
         if self.deterministic is False:
             raise UnpredictableOrderError(
-                "deterministic=False hands out examples as their decoding ends, in another "
-                "order each run; leave it out, or use --deterministic"
+                "deterministic=False yields examples in the order in which they are "
+                "decoded, another in each run; leave it out, or use --deterministic"
             )
         self._check_seeds()
         if not self.repeat_files:
@@ -292,9 +297,8 @@ class ReadSettings:
             )
         if self.pass_index:
             raise UnpredictableOrderError(
-                "--pass-index after a pass of --repeat-files: that pass has no end, and where it "
-                "was cut leaves the file order to timing; build the dataset anew, which is "
-                "pass 0"
+                "--pass-index of --repeat-files: a pass has no end, so the order of a later one "
+                "depends on timing; build the dataset anew, which is pass 0"
             )
 
     def _check_seeds(self) -> None:
@@ -313,9 +317,8 @@ class ReadSettings:
                 )
         if self.buffer_is_open:
             raise UnpredictableOrderError(
-                "--buffer without a seed has another order in each run; only the seed that "
-                "the run itself has will do: --buffer-seed N of its ds.shuffle, or "
-                "--global-seed N where tf.random.set_seed(N) is called"
+                "--buffer without a seed has another order in each run; give --buffer-seed N of "
+                "its ds.shuffle, or --global-seed N if tf.random.set_seed(N) is called"
             )
 
 
@@ -388,17 +391,39 @@ def _in_short(value: Any) -> str:
 def _made_of_mapping(given: object) -> ReadSettings | None:
     if isinstance(given, ReadSettings) or not isinstance(given, Mapping):
         return given if isinstance(given, ReadSettings) else None
-    named: dict[str, Any] = main_names({str(key): value for key, value in given.items()})
+    return ReadSettings(**_fields_of(given))
+
+
+def _fields_of(given: Mapping[Any, object]) -> dict[str, Any]:
+    named = main_names({str(key): value for key, value in given.items()})
     for name in named:
         if name not in SETTING_BY_NAME:
             raise no_such_setting(name, SETTING_BY_FIELD)
-    return ReadSettings(**{SETTING_BY_NAME[name].field: named[name] for name in named})
+    return {SETTING_BY_NAME[name].field: value for name, value in named.items()}
+
+
+def with_keywords(
+    given: ReadSettings | None, keywords: Mapping[str, Any], arguments: Collection[str] = ()
+) -> ReadSettings:
+    """Return settings with keywords in place of their own values; None there is TFDS's default.
+
+    Raises:
+        UsageError: no setting, nor one of a function's `arguments`, is called so; or as for
+            `ReadSettings`.
+    """
+    for name in keywords:
+        if setting_called(name) is None and name not in SHARED_NAMES:
+            raise no_such_argument(name, [*arguments, *SETTING_BY_FIELD])
+    own: dict[str, Any] = _fields_of(keywords)
+    own = {name: _DEFAULTS[name] if own[name] is None else own[name] for name in own}
+    return replace(ReadSettings() if given is None else given, **own)
 
 
 _SETTINGS = made_kind(
     _made_of_mapping,
     needed="a ReadSettings, as ReadSettings(batch=64), or a dict of its values",
     several="settings",
+    join=with_keywords,
 )
 SettingsLike = Annotated[ReadSettings | Mapping[str, object], _SETTINGS]
 
@@ -412,7 +437,7 @@ def with_stand_in_seeds(settings: ReadSettings) -> tuple[ReadSettings, dict[str,
     """
     assumed: dict[str, Any] = {}
     if not settings.reader.on_tf_data:
-        return settings, assumed  # what a loader leaves open, its rule says
+        return settings, assumed  # its rule knows what is nondeterministic
     if settings.shuffles_files and settings.shuffle_seed is None:
         if settings.global_seed is None:
             assumed["shuffle_seed"] = 1
@@ -487,7 +512,7 @@ SettingsDocument = dict[str, Any]
 def settings_in_force(settings: ReadSettings, *, ordered: bool) -> SettingsDocument:
     """Return every setting by its name, with the defaults that are in force.
 
-    What no part of the pipeline reads is None; who reads is named where it is not TFDS's reader.
+    What no part of the pipeline reads is None; the loader is named unless it is TFDS's reader.
     Read back it gives the same order.
 
     >>> document = settings_in_force(ReadSettings(shuffle_seed=32), ordered=False)

@@ -130,7 +130,7 @@ def chain_of(pipeline: ast.Pipeline, *, reads_alike: bool) -> Chain | None:
     if not isinstance(source, ast.Read) or (source.spec, source.data) != (None, None):
         return None
     options = [stage for stage in pipeline.stages if isinstance(stage, ast.WithOptions)]
-    # A warm start reads ahead of iterators that nobody reads, and False hands out what is ready.
+    # A warm start reads ahead of iterators that are not read; False yields in order of completion.
     if any(getattr(stage, "deterministic", None) is False for stage in pipeline.stages):
         return None
     if any(option.warm_start for option in options):
@@ -158,7 +158,7 @@ def _changes_nothing(stage: Stage) -> bool:
 
 
 def _may_follow(stage: Stage, chain: Chain, previous: Stage | None) -> bool:
-    """Whether a stage goes on a chain, behind a shuffle that is one with a repeat right behind."""
+    """Whether a stage continues a chain, after a shuffle that is one with the repeat after it."""
     if stage.name not in _BEFORE or not chain.keys() <= _BEFORE[stage.name]:
         return False
     # A repeat that is not taken out makes a second iterator after the first ends.

@@ -77,7 +77,7 @@ class WholeNumber(SettingKind):
         return number
 
     def to_document(self, value: Any) -> int | str:
-        return value if isinstance(value, str) else int(value)  # a default that nobody stated, too
+        return value if isinstance(value, str) else int(value)  # a default that is not set, too
 
 
 class BufferSize(WholeNumber):
@@ -202,13 +202,14 @@ ValueInForce = Callable[[Any, bool], object]
 class Setting:
     """A setting of TFDS's reader or of the pipeline behind it, or of another loader.
 
-    name: in documents, in shardctl.yaml and, with `--`, on the command line; `-` and `_` are one.
+    name: in documents; `-` and `_` are one.
     help: what it is, a sentence for people.
     stands_for: the call that it is, of TFDS, tf.data or Keras as the table of loaders has it.
-    default: what is in force where nobody sets it, in words, "" where that goes without saying.
+    default: what is in force where it is not set, in words, "" where that goes without saying.
     aliases: names that TFDS, tf.data and Keras have for it alone; `names.py` says what they do.
     about: what it decides, "order" or "hosts"; "loader" is for other loaders than TFDS's.
-    field: of `ReadSettings`, where it is not the name.
+    field: of `ReadSettings`, in shardctl.yaml and, with `--`, on the command line, where it is not
+        the name.
     in_force: its value in a document, of settings and of whether the dataset is ordered; None is
         what no part of the pipeline reads. Without a rule it is the value as it was set.
     words: those in the line that names a pipeline, after those of a lower `place`: of its value

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
-from shardctl.base.text import choices, did_you_mean, quoted
+from shardctl.base.text import choices, near_or_all, nearest, quoted
 from shardctl.errors import UsageError
 from shardctl.stages import stages
 from shardctl.stages.listed import Interleave, ListFiles, Records
@@ -83,8 +83,8 @@ class Call:
             return Parameter(name=name)
         own = [parameter.name for parameter in self.parameters if parameter.name]
         known = [other for parameter in self.parameters for other in parameter.others]
-        near = did_you_mean(name, [*own, *known])
-        raise UsageError(f"no argument {quoted(name)}; {near}there are: {choices(own)}")
+        cure = near_or_all(name, [*own, *known] if nearest(name, [*own, *known]) else own)
+        raise UsageError(f"no argument {quoted(name)}; {cure}")
 
     def placed(self, index: int) -> Parameter:
         """Return the parameter at a place.
@@ -152,12 +152,13 @@ def call_named(name: str) -> Call:
     call = CALLS.get(name)
     if call is not None:
         return call
-    kind = f"no stage {quoted(name)}; {did_you_mean(name, CALLS)}"
+    if nearest(name, CALLS):
+        raise UsageError(f"no stage {quoted(name)}; {near_or_all(name, CALLS)}")
     stages_, sources = (
         choices([c.name for c in CALLS.values() if c.is_offered and c.is_source is source], 20)
         for source in (False, True)
     )
-    raise UsageError(f"{kind}stages: {stages_}; sources: {sources}")
+    raise UsageError(f"no stage {quoted(name)}; stages: {stages_}; sources: {sources}")
 
 
 OPAQUE_SOURCE = "opaque_source"

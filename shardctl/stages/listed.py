@@ -33,7 +33,7 @@ class _Listing(parts.Part):
 
     @classmethod
     def made(cls, values: dict[str, Any]) -> tuple[parts.Part, ...]:
-        """Return the call, or what leaves the order open where code decides."""
+        """Return the call, or what makes the order nondeterministic where code decides."""
         known = {
             field.name: parts.WORDS.get(given, given) if isinstance(given, str) else given
             for field in fields(cls)
@@ -71,7 +71,7 @@ class Interleave(_Listing, parts.Stage):
 
     @classmethod
     def made(cls, values: dict[str, Any]) -> tuple[parts.Part, ...]:
-        """Return the call, or what leaves the order open where a function or code decides."""
+        """Return the call, or an opaque stage where a function or code decides."""
         if values.get("map_func") in (None, *_READERS):
             return super().made(values)
         return (Opaque.known(cls.name),)
@@ -99,7 +99,7 @@ class Records(_Listing, parts.Source):
 def joined(source: Any, stages: Iterable[Any]) -> tuple[parts.Source, Any]:
     """Return a source and stages in which files that are listed and interleaved are one reader.
 
-    What is listed for something else leaves the order open, and so does another interleave.
+    Files listed for another purpose, and another interleave, make the order nondeterministic.
 
     Raises:
         UsageError: an interleave without a length of its cycle, or one that TensorFlow refuses.

@@ -123,7 +123,7 @@ class Part:
         return self.name
 
     def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
-        """Return why it leaves the order open, None if it does not.
+        """Return why it makes the order nondeterministic, None if it does not.
 
         deterministic: of the options in force for the whole pipeline.
         """
@@ -144,7 +144,7 @@ class Part:
 
     @property
     def fed_by(self) -> tuple[Pipeline, ...]:
-        """Those of them whose examples it hands out."""
+        """Those of them whose examples it yields."""
         return self.pipelines
 
     def mapped(self, change: Callable[[Pipeline], Pipeline]) -> Self:
@@ -219,11 +219,11 @@ class Source(Part):
 
     @property
     def never_ends(self) -> bool:
-        """Whether it goes on for ever, as far as the stages tell."""
+        """Whether it has no end, as far as the stages tell."""
         return self.length(_ends(self)) == inf
 
     def length(self, others: Sequence[Count]) -> Count:
-        """Return how many elements it hands out, of those of its pipelines."""
+        """Return how many elements it yields, of those of its pipelines."""
         return None
 
 
@@ -264,7 +264,7 @@ def _times(value: Any) -> int | None:
     if number == 0:
         raise UsageError("nothing would be left, and TensorFlow refuses it behind a shuffle")
     if not -1 <= number <= INT64_MAX:
-        raise UsageError("1 or more is needed, or -1 for ever")
+        raise UsageError("1 or more is needed, or -1 for no end")
     return None if number == -1 else number
 
 

@@ -141,14 +141,14 @@ def options_of(pipeline: ast.Pipeline) -> ast.WithOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenStage:
-    """A stage that leaves the order open, and why, a sentence without its full stop."""
+    """A stage that makes the order nondeterministic, and why, a sentence without its full stop."""
 
     stage: Part
     reason: str
 
 
 def open_stages(pipeline: ast.Pipeline, *, global_seed: int | None = None) -> tuple[OpenStage, ...]:
-    """Return the stages that leave the order open, in the order in which a script builds them.
+    """Return the stages that make the order nondeterministic, in the order of the script.
 
     >>> from shardctl.stages.stages import Map
     >>> stages = (ast.Shuffle(buffer=9), Map(), ast.Filter())

@@ -1,8 +1,8 @@
 """A pipeline as a script writes it: a source, and the stages behind it in their order.
 
 Every class is a call of tf.data and is named like it; the values are those of the call. It has all
-that is peculiar to the call: its arguments, what it does to order and length, what leaves it open,
-and the call of tf.data that it is.
+that is peculiar to the call: its arguments, what it does to order and length, what makes it
+nondeterministic, and the call of tf.data that it is.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Shuffle(parts.Stage):
     reshuffle: bool | None = parts.argument("reshuffle_each_iteration", default=None)
 
     def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
-        """Return that the machine seeds it; a buffer of one hands out what it has just read."""
+        """Return that the machine seeds it; a buffer of one yields what it has just read."""
         return None if self.buffer == 1 else _why_unseeded(self.seed, global_seed)
 
     def in_tf(self) -> parts.TfCall | None:
@@ -56,7 +56,7 @@ class Shuffle(parts.Stage):
 
 
 class Repeat(parts.Stage):
-    """`ds.repeat(count)`; None repeats for ever."""
+    """`ds.repeat(count)`; None repeats without end."""
 
     name = "repeat"
     effect = "repeats all that is before it"
@@ -200,11 +200,11 @@ class Map(parts.Stage):
 
     calls: `num_parallel_calls`, None for a map that reads an element when it is asked for one,
         "auto" for AUTOTUNE.
-    deterministic: as in the call; False hands out what is ready first.
+    deterministic: as in the call; False yields in order of completion.
     """
 
     name = "map"
-    effect = "keeps the order; parts a shuffle from a repeat"
+    effect = "keeps the order; keeps TensorFlow from fusing shuffle and repeat"
     parameters = (
         parts.FUNCTION,
         parts.value("calls", "num_parallel_calls"),
@@ -216,12 +216,12 @@ class Map(parts.Stage):
     deterministic: bool | None = None
 
     def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
-        """Return that threads hand out what is ready first, where they do."""
+        """Return that threads yield in order of completion, where they do."""
         # Without num_parallel_calls TensorFlow keeps the order (map_parallelization.cc).
         if self.calls in (None, 1):
             return None
         said = deterministic if self.deterministic is None else self.deterministic
-        return "deterministic=False hands out what is ready first" if said is False else None
+        return "deterministic=False yields in order of completion" if said is False else None
 
     @property
     def as_run(self) -> parts.Stage:
@@ -251,7 +251,7 @@ class AssertCardinality(parts.Stage):
 
     name = "assert_cardinality"
     is_plain = False
-    effect = "keeps the order; parts a shuffle from a repeat"
+    effect = "keeps the order; keeps TensorFlow from fusing shuffle and repeat"
     keeps_order = True
     count: parts.Cardinality = parts.argument("expected_cardinality")
 
@@ -266,7 +266,7 @@ class WithOptions(parts.Stage):
     """
 
     name = "with_options"
-    effect = "parts a shuffle from a repeat; holds for the whole pipeline"
+    effect = "keeps TensorFlow from fusing shuffle and repeat; holds for the whole pipeline"
     is_plain = False
     keeps_order = True
     # What each field is among `tf.data.Options`.
@@ -289,7 +289,7 @@ class Concatenate(parts.Stage):
 
     name = "concatenate"
     is_plain = False
-    effect = "goes on with another dataset"
+    effect = "continues with another dataset"
     other: Pipeline = parts.argument("dataset", takes="pipeline")
 
     def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> parts.Count:
@@ -301,7 +301,7 @@ class Filter(parts.Stage):
     """`ds.filter(predicate)`: how many pass depends on the data.
 
     kept: path of a file that names the examples that pass (a log of tfds_ids or ids, a line each,
-        or a bool[n] .npy by id); None leaves the order open.
+        or a bool[n] .npy by id); None makes the order nondeterministic.
     """
 
     name = "filter"
@@ -311,7 +311,7 @@ class Filter(parts.Stage):
     kept: parts.Word | None = None
 
     def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
-        """Return that nobody says which pass, where that is so."""
+        """Return that no pass is named, where that is so."""
         if self.kept is not None:
             return None
         return "how many elements pass depends on the data: name those that do with kept="
@@ -322,7 +322,7 @@ class Filter(parts.Stage):
 
 
 CACHE_IN_FILE = "cache(filename)"
-# What leaves the order open: why, and the names of the calls.
+# What makes the order nondeterministic: why, and the names of the calls.
 _BY = {
     "it keeps the order of the run that wrote its files": (CACHE_IN_FILE, "snapshot"),
     "how many elements come of each depends on the data": ("flat_map", "interleave"),
@@ -330,7 +330,7 @@ _BY = {
         *("window", "group_by_window", "bucket_by_sequence_length", "take_while", "unique"),
         *("ignore_errors", "rejection_resample"),
     ),
-    "what it hands out is decided by code of the script": ("scan", "apply", "from_generator"),
+    "the script's own code decides what it yields": ("scan", "apply", "from_generator"),
     "what it lists is read by code; list_files('data/*', seed=7) | interleave(cycle_length=4) has "
     "an order": ("list_files",),
     "its files are named by code; TFRecordDataset('data/*') has an order": ("TFRecordDataset",),
@@ -344,7 +344,7 @@ class Opaque(parts.Stage, parts.Source):
     """A stage whose order depends on data, on code or on files that metadata does not tell.
 
     call: as a script writes it, `flat_map`, `from_generator`, `cache(filename)`.
-    reason: why its order is open, a clause.
+    reason: why its order is nondeterministic, a clause.
     """
 
     name = "opaque"
@@ -367,7 +367,7 @@ class Opaque(parts.Stage, parts.Source):
         return self.reason or "its order depends on more than metadata tells"
 
     def length(self, *counts: object) -> None:
-        """Return None: nobody knows."""
+        """Return None: unknown."""
 
 
 # What a reader is given besides its settings.
@@ -406,7 +406,7 @@ class Read(parts.Source):
 
     @property
     def has_cardinality(self) -> bool:
-        """Whether TensorFlow is told how many examples there are."""
+        """Whether TensorFlow knows how many examples there are."""
         return self.assert_cardinality and not self.listed
 
     @classmethod
@@ -428,7 +428,7 @@ class Read(parts.Source):
         if deterministic is False:
             # TFDS decodes in parallel, as options decide (TFDS core/reader.py, Reader.read_files).
             return (
-                "with_options(deterministic=False) hands out examples as their decoding ends, in "
+                "with_options(deterministic=False) yields examples in order of completion, in "
                 "another order each run"
             )
         return None
@@ -546,7 +546,7 @@ class ChooseFromDatasets(_Mixture):
         return self.inputs
 
     def length(self, others: Sequence[parts.Count]) -> parts.Count:
-        """Return that there is no end, where no input has one; else nobody knows."""
+        """Return that there is no end, where no input has one; else it is unknown."""
         return math.inf if all(count == math.inf for count in others) else None
 
 
@@ -601,7 +601,7 @@ class Pipeline:
 
     @property
     def never_ends(self) -> bool:
-        """Whether it goes on for ever, as far as its stages tell.
+        """Whether it has no end, as far as its stages show.
 
         A repeat of nothing ends at once, and whether there is nothing is not known here.
 
@@ -616,7 +616,7 @@ class Pipeline:
         return endless
 
     def _check_ends(self) -> None:
-        """Refuse a stage that reads to an end which never comes before it hands out anything."""
+        """Refuse a stage that reads to an end which never comes before it yields anything."""
         endless = self.source.never_ends
         for stage in self.stages:
             if endless and isinstance(stage, Shuffle) and stage.buffer == WHOLE_DATASET:

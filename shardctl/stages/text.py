@@ -233,7 +233,7 @@ class _Parser:
         return self._text[self._at : self._at + 1]
 
     def pipeline(self, depth: int) -> Pipeline:
-        """Read `[source |] stage | ..` up to what cannot go on one."""
+        """Read `[source |] stage | ..` up to what cannot continue one."""
         begin = self._at
         source, stages = self.parts(depth)
         with self._at_place(begin):

@@ -91,8 +91,7 @@ class FsspecStore:
             raise MissingDependencyError(message) from error
         if scheme not in known_implementations and scheme not in registry:
             raise DatasetError(
-                f"nobody knows the scheme {scheme}://; there are gs, s3, hf, http, https and those"
-                " of fsspec"
+                f"unknown scheme {scheme}://; there are gs, s3, hf, http, https and those of fsspec"
             )
 
     def status(self, path: str) -> StoredFile | None:

@@ -1,33 +1,35 @@
 """The bridge to TensorFlow Datasets: plans and orders as datasets that a training loop reads.
 
-BUILDER is a TFDS builder, as `tfds.builder("mnist")`; SPEC is that of shardctl, SETTINGS a
-ReadSettings, and PLAN is a plan file of `shardctl resume` or what `shardctl.resume` returns.
+BUILDER is a TFDS builder, as `tfds.builder("mnist")`; SPEC is a split or slice as TFDS writes it.
+SETTINGS describe the pipeline: a ReadSettings, a dict of its values, or keywords. PLAN is a plan
+file of `shardctl resume`, or what `shardctl.resume` returns.
 
-Training that is stopped and goes on
+Training that resumes after an interruption
     Position(BUILDER, SPEC, SETTINGS)      how far a loop has come: dataset(), count(..), and for
                                            checkpoints get_state, set_state, set_states
-    ResumeFit(POSITION)                    the callback with which Keras `fit` goes on
-    keras_epochs(BUILDER, .., epochs=)     `fit` epoch by epoch, from any on
+    ResumeFit(POSITION)                    the callback with which Keras `fit` resumes
+    keras_epochs(BUILDER, .., epochs=)     `fit` epoch by epoch, from any epoch
     resume(BUILDER, PLAN)                  what a plan has left, in exact order
     resume_epochs(BUILDER, PLAN)           the same, a dataset an epoch
     resume_like(TF_DATASET, ..)            what a pipeline of your own has left
     exact_order(BUILDER, .., consumed=)    what an order has left, without a plan
     read_config(PLAN)                      the tfds.ReadConfig for a tfds.load of your own
-    pipeline(BUILDER, SPEC, SETTINGS)      the TFDS and tf.data calls that settings stand for
+    pipeline(BUILDER, SPEC, SETTINGS)      the TFDS and tf.data calls that settings describe
 
 Evaluation
-    evaluation(BUILDER, SPEC, batch=)      every example once, padded batches with masks, and hosts
-                                           that end together
+    evaluation(BUILDER, SPEC, batch=)      every example once, padded batches with masks, and the
+                                           same number of steps on all hosts
 
-Whether it is right
-    inspect(TF_DATASET)                    the stages of a pipeline, and where its order is open
-    verify(DATASET, SPEC, SETTINGS)        an order beside the one that TensorFlow reads
-    verify_dataset(TF_DATASET)             what is predicted of a pipeline beside what it hands out
+Checks
+    inspect(TF_DATASET)                    the stages of a pipeline, and what makes its order
+                                           nondeterministic
+    verify(DATASET, SPEC, SETTINGS)        an order compared with the one that TensorFlow reads
+    verify_dataset(TF_DATASET)             what is predicted of a pipeline, and what it yields
     verify_plan(DATASET, PLAN)             a plan, resumed and compared with the rest of its order
 
 Builders
     dataset_of(BUILDER)                    the Dataset of shardctl that a builder reads
-    record_files(DATASET)                  what stands for a builder of files without metadata
+    record_files(DATASET)                  a builder of files without metadata
     write_metadata(DATASET, FOLDER, ..)    the metadata with which TFDS reads such files
 
 ReadSettings and Host are those of shardctl. Importing this loads neither TensorFlow nor TFDS; the

@@ -135,7 +135,7 @@ def record_files(dataset: DatasetLike) -> RecordFiles:
     """Return what stands for a TFDS builder over record files without metadata.
 
     It goes wherever `shardctl.tfds` takes a builder, and TFDS's own reader opens the files. As
-    nobody has said what is in them, an example is `{"record": ..}`, the bytes as a string scalar,
+    what is in them is unknown, an example is `{"record": ..}`, the bytes as a string scalar,
     and `transform` parses it.
 
     Args:
@@ -156,7 +156,7 @@ class RecordFiles:
     """A builder of files that have no metadata, for whatever reads a builder in this room.
 
     TFDS's own reader opens the files, in its order; an example is `{"record": bytes}`, a string
-    scalar as it lies in the file, since nobody has said what is in it.
+    scalar as it lies in the file, since what is in it is unknown.
     """
 
     builder_config = None

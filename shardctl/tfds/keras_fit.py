@@ -1,4 +1,4 @@
-"""Keras `fit`: its epochs from any on, and the callback that goes on with the very next batch."""
+"""Keras `fit`: its epochs from any on, and the callback that continues with the very next batch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ import numpy as np
 from shardctl.base.arguments import checked
 from shardctl.base.text import choices, quoted
 from shardctl.errors import DatasetError, UsageError
-from shardctl.settings.read_settings import ReadSettings, refuse_loader
+from shardctl.settings.keywords import FitSettings, Unpack
+from shardctl.settings.read_settings import SettingsLike, as_settings, refuse_loader
 from shardctl.spec.host import HostLike
 from shardctl.tfds.builder_layout import Builder
 from shardctl.tfds.imports import tensorflow
@@ -34,7 +35,7 @@ from shardctl.tfds.training.resume import dataset_to_resume
 def keras_epochs(
     builder: Builder,
     spec: str | None = None,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
     *,
     epochs: int,
     initial_epoch: int = 0,
@@ -42,35 +43,35 @@ def keras_epochs(
     host: int | HostLike | None = None,
     transform: Transform | None = None,
     decoders: Any = None,
+    **keywords: Unpack[FitSettings],
 ) -> Iterator[tuple[int, Any]]:
     """Return (epoch, `tf.data.Dataset`) for each epoch that `fit(epochs=epochs)` has left.
 
-    `fit(initial_epoch=k)` does not resume: it begins a new pass over the dataset, and so trains on
-    the order of epoch 0 again. And of a dataset whose length it knows it takes two iterators an
-    epoch, so that an uninterrupted run trains on every other order. Each dataset here is one epoch
-    of that run, in its order, however often Keras begins it:
+    `fit(initial_epoch=k)` does not resume: it begins a new pass over the dataset, and trains on the
+    order of epoch 0 again. If the length of a dataset is known, Keras makes two iterators an epoch,
+    so that an uninterrupted run trains on every other order. Each dataset here is one epoch of that
+    run, in its order, however often Keras begins it:
 
         for epoch, dataset in keras_epochs(builder, "train", settings, epochs=9, initial_epoch=4):
             model.fit(dataset, initial_epoch=epoch, epochs=epoch + 1)
 
     The uninterrupted run is `model.fit(pipeline(builder, spec, settings), epochs=epochs)`, without
-    steps_per_epoch. The first dataset leaves out `steps` batches of its epoch; after the last step
-    it is the next epoch's. Settings with
-    `epochs` above 1 repeat the dataset within each epoch of `fit`. `transform` should make the
-    pairs (x, y) that Keras trains on; TFDS's `as_supervised` is such a one. `host` is that of
-    `resume`.
+    steps_per_epoch. The first dataset leaves out `steps` batches of its epoch; after its last step
+    it is that of the next epoch. Settings with `epochs` above 1 repeat the dataset within each
+    epoch of `fit`. `transform` should make the pairs (x, y) that Keras trains on, as TFDS's
+    `as_supervised` does. `host` is that of `resume`.
 
     Source: keras/src/trainers/epoch_iterator.py, of Keras 3.
 
     Raises:
-        UnpredictableOrderError: TensorFlow leaves the order open; so it does with `settings.epochs`
-            above 1 and no partial last batch, where what Keras reads ahead depends on timing.
+        UnpredictableOrderError: the order is nondeterministic. With `settings.epochs` above 1 and
+            no partial last batch it is too: what Keras reads ahead depends on timing.
         UsageError: no such epoch or step, no batch size, a pass index in the settings, which the
             epochs of `fit` count, settings for another host, or a global seed in force as for
             `resume`. One that is set after this call, for a model's weights, changes nothing.
     """
-    if settings is not None:
-        refuse_loader(settings, "keras_epochs", "fit takes a loader as it is")
+    settings = as_settings(settings)
+    refuse_loader(settings, "keras_epochs", "fit takes a loader as it is")
     position = Position(builder, spec, settings)
     fit = FitEpochs(position, epochs, None)
     if not 0 <= initial_epoch <= epochs:
@@ -118,7 +119,7 @@ class FitPlace:
 
     @property
     def next_epoch(self) -> int:
-        """The epoch with which `fit` goes on."""
+        """The epoch with which `fit` continues."""
         return self.epoch + self.is_over
 
     def with_position(self, position: Position) -> bytes:
@@ -149,7 +150,7 @@ class FitEpochs:
     Raises:
         UsageError: no batches, a position of a pass of its own, or an order that ends before
             `fit` does.
-        UnpredictableOrderError: TensorFlow leaves the order of later epochs open.
+        UnpredictableOrderError: the order of later epochs is nondeterministic.
     """
 
     def __init__(self, position: Position, num_epochs: int, steps_per_epoch: int | None) -> None:
@@ -211,7 +212,7 @@ class FitEpochs:
 
         Raises:
             UsageError: the position is elsewhere, so that `fit` would leave out or repeat what it
-                has handed out.
+                has yielded.
         """
         position = self._position
         of_fit, consumed = position.epoch_of_fit, position.consumed
@@ -373,7 +374,7 @@ def drop_torn_metadata(folder: str) -> None:
             file.unlink()
 
 
-# A callback with which Keras `fit` goes on with the very batch at which it was stopped.
+# A callback with which Keras `fit` continues with the very batch at which it was stopped.
 
 
 # What `model.stop_training` is from the last batch of an epoch to the end of its loop.
@@ -394,7 +395,7 @@ class _FitCallback:
         self._resumed: FitPlace | None = None
         self._has_begun = False  # an epoch of this fit
         self._is_over = False  # the epoch, of which no batch is left
-        self._is_training = False  # in a step of fit, and not of somebody else
+        self._is_training = False  # in a step of fit, and not of another caller
         self._learning_rate: Any = None
         self._iterator: Any = None
 
@@ -422,11 +423,11 @@ class _FitCallback:
             self._learning_rate = learning_rate(self.model)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Go to the start of an epoch, if it is not the one in the midst of which a run goes on."""
+        """Go to the start of an epoch, unless a run continues in the midst of it."""
         epochs, resumed = self._of_fit(), self._resumed
         if resumed is not None and resumed.next_epoch != epoch:
             raise UsageError(
-                f"the run that is restored goes on with epoch {resumed.next_epoch}, and fit begins "
+                f"the restored run continues with epoch {resumed.next_epoch}, and fit begins "
                 f"with epoch {epoch}: give fit the initial_epoch that the run had"
             )
         if not self._has_begun and resumed is None:
@@ -469,11 +470,11 @@ class _FitCallback:
                 self.model.stop_training = _END_OF_EPOCH
 
     def on_test_begin(self, logs: Any = None) -> None:
-        """Go on with training after the end of an epoch's batches."""
+        """Continue with training after the end of an epoch's batches."""
         self._go_on()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Go on with training after the end of an epoch."""
+        """Continue with training after the end of an epoch."""
         self._go_on()
         epochs = self._of_fit()
         if epochs.num_left and not self.model.stop_training:
@@ -536,21 +537,21 @@ class ResumeFit(_FitCallback):
         )
 
     Stopped at any moment and started again, the same script trains on the very batches of the run
-    that nobody stopped. The position is in the weights file that BackupAndRestore writes, so that
-    both are of one moment, and the file is moved to its place when it is whole.
+    that was not interrupted. The position is in the weights file that BackupAndRestore writes: both
+    are of one moment. The file gets its name when it is whole.
 
     Epoch e of `fit` trains on what `shardctl simulate --loop keras-fit --pass-index e` shows,
     which is that of `fit` over `pipeline(builder, spec, settings)`; with `steps_per_epoch` on its
-    part of the one order of `settings.epochs` epochs. Where a run goes on in mid-epoch, Keras
-    counts the batches of that epoch from 0, and its logs speak of the rest alone.
+    part of the one order of `settings.epochs` epochs. Where a run resumes in mid-epoch, Keras
+    counts the batches of that epoch from 0, and its logs are about the rest alone.
 
     Raises (as `fit` begins):
-        UsageError: BackupAndRestore is missing or stands behind; a callback that begins anew what
-            it would have to go on with; several steps an execution, or several workers; another
-            dataset than the position's, or one that was shuffled or batched again; a position
-            elsewhere than where `fit` begins; an order that is shorter than `fit`.
+        UsageError: BackupAndRestore is missing or follows; a callback whose state is not restored;
+            several steps an execution, or several workers; another dataset than the position's, or
+            one that was shuffled or batched again; a position elsewhere than where `fit` begins; an
+            order that is shorter than `fit`.
         DatasetError: what is restored is of another dataset.
-        UnpredictableOrderError: TensorFlow leaves the order of later epochs open.
+        UnpredictableOrderError: the order of later epochs is nondeterministic.
         MissingDependencyError: TensorFlow, and Keras with it, is not installed.
     """
 
@@ -616,11 +617,11 @@ def backups_among(callbacks: Sequence[Any]) -> list[Any]:
 
 
 def check_callbacks(callbacks: Sequence[Any], own: Any) -> None:
-    """Refuse callbacks beside which a run cannot go on as one that nobody stopped.
+    """Refuse callbacks beside which a run cannot continue as an uninterrupted one.
 
     Raises:
         UsageError: BackupAndRestore is missing, or behind `own`; or a callback begins anew what it
-            has to go on with.
+            has to continue with.
     """
     backups = backups_among(callbacks)
     if len(backups) != 1 or callbacks.index(backups[0]) > callbacks.index(own):
@@ -637,7 +638,7 @@ def check_callbacks(callbacks: Sequence[Any], own: Any) -> None:
             if what is not None and kind.__module__.startswith("keras."):
                 raise UsageError(
                     f"{kind.__name__} begins anew when a run is started again, for nothing keeps "
-                    f"{what}; the run would end otherwise than one that nobody stopped: leave it "
+                    f"{what}; the run would end otherwise than an uninterrupted one: leave it "
                     "out"
                 )
 
@@ -675,7 +676,7 @@ def metrics_of_none(model: Any, element_spec: Any) -> dict[str, Any]:
 
 # What `fit` does that a position cannot follow, refused before it trains.
 
-# Datasets of tf.data that hand out element for element what they are given.
+# Datasets of tf.data that yield element for element what they are given.
 _ONE_FOR_ONE = frozenset(
     (
         *("Map", "ParallelMap", "Prefetch", "Options"),

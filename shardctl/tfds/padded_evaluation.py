@@ -16,6 +16,7 @@ from shardctl.errors import DatasetError, UsageError
 from shardctl.order.epoch_reading import sorted_reads
 from shardctl.order.example_codes import ExampleCodes
 from shardctl.order.file_formats import format_warnings, refuse_open_splits, refuse_unreadable
+from shardctl.settings.keywords import ReaderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings, refuse_loader
 from shardctl.spec.host import Host, HostLike, as_host
 from shardctl.spec.reads import Reads, reads_of
@@ -49,32 +50,31 @@ def evaluation(
     transform: Transform | None = None,
     decoders: Any = None,
     add_tfds_id: bool = False,
+    **keywords: Unpack[ReaderSettings],
 ) -> Any:
     """Return the `tf.data.Dataset` of one host's evaluation: padded batches, each with its mask.
 
-    The plan is that of `shardctl eval --pad`, with its numbers: over all hosts each
-    example comes once with its mask true, every batch has one static shape, so that a step is
-    compiled once, and every host makes as many steps as the one with the most, by batches of
-    padding alone at the end. So no host waits in a collective for one that is done. Examples come
-    in the order of `shardctl simulate` for the host, and no other files are opened than there, but
-    by a host that has no example, for one to repeat. The length is known, `len(dataset)`. Examples
-    are read anew in each iteration; `.cache()` behind it keeps what is small.
+    The plan is that of `shardctl eval --pad`. Over all hosts each example comes once with a true
+    mask. Every batch has one static shape, so that a step is compiled once. Every host makes the
+    same number of steps, if need be with batches of padding at the end, so no host waits in a
+    collective. Examples come in the order of `shardctl simulate` for the host, which opens no other
+    files; a host without examples opens one, for an example to repeat. `len(dataset)` is known.
+    Examples are read anew in each iteration; `.cache()` after it keeps what is small.
 
-    An element is `(examples, mask)`, or where an example is a tuple that tuple with the mask behind
-    it, as `(x, y, mask)` of `(x, y)`. The mask is bool, one a
-    place of the batch. Padding repeats an example of the dataset, so that whatever is finite for
-    examples is for padding: a NaN of zeros (a mean over none, a norm of nothing) would get past a
-    mask that it is multiplied by.
+    An element is `(examples, mask)`. If an example is a tuple, the mask is appended to it: of
+    `(x, y)` it is `(x, y, mask)`. The mask is bool[batch * devices]. Padding repeats an example of
+    the dataset, so that it is finite where examples are: a NaN that zeros give (a mean over none)
+    would get past a mask that it is multiplied by.
 
     Args:
         builder: a TFDS builder, or what `record_files` returns.
         spec: what is evaluated on; None is `test`, `validation`, else `train`.
-        settings: how hosts share the examples (`host_by`), and the order of the files; what
-            shuffles, repeats or batches is refused.
+        settings, keywords: how hosts share the examples (`host_by`), and the order of the files;
+            what shuffles, repeats or batches is refused.
         batch: examples in the batch of one device, as in `shardctl eval`.
         hosts, host: which host of how many this is: `host=2, hosts=8`, or `host="2/8"`. Without
-            host JAX is asked, once it runs as several processes, and tf.distribute; where neither
-            says anything there is one host.
+            host JAX is asked, if it runs as several processes, and tf.distribute; if neither
+            knows, there is one host.
         devices: how many this host has; its batch is as many times `batch`.
         device_axis: whether batches are (devices, batch, ..), as `jax.pmap` takes them, in place of
             (devices * batch, ..).
@@ -86,11 +86,11 @@ def evaluation(
         decoders, add_tfds_id: as of `shardctl.tfds.pipeline`.
 
     Raises:
-        UsageError: a bad spec or number, settings of a training, components of no one shape, or
-            hosts that contradict what runs here; the text names each and the way out.
+        UsageError: a bad spec or number, settings of a training, components without one shape, or
+            hosts that contradict what runs here.
         DatasetError: the files cannot be read by tf.data, or the dataset has no examples at all.
-        UnpredictableOrderError: the order is open, and hosts that read each another one would not
-            share the examples.
+        UnpredictableOrderError: the order is nondeterministic, so hosts would not share the
+            examples.
         MissingDependencyError: TensorFlow or TFDS is not installed.
 
         dataset = shardctl.tfds.evaluation(builder, "test", batch=64, as_supervised=True)

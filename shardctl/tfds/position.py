@@ -18,7 +18,14 @@ from shardctl.order.plan_order import PlannedOrder, plan_order
 from shardctl.saved import position_file
 from shardctl.saved.position_file import PositionRecord
 from shardctl.saved.resume_plan import ResumePlan, RunSegment, settings_as_planned
-from shardctl.settings.read_settings import ReadSettings, refuse_loader
+from shardctl.settings.keywords import OrderSettings, Unpack
+from shardctl.settings.read_settings import (
+    ReadSettings,
+    SettingsLike,
+    as_settings,
+    refuse_loader,
+    settings_in_force,
+)
 from shardctl.spec.host import HostLike
 from shardctl.tfds import position_counting as counting
 from shardctl.tfds.builder_layout import Builder, dataset_of
@@ -32,7 +39,7 @@ from shardctl.verbs.resume.stopped_hosts import SharedRun, shared_run
 
 
 class Position:
-    """A place in the order of a pipeline: how many examples are handed out, all epochs counted.
+    """A place in the order of a pipeline: how many examples are yielded, all epochs counted.
 
     The pipeline is `shardctl.tfds.pipeline(builder, spec, settings)`, whether it was written so or
     with TFDS's own calls. A position is saved and restored by `tf.train.Checkpoint` like the
@@ -44,7 +51,7 @@ class Position:
     same names and lengths.
 
     Raises:
-        UnpredictableOrderError: TensorFlow leaves the order open, so that a place means nothing.
+        UnpredictableOrderError: the order is nondeterministic, so that a position means nothing.
         UsageError: a bad spec, `consumed` past the end of the order, or a global seed that is in
             force in TensorFlow, that the settings do not have and that changes the order.
 
@@ -58,6 +65,8 @@ class Position:
             checkpoint.save(f"{folder}/checkpoint")
     """
 
+    __module__ = "shardctl.tfds"  # what pickles name
+
     def __new__(cls, *args: object, **kwargs: object) -> Self:
         """Return a position that is trackable too, where TensorFlow is there."""
         return object.__new__(trackable_class(cls))
@@ -67,16 +76,17 @@ class Position:
         self,
         builder: Builder,
         spec: str | None = None,
-        settings: ReadSettings | None = None,
+        settings: SettingsLike | None = None,
         *,
         consumed: int = 0,
         allow_version: bool = False,
+        **keywords: Unpack[OrderSettings],
     ) -> None:
         self._builder, self._allow_version = builder, allow_version
         self._dataset = dataset_of(builder)
         refuse_unreadable(self._dataset)
-        settings = ReadSettings() if settings is None else settings
-        refuse_loader(settings, "Position", "shardctl.resume_loader goes on from a number of steps")
+        settings = as_settings(settings)
+        refuse_loader(settings, "Position", "shardctl.resume(.., steps=) resumes it")
         planned = plan_order(self._dataset, spec, settings)
         for warning in format_warnings(self._dataset, planned.ranges):
             warnings.warn(warning, stacklevel=3)  # past @checked
@@ -93,6 +103,21 @@ class Position:
 
     # Of a class with `__new__` Python would show the arguments of that, which takes any.
     __signature__ = signature(partial(__init__, None))  # type: ignore[arg-type]
+
+    def __reduce__(self) -> Any:
+        # By public names and documents alone, so that another version reads it. Neither what
+        # TensorFlow keeps in it, checkpoints that it belongs to here, nor a loop that is counted.
+        document = settings_in_force(self._settings, ordered=self._dataset.ordered)
+        settings = {name: value for name, value in document.items() if value is not None}
+        return (
+            Position,
+            (self._builder, self._spec, settings),
+            (self._allow_version, self.get_state()),
+        )
+
+    def __setstate__(self, state: tuple[bool, bytes]) -> None:
+        self._allow_version, position = state
+        self.set_state(position)
 
     @property
     def consumed(self) -> int:
@@ -117,7 +142,7 @@ class Position:
 
     @property
     def is_shared(self) -> bool:
-        """Whether this is a place in a host's part of a run that went on with other hosts."""
+        """Whether this is a place in a host's part of a run that continued with other hosts."""
         return self._run is not None
 
     @property
@@ -174,7 +199,7 @@ class Position:
             UsageError: more examples than the order has left, or a dataset that is longer; batches
                 larger than said, or smaller ones in mid-epoch; elements of `dataset` that were
                 shuffled, filtered, mapped in any order or batched otherwise than they are counted;
-                an iterator that goes on where the position is not; the position went elsewhere
+                an iterator that continues where the position is not; the position went elsewhere
                 meanwhile; or `step` does not go up by one.
         """
         order, size = self._planned.order, batch or self._settings.batch
@@ -188,9 +213,8 @@ class Position:
         self._consumed, self._loop = loop.consumed, loop
         if self._has_ended and self._consumed == self.num_examples:
             warnings.warn(
-                f"a loop before has handed out all {self.num_examples} examples of the order of "
-                f"{self._spec}, and this one gets none: all epochs of ReadSettings(epochs=N) are "
-                "one loop",
+                f"an earlier loop yielded all {self.num_examples} examples of {self._spec}; all "
+                "epochs of ReadSettings(epochs=N) are one loop",
                 stacklevel=2,
             )
         if self._run is None:  # else epochs have other sizes
@@ -202,8 +226,8 @@ class Position:
         now, run = self._now, self._run
         if place_of(elements) not in (None, (now, run, loop.consumed)):
             raise UsageError(
-                "elements: this iterator goes on elsewhere than the position is, which went on or "
-                "was restored since the iterator began; make another of position.dataset()"
+                "elements: the position moved, or was restored, since this iterator was made; make "
+                "another of position.dataset()"
             )
         try:
             for element in elements:
@@ -218,7 +242,7 @@ class Position:
             self._has_ended = loop.consumed == self.num_examples
         finally:
             if self._loop is loop:
-                with suppress(Exception):  # where it cannot be told, it stays in hand
+                with suppress(Exception):  # where it is unknown, it stays as it is
                     self._consumed, self._loop = self._trained(), None
 
     def _check_is_in(self, loop: Loop) -> None:
@@ -247,7 +271,7 @@ class Position:
         """Return the `tf.data.Dataset` that continues from here, in exact order; see `resume`.
 
         Each iterator begins where the position is when it is made: after `set_state` or a restored
-        checkpoint, and in `fit` with `ResumeFit`, the same dataset goes on from there. So
+        checkpoint, and in `fit` with `ResumeFit`, the same dataset continues from there. So
         TensorFlow does not know how long it is, `len` counts what is left now, and it stays in this
         process: `resume(builder, position.plan())` is one of tf.data's own calls alone. What is
         refused because of a global seed is found here; one that is set later changes nothing.
@@ -269,13 +293,12 @@ class Position:
 
         Raises:
             UsageError: an epoch below 0, or a run that was shared and is not at its end.
-            UnpredictableOrderError: TensorFlow leaves the order of later epochs open.
+            UnpredictableOrderError: the order of later epochs is nondeterministic.
         """
         if self.is_shared and self._consumed < self.num_examples:
             raise UsageError(
-                f"the run was shared among other hosts, and {self.num_examples - self._consumed} "
-                "examples of this host's part are left, in no epoch of fit: train on "
-                "position.dataset() first, in a loop of your own"
+                "the run was shared among other hosts, and what is left of it is no epoch of fit; "
+                "train on position.dataset() first, in a loop of your own"
             )
         now = self._of_fit(epoch)
         self._planned, self._now, self._consumed = self._planned.with_settings(now), now, 0
@@ -338,13 +361,13 @@ class Position:
 
     @checked
     def set_states(self, states: Sequence[bytes], *, allow_version: bool = False) -> None:
-        """Go on where a run stopped, also with another number of processes.
+        """Continue where a run stopped, also with another number of processes.
 
         `states` are what `get_state` returned in all processes of the run that stopped, in any
         order: each says which host it is of. Where there are as many hosts now, this one takes its
-        own and hands out the very batches. Otherwise what no host has handed out of the epoch is
+        own and yields the very batches. Otherwise what no host has yielded of the epoch is
         shared evenly among the hosts that there are now, and the epochs behind it are read as by so
-        many: together they hand out every example that is left once, also where the hosts had
+        many: together they yield every example that is left once, also where the hosts had
         consumed different numbers or were in different epochs; but for a last batch of each that
         `drop_remainder` drops. `batch` and `host_by` may then be
         others than they were. `dataset`, `count`, `consumed` and `num_examples` are from then on
@@ -433,7 +456,7 @@ class Position:
             host = self._settings.host
             now = "one alone" if host is None else f"host {host}"
             raise UsageError(
-                f"states of {num_hosts} processes for {now}: {why}; go on with {num_hosts}, each "
+                f"states of {num_hosts} processes for {now}: {why}; resume with {num_hosts}, each "
                 "with its own state"
             )
 

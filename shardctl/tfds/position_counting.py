@@ -56,7 +56,7 @@ class Loop:
 
     consumed: the examples that it was handed, counted from the start of the order.
 
-    Without `steps` a batch that is handed out counts as trained on. With it a batch does when the
+    Without `steps` a batch that is yielded counts as trained on. With it a batch does when the
     step has gone up, so that a state which is taken before, or after an error, is that before the
     batch.
     """
@@ -68,8 +68,8 @@ class Loop:
         self._in_hand = False
         if self._step and not consumed:
             warnings.warn(
-                f"the position is at its beginning, and step is {self._step}: a checkpoint without "
-                "the position was restored, or these are other data than those of the steps before",
+                f"the position is at its beginning, and step is {self._step}; was a checkpoint "
+                "without the position restored?",
                 stacklevel=4,
             )
 
@@ -83,7 +83,7 @@ class Loop:
             now = self._steps()
             if now != self._step + 1:
                 raise UsageError(
-                    f"step was {self._step} when a batch was handed out, and is {now} when the "
+                    f"step was {self._step} when a batch was yielded, and is {now} when the "
                     "next is asked for: it must have gone up by one; count what the loop itself "
                     "receives, not what reads ahead of it"
                 )
@@ -93,7 +93,7 @@ class Loop:
         self._in_hand = False
 
     def hand_out(self, consumed: int) -> None:
-        """Note that one more element is handed out, which ends after so many examples."""
+        """Note that one more element is yielded, which ends after so many examples."""
         self._before = self.consumed
         self._in_hand = True
         self.consumed = consumed
@@ -109,8 +109,8 @@ class Loop:
         now = self._steps()
         if now not in (self._step, self._step + 1):
             raise UsageError(
-                f"step was {self._step} when a batch was handed out, and is {now} now: it must go "
-                "up by one for each batch, or nobody knows which were trained on"
+                f"step was {self._step} when a batch was yielded, and is {now} now; it must go up "
+                "by one for each batch"
             )
         return self._before if now == self._step else self.consumed
 
@@ -156,7 +156,7 @@ class RowCounter:
 
 
 class OrderCounter:
-    """Examples of the elements that stages hand out, as the order says."""
+    """Examples of the elements that stages yield, as the order says."""
 
     def __init__(self, order: Order, loop: Loop, batch: int | None, first: int) -> None:
         self._order = order
@@ -174,7 +174,7 @@ class OrderCounter:
 
 
 def elements_left(order: Order, consumed: int, batch: int | None) -> int | None:
-    """Return how many elements are left at most behind so many examples, None if nobody knows.
+    """Return how many elements are left at most behind so many examples, None if unknown.
 
     `batch` is that of batches which are made behind the order, perhaps each epoch for itself.
     """
@@ -239,7 +239,7 @@ def check_derived(position: object, elements: Any, *, batched: bool, counts_batc
         depth += ("Batch" in name or name == "DenseToRagged") - (name == "Unbatch")
         if _OTHERS.fullmatch(name):
             raise UsageError(
-                f"{_CALLS.get(name, call_name(name))} behind position.dataset() hands out other "
+                f"{_CALLS.get(name, call_name(name))} behind position.dataset() yields other "
                 "examples than the next ones of the order, and counted they would be taken for "
                 "those; what the settings say (ReadSettings(buffer=..), stages=..) is counted as "
                 "it is"
@@ -248,13 +248,13 @@ def check_derived(position: object, elements: Any, *, batched: bool, counts_batc
         them = ("examples", "batches", "batches of batches")[min(max(depth, 0), 2)]
         counted_are = "batches" if counts_batches else "examples"
         raise UsageError(
-            f"elements: {them} are handed out, and {counted_are} are counted; count(.., batch=N) "
+            f"elements: {them} are yielded, and {counted_are} are counted; count(.., batch=N) "
             "says of how many batches are, or ReadSettings(batch=N) makes them"
         )
 
 
 def check_length(elements: Any, left: int | None) -> None:
-    """Refuse a dataset that has more elements than an order has left, None where nobody knows.
+    """Refuse a dataset that has more elements than an order has left, None where it is unknown.
 
     So is one that begins at the start of the order, where a position is further on.
 
@@ -268,7 +268,7 @@ def check_length(elements: Any, left: int | None) -> None:
     if number > left:
         raise UsageError(
             f"{counted(number, 'element')} to count, and the order has {left:,} left from here: "
-            "a dataset from its beginning, or of other settings? position.dataset() goes on from "
+            "a dataset from its beginning, or of other settings? position.dataset() continues from "
             "where the position is"
         )
 
@@ -276,7 +276,7 @@ def check_length(elements: Any, left: int | None) -> None:
 def calls_behind(dataset: Any) -> list[tuple[object, list[str]]]:
     """Return the positions that a dataset begins with, each with the dataset objects behind it.
 
-    They are named as tf.data calls them, without "_" and "Dataset"; one that hands out elements as
+    They are named as tf.data calls them, without "_" and "Dataset"; one that yields elements as
     they are ready, in any order, is followed by "Unordered".
     """
     position = position_of(dataset)
@@ -351,7 +351,7 @@ def records_of(states: Sequence[bytes]) -> list[PositionRecord]:
 
 
 def stretch_of(records: Sequence[PositionRecord]) -> RunSegment:
-    """Return what the hosts of a run have handed out since it was last shared."""
+    """Return what the hosts of a run have yielded since it was last shared."""
     settings = records[0].settings
     return RunSegment(
         consumed=tuple(record.consumed for record in records),

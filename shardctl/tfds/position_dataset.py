@@ -22,7 +22,7 @@ def deferred(position: object, rest: Callable[[], Any], place: Callable[[], Hash
     `place` says where the position is, so that what is made here serves the first iterator too. A
     loop iterates the dataset that `rest` returns. What tf.data makes of it, by `map` or for
     devices, calls `rest` from within its graph, and so cannot be sent to another machine.
-    TensorFlow is not told how many elements there are, which depends on when they are counted;
+    TensorFlow does not know how many elements there are, which depends on when they are counted;
     `len` says how many are left now.
     """
     end_iterators_at_exit()
@@ -35,12 +35,12 @@ def position_of(dataset: Any) -> object | None:
 
 
 def place_of(elements: Any) -> Hashable | None:
-    """Return where an iterator of tf.data goes on, None where nobody knows."""
+    """Return where an iterator of tf.data continues, None where that is unknown."""
     return getattr(_iterator(elements), _PLACE, None)
 
 
 def keep_place(elements: Any, place: Hashable) -> None:
-    """Note where elements go on, if they are an iterator of tf.data."""
+    """Note where elements continue, if they are an iterator of tf.data."""
     iterator = _iterator(elements)
     if isinstance(iterator, tensorflow().data.Iterator):
         setattr(iterator, _PLACE, place)
@@ -64,7 +64,7 @@ class _Rest:
         return made
 
     def to_read(self) -> Any:
-        """Return the dataset for the place of now, which nobody else reads."""
+        """Return the dataset for the place of now, which nothing else reads."""
         made, self._made = self._made, []
         if made and made[0][0] == self.place():
             return made[0][1]
@@ -179,7 +179,7 @@ def _trackable_class(of: Any) -> Any:
             if tf.inside_function():
                 raise UsageError(
                     "a checkpoint with a position is saved within a tf.function, whose graph would "
-                    "hold the position of the first call for ever; save it outside"
+                    "keep the position of the first call; save it outside"
                 )
             return super()._serialize_to_tensors()
 
@@ -191,19 +191,6 @@ def _trackable_class(of: Any) -> Any:
                 object_map[self] = SavedState(self)
             tf.py_function(object_map[self].take, [], [])
 
-        def __reduce__(self) -> Any:
-            # Not what TensorFlow keeps in it: checkpoints that it belongs to here.
-            own = {k: value for k, value in vars(self).items() if not k.startswith("_self_")}
-            # Nor a loop, which is of the position that it counts.
-            return _remade, (of, {**own, "_consumed": self._trained(), "_loop": None})
-
     Trackable.__name__, Trackable.__qualname__ = of.__name__, of.__qualname__
     Trackable.__module__, Trackable.__doc__ = of.__module__, of.__doc__
     return Trackable
-
-
-def _remade(of: Any, attributes: dict[str, Any]) -> Any:
-    """Return the position that was copied or pickled."""
-    position = of.__new__(of)
-    vars(position).update(attributes)
-    return position

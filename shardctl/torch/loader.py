@@ -1,4 +1,4 @@
-"""A sampler and a DataLoader of PyTorch's in tf.data's order, and the states they go on by."""
+"""A sampler and a DataLoader of PyTorch's in tf.data's order, and the states they continue by."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from shardctl.live.key_order import (
 from shardctl.live.key_order import order_from as order_of_states
 from shardctl.loaders.loader import LOADERS, library
 from shardctl.saved.position_file import POSITION_KIND, PositionRecord, position_of_text
+from shardctl.settings.keywords import LoaderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike
 
 # Where torchdata's StatefulDataLoader 0.11 keeps the state of a sampler, without workers and with.
@@ -52,7 +53,7 @@ TorchState = Annotated[
 
 @checked
 def consumed(state: TorchState) -> int:
-    """Return how many examples had been handed out, counted from the order's start.
+    """Return how many examples had been yielded, counted from the order's start.
 
     `state` is what `state_dict` returned of a `Sampler`, a `data_loader` or a StatefulDataLoader
     over a `Sampler`.
@@ -130,7 +131,7 @@ class Sampler(HasOrder):
     Args:
         dataset: a builder of TFDS, a reference, or a Dataset: whose order it is.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: how tf.data reads it: a ReadSettings, or a dict of its values.
+        settings, keywords: how tf.data reads it: a ReadSettings, a dict of its values, or keywords.
         consumed: how many examples this rank has had, from the order's start.
         states: of all ranks of a run that stopped, in place of `consumed`: of samplers, loaders,
             StatefulDataLoaders, or of positions (`Position.get_state`), with any number of workers
@@ -138,7 +139,7 @@ class Sampler(HasOrder):
 
     Raises:
         UsageError: a bad spec or settings, stages, or another loader's order.
-        UnpredictableOrderError: TensorFlow leaves the order open.
+        UnpredictableOrderError: the order is nondeterministic.
         DatasetError: states of another dataset, or that are none.
 
     >>> sampler = Sampler("mnist", "train", {"shuffle_seed": 7, "batch": 60}, consumed=59_998)
@@ -155,6 +156,7 @@ class Sampler(HasOrder):
         *,
         consumed: int = 0,
         states: Sequence[TorchState] = (),
+        **keywords: Unpack[LoaderSettings],
     ) -> None:
         self._begin_at(order_from(dataset, spec, settings, consumed=consumed, states=states))
 
@@ -226,16 +228,16 @@ class Sampler(HasOrder):
     def state_dict(self) -> dict[str, Any]:
         """Return the place behind what was drawn: `consumed`, and which order it counts in.
 
-        A loader with worker processes draws ahead of what it hands out. StatefulDataLoader keeps
+        A loader with worker processes draws ahead of what it yields. StatefulDataLoader keeps
         the state that goes with each batch; of a DataLoader with workers this is refused.
 
         Raises:
-            UsageError: it would count examples that nobody has trained on.
+            UsageError: it would count examples that were not trained on.
         """
         if self._is_ahead and not any(_library(frame) == "torchdata" for frame in _callers()):
             raise UsageError(
                 "state_dict of the sampler: its loader has workers, which have drawn examples that "
-                "it has not handed out; take state_after(batches), state_dict() of "
+                "it has not yielded; take state_after(batches), state_dict() of "
                 "shardctl.torch.data_loader, or that of a StatefulDataLoader"
             )
         return self._state(self._drawn or 0)
@@ -364,24 +366,25 @@ def data_loader(
     consumed: int = 0,
     states: Sequence[TorchState] = (),
     options: Mapping[str, Any] | None = None,
+    **keywords: Unpack[LoaderSettings],
 ) -> Any:
-    """Return a `torch.utils.data.DataLoader` that hands out tf.data's batches.
+    """Return a `torch.utils.data.DataLoader` that yields tf.data's batches.
 
     They are equal to tf.data's with any number of workers, the last one too, which is smaller, or
-    left out where the settings drop it; without `settings.batch` it hands out examples. Its
-    `state_dict()` is the place behind the batches that it has handed out, with workers too, and
+    left out where the settings drop it; without `settings.batch` it yields examples. Its
+    `state_dict()` is the place behind the batches that it has yielded, with workers too, and
     `load_state_dict` goes there; `set_epoch` is that of its `sampler`.
 
     Args:
         source: `tfds.data_source(name, split=spec)`, or another map-style dataset of its records.
-        dataset, spec, settings, consumed, states: as for `Sampler`.
+        dataset, spec, settings, keywords, consumed, states: as for `Sampler`.
         workers: worker processes.
         options: others of DataLoader's arguments, as {"pin_memory": True, "collate_fn": stack}.
 
     Raises:
         UsageError: options that the order fixes; as for `Sampler`.
         DatasetError: the source is not of the dataset and spec; or as for `Sampler`.
-        UnpredictableOrderError: TensorFlow leaves the order open.
+        UnpredictableOrderError: the order is nondeterministic.
         MissingDependencyError: PyTorch is not installed.
     """
     check_number("workers", workers, _MOST_WORKERS)
@@ -392,7 +395,7 @@ def data_loader(
             "argument of data_loader"
         )
     if given.get("in_order", True) is not True:
-        raise UsageError("options: in_order=False hands out batches as workers end them")
+        raise UsageError("options: in_order=False yields batches in order of completion")
     order = order_from(dataset, spec, settings, consumed=consumed, states=states)
     check_source(source, order)
     if order.settings.batch is not None and says_types(source):
@@ -408,13 +411,13 @@ def data_loader(
 
 
 class _Counts:
-    """What is put before a DataLoader: the count of the batches that it has handed out."""
+    """What is put before a DataLoader: the count of the batches that it has yielded."""
 
     sampler: Sampler
     _count: list[int] | None = None  # of the newest iterator
 
     def __iter__(self) -> Iterator[Any]:
-        """Return an iterator of batches, counted as they are handed out."""
+        """Return an iterator of batches, counted as they are yielded."""
         self._count = count = [0]
         return _counted(super().__iter__(), count)  # type: ignore[misc]
 
@@ -423,7 +426,7 @@ class _Counts:
         self.sampler.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the place behind the batches that were handed out."""
+        """Return the place behind the batches that were yielded."""
         begun = self.sampler.is_begun and self._count
         return self.sampler.state_after(self._count[0] if begun and self._count else 0)
 
@@ -443,14 +446,14 @@ def _kind(base: Any) -> Any:
     return type("DataLoader", (_Counts, base), {"__module__": __name__})
 
 
-# Batches with tf.data's types: a data source hands out Python numbers, whose types are lost.
+# Batches with tf.data's types: a data source yields Python numbers, whose types are lost.
 
 
 @checked
 def collate_as_tf_data(source: DataSource) -> Callable[[Sequence[Any]], Any]:
     """Return the `collate_fn` with which tensors have the types of a source's features, as tf.data.
 
-    `tfds.data_source` hands out scalars and sequences as Python's numbers and lists, of which
+    `tfds.data_source` yields scalars and sequences as Python's numbers and lists, of which
     PyTorch's default makes float64 and int64, and a tensor a place. Texts are lists of bytes.
     `data_loader` takes it by itself.
 

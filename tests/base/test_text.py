@@ -14,9 +14,9 @@ import shardctl
 from shardctl.base.phrase import option, phrase
 from shardctl.base.text import (
     choices,
-    did_you_mean,
     full_url,
     inert,
+    near_or_all,
     nearest,
     nearest_first,
     printable,
@@ -33,7 +33,7 @@ from tests.golden import assert_answers
 
 
 def test_texts_are_fit_for_a_screen_and_options_as_they_are_typed() -> None:
-    functions = (printable, inert, quoted, choices, nearest, nearest_first, did_you_mean)
+    functions = (printable, inert, quoted, choices, nearest, nearest_first, near_or_all)
     names = {one.__name__: one for one in (*functions, phrase, option, Host, UsageError)}
     path = Path(__file__).parent / "golden" / "texts.txt"
     assert_answers(path, lambda question: repr(eval(question, names)))

@@ -268,6 +268,16 @@ def test_an_interrupt_in_any_state(program: str, code: int, out: bytes) -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (code, out, b"")
 
 
+def test_python_without_docstrings_shows_the_options() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-OO", "-m", "shardctl", "resume", "-h"],
+        env={**os.environ, "PYTHONPATH": str(_REPOSITORY)},
+        check=True,
+        capture_output=True,
+    )
+    assert b"--seen" in ran.stdout
+
+
 def test_the_handler_of_a_caller_is_there_again(shardctl: Shardctl) -> None:
     before = signal.getsignal(signal.SIGINT)
     shardctl("--version")

@@ -27,7 +27,7 @@ from tests.tfds_datasets import build_dataset
 Drawn = tuple[Case, int, int, int]
 
 
-def code_of(dataset: Dataset, spec: str | None, settings: ReadSettings, **shown: int) -> str:
+def code_of(dataset: Dataset, spec: str | None, settings: ReadSettings, **shown: Any) -> str:
     return "".join(simulate_python(simulate(dataset, spec, settings, **shown)))
 
 

@@ -142,7 +142,7 @@ def test_what_is_of_another_kind_is_refused_with_field_and_value(
 def test_a_key_that_is_not_known_is_refused_with_those_that_are() -> None:
     fields.only_keys({"a": 1}, ("a", "b"), "a layout")
     line = error_line(lambda: fields.only_keys({"c\x1b": 1}, ("a", "b"), "a layout"))
-    assert line == "unknown key 'c\\x1b'; a layout may have: a, b"
+    assert line == "unknown key 'c\\x1b' in a layout; there are: a, b"
 
 
 def test_a_split_name_holds_a_letter_or_digit() -> None:

@@ -141,7 +141,7 @@ def test_records_are_dealt_so_that_batches_are_those_of_one(workers: int, batch:
         deal = Deal(size=size, workers=workers, batch=batch)
         assert batches_of_workers(deal) == cut(list(range(size)), batch)
         assert deal.is_even == (workers < 2 or batch == 1 or size % (workers * batch) == 0)
-        # What workers have read says what was handed out.
+        # What workers have read says what was yielded.
         read = [0] * max(workers, 1)
         assert deal.consumed(read) == 0
         for step, start in enumerate(range(0, size, batch)):

@@ -97,7 +97,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
-# Batches put together, and what was handed out before an error.
+# Batches put together, and what was yielded before an error.
 
 
 def test_small_batches_come_together_and_large_ones_alone() -> None:

@@ -175,5 +175,5 @@ def test_a_plan_is_verified_by_the_library_and_its_proof() -> None:
     assert not found.equal
     assert found.unequal[0].startswith(f"the plan does not read the rest: lost {lost}, repeated 0")
     log = resume_unseen(DATA, "train", settings, seen=[1])
-    with pytest.raises(UsageError, match="verify reads no plan of a loader that is from a log"):
+    with pytest.raises(UsageError, match="verify reads no plan of a loader from a log"):
         verify_loader_plan(DATA, log)

@@ -163,7 +163,7 @@ def test_the_default_of_the_trainer_is_said_and_that_of_accelerate_itself_is_tor
     given: dict[str, Any] = {"batch": 2, "global_seed": 1, "shuffle": True, "epochs": 2}
     assert sequence("accelerate", **given).assumptions == ()
     assert order("accelerate", **given) == order("torch", **given)
-    # What Accelerator.prepare handed out to two processes that torchrun started (torch 2.13.0).
+    # What Accelerator.prepare yielded to two processes that torchrun started (torch 2.13.0).
     of_two: dict[str, Any] = {
         "n": 37,
         "batch": 4,

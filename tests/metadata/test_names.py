@@ -88,7 +88,7 @@ def test_data_dirs_are_in_the_order_they_are_searched(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "variable", "project", "error"),
     [
-        ("no://me:pw@bucket", None, None, "nobody knows the scheme no://"),
+        ("no://me:pw@bucket", None, None, "unknown scheme no://"),
         ("/no/such", None, None, "--data-dir '/no/such': no such local folder"),
         (None, None, "/no", "/project/shardctl.yaml: data_dir '/no': no such local folder"),
     ],
@@ -107,7 +107,7 @@ def test_a_folder_before_a_remote_one_may_hold_the_dataset(tmp_path: Path) -> No
     folder = build_dataset(tmp_path, with_files=False)
     dirs = data_dirs(tmp_path, {"HOME": "/home/me", "TFDS_DATA_DIR": "no://bucket"}, Project())
     assert find_dataset(dirs, DatasetName(name="toy")) == folder
-    with pytest.raises(DatasetError, match="nobody knows the scheme"):
+    with pytest.raises(DatasetError, match="unknown scheme"):
         find_dataset(dirs, DatasetName(name="mnist"))
 
 

@@ -77,9 +77,9 @@ class TestNames:
     def test_an_unknown_name_says_where_it_looked_and_what_is_close(self, home: Path) -> None:
         assert refusal("tog", home=home) == (
             f"no dataset 'tog' in {home}/tensorflow_datasets or the built-in catalog; "
-            "close names: toy"
+            "did you mean toy?"
         )
-        assert "close names: mnist" in refusal("minst", home=home)
+        assert "did you mean mnist?" in refusal("minst", home=home)
 
     def test_an_unknown_version_says_which_there_are(self, home: Path) -> None:
         line = refusal("toy:2.*.*", home=home)

@@ -300,7 +300,7 @@ def test_numbers_of_several_widths_are_warned_of() -> None:
 def test_files_without_examples_are_warned_of(tf: Any, tmp_path: Path) -> None:
     names, lengths = ["a", "b", "c"], [2, 0, 2]
     (warning,) = plan_order(files_named(names, lengths)).warnings
-    assert warning.startswith("train: 1 file has no examples; TFDS's reader passes by such files")
+    assert warning.startswith("train: 1 file has no examples; TFDS's reader skips such files")
     write_files(tf, tmp_path, names, lengths)
     listed = tf.data.Dataset.list_files(f"{tmp_path}/*", shuffle=False)
     read = listed.interleave(tf.data.TFRecordDataset, cycle_length=2, block_length=1)

@@ -191,7 +191,7 @@ def test_an_ordered_dataset_is_read_file_by_file_again(tmp_path: Path) -> None:
 
 
 def test_without_an_end_there_is_no_snapshot_but_of_a_part() -> None:
-    with pytest.raises(UsageError, match=r"no end.*take\(10000\)"):
+    with pytest.raises(UsageError, match=r"without end.*take\(10000\)"):
         taken("map | repeat | batch(2)")
     assert taken("map | repeat | batch(2) | take(50)").snapshot.num_examples == 100
 
@@ -268,7 +268,7 @@ def test_what_is_read_is_the_spec_or_what_stages_say(
     if not reads:  # which may be said, and nothing else
         if "data" not in text or "zip" in text:
             assert plan_order(TOY, said, settings).order == planned.order
-        with pytest.raises(UsageError, match="the stages say what is read"):
+        with pytest.raises(UsageError, match="name what they read"):
             plan_order(TOY, "train[:1]", settings)
     if "zip" not in text:
         assert resolved_reading(TOY, said, settings).ranges == planned.ranges

@@ -80,7 +80,7 @@ def test_a_file_that_changes_while_it_is_read_is_noticed_at_its_end(odd: type[Od
 
 
 def test_a_scheme_that_nobody_knows_is_one_line() -> None:
-    with pytest.raises(DatasetError, match="nobody knows the scheme nosuch://; there are gs, s3"):
+    with pytest.raises(DatasetError, match="unknown scheme nosuch://; there are gs, s3"):
         store_of("nosuch://a/b")
 
 

@@ -88,7 +88,7 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
 
     Raises:
         DatasetError: there are none, one is broken, or their names leave gaps; the message says how
-            to go on without them.
+            to continue without them.
         MissingDependencyError: a package that the format or the place needs is not installed.
     """
     path = public_url(path)  # it is shown; who asks the place knows the rest

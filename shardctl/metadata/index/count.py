@@ -185,7 +185,7 @@ def _settles_at(file: StoredFile) -> int:
 class CountCache:
     """Counts in a cache folder, and those that become known; None for a folder keeps nothing.
 
-    failed: a line about what went wrong; counting goes on without the cache.
+    failed: a line about what went wrong; counting continues without the cache.
     """
 
     def __init__(self, folder: Path | None) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
-from shardctl.base.text import choices, counted, did_you_mean, quoted
+from shardctl.base.text import choices, counted, near_or_all, quoted
 from shardctl.dataset.dataset import Dataset
 from shardctl.errors import DatasetError, ShardctlError, UsageError
 from shardctl.metadata.index.file_names import (
@@ -326,8 +326,7 @@ def no_match(store: Store, path: str) -> str:
         if not store.is_folder(folder.rstrip("/") or "/"):
             near = f"there is no folder {quoted(folder, 200)}"
         elif names := _names(store, folder):
-            near = did_you_mean(name.partition("@")[0], names).rstrip()
-            near = near or f"its folder has {choices(names, 4)}"
+            near = near_or_all(name.partition("@")[0], names)
     return f"no file matches {quoted(path, 200)}; {near}".removesuffix("; ")
 
 

@@ -28,13 +28,7 @@ from shardctl.metadata.index.file_names import (
     split_word,
 )
 from shardctl.metadata.index.listing import Listing
-from shardctl.metadata.index.shard_sets import (
-    COMPRESSED,
-    ShardSet,
-    glob_of,
-    path_key,
-    shard_sets,
-)
+from shardctl.metadata.index.shard_sets import COMPRESSED, ShardSet, glob_of, path_key, shard_sets
 from shardctl.records.read_file import format_of_name
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import as_bytes, is_remote, split_path

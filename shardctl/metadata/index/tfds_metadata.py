@@ -142,7 +142,7 @@ def _prefix(part: ShardFiles, split: Split, folder: str) -> str:
     """Return the path from a folder to that of some files, with a slash at its end, or ""."""
     there = part.data_dir
     if there is None:
-        raise DatasetError(f"nobody knows where the files of split {quoted(split.name)} are")
+        raise DatasetError(f"the folder of the files of split {quoted(split.name)} is unknown")
     if is_remote(there) or is_remote(folder):
         below = (there.rstrip("/") + "/").removeprefix(folder.rstrip("/") + "/")
         is_below = is_remote(there) and not is_remote(below)

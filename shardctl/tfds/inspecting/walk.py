@@ -16,13 +16,7 @@ from shardctl.stages.pipelines import readers_of
 from shardctl.stages.stages import WHY_OPEN, Map, Opaque, Pipeline, Range, Shared, WithOptions
 from shardctl.tfdata.mixture import weights_of_logits
 from shardctl.tfds.inspecting import graph, stage_of
-from shardctl.tfds.inspecting.graph import (
-    Function,
-    NoConstantError,
-    Operation,
-    Options,
-    constant,
-)
+from shardctl.tfds.inspecting.graph import Function, NoConstantError, Operation, Options, constant
 from shardctl.tfds.inspecting.reader import (
     FoundReader,
     UnknownReaderError,

@@ -36,7 +36,7 @@ def num_examples_of(order: Elements) -> int | None:
 
 
 def element_after(order: Elements, consumed: int) -> int:
-    """Return the element that comes after so many examples were handed out.
+    """Return the element that comes after so many examples were yielded.
 
     Raises:
         UsageError: there are fewer, or the number ends within an element.
@@ -46,7 +46,7 @@ def element_after(order: Elements, consumed: int) -> int:
     total = num_examples_of(order)
     if consumed < 0 or (total is not None and consumed > total):
         raise UsageError(
-            f"consumed={consumed}: the pipeline hands out {counted(total or 0, 'example')}"
+            f"consumed={consumed}: the pipeline yields {counted(total or 0, 'example')}"
         )
     if consumed == total:
         return order.num_steps or 0
@@ -67,7 +67,7 @@ def width_of(order: Elements, element: int) -> int:
 
 
 def num_examples_before(order: Elements, element: int) -> int:
-    """Return how many examples are handed out before an element."""
+    """Return how many examples are yielded before an element."""
     if element == order.num_steps:
         return num_examples_of(order) or 0
     return order.positions_in_step(element).start
@@ -232,7 +232,7 @@ _STATEFUL = (*_RANDOM, "Assign", "ResourceScatter", "VarIsInitialized", "PyFunc"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OwnElements:
-    """A dataset object and what a pass of it hands out."""
+    """A dataset object and what a pass of it yields."""
 
     dataset: Any
     elements: Elements
@@ -283,7 +283,7 @@ class OwnElements:
             return None
         return (
             f"a map of the pipeline ({choices(sorted(ops), 4)}) draws random numbers, keeps "
-            "variables or calls Python: its examples are the same, what it makes of them may not be"
+            "variables or calls Python; its input is the same, its output may differ"
         )
 
     @cached_property
@@ -337,7 +337,7 @@ class OwnElements:
         return max(WINDOW_SIZE, min(buffered, _MAX_WINDOW))
 
 
-# What a dataset object hands out from some element on, made by its own maps and batches.
+# What a dataset object yields from some element on, made by its own maps and batches.
 
 # Examples whose order is looked up, and which are read, at a time.
 WINDOW_SIZE = 1 << 13
@@ -450,7 +450,7 @@ def end_iterators_at_exit() -> None:
 
     What reads ahead for an iterator may be in a generator of ours, or in TFDS's reader of Parquet
     files. Once the interpreter ends, no thread gets back into Python, and TensorFlow, which waits
-    for its threads where an iterator goes, would wait for ever.
+    for its threads where an iterator goes, would wait indefinitely.
     """
     atexit.register(_end_iterators)
 

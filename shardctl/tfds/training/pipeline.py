@@ -19,7 +19,8 @@ from shardctl.order.file_formats import refuse_unreadable
 from shardctl.order.plan_order import plan_order
 from shardctl.order.sources import spec_of_reader
 from shardctl.saved.resume_plan import ResumePlan
-from shardctl.settings.read_settings import ReadSettings, refuse_loader
+from shardctl.settings.keywords import OrderSettings, Unpack
+from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings, refuse_loader
 from shardctl.settings.short_form import settings_of_read, stages_of
 from shardctl.spec.host import Host, HostBy
 from shardctl.stages import stages as call
@@ -45,11 +46,12 @@ Transform = Callable[[Any], Any]
 def pipeline(
     builder: Builder,
     spec: str | None = None,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
     *,
     transform: Transform | None = None,
     decoders: Any = None,
     add_tfds_id: bool = False,
+    **keywords: Unpack[OrderSettings],
 ) -> Any:
     """Return the `tf.data.Dataset` that settings describe, of TFDS's own reader and tf.data.
 
@@ -68,12 +70,12 @@ def pipeline(
     of "auto" is read as the number that it comes to on `settings.cpus`.
 
     Raises:
-        UnpredictableOrderError: TensorFlow leaves the order open.
+        UnpredictableOrderError: the order is nondeterministic.
         UsageError: a global seed is in force in TensorFlow that the settings do not have and that
             changes the order (see `check_global_seed`); a bad spec.
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
-    settings = ReadSettings() if settings is None else settings
+    settings = as_settings(settings)
     refuse_loader(settings, "shardctl.tfds.pipeline", "simulate as code has its own pipeline")
     tf = tensorflow()
     dataset = dataset_of(builder)
@@ -224,7 +226,7 @@ def read_again(
     num_examples += pass_index * (num_examples_of(elements) or 0)
     warnings.warn(
         f"{why}: the pipeline is read again from its start, {counted(num_examples, 'example')} "
-        "that were handed out; iterate the rest once",
+        "that were yielded; iterate the rest once",
         stacklevel=4,
     )
     for _ in range(pass_index):
@@ -249,32 +251,32 @@ def resume_like(
     pass_index: int = 0,
     loop: Loop = "python",
 ) -> Any:
-    """Return the rest of a pipeline of your own: what it hands out next, through its own maps.
+    """Return the rest of a pipeline of your own: what it yields next, through its own maps.
 
-    The elements are those that iterating `dataset` uninterrupted would have handed out after
+    The elements are those that iterating `dataset` uninterrupted would have yielded after
     `consumed` examples, batches as they were. The pipeline is inspected, its order predicted, and
     of its graph only maps and batches are kept: they are given the examples that are left, read by
-    their places in the files. So no shuffle is filled again and nothing is decoded that was handed
-    out. What is returned may be iterated again, from where it began. No seed that is in force now
-    matters, nor whether `dataset` was iterated.
+    their places in the files. So no shuffle is filled again and nothing is decoded twice. What is
+    returned may be iterated again, from its start. No seed that is in force now matters, nor
+    whether `dataset` was iterated.
 
     Where that cannot be (batches of batches that were reordered, maps of such batches that are
     taken apart, `enumerate`), the dataset is read again from its start, with a warning that says
     how many examples that costs; it must then be new, and the rest is iterated once.
 
-    Maps that draw random numbers hand out the same examples with other numbers: their state cannot
+    Maps that draw random numbers yield the same examples with other numbers: their state cannot
     be continued, which a warning says; the same goes for maps that count in variables, or call
     Python.
 
     Args:
         dataset: a `tf.data.Dataset`, made as the interrupted one was; or a function that makes it.
-        consumed: examples handed out in this pass, counted over all of its epochs.
-        steps: elements handed out, in place of `consumed`: batches, where it ends with batches.
+        consumed: examples yielded in this pass, counted over all of its epochs.
+        steps: elements yielded, in place of `consumed`: batches, where it ends with batches.
         pass_index: which iteration of the dataset object was interrupted, from 0.
         loop: who iterated it; with "keras-fit" the pass is the epoch of `fit`.
 
     Raises:
-        UnpredictableOrderError: a stage leaves the order open; it is named.
+        UnpredictableOrderError: a stage makes the order nondeterministic; it is named.
         UsageError: `consumed` is past the end or in the middle of a batch.
         DatasetError: the files hold fewer examples than the metadata says.
         MissingDependencyError: TensorFlow is not installed.
@@ -308,7 +310,7 @@ def resume_like(
 
 @dataclass(frozen=True, kw_only=True)
 class StageCalls:
-    """Pipelines as real datasets. `reader` makes what TFDS's reader hands out, for each `Read`.
+    """Pipelines as real datasets. `reader` makes what TFDS's reader yields, for each `Read`.
 
     A map changes nothing, but is one that TensorFlow does not remove. A shared pipeline is one
     dataset object wherever its label stands.

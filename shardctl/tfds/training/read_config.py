@@ -68,7 +68,7 @@ def check_host(planned: Host, host: int | HostLike | None, *, what: str = "plan"
         if found != planned:
             raise UsageError(
                 f"the {what} is for host {_named(planned)}, and by {source} this process is host "
-                f"{_named(found)}; give this host its own {what}, or say who reads with host=I"
+                f"{_named(found)}; give this host its own {what}, or name the host with host=I"
             )
 
 
@@ -225,7 +225,7 @@ def _check_options(options: dict[str, Any]) -> None:
     deterministic = getattr(options.get("options"), "deterministic", None)
     if deterministic is False:
         raise UsageError(
-            "options.deterministic=False hands out examples as their decoding ends, which is not "
+            "options.deterministic=False yields examples in order of completion, which is not "
             "the planned order; leave it out"
         )
 
@@ -294,7 +294,7 @@ class FittedPlan:
 
     @property
     def num_examples(self) -> int:
-        """Number of examples of the epoch that this host is still to hand out."""
+        """Number of examples of the epoch that this host is still to yield."""
         if self.plan.hosts:
             return self.reads.num_examples
         return self.plan.remaining
@@ -445,7 +445,7 @@ def _drawn_seeds(settings: ReadSettings) -> Iterator[int | KernelPair | None]:
             if reader.shuffles_files:
                 yield reader.shuffle_seed
         elif isinstance(part, SampleFromDatasets) or (
-            isinstance(part, Shuffle) and part.buffer != 1  # which hands out what it is given
+            isinstance(part, Shuffle) and part.buffer != 1  # which yields what it is given
         ):
             yield part.seed
 
@@ -453,7 +453,7 @@ def _drawn_seeds(settings: ReadSettings) -> Iterator[int | KernelPair | None]:
 def check_global_seed_of_plan(plan: ResumePlan) -> None:
     """Refuse a global seed that is in force and with which a plan's pipeline read otherwise.
 
-    The plan would then go on at a place in another order. What a log of examples has left is the
+    The plan would then continue at a place in another order. What a log of examples has left is the
     same in any order.
 
     Raises:

@@ -33,7 +33,7 @@ def file_adapter(file_format: Any) -> Any:
 
 
 def path_of_shard(split: Split, shard: int) -> str:
-    """Return where the file of a shard lies, its name alone where nobody knows the folder."""
+    """Return where the file of a shard lies, its name alone where the folder is unknown."""
     folder, name = split.location(shard)
     return name if folder is None else os.path.join(folder, name)
 

@@ -16,7 +16,8 @@ from shardctl.order.plan_order import plan_order
 from shardctl.order.sources import reads_spec
 from shardctl.saved import resume_plan
 from shardctl.saved.resume_plan import PlanOrPath, ResumePlan, ShuffleState
-from shardctl.settings.read_settings import ReadSettings
+from shardctl.settings.keywords import HostSettings, Unpack
+from shardctl.settings.read_settings import ReadSettings, SettingsLike
 from shardctl.spec.host import HostLike
 from shardctl.spec.reads import Reads
 from shardctl.tfdata.shuffle_buffer import ShuffleReplay
@@ -56,33 +57,31 @@ def resume(
 ) -> Any:
     """Return the `tf.data.Dataset` that a plan resumes with: all that is left, batched.
 
-    It is what the interrupted pipeline of the plan's settings (see `pipeline`) would have handed
-    out next, to the end of all its epochs: the same elements in the same order, also through a
-    shuffle buffer if the plan is exact. A plan of mode "exactly-once" hands out the rest of its
+    It is what the interrupted pipeline of the plan's settings (see `pipeline`) would have yielded
+    next, to the end of all its epochs: the same elements in the same order, also through a
+    shuffle buffer if the plan is exact. A plan of mode "exactly-once" yields the rest of its
     epoch in another order, each example once, and the further epochs in theirs. A plan of mode
     "at-most-once" or "at-least-once" reads what it says through new buffers without a seed, the
-    further epochs each whole. `host`, an index
-    or a `Host`, chooses among the hosts of a plan for several; the further epochs are then read as
-    that many hosts read them. A plan for one of several hosts is refused where `host`, JAX or
-    tf.distribute says that this process is another one; where hosts are counted otherwise than
-    their processes, `host` is believed (`process_host.check_host` says what is looked at).
-    `allow_version` takes a plan of another version or config whose files are the same.
+    further epochs each whole. `host`, an index or a `Host`, chooses among the hosts of a plan for
+    several; the further epochs are then read as that many hosts read them. A plan for one of
+    several hosts is refused if `host`, JAX or tf.distribute names another. `host` is believed where
+    hosts and processes are numbered differently. `allow_version` accepts a plan of another version
+    or config whose files are the same.
 
     `transform`, `decoders` and `add_tfds_id` are those of `pipeline`. The dataset may be iterated
-    again, from where it began, also by several iterators at once. A buffer holds decoded examples
-    as TFDS's own pipeline does, and `transform` follows it. No
-    Python runs in the dataset but that of `transform`, of decoders and of Parquet files, so that
-    its graph can be sent to another process; where the settings have stages records pass through
-    Python, since their maps and batches are given the examples that are left. `transform` stands
-    behind each reader there, as in `pipeline`.
+    again from its start, also by several iterators at once. A buffer holds decoded examples, as
+    TFDS's own pipeline does, and `transform` follows it. Only `transform`, decoders and Parquet
+    files run Python, so that the graph can be sent to another process. With stages records pass
+    through Python, since their maps and batches get the examples that are left; `transform` follows
+    each reader there, as in `pipeline`.
 
     Raises:
         DatasetError: the dataset is another one or has changed; the text says how.
         UsageError: no such host, a host is missing, or the plan is for another host; or a global
             seed is in force in TensorFlow (`tf.random.set_seed`, `keras.utils.set_random_seed`)
-            that the plan does not have and with which its pipeline read in another order. One that
-            is set after this call changes nothing.
-        UnpredictableOrderError: TensorFlow leaves the order of a further epoch open.
+            that the plan does not have and that changes the order. One that is set after this call
+            changes nothing.
+        UnpredictableOrderError: the order of a further epoch is nondeterministic.
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
     how = {"transform": transform, "decoders": decoders, "add_tfds_id": add_tfds_id}
@@ -220,13 +219,14 @@ def resume_epochs(
 def exact_order(
     builder: Builder,
     spec: str | None = None,
-    settings: ReadSettings | None = None,
+    settings: SettingsLike | None = None,
     *,
     consumed: int,
     host: int | HostLike | None = None,
     transform: Transform | None = None,
     decoders: Any = None,
     add_tfds_id: bool = False,
+    **keywords: Unpack[HostSettings],
 ) -> Any:
     """Return the `tf.data.Dataset` that continues in exact order after `consumed` examples.
 
@@ -368,17 +368,17 @@ Decode = Callable[[Any], Any]
 def replayed(
     rest: Any, held: Any, held_codes: Int64s, state: ShuffleState, stop: int, decode: Decode
 ) -> Any:
-    """Return the dataset that a shuffle of the examples of `rest` hands out from where it was.
+    """Return the dataset that a shuffle of the examples of `rest` yields from where it was.
 
     `held` yields pieces of the records that the buffer held, as `RecordReader.chosen` does for
     `held_codes` in ascending order, or is None; `held_codes` (int64[p]) are their codes in the
     order in which they were read. `rest` yields the records that were to be read next. A record is
     a scalar or a tuple of them; `decode` makes a dataset of examples of a dataset of
-    records. Outputs [state.emitted, stop) are handed out.
+    records. Outputs [state.emitted, stop) are yielded.
 
     TensorFlow's own shuffle is led to that place: as many examples as it has read pass through it
     once more, those that its buffer held in their places and one of them, again and again, in all
-    others; what it has handed out is dropped. From there on it is the shuffle of the uninterrupted
+    others; what it has yielded is dropped. From there on it is the shuffle of the uninterrupted
     pipeline, to the end of the epoch. An example that is there again is not copied, and takes about
     two microseconds.
 

@@ -21,6 +21,7 @@ from shardctl.order.file_formats import resolved_spec
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, plan_order
 from shardctl.saved.resume_plan import PlanOrPath, ResumePlan, plan_of_tfds
+from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import SettingsLike, as_settings, settings_in_force
 from shardctl.spec.reads import Reads, joined
 from shardctl.spec.subsplit import Resolved
@@ -58,6 +59,7 @@ def verify(
     *,
     take: Take = None,
     watch: Watch | None = None,
+    **keywords: Unpack[OrderSettings],
 ) -> Verification:
     """Read an order with TFDS and compare it with the prediction, id by id; count its files.
 
@@ -74,7 +76,7 @@ def verify(
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: how it is read: a ReadSettings, or a dict of its values.
+        settings, keywords: how it is read: a ReadSettings, a dict of its values, or keywords.
         take: how many examples are compared, -1 or "all" for all; None is 100,000 from files,
             2,000,000 over index ranges.
         watch: is called as the work proceeds, with what is counted, how much is done, of how much.

@@ -26,7 +26,7 @@ def config_table(config: Config, screen: Screen) -> Iterator[str]:
         said = "settings of" if at == 0 else "not read, since another file is nearer:"
         yield paragraph(f"{said} {os.path.relpath(file)}", screen)
     for is_default, said in (
-        (False, "you set, or that follow from these"),
+        (False, "you set, directly or by another setting"),
         (True, "at their defaults"),
     ):
         rows = [

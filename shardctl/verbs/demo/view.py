@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from shardctl.draw.tables import Screen, columns, paragraph, table
-
-_COLUMNS = columns("<name <what")
+from shardctl.draw.tables import Screen, paragraph, paragraphs
 
 
 def demo_table(
@@ -14,7 +12,7 @@ def demo_table(
 ) -> Iterator[str]:
     """Yield a line for each thing that was written, then the first command."""
     yield paragraph(f"wrote {folder}: {num_files} files", screen, style="bold")
-    yield table(_COLUMNS, list(contents.items()), screen)
+    yield from paragraphs(screen, *(f"{name}: {what}" for name, what in contents.items()))
     inside = "" if folder == "." else f"cd {folder} && "
     yield paragraph(f"next: {inside}shardctl simulate --take 8", screen)
-    yield paragraph("shardctl help questions lists what to ask; its commands run there", screen)
+    yield paragraph("shardctl help questions: its commands run there, as printed", screen)

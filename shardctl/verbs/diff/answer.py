@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shardctl.base.arguments import checked, keep_fields
 from shardctl.base.arrays import Int64s
+from shardctl.base.columns import Answer
 from shardctl.base.hooks import provided
 from shardctl.base.progress import Progress
 from shardctl.base.text import choices, counted, in_short
@@ -157,7 +158,7 @@ class Moved:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Diff:
+class Diff(Answer):
     """The answer: `changes` is everything pinned that differs, also where the orders are equal."""
 
     expected: PinnedOrder

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import repeat, zip_longest
 
+from shardctl.base.columns import Answer
 from shardctl.base.text import counted, in_short, quoted
 from shardctl.dataset.identity import DatasetHead, fingerprints_tell_order, first_of_two
 from shardctl.errors import UsageError
@@ -41,7 +42,7 @@ class ChangedFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlansDiff:
+class PlansDiff(Answer):
     """The answer: `changes` is what else differs, also where the same is read."""
 
     expected: PlanListing

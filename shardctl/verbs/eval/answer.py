@@ -18,6 +18,7 @@ from shardctl.base.columns import Tabular
 from shardctl.base.phrase import option, refused
 from shardctl.base.text import counted, in_short
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
+from shardctl.settings.keywords import ReaderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.settings.short_form import stages_of
 from shardctl.settings.table import ENDLESS, OF_EPOCHS
@@ -204,14 +205,16 @@ def evaluate(
     hosts: int = 1,
     devices: int = 1,
     remainder: Remainder = "ragged",
+    **keywords: Unpack[ReaderSettings],
 ) -> Evaluation:
     """Return how the examples of a spec fill the batches of an evaluation, and what is lost.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is evaluated on; None is `test`, `validation`, else `train`.
-        settings: of these `host_by` and the file order matter, and not the batch; of epochs one is
-            counted. Stages count as they are, and another loader forms its own batches.
+        settings, keywords: of these `host_by` and the file order matter, and not the batch; of
+            epochs one is counted. Stages count as they are, and another loader forms its own
+            batches.
         batch: examples in the batch of one device; None where stages form those of a host.
         hosts: how many hosts share the examples.
         devices: how many each host has.

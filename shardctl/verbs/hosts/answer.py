@@ -13,6 +13,7 @@ from shardctl.base.progress import Progress
 from shardctl.base.text import choices, counted, in_short, quoted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
+from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.spec.host import DEFAULT_HOST_MODE, HOST_MODES
 from shardctl.verbs.hosts.sharing import Load, Sharing, Strategy, sharing_of
@@ -104,16 +105,17 @@ def hosts(
     settings: SettingsLike | None = None,
     *,
     hosts: int | Sequence[int] = 1,
+    **keywords: Unpack[OrderSettings],
 ) -> HostsPlan:
     """Return what every host reads of a spec in one epoch, and which way to share is recommended.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: of these the file order, the file shuffle, the epochs and the batches count;
-            batches are formed across epochs, as `ds.repeat(epochs).batch(batch)` does. Stages
-            count after the share that each host has of every reader. Another loader shares by its
-            own rule.
+        settings, keywords: of these the file order, the file shuffle, the epochs and the batches
+            count; batches are formed across epochs, as `ds.repeat(epochs).batch(batch)` does.
+            Stages count after the share that each host has of every reader. Another loader shares
+            by its own rule.
         hosts: how many; several numbers are a sweep, which leaves out the figures of single hosts.
 
     Returns:

@@ -376,15 +376,14 @@ def _refuse_one_host(stages: tf_stages.Pipeline) -> None:
     for part in parts_of(stages):
         if isinstance(part, tf_stages.Shard) and part.num_shards > 1:
             raise refused(
-                "{stages}: shard({}, {}) picks one host, and all are compared here; leave it "
-                "out, for right behind the reader it is the strategy examples",
+                "{stages}: shard({}, {}) selects one host, and all are compared here; leave it out",
                 part.num_shards,
                 part.index,
             )
         if isinstance(part, tf_stages.Filter | tf_stages.Opaque):
             raise refused(
-                "{stages}: how many examples of a host pass {} depends on which they are; ask "
-                "simulate for one host after the other",
+                "{stages}: how many examples of a host pass {} depends on which they are; simulate "
+                "the hosts one by one",
                 part.name if isinstance(part, tf_stages.Filter) else part.call,
             )
 

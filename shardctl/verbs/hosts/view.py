@@ -82,7 +82,7 @@ def _measures(comparison: Comparison, plan: HostsPlan) -> Iterator[Sequence[str]
     """Yield a row a measure: its name, and its value under each strategy."""
     rows: list[tuple[str, Callable[[Strategy], str]]] = [
         ("examples/host", lambda s: extremes(s.num_examples)),
-        ("bytes/host", lambda s: _byte_extremes(s.num_bytes)),
+        ("bytes/host", lambda s: extremes(s.num_bytes, bytes_between, "unknown")),
         ("files/host", lambda s: extremes(s.num_files)),
     ]
     if any(strategy.num_batches is not None for strategy in comparison.strategies):
@@ -110,13 +110,11 @@ def _idle(strategy: Strategy) -> str:
     return Cell(text, "warning" if strategy.idle_hosts or strategy.refusal else "")
 
 
-def extremes(load: Load | None) -> str:
+def extremes(
+    load: Load | None, between: Callable[[int, int], str] = counts_between, unknown: str = "-"
+) -> str:
     """Return the least and the most, or the one value all hosts have."""
-    return "-" if load is None else counts_between(load.min, load.max)
-
-
-def _byte_extremes(load: Load | None) -> str:
-    return "unknown" if load is None else bytes_between(load.min, load.max)
+    return unknown if load is None else between(load.min, load.max)
 
 
 def _straggler(load: Load | None) -> str:

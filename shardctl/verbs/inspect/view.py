@@ -70,7 +70,7 @@ def _verdict(inspection: Inspection, screen: Screen) -> Iterator[str]:
         yield paragraph(inspection.refused, screen, style="error")
 
 
-def inspect_document(inspections: Sequence[Inspection], function: str) -> Document:
+def inspect_document(inspections: Sequence[Inspection], function: str = "") -> Document:
     """Return the document of `inspect`; of several datasets that of each is in `pipelines`."""
     datasets = {id(one.dataset): one.dataset for one in inspections if not one.datasets}
     only = next(iter(datasets.values())) if len(datasets) == 1 else None

@@ -14,6 +14,7 @@ from shardctl.base.text import choices, counted, in_short, nearest_first
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.errors import UsageError
 from shardctl.order.file_formats import refuse_open_hosts
+from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.names import no_such_setting
 from shardctl.settings.read_settings import SHORT_FORM, ReadSettings, SettingsLike, as_settings
 from shardctl.settings.short_form import short_form, stages_of
@@ -81,6 +82,7 @@ def lint(
     usage: Usage | None = None,
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
+    **keywords: Unpack[OrderSettings],
 ) -> Lint:
     """Return what goes wrong in the way a project reads a dataset.
 
@@ -89,7 +91,7 @@ def lint(
         specs: what is read, one text or several; None is `train`, else the only split, or nothing
             beside what is evaluated. One whose splits are all named like test or validation counts
             as evaluation.
-        settings: how it is read: a ReadSettings, or a dict of its values.
+        settings, keywords: how it is read: a ReadSettings, a dict of its values, or keywords.
         evaluated: what is evaluated on, one text or several.
         usage: what else the project does.
         select, ignore: codes or their beginnings; the longer one that fits a code decides, and

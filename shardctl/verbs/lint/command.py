@@ -84,8 +84,8 @@ class UsageOptions:
     autocache: Switch = None
     seeds: Annotated[Any, option(parse=_seeds)] = None
     open_files: Number = None
-    select: Annotated[list[str] | None, option(offered=completion.code_lists)] = None
-    ignore: Annotated[list[str] | None, option(offered=completion.code_lists)] = None
+    select: Annotated[list[str] | None, option(offered=completion.codes)] = None
+    ignore: Annotated[list[str] | None, option(offered=completion.codes)] = None
 
     def arguments(self, project: "Project") -> dict[str, Any]:
         """Return what is given here, over `lint:` of the project, each by its name there.

@@ -73,7 +73,7 @@ def _with_setting(text: str, name: str, value: int | None) -> str:
     import yaml
 
     root: Any = yaml.compose(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
-    section = next((node for key, node in root.value if key.value == "read"), None)
+    section: Any = next((node for key, node in root.value if key.value == "read"), None)
     pairs = [] if section is None else section.value
     for index, (key, node) in enumerate(pairs):
         if main_name(str(key.value)) != name:

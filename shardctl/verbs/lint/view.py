@@ -64,7 +64,7 @@ def _title(lint: Lint) -> str:
     return f"{looked_at}: {said}"
 
 
-def lint_document(lint: Lint, origins: SettingOrigins) -> Document:
+def lint_document(lint: Lint, origins: SettingOrigins = NOWHERE) -> Document:
     """Return what was looked at, the rules that looked, and what they found."""
     context = lint.context
     return {

@@ -20,6 +20,7 @@ from shardctl.dataset.dataset import DatasetLike
 from shardctl.errors import UsageError
 from shardctl.order.order import MAX_POSITIONS, Order, check_answerable
 from shardctl.order.plan_order import plan_order
+from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import SettingsLike
 from shardctl.spec.reads import shard_names
 
@@ -127,13 +128,14 @@ def locate(
     id: int | str | Sequence[int | str] = (),
     tfds_id: str | Sequence[str] = (),
     queries: Sequence[Query] = (),
+    **keywords: Unpack[OrderSettings],
 ) -> Located:
     """Return where examples are in an order and on disk, both ways, without building the order.
 
     Args:
         dataset: a reference, or a Dataset.
         spec: the split or slice; None is `train`, else the only split.
-        settings: how it is read.
+        settings, keywords: how it is read.
         position: a position in the order, from 0; or several, as each of these.
         step: a batch of the order, counted from 0, with all its examples.
         id: an example of its split, as 5, or as "train:5" where several splits are read.

@@ -61,9 +61,9 @@ def locate_python(located: Located, *, spec: str) -> Iterator[str]:
     runs = list(_runs(located))
     if not 0 < len(runs) <= reader.MAX_NAMES:
         raise refused(
-            "{} slices of examples: --format python holds 1 to {:,}; locate other examples",
-            len(runs),
+            "--format python reads 1 to {:,} slices of examples, and these are {:,}",
             reader.MAX_NAMES,
+            len(runs),
         )
     sources = {one.name.removesuffix(one.spec): one.dataset for one in order.origins.values()}
     parts: list[list[str]] = []

@@ -17,7 +17,7 @@ from shardctl.base.text import counted
 from shardctl.dataset.dataset import Dataset
 from shardctl.draw.tables import Screen, columns, paragraph, table_pieces
 from shardctl.files.documents import Document
-from shardctl.saved.head import head
+from shardctl.saved.head import head, kind_head
 from shardctl.verbs.plan.answer import Plan, Plans
 
 _ROWS = 40  # file instructions of one plan on a terminal
@@ -58,13 +58,15 @@ def _total(plan: Plan) -> str:
     return f"total: {files}, {counted(plan.num_examples, 'example')}"
 
 
-def plan_document(plans: Plans) -> Document:
+def plan_document(plans: Plans | Plan) -> Document:
     """Return the document of `plan`: one plan for each spec and host."""
+    if isinstance(plans, Plan):
+        return {**kind_head("plan"), "dataset": None, "plans": [_plan(plans, None)]}
     written = OnDemand(len(plans.plans), lambda index: _plan(plans.plans[index], plans.dataset))
     return {**head("plan", plans.dataset.identity), "plans": written}
 
 
-def _plan(plan: Plan, dataset: Dataset) -> Document:
+def _plan(plan: Plan, dataset: Dataset | None) -> Document:
     return {
         "spec": plan.spec,
         "host": record_of(plan.host, "index count"),

@@ -21,6 +21,7 @@ from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, plan_order
 from shardctl.order.sample import Floats, OrderSample, Sampled, epoch_length, sample_epoch
+from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import (
     ReadSettings,
     SettingsLike,
@@ -108,14 +109,15 @@ def quality(
     what_if: bool = True,
     memory: int | str | None = None,
     example_bytes: int | str | None = None,
+    **keywords: Unpack[OrderSettings],
 ) -> Quality:
     """Return how well the order in which a pipeline reads a spec is shuffled, and what would help.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: the split or slice, as TFDS writes it; None is `train`, else the only split.
-        settings: how it is read. Missing seeds are replaced by example seeds, on which the score
-            hardly depends.
+        settings, keywords: how it is read. Missing seeds are replaced by example seeds, on which
+            the score hardly depends.
         target: a score for which to find the smallest shuffle buffer.
         what_if: whether to score other settings, too.
         memory: bytes, or a text such as "8GiB", for which to find the buffer and its score.

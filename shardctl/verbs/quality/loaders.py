@@ -19,6 +19,7 @@ from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, as_warnings, order_of
 from shardctl.order.sample import COMPLETE_LIMIT, epoch_length, sample_epoch, storage_order
 from shardctl.order.sources import ask_for_one_source
+from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.settings.table import OF_EPOCHS, SETTING_BY_FIELD
 from shardctl.spec.host import Host
@@ -43,9 +44,9 @@ _OF_THE_ROWS = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """A way to read: who reads, with which settings, and what can be said before it is measured.
+    """A way to read: the data loader, its settings, and what is known before it is measured.
 
-    reader: who, in the words of the library. access: whether files are read in a row or by index.
+    reader: its name in the library. access: whether files are read in a row or by index.
     continued: what the library's own state is worth where a job stopped; by: what does it; of
         TFDS's reader that is our Position.
     held: examples that a shuffle buffer holds, which such a state may lose.
@@ -81,7 +82,7 @@ shuffle(1,000)']
 
 
 def way(settings: ReadSettings, loader: str, reader: str, **more: Any) -> Way:
-    """Return a way to read with a loader: by index, and not continued, unless `more` says so.
+    """Return a way to read with a loader: by index, not continued, but for the fields in `more`.
 
     Fields of a `Way` are taken as such; the others are settings of the row.
     """
@@ -160,16 +161,19 @@ class LoaderComparison(Tabular):
 
 @checked
 def compare_loaders(
-    dataset: DatasetLike, spec: str | None = None, settings: SettingsLike | None = None
+    dataset: DatasetLike,
+    spec: str | None = None,
+    settings: SettingsLike | None = None,
+    **keywords: Unpack[OrderSettings],
 ) -> LoaderComparison:
     """Return how each data loader shuffles a spec, how an epoch ends, and whether it can resume.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: the split or slice, as TFDS writes it; None is `train`, else the only split.
-        settings: what all of them are given; each takes the settings it has. A buffer replaces the
-            usual ones (1,000; with TFDS 10,000 too). A host gives the number of hosts that share
-            the examples. A missing batch is 256, and missing seeds are example seeds.
+        settings, keywords: what all of them are given; each takes the settings it has. A buffer
+            replaces the usual ones (1,000; with TFDS 10,000 too). A host gives the number of hosts
+            that share the examples. A missing batch is 256, and missing seeds are example seeds.
 
     Returns:
         A LoaderComparison; `ways` are its rows, with the reason where a loader refuses the dataset.
@@ -190,15 +194,12 @@ def compare_loaders(
             ask_for_one_source(settings),
         )
     if num_hosts > MAX_HOSTS:
-        raise refused(
-            "{num_hosts=}: the ends of at most {:,} are compared", MAX_HOSTS, num_hosts=num_hosts
-        )
+        raise refused("{host}: at most {:,} hosts are compared, not {:,}", MAX_HOSTS, num_hosts)
     resolved = resolved_spec(dataset, spec)
     refuse_open_splits(resolved)
     if resolved.num_examples < 2:
         raise UsageError(
-            f"a comparison of loaders needs at least 2 examples, and {resolved.spec} has "
-            f"{resolved.num_examples}"
+            f"loaders need at least 2 examples, and {resolved.spec} has {resolved.num_examples}"
         )
     batch = DEFAULT_BATCH if settings.batch is None else settings.batch
     sizes = storage_order(order_of(resolved, ReadSettings()).order).shard_sizes
@@ -287,14 +288,14 @@ def way_to_read(resolved: Resolved, way: Way, num_hosts: int) -> WayToRead:
     except ShardctlError as error:
         refused = error.args[0] if error.args else str(error)
         mixing = ending = None
-    told = () if planned is None else (*planned.warnings, *as_warnings(planned.assumptions))
+    warnings = () if planned is None else (*planned.warnings, *as_warnings(planned.assumptions))
     return WayToRead(
         **vars(way) | {"settings": way.settings if planned is None else planned.order.settings},
         mixing=mixing,
         ending=ending,
         num_lost=held,
         refused=refused,
-        warnings=told,
+        warnings=warnings,
     )
 
 

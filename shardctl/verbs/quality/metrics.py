@@ -115,20 +115,6 @@ def rank_correlation(sample: OrderSample) -> Metric:
     return _metric("rank_correlation", sample, values, uniform, "both", 1.0, "far")
 
 
-def error_of(values: Floats, sample: OrderSample) -> float | None:
-    """Return the standard error of a mean over stretches (float64[k]), None for a whole order.
-
-    One stretch a stratum: from the differences of successive ones (Wolter, "Introduction to
-    Variance Estimation", 2007, section 8.2), less what is measured already.
-    """
-    if sample.complete:
-        return None
-    if len(values) < 2:
-        return math.inf
-    variance = float((np.diff(values) ** 2).mean()) / 2 / len(values)
-    return math.sqrt(variance * (1 - sample.measured_part))
-
-
 def _metric(
     name: str,
     sample: OrderSample,
@@ -138,6 +124,13 @@ def _metric(
     reach: float,
     scale: Scale = "near",
 ) -> Metric:
+    error: float | None = None
+    if not sample.complete:  # one stretch a stratum: from the differences of successive ones
+        # Wolter, "Introduction to Variance Estimation", 2007, section 8.2, less what is measured.
+        error, part = math.inf, sample.measured_part
+        if len(values) > 1:
+            variance = float((np.diff(values) ** 2).mean()) / 2 / len(values)
+            error = math.sqrt(variance * (1 - part))
     return Metric(
         name=name,
         value=float(values.mean()),
@@ -146,7 +139,7 @@ def _metric(
         fault=fault,
         reach=reach,
         scale=scale,
-        sampling_error=error_of(values, sample),
+        sampling_error=error,
     )
 
 
@@ -412,6 +405,9 @@ class Score:
     expected: float
     spread: float
     sampling_error: float | None
+
+    def __float__(self) -> float:
+        return self.value
 
 
 def score_of(metrics: Sequence[Metric]) -> Score:

@@ -33,7 +33,7 @@ def quality_pictures(quality: Quality, paper: Paper) -> tuple[Picture, ...]:
 def order_picture(quality: Quality) -> Picture:
     """Return which part of storage the examples of the first epoch come from, and when.
 
-    Where an order that is locally not mixed is one even shade yet, a warning says so.
+    Where an order that is locally not mixed is one even shade yet, there is a warning.
     """
     heat = Heat(counts=_counts(quality), below=f"position {epoch_length(quality.order) - 1:,}")
     is_finer = quality.verdict not in MIXED and heat.is_even

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import Any
 
 from shardctl.base.columns import RecordStream, picked, record_of, records_of, stream_of
 from shardctl.base.text import choices, counted, first_upper
@@ -123,7 +122,8 @@ def advice(plan: Quality) -> tuple[list[str], str]:
 
 def quality_document(plan: Quality) -> Document:
     """Return the quality with every figure of the table."""
-    target, sampled = plan.buffer_for_target, plan.sampled
+    target, sampled, size = plan.buffer_for_target, plan.sampled, plan.element_size
+    each = size and {"num_bytes": math.ceil(size.num_bytes)}
     return {
         **order_head("quality", plan.order),
         "spec": plan.spec,
@@ -137,7 +137,9 @@ def quality_document(plan: Quality) -> Document:
         "across_epochs": record_of(plan.across_epochs, "unit same_order correlation spread"),
         "what_if": records_of(_CHANGE, plan.alternatives),
         "buffer_for_target": None if target is None else asdict(target),
-        **memory_record(plan),
+        "example_bytes": each and {**each, **picked(size, "basis unknown overhead")},
+        "buffer_bytes": plan.buffer_bytes,
+        "memory": record_of(plan.memory, _MEMORY),
         "sampled": record_of(
             sampled, "num_examples num_stretches stretch buffer_by_law=buffer_drawn"
         ),
@@ -217,6 +219,7 @@ def target_line(plan: Quality) -> str:
 _CHANGE = (
     "change score=score.value verdict sampling_error=score.sampling_error buffer_bytes=num_bytes"
 )
+_MEMORY = "num_bytes fits buffer whole_epoch score=score.value verdict"
 METRIC = "name value score expected spread sampling_error counts=scale"
 _PART = "start stop score=score.value expected=score.expected spread=score.spread mean_storage"
 
@@ -321,17 +324,6 @@ def _budget(memory: MemoryBudget, size: ElementSize) -> str:
     held += " (they may be larger)" * (not size.certain)
     scored = f"{memory.score.value:.4f} ({memory.verdict})"
     return f"{amount} of memory holds {held}. --buffer {memory.buffer} scores {scored}"
-
-
-def memory_record(plan: Quality) -> dict[str, Any]:
-    """Return what buffers take and what fits into the memory, as the document names it."""
-    size, memory = plan.element_size, plan.memory
-    each = size and {"num_bytes": math.ceil(size.num_bytes)}
-    return {
-        "example_bytes": each and {**each, **picked(size, "basis unknown overhead")},
-        "buffer_bytes": plan.buffer_bytes,
-        "memory": record_of(memory, "num_bytes fits buffer whole_epoch score=score.value verdict"),
-    }
 
 
 # All ways to read a dataset side by side: tables for people, a document, rows.

@@ -142,11 +142,12 @@ def _other(question: Question) -> Iterator[tuple[str, ReadSettings, int | None]]
         return  # the stages say themselves where what is shuffled
     num_examples = epoch_length(question.order(settings))
     present = num_examples if settings.buffer == WHOLE_DATASET else settings.buffer
-    for size in (1_000, 10_000, 100_000) if present is None else (10 * present,):
-        if size <= num_examples:
+    sizes = (1_000, 10_000, 100_000) if present is None else (10 * present,)
+    for size in dict.fromkeys(min(size, num_examples) for size in sizes):
+        if size != present:
             buffered = with_buffer(settings, size)
             yield f"--buffer {size}", buffered, size
-            if not settings.shuffles_files:
+            if not settings.shuffles_files and size < num_examples:
                 both = f"--shuffle-seed {seed} --buffer {size}"
                 yield both, replace(buffered, **_SHUFFLED), size
 
@@ -160,7 +161,7 @@ def refuse_fixed_buffer(settings: ReadSettings, asked: str) -> None:
     refuse_loader(
         settings,
         f"the buffer that {option(asked)} finds",
-        "compare the scores of its own settings",
+        "compare the scores of other settings",
     )
     if not settings.takes("buffer"):
         raise refused(

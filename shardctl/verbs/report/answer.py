@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 
 from shardctl.base.arguments import checked
+from shardctl.base.columns import Answer
 from shardctl.base.hooks import provided
 from shardctl.base.text import counted, in_short, quoted
 from shardctl.dataset.dataset import Dataset, DatasetLike, as_dataset
@@ -15,6 +16,7 @@ from shardctl.order.order import Order
 from shardctl.order.plan_order import plan_order
 from shardctl.order.shard_map import Strips, strips
 from shardctl.order.sources import refuse_unread_spec, resolved_reading
+from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.spec.subsplit import Resolved
 from shardctl.verbs.config.answer import Origin, SettingInForce, read_in_force
@@ -41,7 +43,7 @@ _POSITIONS, _VISITS = 4096, 128  # of the first reads that are shown, at most
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Report:
+class Report(Answer):
     """All that shardctl says of one pipeline. A part that cannot be had says why, see `NotShown`.
 
     settings: how it is read, as it was given. in_force: every setting with its source.
@@ -108,14 +110,15 @@ def report(
     evaluated: str | Sequence[str] = (),
     usage: Usage | None = None,
     loaders: bool = False,
+    **keywords: Unpack[OrderSettings],
 ) -> Report:
     """Return what there is to see of a pipeline: the answers of the verbs, for one page.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: how it is read: a ReadSettings, or a dict of its values. Missing seeds are
-            replaced by example seeds, and the report says so.
+        settings, keywords: how it is read: a ReadSettings, a dict of its values, or keywords.
+            Missing seeds are replaced by example seeds, and the report says so.
         hosts: how many hosts read, of which the first is measured; None is what `usage.hosts` or
             `settings.host` says, else one.
         devices: how many each host has, which share its batch in an evaluation; None is one.

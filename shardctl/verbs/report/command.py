@@ -43,8 +43,8 @@ class ReportUsage(UsageOptions):
     """What lint checks; the other parts show two of these too.
 
     Options:
-      --eval SPEC: What is evaluated on; the first is counted in batches [default: with hosts or
-        devices test, else validation]; repeatable.
+      --eval SPEC: Split or slice to evaluate on; the first is counted [default: test, else
+        validation, with --hosts or --devices]; repeatable.
       --hosts N: How many hosts read; the first is measured [default: 1].
     """
 

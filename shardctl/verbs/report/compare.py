@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, partial
 
+from shardctl.base.columns import Answer
 from shardctl.base.hooks import provided
 from shardctl.base.progress import Watch
 from shardctl.base.text import in_short
@@ -71,7 +72,7 @@ class ComparedSetting:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ReportComparison:
+class ReportComparison(Answer):
     """Two pipelines side by side; `diff` says where their orders differ.
 
     dataset_changes: what differs of the two datasets and their layouts; where there is something,

@@ -35,6 +35,7 @@ from shardctl.saved.resume_plan import (
     TakeCall,
     settings_as_planned,
 )
+from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.settings.short_form import short_form, stages_of
 from shardctl.settings.table import ENDLESS
@@ -45,28 +46,7 @@ from shardctl.stages.part import Stage
 from shardctl.stages.pipelines import last_batch, parts_of, readers_of
 from shardctl.stages.stages import Filter, Opaque, Shard, Skip, Take
 from shardctl.stages.text import text_of_part
-from shardctl.verbs.resume.rest_of_epoch import (
-    calls_after_read,
-    consumed_examples,
-    epoch_at,
-    even_shares,
-    further_epochs,
-    ids_at,
-    inputs_read,
-    num_further_epochs,
-    order_to_resume,
-    pending_inputs,
-    plan_of,
-    reader_state,
-    reads_at,
-    reads_of_codes,
-    rest_of_reading,
-    resume_point,
-    shuffle_state,
-    steps_before,
-    within_a_batch,
-    without_seed,
-)
+from shardctl.verbs.resume import rest_of_epoch
 
 BufferMode = Literal["exact-order", "exactly-once", "at-most-once", "at-least-once"]
 
@@ -81,13 +61,14 @@ def resume(
     steps: int | None = None,
     mode: BufferMode | None = None,
     risk: float | None = None,
+    **keywords: Unpack[OrderSettings],
 ) -> ResumePlan:
     """Return how a pipeline resumes after `consumed` examples, or `steps` batches, of its order.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: those of the pipeline that stopped, of TFDS's reader or another loader.
+        settings, keywords: those of the pipeline that stopped, of TFDS's reader or another loader.
         consumed: how many examples it had yielded, counted over all epochs.
         steps: how many batches, in place of `consumed`.
         mode: with a shuffle buffer: "exact-order" (the default: shardctl.tfds continues the same
@@ -123,7 +104,9 @@ def resume(
     dataset, spec, settings = without_stages(as_dataset(dataset), spec, as_settings(settings))
     if settings.reader.on_tf_data:
         refuse_unreadable(dataset)
-    planned = order_to_resume(partial(plan_order, dataset, spec), settings, mode, risk)
+    planned = rest_of_epoch.order_to_resume(
+        partial(plan_order, dataset, spec), settings, mode, risk
+    )
     return resume_order(planned, consumed=consumed, steps=steps, mode=mode, risk=risk)
 
 
@@ -144,7 +127,7 @@ def resume_order(
     In the modes without a seed it is an order of `order_to_resume`, whose seed means nothing.
     """
     order = planned.order
-    consumed = consumed_examples(order, consumed=consumed, steps=steps)
+    consumed = rest_of_epoch.consumed_examples(order, consumed=consumed, steps=steps)
     by = order.continued_by
     if by == "loader":
         made = _of_loader(order, consumed)
@@ -153,12 +136,12 @@ def resume_order(
     else:
         made = _of_reader(planned.of_reader, consumed, mode, risk)
     by = made.setdefault("continued_by", by)
-    return plan_of(
+    return rest_of_epoch.plan_of(
         planned,
         made.pop("settings", order.settings),
         consumed=consumed,
         **made,
-        warnings=(*planned.warnings, *within_a_batch(order, consumed, by)),
+        warnings=(*planned.warnings, *rest_of_epoch.within_a_batch(order, consumed, by)),
     )
 
 
@@ -173,9 +156,9 @@ def _of_reader(
     In exact order too the instructions list what the buffer held: shardctl.tfds puts that into the
     buffer again, and a reader of the instructions alone loses nothing.
     """
-    settings, point = order.settings, resume_point(order, consumed)
+    settings, point = order.settings, rest_of_epoch.resume_point(order, consumed)
     mode: Mode = (asked or "exact-order") if order.num_buffered is not None else "exact"
-    unknown = without_seed(order, point, mode, risk)
+    unknown = rest_of_epoch.without_seed(order, point, mode, risk)
     if mode == "exactly-once" and order.is_one_stream:
         raise refused(
             "{} and {buffer}: a stream without end has no rest to read exactly once; "
@@ -186,22 +169,28 @@ def _of_reader(
         settings, point = replace(settings, buffer_seed=None), unknown.point
         num_read = unknown.num_read
     else:
-        num_read = inputs_read(order, point)
+        num_read = rest_of_epoch.inputs_read(order, point)
     reading = order.reading(point.stream)
-    rest = rest_of_reading(order.reads, reading, num_read if point.remaining else _END)
-    state = reader_state(order, point.stream, num_read)
+    rest = rest_of_epoch.rest_of_reading(
+        order.reads, reading, num_read if point.remaining else _END
+    )
+    state = rest_of_epoch.reader_state(order, point.stream, num_read)
     shuffle, pending, num_held = None, None, 0
     if order.num_buffered is not None and unknown is None:
-        shuffle = shuffle_state(order.replay(point.stream), point.emitted)
-        inputs = pending_inputs(order, point) if point.remaining else NONE
-        pending = ids_at(order, reading, inputs)
+        shuffle = rest_of_epoch.shuffle_state(order.replay(point.stream), point.emitted)
+        inputs = rest_of_epoch.pending_inputs(order, point) if point.remaining else NONE
+        pending = rest_of_epoch.ids_at(order, reading, inputs)
         if len(inputs):
-            held = reads_at(order.reads, reading, inputs)
+            held = rest_of_epoch.reads_at(order.reads, reading, inputs)
             rest, num_held = joined([held, rest]), len(held)
     del reading
     order.forget_readings()
-    follow = num_further_epochs(order, point.epoch) if consumed < order.num_examples else 0
-    further = further_epochs(order, point.epoch, seeded=unknown is None) if follow else ()
+    follow = (
+        rest_of_epoch.num_further_epochs(order, point.epoch) if consumed < order.num_examples else 0
+    )
+    further = (
+        rest_of_epoch.further_epochs(order, point.epoch, seeded=unknown is None) if follow else ()
+    )
     left_in_all = order.num_examples - consumed
     if unknown is not None:
         left_in_all = point.remaining + follow * order.epoch_size
@@ -221,7 +210,7 @@ def _of_reader(
         "unseeded": None if unknown is None else unknown.buffer,
         "further_epochs": further,
         "num_further_epochs": follow,
-        "after_read": calls_after_read(
+        "after_read": rest_of_epoch.calls_after_read(
             settings,
             mode,
             point.epoch,
@@ -244,7 +233,7 @@ def _of_stages(order: Order, consumed: int) -> dict[str, Any]:
     readers = readers_of(order.stages)
     counts = [consumed] if len(readers) == 1 else order.consumed(consumed)
     return {
-        "epoch": epoch_at(order, consumed),
+        "epoch": rest_of_epoch.epoch_at(order, consumed),
         "remaining": left,
         "remaining_total": left,
         "sources": tuple(
@@ -293,10 +282,10 @@ def _by_instructions(order: StagedOrder, consumed: int, remaining: int) -> dict[
         calls.append(TakeCall(count=remaining))
     if batch := last_batch(order.stages):
         calls.append(BatchCall(batch_size=batch.size, drop_remainder=batch.drop_remainder))
-    rest = rest_of_reading(reader.reads, reading, start if remaining else _END)
+    rest = rest_of_epoch.rest_of_reading(reader.reads, reading, start if remaining else _END)
     return {
         "instructions": replace(rest, files=order.dataset if remaining else order.reads.files),
-        "reader_state": reader_state(reader, 0, start),
+        "reader_state": rest_of_epoch.reader_state(reader, 0, start),
         "continued_by": "file_instructions",
         "after_read": tuple(calls),
     }
@@ -328,7 +317,7 @@ def _of_loader(order: Order, consumed: int) -> dict[str, Any]:
     assert isinstance(order, LoaderOrder)
     stop = _stop(order, consumed)
     num_left, left = _left(order, consumed, stop.epoch)
-    found = None if left is None else reads_of_codes(order, order.codes_at(left))
+    found = None if left is None else rest_of_epoch.reads_of_codes(order, order.codes_at(left))
     settings, library = order.settings, library_of(order.loader)
     advice = [*library.advice(order.config, stop)]
     if left is None or found is None or len(found) > MOST_INSTRUCTIONS:
@@ -364,12 +353,12 @@ def order_of_plan(plan: ResumePlan) -> LoaderOrder:
 
 
 def _stop(order: LoaderOrder, consumed: int) -> Stop:
-    epoch = epoch_at(order, consumed)
+    epoch = rest_of_epoch.epoch_at(order, consumed)
     # By halves: epochs come one after the other.
     positions = range(order.num_examples)
     first = bisect_left(positions, epoch, key=lambda at: int(order.epoch_of([at])[0]))
-    done, in_batch = steps_before(order, consumed)
-    before, _ = steps_before(order, first)
+    done, in_batch = rest_of_epoch.steps_before(order, consumed)
+    before, _ = rest_of_epoch.steps_before(order, first)
     return Stop(
         consumed=consumed,
         epoch=epoch,
@@ -410,14 +399,16 @@ def resume_unseen(
     *,
     seen: Int64sLike,
     to_hosts: int | None = None,
+    **keywords: Unpack[OrderSettings],
 ) -> ResumePlan:
     """Return the instructions for every example of a spec that a log does not have, each once.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: of these a host counts, which reads what is left of its share. They need not fix
-            an order. Another loader reads the subset that is left, shuffled by its own rule.
+        settings, keywords: of these a host counts, which reads what is left of its share. They need
+            not fix an order. Another loader reads the subset that is left, shuffled by its own
+            rule.
         seen: int64[n], ids, in any order and any number of times; codes of an `Order` where the
             spec reads several splits.
         to_hosts: how many hosts share what is left; None for one reader.
@@ -472,21 +463,23 @@ def resume_unseen_of(
         remaining_total=left.num_examples,
         instructions=left if to_hosts is None else nothing,
         from_seen=True,
-        hosts=() if to_hosts is None else even_shares(left, to_hosts),
+        hosts=() if to_hosts is None else rest_of_epoch.even_shares(left, to_hosts),
         continued_by="file_instructions" if on_tf_data else "loader",
         after_read=(
-            calls_after_read(settings, "exactly-once", settings.epochs) if on_tf_data else ()
+            rest_of_epoch.calls_after_read(settings, "exactly-once", settings.epochs)
+            if on_tf_data
+            else ()
         ),
-        advice=() if on_tf_data else _OF_SUBSET,
+        advice=() if on_tf_data else (OF_SUBSET, _OF_LATER_EPOCHS),
         warnings=tuple(_warnings(resolved, settings, len(own) - num_seen)),
     )
 
 
-_OF_SUBSET = (
+OF_SUBSET = (
     "give the loader a subset of these examples, by index (torch.utils.data.Subset, "
-    "Dataset.select) or by file; it shuffles them again, so their order is another one",
-    "later epochs read the whole dataset again, as the loader counts them",
+    "Dataset.select, MapDataset.slice) or by file; it shuffles them again, so their order is new"
 )
+_OF_LATER_EPOCHS = "later epochs read the whole dataset again, as the loader counts them"
 
 
 def codes_of(resolved: Resolved) -> ExampleCodes:

@@ -177,11 +177,6 @@ _CALLED = {
     "template": "file name template of",
     "folder_titles": "list of folders",
 }
-_OF = {"plan": "the plan was made for", "position": "the position is one in"}
-_WAY_OUT = {
-    "plan": "make a new plan with --consumed N",
-    "position": "if it is the same order, start from the count that it holds, --consumed N",
-}
 
 
 def check_same_dataset(
@@ -208,11 +203,11 @@ def check_same_dataset(
     if not found:
         return
     changes = "; ".join(what_changed(found))
-    text = f"{_OF[what]} another state of {then.title}: {changes}"
+    text = f"the {what} was made for another state of {then.title}: {changes}"
     if all(d.field in _OF_VERSION for d in found):
         text = f"{text}; --allow-version accepts it"
     elif any(_is_unknown(d) for d in found):
-        text = f"{text}; {_WAY_OUT[what]}"
+        text = f"{text}; if the order is the same, resume from its count, --consumed N"
     raise DatasetError(text)
 
 

@@ -224,7 +224,7 @@ def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) ->
     of_framework = Template(script_part(framework))
     train = of_framework.substitute(step=step, epoch=epoch, epochs=epoch + 1).splitlines()
     yield from module(
-        _head(plan),
+        [*summary_comment(plan), *comment(_RERUN)],
         reader.imports([*prepare, *train, *builder], reader.BRIDGE, *FRAMEWORKS[framework]),
         [*builder, *same_dataset(plan)],
         _position(plan, framework),
@@ -256,12 +256,7 @@ def _why_not(plan: ResumePlan, *, in_fit: bool) -> str | None:
     return next((why for is_so, why in reasons if is_so), None)
 
 
-def _head(plan: ResumePlan) -> Iterator[str]:
-    yield from summary_comment(plan)
-    yield from comment(
-        'Run again, it resumes from its last checkpoint in the folder "checkpoints", which holds '
-        "the position."
-    )
+_RERUN = 'Run again, it resumes from its last checkpoint and position in the folder "checkpoints".'
 
 
 def _position(plan: ResumePlan, framework: str) -> Iterator[str]:

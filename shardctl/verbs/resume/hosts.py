@@ -32,6 +32,7 @@ from shardctl.saved.resume_plan import (
     ResumePlan,
     ShuffleCall,
 )
+from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.settings.short_form import stages_of
 from shardctl.settings.table import ENDLESS
@@ -42,6 +43,7 @@ from shardctl.stages import stages as tf_stages
 from shardctl.stages.part import Part
 from shardctl.stages.pipelines import parts_of, with_changed
 from shardctl.stages.stages import Batch, Shuffle, Unbatch
+from shardctl.verbs.resume.answer import OF_SUBSET
 from shardctl.verbs.resume.rest_of_epoch import (
     calls_after_read,
     consumed_examples,
@@ -304,14 +306,15 @@ def resume_on_hosts(
     steps: int | None = None,
     mode: HostsMode = "exactly-once",
     risk: float | None = None,
+    **keywords: Unpack[OrderSettings],
 ) -> ResumePlan:
     """Return how a job of `hosts` hosts resumes with `to_hosts`: exactly once, in another order.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: those of the job, without a host; of stages a shard, or the host of a reader, may
-            be that of any of the hosts.
+        settings, keywords: those of the job, without a host; of stages a shard, or the host of a
+            reader, may be that of any of the hosts.
         hosts: how many hosts it had.
         to_hosts: how many resume.
         consumed: how many examples each had yielded; one count for all, or a list of one for
@@ -424,11 +427,7 @@ def _of_reader(
 
 def _of_library(settings: ReadSettings, last: int, follow: int, to_hosts: int) -> tuple[str, ...]:
     """Return how a library that reads by index resumes with lists of examples."""
-    rest = (
-        "each new host reads only the examples of its instructions, as a subset by index "
-        "(torch.utils.data.Subset, Dataset.select, MapDataset.slice), without a sampler, which "
-        "would share, shuffle and pad them again"
-    )
+    rest = f"on each new host {OF_SUBSET}; use no sampler, which would share and pad them again"
     first, end = settings.pass_index + last + 1, settings.pass_index + last + follow
     then = (
         f"then epochs {first} to {end} in full: the same loader on {to_hosts} hosts; where it "

@@ -48,14 +48,14 @@ def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) 
     Raises:
         UsageError: both or neither, no batches to count, past the end.
     """
-    total, settings = order.num_examples, order.settings
+    total = order.num_examples
     if (consumed is None) == (steps is None):
         raise refused("say how far the pipeline got: {consumed=N}, or {steps=S} with {batch=B}")
     longer = "; a longer job has more --epochs, or is in a later --pass-index"
     if consumed is not None:
         if not 0 <= consumed <= total:
-            end = "" if consumed < 0 or not total or settings.is_endless else longer
-            raise refused("{consumed!}: the order has {} examples{}", total, end, consumed=consumed)
+            text = "{consumed!}: the order has {} examples{}"
+            raise refused(text, total, longer if total else "", consumed=consumed)
         return consumed
     if not order.has_steps:
         raise refused("{steps} needs {batch=N}, or a batch among the {stages}: a step is a batch")
@@ -408,15 +408,13 @@ def calls_after_read(
     host = settings.host
     if host is not None and settings.host_mode.reads_all and num_shared:
         calls.append(ShardCall(num_shards=host.count, index=host.index, skip_instructions=num_own))
-    unseeded = mode in UNSEEDED_MODES
-    if unseeded and settings.is_endless and take is not None:
-        calls.append(TakeCall(count=take))  # before a buffer, which must not choose what is left
     if settings.buffer is not None:
         calls.append(ShuffleCall(buffer_size=settings.buffer, seed=settings.buffer_seed))
-    if settings.is_endless:
-        if settings.buffer is not None and take is not None and not unseeded:
-            calls.append(TakeCall(count=take))  # the buffer reads beyond the end of the order
-    elif epoch + 1 < settings.epochs:
+        if settings.is_endless and take is not None:
+            # The buffer reads beyond the end of the order; one without a seed must not choose
+            # what is left.
+            calls.insert(-1 if mode in UNSEEDED_MODES else len(calls), TakeCall(count=take))
+    if not settings.is_endless and epoch + 1 < settings.epochs:
         calls.append(ConcatenateCall(first_epoch=epoch + 1, last_epoch=settings.epochs - 1))
     if settings.batch is not None:
         calls.append(BatchCall(batch_size=settings.batch, drop_remainder=settings.drop_remainder))

@@ -18,23 +18,8 @@ from shardctl.settings.read_settings import ReadSettings
 from shardctl.spec.host import Host
 from shardctl.spec.reads import Reads, joined
 from shardctl.spec.subsplit import Resolved
+from shardctl.verbs.resume import rest_of_epoch
 from shardctl.verbs.resume.answer import resume_order
-from shardctl.verbs.resume.rest_of_epoch import (
-    ResumePoint,
-    calls_after_read,
-    even_shares,
-    further_epochs,
-    ids_at,
-    inputs_read,
-    pending_inputs,
-    plan_of,
-    reads_at,
-    rest_of_reading,
-    resume_point,
-    shuffle_state,
-    without_dropping,
-    without_seed,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +31,7 @@ class OldHost:
     """
 
     order: ReaderOrder
-    point: ResumePoint
+    point: rest_of_epoch.ResumePoint
     buffer: UnseededBuffer | None = None
     rest: SharedRest | None = None
 
@@ -88,7 +73,7 @@ def stopped_hosts(
     Raises:
         UsageError: a risk outside its range.
     """
-    points = list(map(resume_point, orders, counts))
+    points = list(map(rest_of_epoch.resume_point, orders, counts))
     smallest, of_each = min(order.num_buffered or 1 for order in orders), None
     if mode == "at-least-once":
         risk = min(DEFAULT_RISK, smallest) if risk is None else risk
@@ -97,7 +82,7 @@ def stopped_hosts(
         of_each = risk / max(sum(bool(point.emitted) for point in points), 1)
     found = []
     for order, point in zip(orders, points, strict=True):
-        sure = without_seed(order, point, mode, of_each)
+        sure = rest_of_epoch.without_seed(order, point, mode, of_each)
         found.append(OldHost(order=order, point=point, buffer=sure.buffer if sure else None))
     known = [host.buffer for host in found if host.buffer is not None]
     return found, of_all_hosts(known, risk) if known else None
@@ -121,7 +106,9 @@ def left_of_readings(
     pending: list[int | str] = []
     for host in [] if unseeded else old:
         epoch = host.point.epoch
-        pending += ids_at(host.order, host.order.reading(epoch), pending_of(host, epoch))
+        pending += rest_of_epoch.ids_at(
+            host.order, host.order.reading(epoch), pending_of(host, epoch)
+        )
         host.order.forget_readings()
     return replace(found, unseeded=unseeded, pending=tuple(pending))
 
@@ -142,7 +129,7 @@ def left_of_hosts(old: Sequence[OldHost]) -> LeftOver:
 def at_start_of(host: OldHost, epoch: int) -> OldHost:
     """Return a host that is to read an epoch from its start."""
     size = host.order.epoch_size
-    point = ResumePoint(epoch=epoch, stream=epoch, emitted=0, remaining=size)
+    point = rest_of_epoch.ResumePoint(epoch=epoch, stream=epoch, emitted=0, remaining=size)
     return replace(host, point=point, buffer=None)
 
 
@@ -154,14 +141,14 @@ def num_read_of(host: OldHost, epoch: int) -> int:
         return 0
     if host.buffer is not None:
         return host.buffer.first_read
-    return inputs_read(host.order, host.point)
+    return rest_of_epoch.inputs_read(host.order, host.point)
 
 
 def pending_of(host: OldHost, epoch: int) -> Int64s:
     """Return the inputs of an epoch (int64[p]) that a host's buffer held."""
     if not _is_in(host, epoch) or host.buffer is not None:
         return np.empty(0, np.int64)
-    return pending_inputs(host.order, host.point)
+    return rest_of_epoch.pending_inputs(host.order, host.point)
 
 
 def _left_of_epoch(old: Sequence[OldHost], epoch: int) -> Reads:
@@ -189,8 +176,8 @@ def _left_together(hosts: Sequence[OldHost], epoch: int) -> Reads:
         between = np.arange(num_read[index], min(foremost, host.order.epoch_size))
         own = np.concatenate([between, pending_of(host, epoch)])
         single.append(own * num_hosts + index)
-    rest = rest_of_reading(order.reads, reading, foremost * num_hosts)
-    left = joined([rest, reads_at(order.reads, reading, np.concatenate(single))])
+    rest = rest_of_epoch.rest_of_reading(order.reads, reading, foremost * num_hosts)
+    left = joined([rest, rest_of_epoch.reads_at(order.reads, reading, np.concatenate(single))])
     del reading
     for host in hosts:
         host.order.forget_readings()
@@ -240,7 +227,7 @@ class SharedRun:
             total -= total % order.settings.batch
         return total
 
-    def point(self, consumed: int) -> ResumePoint:
+    def point(self, consumed: int) -> rest_of_epoch.ResumePoint:
         """Return the place after so many examples: of the rest, or of an epoch behind it."""
         rest, size = self.rest, self.planned.of_reader.epoch_size
         behind = consumed - rest.size
@@ -249,7 +236,9 @@ class SharedRun:
             index = min(behind // size, self.num_further_epochs - 1)
             epoch, emitted, of_epoch = rest.epoch + 1 + index, behind - index * size, size
         remaining = 0 if consumed == self.num_examples else of_epoch - emitted
-        return ResumePoint(epoch=epoch, stream=epoch, emitted=emitted, remaining=remaining)
+        return rest_of_epoch.ResumePoint(
+            epoch=epoch, stream=epoch, emitted=emitted, remaining=remaining
+        )
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         """Yield the codes of the examples [start, stop) that this host yields, in pieces."""
@@ -278,21 +267,21 @@ class SharedRun:
             consumed=consumed,
             remaining_total=self.num_examples - consumed,
             stretches=self.stretches,
-            after_read=calls_after_read(
+            after_read=rest_of_epoch.calls_after_read(
                 settings, plan.mode, plan.epoch, num_shared=int(plan.shared is None)
             ),
             warnings=self.planned.warnings,
         )
 
-    def _plan_in_rest(self, point: ResumePoint) -> ResumePlan:
+    def _plan_in_rest(self, point: rest_of_epoch.ResumePoint) -> ResumePlan:
         order, rest = self.planned.of_reader, self.rest
         reads, _ = rest.files_left(point.emitted)
         shuffle, pending = None, None
         if rest.replay is not None:
-            shuffle = shuffle_state(rest.replay, point.emitted)
+            shuffle = rest_of_epoch.shuffle_state(rest.replay, point.emitted)
             held = order.codes.first_codes(rest.pending(point.emitted))
             pending = tuple(order.codes.ids(held) if len(held) else [])
-        return plan_of(
+        return rest_of_epoch.plan_of(
             self.planned,
             order.settings,
             mode="exact" if shuffle is None else "exact-order",
@@ -304,7 +293,7 @@ class SharedRun:
             pending=pending,
             shuffle=shuffle,
             shared=rest,
-            further_epochs=further_epochs(order, rest.epoch),
+            further_epochs=rest_of_epoch.further_epochs(order, rest.epoch),
             num_further_epochs=self.num_further_epochs,
             continued_by="shardctl.tfds",
         )
@@ -315,7 +304,7 @@ class SharedRun:
         settings = self.planned.of_reader.settings
         if not settings.drop_remainder:
             return self.planned
-        return self.planned.with_settings(without_dropping(settings))
+        return self.planned.with_settings(rest_of_epoch.without_dropping(settings))
 
 
 def shared_run(
@@ -333,7 +322,7 @@ def shared_run(
         found = _after(_hosts_of(resolved, settings, stretch, found), found)
     if found is None:
         raise ValueError("no stretch came before: this is the order from its start")
-    share = even_shares(found.reads, host.count)[host.index]
+    share = rest_of_epoch.even_shares(found.reads, host.count)[host.index]
     return _part(found, order_of(resolved, settings), share.instructions, tuple(stretches))
 
 
@@ -361,7 +350,7 @@ def _hosts_of(
 ) -> list[OldHost]:
     """Return where the hosts of a stretch stopped, of which `before` is what they shared."""
     count = stretch.num_hosts
-    shares = () if before is None else even_shares(before.reads, count)
+    shares = () if before is None else rest_of_epoch.even_shares(before.reads, count)
     old = []
     of_first = replace(
         settings, batch=stretch.batch, host_by=stretch.host_by, host=_host(stretch, 0)
@@ -383,7 +372,9 @@ def _hosts_of(
                 total,
                 consumed=consumed,
             )
-        point = resume_point(order, consumed) if part is None else part.point(consumed)
+        point = (
+            rest_of_epoch.resume_point(order, consumed) if part is None else part.point(consumed)
+        )
         old.append(OldHost(order=order, point=point, rest=None if part is None else part.rest))
     return old
 

@@ -15,7 +15,6 @@ from shardctl.draw.tables import (
     Screen,
     columns,
     left_out,
-    paragraph,
     paragraphs,
     table_pieces,
 )
@@ -26,7 +25,6 @@ from shardctl.saved.unseeded_buffer import UnseededBuffer
 from shardctl.verbs.resume.proof import BrokenPromise, Proof
 
 _ROWS = 20  # file instructions, hosts or broken promises shown on a terminal
-_MOST_RUNS = 1000  # of what another loader has left, in any order, that a table lists
 
 _COLUMNS = columns("*filename=file skip take examples_in_shard=of")
 _HOST_COLUMNS = columns("host examples instructions *first_file *last_file")
@@ -44,9 +42,6 @@ def resume_table(
     elif len(plan.sources) > 1:
         of_sources = [(str(source), f"{source.consumed:,}") for source in plan.sources]
         yield from table_pieces(_SOURCE_COLUMNS, of_sources, screen, keep=_ROWS)
-    elif plan.stop is not None and plan.num_instructions > _MOST_RUNS:
-        runs = f"they are {plan.num_instructions:,} runs of adjacent examples"
-        yield paragraph(f"{runs}; --format json lists them", screen)
     elif len(plan.instructions):
         rows = plan.instructions.records([column.field for column in _COLUMNS])
         yield from table_pieces(_COLUMNS, rows, screen, keep=_ROWS)
@@ -68,7 +63,7 @@ def _title(plan: ResumePlan) -> str:
     return f"{plan.spec} of {plan.dataset.title}: {settings_words(plan.pipeline)}"
 
 
-def resume_document(plan: ResumePlan, proof: Proof | None) -> Document:
+def resume_document(plan: ResumePlan, proof: Proof | None = None) -> Document:
     """Return the plan file, the proof last."""
     if proof is None:
         return plan_document(plan)
@@ -243,16 +238,14 @@ def _without_seed(buffer: UnseededBuffer, num_hosts: int = 1) -> str:
 0 are read again
     """
     who = "The buffer" if num_hosts == 1 else f"The buffers of the {num_hosts} hosts"
-    average = ""
-    if buffer.risk is not None:
-        average = f". On average {buffer.expected_lost:.2g} are lost, below the risk of "
-        average += f"{buffer.risk:g}"
-    return (
-        f"at most {_examples(buffer.most_lost)} lost, "
-        f"{counts_between(buffer.least_repeated, buffer.most_repeated)} repeated, whatever the "
-        f"seed was. {who} had read {buffer.num_read:,}, of which {buffer.num_read_again:,} are "
-        f"read again{average}"
+    repeated = counts_between(buffer.least_repeated, buffer.most_repeated)
+    text = f"at most {_examples(buffer.most_lost)} lost, {repeated} repeated, whatever the seed was"
+    text += (
+        f". {who} had read {buffer.num_read:,}, of which {buffer.num_read_again:,} are read again"
     )
+    if buffer.risk is None:
+        return text
+    return f"{text}. On average {buffer.expected_lost:.2g} are lost, below the risk {buffer.risk:g}"
 
 
 def _further(plan: ResumePlan) -> str:

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from shardctl.base.arguments import checked
-from shardctl.base.arrays import Int64s
+from shardctl.base.arrays import Ids, Int64s
 from shardctl.base.columns import Tabular
 from shardctl.base.phrase import refused
 from shardctl.base.text import counted, in_short
 from shardctl.dataset.dataset import DatasetLike
 from shardctl.order.order import Order
 from shardctl.order.plan_order import PlannedOrder, plan_order
+from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import SettingsLike
 from shardctl.tfdata.shuffle_buffer import check_buffer
 
@@ -31,9 +32,10 @@ class Simulation(Tabular):
         """Yield the codes of the examples (ids where the spec reads one split), int64 arrays."""
         return self.order.chunks(self.skip, self.skip + self.take)
 
-    def ids(self) -> Int64s:
-        """Return the codes of the examples, int64[take]."""
-        return self.order.read(self.skip, self.skip + self.take)
+    @property
+    def ids(self) -> Ids:
+        """The codes of the examples, int64[take]; computed anew whenever they are asked for."""
+        return self.order.read(self.skip, self.skip + self.take).view(Ids)
 
     def __repr__(self) -> str:
         last = self.skip + self.take - 1
@@ -51,19 +53,20 @@ def simulate(
     *,
     skip: int = 0,
     take: int | None = 20,
+    **keywords: Unpack[OrderSettings],
 ) -> Simulation:
     """Return a part of the order in which a pipeline reads a spec.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: the split or slice, as TFDS writes it; None is `train`, else the only split.
-        settings: how it is read: a ReadSettings, or a dict of its values.
+        settings, keywords: how it is read: a ReadSettings, a dict of its values, or keywords.
         skip: how many examples of the order come before the part.
         take: how many it has, at most; -1 or None for all that are left, unless stages repeat
             without end.
 
     Returns:
-        A Simulation; `ids()` are the ids; `chunks()` yields those of a long part piece by piece.
+        A Simulation; `ids` is an array; `chunks()` yields those of a long part piece by piece.
 
     Raises:
         UsageError: `skip` is past the end, or a number is negative.
@@ -71,9 +74,9 @@ def simulate(
 
     >>> import shardctl
     >>> settings = shardctl.ReadSettings(cycle=3, block=2)
-    >>> shardctl.simulate("imagenet2012", "train", settings, take=8).ids().tolist()
+    >>> shardctl.simulate("imagenet2012", "train", settings, take=8).ids.tolist()
     [0, 1, 1251, 1252, 2502, 2503, 2, 3]
-    >>> len(shardctl.simulate("mnist", "train", take=-1).ids())
+    >>> len(shardctl.simulate("mnist", "train", take=-1).ids)
     60000
     """
     return simulate_order(plan_order(dataset, spec, settings), skip=skip, take=take)

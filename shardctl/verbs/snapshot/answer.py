@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from shardctl.base.arguments import checked
+from shardctl.base.columns import Answer
 from shardctl.base.phrase import refused
 from shardctl.base.progress import Progress, Watch
 from shardctl.base.text import counted, in_short
@@ -20,11 +21,12 @@ from shardctl.saved.snapshot import (
     pinned_sources,
     shortened,
 )
+from shardctl.settings.keywords import OrderSettings, Unpack
 from shardctl.settings.read_settings import SettingsLike, as_settings, settings_in_force
 
 
 @dataclass(frozen=True, kw_only=True)
-class TakenSnapshot:
+class TakenSnapshot(Answer):
     """A snapshot, the order it was taken of, and warnings about the spec."""
 
     snapshot: Snapshot
@@ -50,13 +52,14 @@ def snapshot(
     settings: SettingsLike | None = None,
     *,
     watch: Watch | None = None,
+    **keywords: Unpack[OrderSettings],
 ) -> TakenSnapshot:
     """Return a snapshot of the order in which a pipeline reads a spec: what fixes the order.
 
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: the split or slice, as TFDS writes it; None is `train`, else the only split.
-        settings: how it is read: a ReadSettings, or a dict of its values.
+        settings, keywords: how it is read: a ReadSettings, a dict of its values, or keywords.
         watch: is called as the work proceeds, with what is counted, how much is done, of how much.
 
     Returns:

@@ -101,5 +101,5 @@ def test_what_is_there_instead(tree: Path) -> None:
     assert no_match(store, f"{tree}/a/trian-0.tar").endswith("did you mean train-0.tar?")
     assert no_match(store, f"{tree}/s3:/data/a*").endswith("pathlib makes one: give it as text")
     assert no_match(store, f"{tree}/c/d").endswith(f"there is no folder '{tree}/c/'")
-    assert no_match(store, f"{tree}/a/q*").endswith("its folder has file, train-0.tar, x/, y/")
+    assert no_match(store, f"{tree}/a/q*").endswith("there are: file, train-0.tar, x/, y/")
     assert nothing_in(store, f"{tree}/b").endswith("it has x/")

@@ -107,7 +107,7 @@ def test_a_step_that_does_not_go_up_by_one_is_refused(builder: Any) -> None:
         return position
 
     assert saved(loop(0)) == 0  # the batch was not trained on
-    with pytest.raises(UsageError, match="step was 0 when a batch was handed out, and is 2 now"):
+    with pytest.raises(UsageError, match="step was 0 when a batch was yielded, and is 2 now"):
         loop(2).get_state()
     position = Position(builder, "train", SETTINGS)
     with pytest.raises(UsageError, match="not what reads ahead of it"):
@@ -277,7 +277,7 @@ def test_an_iterator_that_began_elsewhere_is_refused(builder: Any) -> None:
                 pass
         here = position.consumed
         position.set_state(Position(builder, "train", BATCHED, consumed=4).get_state())
-        with pytest.raises(UsageError, match="this iterator goes on elsewhere than the position"):
+        with pytest.raises(UsageError, match="the position moved, or was restored"):
             next(position.count(iterator))
         position.set_state(Position(builder, "train", BATCHED, consumed=here).get_state())
         assert len([*position.count(iterator)]) > 2
@@ -317,14 +317,14 @@ def test_batches_are_counted_as_they_are_made(builder: Any) -> None:
     assert first(BATCHED, as_it_is) == 4
     assert first(BATCHED, lambda ds: ds.unbatch().batch(3), batch=3) == 3
     with pytest.raises(
-        UsageError, match=r"batches are handed out.* examples are counted; count\(.., batch=N\)"
+        UsageError, match=r"batches are yielded.* examples are counted; count\(.., batch=N\)"
     ):
         first(SINGLES, lambda ds: ds.batch(5))
     staged = as_settings({"stages": "train | shuffle(5, seed=1) | batch(4)"})
     assert first(staged, as_it_is) == 4
     refused: tuple[tuple[Any, ...], ...] = (
-        (SINGLES, as_it_is, {"batch": 5}, "examples are handed out, and batches are counted"),
-        (BATCHED, lambda ds: ds.unbatch(), {}, "examples are handed out, and batches are counted"),
+        (SINGLES, as_it_is, {"batch": 5}, "examples are yielded, and batches are counted"),
+        (BATCHED, lambda ds: ds.unbatch(), {}, "examples are yielded, and batches are counted"),
         (BATCHED, lambda ds: ds.batch(2), {}, "batches of batches"),
         (staged, lambda ds: ds.batch(2), {}, "batches of batches"),
     )
@@ -387,6 +387,6 @@ def test_an_iterator_of_more_than_the_dataset_stays_where_it_was_counted(
             step.assign_add(1)
 
     cell(2)
-    with pytest.raises(UsageError, match="this iterator goes on elsewhere"):
+    with pytest.raises(UsageError, match="the position moved, or was restored"):
         cell(4)
     assert position.consumed == 8

@@ -6,6 +6,7 @@ import copy
 import inspect
 import json
 import pickle
+import pickletools
 import re
 import subprocess
 import sys
@@ -269,7 +270,7 @@ def test_another_version_is_refused_unless_it_is_allowed(
         for version in ("1.0.0", "1.0.1")
     )
     path = checkpoint_of(tf, Position(first, "train", consumed=3)).save(tmp_path / "ck")
-    message = r"its version was 1.0.0, now 1.0.1; --allow-version takes it all the same"
+    message = r"its version was 1.0.0, now 1.0.1; --allow-version accepts it"
     with pytest.raises(DatasetError, match=message):
         checkpoint_of(tf, Position(second, "train")).restore(path)
     allowed = Position(second, "train", allow_version=True)
@@ -346,6 +347,12 @@ def test_copies_are_positions_of_their_own(tf: Any, builder: Any, tmp_path: Path
         assert (other.consumed, position.consumed) == (16, 12)
         checkpoint_of(tf, other).restore(tmp_path / "ck-1")
         assert (other.consumed, position.consumed) == (8, 12)
+
+
+def test_pickles_name_public_modules_alone(builder: Any) -> None:
+    pickled = pickle.dumps(Position(builder, "train", SETTINGS, consumed=8))
+    named = {text for _, text, _ in pickletools.genops(pickled) if isinstance(text, str)}
+    assert {text for text in named if text.startswith("shardctl")} == {"shardctl.tfds"}
 
 
 def test_without_tensorflow_a_position_is_none_of_its_objects(

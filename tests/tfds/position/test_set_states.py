@@ -1,4 +1,4 @@
-"""Runs that go on with other hosts, read through TFDS: what all hosts hand out."""
+"""Runs that resume with other hosts, read through TFDS: what all hosts hand out."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ def states_of(builder: Any, count: int, settings: ReadSettings = SETTINGS) -> li
     [
         ({"cycle": 4}, {}, "cycle was 4, now 2"),
         ({"epochs": 3}, {}, "epochs was 3, now 2"),
-        ({"stages": "batch(4)"}, {"stages": "batch(4)"}, "not for stages; go on with 3, each"),
+        ({"stages": "batch(4)"}, {"stages": "batch(4)"}, "not for stages; resume with 3, each"),
         ({"repeat_files": True}, {"repeat_files": True}, "run into one another without end"),
     ],
 )

@@ -48,7 +48,7 @@ def test_partial_batches_are_counted_as_they_are(stages: str) -> None:
     assert [num_examples_before(order, n) for n in range(7)] == [0, 4, 8, 10, 14, 18, 20]
     for consumed, said in (
         (9, r"consumed=9 .* step 2, .* 8 to 9; .* 8 and 10"),
-        (21, "hands out 20 examples"),
+        (21, "yields 20 examples"),
         (-1, "consumed=-1"),
     ):
         with pytest.raises(UsageError, match=said):
@@ -68,7 +68,7 @@ def test_an_end_that_is_far_off_is_counted_and_not_followed_to() -> None:
     near = counted("range(100001) | batch(1)")
     assert (near.num_steps, near.steps_up_to(200_000)) == (100_001, 100_001)
     assert (num_examples_of(near), element_after(near, 100_001)) == (100_001, 100_001)
-    with pytest.raises(UsageError, match="hands out 100,001 examples"):
+    with pytest.raises(UsageError, match="yields 100,001 examples"):
         element_after(near, 100_002)
     parted = counted("range(10) | batch(4) | repeat(3)")
     assert [num_examples_before(parted, n) for n in (0, 2, 3, 9)] == [0, 8, 10, 30]

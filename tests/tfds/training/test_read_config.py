@@ -341,7 +341,7 @@ def test_the_processes_of_a_real_jax_say_who_they_are() -> None:
             f"distributed: {source} {index}/2",
             f"started: {source} {index}/2",
             f"the plan is for host {1 - index} of 2, and by {source} this process is host {index} "
-            "of 2; give this host its own plan, or say who reads with host=I",
+            "of 2; give this host its own plan, or name the host with host=I",
         ]
 
 
@@ -390,5 +390,5 @@ def test_the_workers_of_a_real_strategy_say_who_they_are(tmp_path: Path) -> None
             f"[('TF_CONFIG', '{index}/2')]",
             f"[('{source}', '{index}/2')]",
             f"the plan is for host {1 - index} of 2, and by {source} this process is host "
-            f"{index} of 2; give this host its own plan, or say who reads with host=I",
+            f"{index} of 2; give this host its own plan, or name the host with host=I",
         ]

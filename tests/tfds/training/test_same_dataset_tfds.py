@@ -122,7 +122,7 @@ def test_folders_in_the_other_order_would_repeat_every_example(
 @pytest.mark.parametrize(
     ("options", "words", "allowed"),
     [
-        ({"version": "1.0.1"}, "its version was 1.0.0, now 1.0.1; --allow-version takes", True),
+        ({"version": "1.0.1"}, "its version was 1.0.0, now 1.0.1; --allow-version accepts", True),
         pytest.param(
             {"template": "{SPLIT}/{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"},
             "its file name template of train was toy-train.tfrecord-{SHARD_INDEX}-of-"

@@ -69,7 +69,7 @@ def test_batches_that_are_dropped_are_not_left_without_a_seed_either(
             {},
             "--consumed '12': the order has 11 examples; a longer job has more --epochs",
         ),
-        ({"consumed": -1}, {}, "--consumed '-1': the order has 11 examples$"),
+        ({"consumed": -1}, {}, "--consumed '-1': the order has 11 examples; a longer job"),
         ({"steps": 4}, {"batch": 4}, "--steps '4': the order has 3 batches; a longer job"),
         # 3 epochs of 11 examples are 8.25 batches of 4.
         (
