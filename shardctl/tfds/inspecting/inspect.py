@@ -319,7 +319,7 @@ def inspect(dataset: Inspected, *, loop: Loop = "python") -> Inspection:
         dataset: a `tf.data.Dataset`; one of `strategy.experimental_distribute_dataset`, of which
             this worker's part is inspected; or a function without arguments that makes one: then
             each stage has the line of the script that made it.
-        loop: who iterates it: "keras-fit" takes two iterators an epoch.
+        loop: the training loop: "keras-fit" takes two iterators an epoch.
 
     Returns:
         An Inspection; `ids()` are what iterating the dataset yields.

@@ -53,7 +53,7 @@ def verify_dataset(
     Args:
         dataset: a `tf.data.Dataset` that was not iterated yet, or a function that makes one.
         pass_index: which iteration of it is compared, from 0; the earlier ones are read whole.
-        loop: who iterates it; "keras-fit" trains a model that does nothing.
+        loop: the training loop; "keras-fit" trains a model that does nothing.
         take: how many examples are compared, -1 or "all" for all; None is 100,000.
         watch: is called as the work proceeds.
 

@@ -179,7 +179,7 @@ class Diff(Answer):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the orders depend on though nobody stated it.
+        """What the orders depend on though it was not stated.
 
         What is assumed of the pinned one is stated for the other, which is read by its settings.
         """

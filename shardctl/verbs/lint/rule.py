@@ -65,7 +65,7 @@ class Rule:
     severity: an "error" fails or gives wrong results, a "warning" does harm, a "notice" surprises.
     settings: the names of the settings behind it, where the check says no others.
     for_data_source: whether it also counts where `as_data_source` reads, without tf.data.
-    loaders: who reads where it counts, by the names of `ReadSettings.loader`.
+    loaders: the data loaders it is for, by the names of `ReadSettings.loader`.
     of_loaders: what looks in place of `check` where it is another loader than TFDS's.
     """
 
