@@ -57,15 +57,11 @@ def shell_line(*words: str) -> str:
 
 
 def _escaped(word: str) -> str:
-    shown = "".join(
-        f"\\{char}"
-        if char in "\\'"
-        else char
-        if char.isprintable()
-        else "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape"))
-        for char in word
+    data = word.encode("utf-8", "surrogateescape")
+    plain = (
+        chr(byte) if 32 <= byte < 127 and byte not in b"'\\" else f"\\x{byte:02x}" for byte in data
     )
-    return f"$'{shown}'"
+    return f"$'{''.join(plain)}'"
 
 
 def path_word(path: str) -> str:
