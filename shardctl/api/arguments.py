@@ -1,4 +1,4 @@
-"""What arguments are given in place of values: references of datasets, paths of files."""
+"""Arguments of the Python API: references in place of datasets, paths in place of files."""
 
 from __future__ import annotations
 

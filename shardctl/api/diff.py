@@ -1,4 +1,4 @@
-"""Where two orders, plans or pipelines differ: given as values or as their files."""
+"""`shardctl.diff` and `compare_reports`: two orders, plans or pipelines, as values or as files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which datasets do references and names lead to, here and in the built-in catalog?"""
+"""`shardctl.read_dataset` and `list_datasets`: what references and names lead to."""
 
 from __future__ import annotations
 

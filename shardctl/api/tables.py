@@ -1,4 +1,4 @@
-"""Answers in Python as the command line writes them: documents, files, tables, DataFrames."""
+"""Answers in Python as JSON, YAML, CSV, HTML, notebook tables and DataFrames."""
 
 from __future__ import annotations
 

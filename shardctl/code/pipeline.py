@@ -1,4 +1,4 @@
-"""A pipeline as code: TFDS's readers, and the calls of tf.data in their order."""
+"""A pipeline as Python code: TFDS's readers and the tf.data calls behind them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class StagesCode:
     """
 
     def __init__(self, order: Order, spec: str) -> None:
-        """`spec` is what the reader reads that names nothing of its own."""
+        """`spec` is what a reader reads that names no spec itself."""
         self._settings = order.settings
         own = Origin(name="", dataset=order.dataset, spec=spec)
         self._origins = order.origins or {ast.Read(): own}
@@ -167,7 +167,7 @@ def _as_stages(order: Order) -> ast.Pipeline:
     pipeline = stages_of(replace(settings, host=None))
     if order.goes_on is None:
         return pipeline
-    # The files repeat for ever, and the order is followed as far as `epochs` says.
+    # The files repeat indefinitely, and the order is followed as far as `epochs` says.
     end = ast.Take(count=order.epoch_size * settings.epochs)
     batches = [stage for stage in pipeline.stages if isinstance(stage, ast.Batch)]
     # Cut before the batches, so that the take counts examples.

@@ -1,7 +1,7 @@
-"""Python source: values as literals, calls in lines of a bounded width, comments on one line.
+"""Pieces of Python source: literals, calls in lines of a bounded width, comments.
 
-Names in it may be anyone's. A value is written as its literal and never as a piece of code, what is
-in a comment has no end of line, and neither is a command to a runner of CI.
+Names in it may come from anywhere. A value is always written as its literal, so that no text
+becomes code. A comment has no line ends, and nothing in it is a command to a CI runner.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ FindingKind = Literal[
     "size",  # the files of a split have another size than the metadata says
 ]
 
-# What TensorFlow's reader does not survive: it waits for ever, or asks for more memory than there
+# What TensorFlow's reader does not survive: it never returns, or asks for more memory than there
 # is and ends the process.
 DEADLY: tuple[FindingKind, ...] = ("not-a-file", "too-long")
 
@@ -537,7 +537,8 @@ def as_dataset(given: DatasetLike) -> Dataset:
 def _made_of_references(given: object) -> Dataset | None:
     if isinstance(given, Dataset):
         return given
-    # Looking up a reference belongs to `metadata`, a room above this one; it registers itself.
+    # Looking up a reference belongs to `metadata`, a package above this one: `shardctl/__init__.py`
+    # names the function (see `base/hooks.py`).
     found: Dataset | None = provided("dataset")(given)
     if found is None and isinstance(getattr(given, "dataset", None), Dataset):
         raise UsageError("a Dataset is needed, which this has as its `dataset`")

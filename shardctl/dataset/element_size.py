@@ -1,4 +1,4 @@
-"""What one example takes in a shuffle buffer, which holds examples as they are decoded."""
+"""How many bytes an example takes in a shuffle buffer, which holds decoded examples."""
 
 from __future__ import annotations
 

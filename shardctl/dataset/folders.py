@@ -1,4 +1,4 @@
-"""Datasets of several folders, in order, and several datasets as one."""
+"""Datasets whose files lie in several folders, and several datasets put into one."""
 
 from __future__ import annotations
 

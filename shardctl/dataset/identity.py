@@ -1,4 +1,4 @@
-"""What tells one dataset, and each of its folders, from another; what two datasets differ in."""
+"""What identifies a dataset and each of its folders, and in what two datasets differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file names of a split's shards as one pattern, and their lengths in eight bytes each."""
+"""Compact storage of a split: its file names as one pattern, its lengths in eight bytes each."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def _format_template(template: str, values: dict[str, str]) -> str:
 
 
 def _check_characters(*names: str) -> None:
-    """Raise where a name could not be handed to the system; it may have bytes that are no UTF-8."""
+    """Raise where a name could not be given to the system; it may have bytes that are no UTF-8."""
     for name in names:
         if _INDEX in name:
             raise DatasetError(f"file name {quoted(name)} holds a NUL character, as no path does")

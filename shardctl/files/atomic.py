@@ -23,7 +23,7 @@ def new_file(path: str, what: str = "") -> Iterator[BinaryIO]:
     """Open a file that takes the place of `path` when the block ends well, and else is removed.
 
     Of a link, the file that it leads to is replaced, and the link stays. A pipe or a device is
-    written in place; a pipe that nobody reads is refused. An interrupt, a hang-up and SIGTERM
+    written in place; a pipe without a reader is refused. An interrupt, a hang-up and SIGTERM
     remove the file as an error does; SIGKILL leaves `.NAME.shardctl-..` beside the target. In
     errors `what` names what is written, where that is more than the file.
 
@@ -103,7 +103,7 @@ def _in_place(path: str, what: str, mode: int) -> Iterator[BinaryIO]:
 
 def _opened(path: str, mode: int) -> BinaryIO:
     if not _OPEN_FILE.fullmatch(path):
-        # Of a named pipe that nobody reads this is an error; else it would wait for a reader.
+        # For a named pipe without a reader this is an error; else it would wait for one.
         handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         os.set_blocking(handle, True)
         return os.fdopen(handle, "wb")

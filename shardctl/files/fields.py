@@ -1,4 +1,4 @@
-"""The fields of untrusted documents: each checked for its kind, its errors one readable line."""
+"""Reads the fields of untrusted documents: each is checked, and an error is one readable line."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def parse_json(data: bytes, *, source: str) -> object:
         raise DatasetError(f"{source}: more than {MAX_VALUES} values")
     text = decode(data, source=source)
     # Each key ends in a quote before its colon; what looks so within a text makes this larger, and
-    # a key that is there twice is but one in the value: so it is told without a look at each.
+    # a key that is there twice is but one in the value: so it is found without looking at each.
     most_keys = data.translate(None, b" \t\r\n").count(b'":')
     del data
     try:

@@ -1,4 +1,4 @@
-"""Pipes, stdin and stderr: never waited for without end, and silent where libraries speak.
+"""Pipes, stdin and stderr: nothing waits without end, and libraries do not print.
 
 A FIFO in a folder blocks whoever opens it until another process does; a device may have no end.
 """
@@ -25,7 +25,7 @@ def open_stream(path: str | os.PathLike[str]) -> BinaryIO:
     What a process that runs writes to a pipe of this one (a process substitution) is waited for.
 
     Raises:
-        DatasetError: a device without an end, or a FIFO, for whose writer it could wait for ever.
+        DatasetError: a device without an end, or a FIFO, whose writer may never come.
         OSError: it cannot be opened.
         ValueError: a NUL in the path.
     """

@@ -1,4 +1,4 @@
-"""The files of a dataset where they lie, compared with what the metadata says of them."""
+"""Compares the files of a dataset in their folders with what the metadata says of them."""
 
 from __future__ import annotations
 

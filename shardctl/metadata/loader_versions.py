@@ -1,4 +1,4 @@
-"""The versions that `verify` found equal on this machine, a small file each in the cache folder.
+"""Versions of loaders that `verify` found equal on this machine: a file each in the cache folder.
 
 A file that is damaged, or of another rule, is as none: the version is then verified anew.
 """
@@ -85,7 +85,7 @@ def _path(loader: str, version: str) -> Path | None:
 # Which version of a library is installed; its package is not imported for that.
 
 
-@cache  # an order is planned many times, and nobody installs a library meanwhile
+@cache  # an order is planned many times, and versions do not change meanwhile
 def installed_version(package: str) -> str | None:
     """Return the version of a package without what says how it was built; None without it.
 

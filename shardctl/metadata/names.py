@@ -1,4 +1,4 @@
-"""Names of datasets, and where they lead: folders of data dirs, then the built-in catalog."""
+"""Names of datasets, looked up in data dirs and then in the built-in catalog."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _VERSION = re.compile(r"(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9
 class DatasetName:
     """A name to look up; `version` may have wildcards, None is the newest.
 
-    `typed` is the name as its writer has it, "" where nobody wrote it.
+    `typed` is the name as the user wrote it, "" where it was not typed.
     """
 
     name: str
@@ -166,7 +166,7 @@ def data_dirs(
 ) -> DataDirs:
     """Return the data dirs: `--data-dir`, then `TFDS_DATA_DIR`, then `~/tensorflow_datasets`.
 
-    The data_dir of a project stands in for `--data-dir` where that is not given.
+    The data_dir of a project is used where `--data-dir` is not given.
 
     >>> env = {"HOME": "/home/me", "TFDS_DATA_DIR": "~/tfds"}
     >>> [str(folder) for folder in data_dirs(None, env, Project())]
@@ -308,7 +308,7 @@ def _holds_dataset(folder: AnyPath) -> bool:
 def _subfolders(folder: AnyPath) -> list[str]:
     """Return the names of the folders in a folder; none where a local one cannot be listed.
 
-    Of a remote one that cannot be asked nobody knows whether it has what is looked for.
+    A remote one that cannot be asked is an error: it may hold what is looked for.
     """
     try:
         return subfolders(folder)

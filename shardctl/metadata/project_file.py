@@ -234,7 +234,7 @@ _NAMED = re.compile(r"--(?:no-)?([a-z][a-z-]*)|^([^=:\s]+)(?=[=:])")
 def located(error: Error, project: Project, section: Section, given: Collection[str] = ()) -> Error:
     """Return an error with file and line, where it is about what a section of a file states.
 
-    It is so where the first setting that it names, of those that somebody has set, was set there
+    It is so where the first setting that it names, of those that are set, was set there
     and not by an option; `given` holds the arguments that options set. Else it is the same error.
     """
     if str(error).startswith(project.shown_path):

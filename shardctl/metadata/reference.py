@@ -1,4 +1,4 @@
-"""A dataset by reference: a folder, a layout file, record files or a name; one or several."""
+"""A dataset by reference: a folder, a layout file, record files or a name; several become one."""
 
 from __future__ import annotations
 
@@ -345,7 +345,7 @@ def _with_records(ref: str, path: AnyPath, found: Sequence[AnyPath], search: _Se
 
 
 def _names_a_file(path: RemotePath) -> bool:
-    """Return whether a URL is that of a file; where its name leaves it open the store is asked."""
+    """Return whether a URL is that of a file; where its name does not tell, the store is asked."""
     if path.name == DATASET_INFO_FILENAME or path.suffix in LAYOUT_SUFFIXES:
         return True
     if _means_record_files(path.name):

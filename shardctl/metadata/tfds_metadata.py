@@ -365,7 +365,7 @@ def _leaves(value: object, path: str) -> Iterator[tuple[str, int | None]]:
 
 
 def _array_bytes(content: Mapping[str, Any]) -> int | None:
-    """Return the bytes of an array of a shape and dtype, None where one of them is open."""
+    """Return the bytes of an array of a shape and dtype, None where one of them is unknown."""
     shape = fields.mapping(content.get("shape", {}), "a shape")
     size = _DTYPE_BYTES.get(str(content.get("dtype")))
     lengths = [_dimension(one) for one in fields.items(shape.get("dimensions", []), "dimensions")]
@@ -374,6 +374,6 @@ def _array_bytes(content: Mapping[str, Any]) -> int | None:
 
 
 def _dimension(value: object) -> int | None:
-    """Return a length, None where it is open: null or -1."""
+    """Return a length, None where it is unknown: null or -1."""
     length = -1 if value is None else fields.proto_int64(value, "a length")
     return None if length < 0 else length

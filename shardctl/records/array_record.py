@@ -1,4 +1,4 @@
-"""ArrayRecord files by their library, which checks the checksum of each chunk that it reads."""
+"""ArrayRecord files, counted and checked by the `array_record` library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet files by pyarrow, and Arrow files by the metadata of their messages and by pyarrow."""
+"""Parquet files, counted by pyarrow, and Arrow files, counted by the metadata of their messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a record file holds, and the first thing that is wrong with it."""
+"""What a record file holds, the first damage in it, and the interface of all record formats."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""One record file, of any format that is read here; whatever is in its place ends in an answer.
+"""Counts one record file of any format; whatever lies at the path, the result is an answer.
 
-The one home of counting: `FORMATS` has the formats, `count_file` counts a file that was listed,
-near or far, `read_record_file` whatever is at a path.
+`FORMATS` has the formats, `count_file` counts a file that was listed, local or remote, and
+`read_record_file` whatever is at a path.
 """
 
 from __future__ import annotations

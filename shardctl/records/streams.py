@@ -1,4 +1,4 @@
-"""A file that is read forwards: with jumps, unpacked as a stream, or by a copy of a part of it."""
+"""Record files read forwards: in windows with jumps, unpacked as a stream, or by a partial copy."""
 
 from __future__ import annotations
 

@@ -45,9 +45,9 @@ class TFRecord:
     ) -> FileContents:
         """Return what a file holds; without `checksums` the data of records is jumped over.
 
-        Lengths are checked in any case. A record whose data is damaged is counted, and the reading
-        goes on behind it; behind a damaged length nothing says where records begin. A file that is
-        compressed as a whole is decompressed in any case; record and byte are those inside.
+        Lengths are checked in any case. A record whose data is damaged is counted, and reading
+        continues behind it; behind a damaged length nothing says where records begin. A file
+        that is compressed as a whole is decompressed in any case; record and byte are those inside.
         """
         window = Window(source)
         header = window.at(0, TFRECORD_HEADER_BYTES)

@@ -230,7 +230,7 @@ class Archive:
         """
         if not 0 <= size <= _MOST_HEADER:
             raise tarfile.HeaderError(f"a header of {size} bytes")
-        # The first block was read already: it is given once, then the file goes on behind it.
+        # The first block was read already: it is given once, then the bytes that follow.
         found, self._header = self._header or self._data.at(self._position, size), b""
         self._is_short = len(found) < size
         self._position += len(found)
@@ -291,7 +291,7 @@ class Samples:
         if suffix in self._suffixes or suffix in _OWN:
             return f"{quoted(name, 100)}: sample {quoted(key, 100)} has {quoted(suffix, 40)} twice"
         self._suffixes.add(suffix)
-        if suffix == "__bad__" and size:  # a sample that says so is handed to nobody
+        if suffix == "__bad__" and size:  # WebDataset drops a sample that says so
             self._is_bad = True
             self.num_samples -= 1
         return None

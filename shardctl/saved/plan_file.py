@@ -1,4 +1,4 @@
-"""A plan to resume as the document in a plan file, and the digest at its end."""
+"""The plan file: a plan to resume as JSON or YAML, with a digest against cuts and edits."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def digest_of(document: Mapping[str, Any]) -> str:
     """Return the hash of a plan's document, whether it is in JSON, in YAML or in memory.
 
     The digest itself is left out of it, the proof, which is made from the plan, and `refs`: whoever
-    moves a layout file may say so.
+    moves a layout file may correct it.
     """
     lists: list[Reads] = []
 

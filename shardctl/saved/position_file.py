@@ -146,7 +146,7 @@ def stretches_of_document(items: object) -> tuple[RunSegment, ...]:
 
 
 def stretch_document(stretch: RunSegment) -> dict[str, Any]:
-    """Return a stretch as a mapping; hosts in step are [count, hosts], as many as have it in turn.
+    """Return a stretch as a mapping; equal neighbours are [count, how many hosts].
 
     >>> stretch_document(RunSegment(consumed=(64, 64, 48), batch=8))
     {'consumed': [[64, 2], [48, 1]], 'batch': 8, 'host_by': 'even', 'alone': False}

@@ -412,7 +412,7 @@ class ShuffleCall(TfCall):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TakeCall(TfCall):
-    """`ds.take(count)`: the rest of a stream that has no end of its own."""
+    """`ds.take(count)`: the rest of a stream without end."""
 
     call = "take"
     words = "take({0.count})"

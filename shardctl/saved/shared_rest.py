@@ -1,4 +1,4 @@
-"""A run that continued with other hosts: what each of them reads of the rest of an epoch.
+"""The rest of an epoch after a run continued with another number of hosts: what each host reads.
 
 The rest is shared out in the order of the files, as runs of examples. A host interleaves the files
 of its runs as it does whole files, each opened once, and shuffles what comes of them with the seeds

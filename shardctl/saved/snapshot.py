@@ -1,4 +1,4 @@
-"""A snapshot: everything that fixes an order, the hash tree over it, and that order again."""
+"""A snapshot: layout, settings and hash tree of an order, and how that order is rebuilt from it."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def checksum(document: Mapping[str, Any]) -> str:
     """Return the checksum of a document, which its own `checksum` takes no part in.
 
     It is over the values and not over their text, so that a formatter of YAML may pass. `refs` are
-    left out as well: whoever moves a layout file may say so.
+    left out as well: whoever moves a layout file may correct them.
     """
     values = {key: value for key, value in document.items() if key not in ("checksum", "refs")}
     text = json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=True)

@@ -1,4 +1,4 @@
-"""Files that `diff` compares: snapshots, read and written here, and plans."""
+"""Reads and writes snapshots as files, and reads the other files that `diff` compares."""
 
 from __future__ import annotations
 

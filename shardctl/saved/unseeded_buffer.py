@@ -1,9 +1,9 @@
-"""What is sure of a shuffle buffer whose seed is not known, and how likely the rest is.
+"""Resuming behind a shuffle buffer of unknown seed: what may be lost or repeated, how likely.
 
 A buffer of B is filled before it yields the first example, and reads one for each that it
 yields (tensorflow/core/kernels/data/shuffle_dataset_op.cc). So after c examples of an epoch of n it
 had read min(n, c + B - 1), whatever its seed is, and held those that had not come out; what a
-prefetch behind it took out besides was not handed to anybody. Which ones those were, the seed
+prefetch behind it took out besides was never yielded. Which ones those were, the seed
 decides: each output is any of the examples in the buffer, with the same chance.
 """
 

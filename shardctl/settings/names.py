@@ -1,6 +1,6 @@
-"""Settings by name: the names that TFDS, tf.data and Keras have for them, mappings, and readers.
+"""Settings by name: what a name of TFDS, tf.data or Keras means; and mappings of settings.
 
-A reader within stages has settings of its own: `read(train, shuffle_seed=3)`.
+A reader within stages has its own settings: `read(train, shuffle_seed=3)`.
 """
 
 from __future__ import annotations

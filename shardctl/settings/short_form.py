@@ -1,4 +1,4 @@
-"""Stages as the settings that say the same, where there are such settings; and the other way."""
+"""Between the two forms of a pipeline: settings such as `--buffer 1000`, and stages."""
 
 from __future__ import annotations
 

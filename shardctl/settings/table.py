@@ -1,7 +1,7 @@
-"""The one table of settings: what each is called, takes, stands for, and how it is said.
+"""The table of all settings: names, kinds of values, defaults, help and words of each.
 
-Checks, documents, options, help pages and the words of an answer are made from it, so a new setting
-is an entry here and a field of `ReadSettings`. Importing it loads neither numpy nor yaml.
+Checks, documents, options, help pages and answers are made from it, so a new setting is an entry
+here and a field of `ReadSettings`. Importing it loads neither numpy nor yaml.
 """
 
 from __future__ import annotations

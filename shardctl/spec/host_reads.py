@@ -1,4 +1,4 @@
-"""What every host reads of a spec split among hosts: a column a quantity, a value a host."""
+"""How much each host reads of a spec that hosts share: arrays with one value for each host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shardctl.spec.subsplit import SplitRange
 class HostReads(EqualByItems):
     """The hosts' shares under one host mode; each column int64[num_hosts].
 
-    num_examples: examples a host hands out.
+    num_examples: examples a host yields.
     num_read: examples it takes from disk for that. A file is read from its start, so what an
         instruction skips is read as well (`tf.data` skips by reading), and `ds.shard` reads all.
     num_bytes: bytes of these, None where the sizes of the files are unknown.
@@ -183,7 +183,7 @@ def sum_by(host: Int64s, values: Int64s, num_hosts: int) -> Int64s:
 def _sizes_of(split: Split) -> Int64s | None:
     """Return the size of each file that holds examples, int64[num_shards], None if one is unknown.
 
-    That of the others, which nobody opens, is 0.
+    That of the others, which are never opened, is 0.
     """
     if split.shard_bytes is None:
         return None

@@ -108,7 +108,7 @@ OPEN_SPLITS = (
 class Resolved:
     """The ranges a spec selects, in the order it names them, and what surprises about them.
 
-    spelled_out: the spec with the splits in the place of `all`, where TFDS leaves their order open;
+    spelled_out: the spec with the splits in the place of `all`, where TFDS orders them at random;
         else None.
     """
 
@@ -298,7 +298,7 @@ def _spelled_out(parts: Sequence[Slice], dataset: Dataset) -> str | None:
     """Return the spec with every split in the place of `all`, None where it has one order as it is.
 
     TFDS takes the splits of several folders from a set (core/splits.py, merge_multiple), so that
-    each run has an order of its own. Splits without examples change nothing.
+    the order differs from run to run. Splits without examples change nothing.
     """
     several = sum(split.num_examples > 0 for split in dataset.splits) > 1
     if not several or not dataset.in_several_folders:

@@ -91,7 +91,7 @@ def as_answered(
             if error is not None:
                 raise error
             yield answer
-    finally:  # the threads end with the call that they are at; nobody waits for them
+    finally:  # each thread ends with its current call, and is not waited for
         ended = True
         for _ in range(num_threads):
             waiting.put([])

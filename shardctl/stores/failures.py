@@ -1,4 +1,4 @@
-"""Failures of networks as one line, requests tried again, and secrets left out of messages."""
+"""Network failures: each as one line without secrets; and which requests are tried again."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class FsspecStore:
     def _info(self, path: str) -> dict[str, Any] | None:
         def ask(files: Any, name: str) -> dict[str, Any]:
             more: dict[str, Any] = {}
-            if self._scheme == "hf":  # versions are told where more is asked for
+            if self._scheme == "hf":  # versions are part of the longer answer
                 more = {"refresh": True, "expand_info": bool(files.resolve_path(name).path)}
             found: dict[str, Any] = files.info(name, **more, **_in_time(files))
             return found
@@ -248,7 +248,7 @@ class FsspecStore:
         raise _as_said(failure, path, self._scheme, anonymous=anonymous) from None
 
 
-# Where there were no credentials, so that buckets are read as by everybody.
+# Where there were no credentials, so that buckets are read anonymously.
 _ANONYMOUS: set[failures.Surroundings] = set()
 
 
@@ -291,7 +291,7 @@ def _made(around: failures.Surroundings, scheme: str, host: str, anonymous: bool
 
 
 def _google() -> Any:
-    """Return gcsfs's file system of who is logged in, else of everybody; it tries nothing again."""
+    """Return gcsfs's file system, anonymous without a login; it repeats no request itself."""
     import fsspec
     from gcsfs.core import GCSFileSystem  # the plain one: gcsfs's own asks about folders by gRPC
 
@@ -395,7 +395,7 @@ def _as_said(error: Exception, path: str, scheme: str, *, anonymous: bool) -> Ex
 
 
 def _refusal(scheme: str, answer: str, *, anonymous: bool) -> str:
-    """Return why a place refuses who asks, with the way out."""
+    """Return why a place refuses the login in use, with the way out."""
     login = _LOGINS.get(scheme)
     if login is None:
         return "no permission"

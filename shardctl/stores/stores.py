@@ -39,7 +39,7 @@ def store_of(path: AnyPath | str) -> Store:
 
     Raises:
         MissingDependencyError: the package that reaches the place is not installed.
-        DatasetError: nobody knows the scheme, or there are several.
+        DatasetError: an unknown scheme, or several schemes.
     """
     scheme = scheme_of(str(path))
     if scheme is None:

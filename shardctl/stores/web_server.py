@@ -71,7 +71,7 @@ class WebServerStore:
         )
 
     def is_folder(self, path: str) -> bool:
-        """Refuse: who lists a folder is not asked what is in it."""
+        """Refuse: the folders of a web server cannot be listed."""
         raise _unlisted(path)
 
     def scan(self, folder: str) -> Iterator[StoredFile]:

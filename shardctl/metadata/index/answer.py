@@ -1,4 +1,4 @@
-"""What record files hold, and what is wrong with them: the answer of `index`, and its document."""
+"""The answer of `index`: what record files hold, what is wrong with them; and its layout file."""
 
 from __future__ import annotations
 

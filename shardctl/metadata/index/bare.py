@@ -1,4 +1,4 @@
-"""Record files without metadata as a dataset by reference: `-d 'data/train-*.tfrecord'`."""
+"""Record files without metadata as a dataset, named by a reference: `-d 'data/*.tfrecord'`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def holds_record_files(folder: str) -> bool:
     try:
         files = itertools.islice(store_of(folder).scan(folder), _LOOKED_AT)
         return any(looks_like_records(file.path.rpartition("/")[2]) for file in files)
-    except DatasetError:  # what cannot be listed is refused by who reads it
+    except DatasetError:  # it is refused where it is read
         return False
 
 
@@ -91,7 +91,7 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
             to continue without them.
         MissingDependencyError: a package that the format or the place needs is not installed.
     """
-    path = public_url(path)  # it is shown; who asks the place knows the rest
+    path = public_url(path)  # it is shown in messages; the store knows the rest
     if counting.names_only:
         return _uncounted(path)
     from shardctl.base.progress import WATCHING
@@ -111,7 +111,7 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
         raise DatasetError(f"{fault}; {_way_out(path)}")
     dataset = _uncounted(path) if damaged and not found.splits else found.dataset
     known = {split.name for split in dataset.splits}
-    # A split of which no file is whole is one all the same, or nobody would see what it lacks.
+    # A split of which no file is whole is one all the same, else its lack would not show.
     names = dict.fromkeys(each.split for each in damaged if each.split not in known)
     empty = tuple(Split(name=name, shard_lengths=()) for name in names if name is not None)
     splits = (*dataset.splits, *empty)

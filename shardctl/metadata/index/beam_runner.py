@@ -312,7 +312,7 @@ def count_line(line: str) -> Iterator[Any]:
 
 
 def add_counting(pipeline: Any, tasks: str, counts: str) -> None:
-    """Add to a pipeline: files to count, one a line of `tasks`, into files that begin as told."""
+    """Add to a pipeline: count the files in the lines of `tasks`, and write files `counts-..`."""
     import apache_beam as beam
 
     _ = (

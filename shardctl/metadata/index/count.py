@@ -1,7 +1,8 @@
-"""Files counted, but for those whose counts the user's cache folder has; answers in their order.
+"""Counts files, except those whose counts are in the user's cache folder, in their order.
 
 The cache folder keeps a file of counts for each folder of record files: by name, size and version,
-of those whose version tells whether they changed. What was checked too serves those who only count.
+of those whose version tells whether they changed. A checked file also answers where only a
+count is needed.
 """
 
 from __future__ import annotations

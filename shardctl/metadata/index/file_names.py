@@ -1,4 +1,4 @@
-"""What names of files and folders say: the kind of a file, its split, the dataset and version."""
+"""What names of files and folders mean: a split, a dataset and version, a glob, `prefix@N`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files do PATHs mean: files, folders, globs, `prefix@N`; near or far?
+"""Which files a PATH means: a file, a folder, a glob or `prefix@N`, local or remote.
 
 A folder means the record files right in it; where it has none, those of its subfolders, each by the
 same rule. Hidden and unfinished files (`_SUCCESS`, `.crc`, `*.tmp`) are never taken, unless a PATH
@@ -37,7 +37,7 @@ from shardctl.stores.stores import (
     store_of,
 )
 
-# Told how many files were listed so far; may raise to end the listing.
+# Called with the number of files listed so far; may raise to end the listing.
 Listed = Callable[[int], None]
 
 _MANY = 64  # files of one folder that are rather listed than asked for one by one, in a bucket

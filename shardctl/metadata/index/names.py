@@ -152,7 +152,7 @@ def _way_out(sets: Iterable[ShardSet]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _SplitSets:
-    """A split, and the sets of shards that it is made of; more than one where the user says so.
+    """A split, and the sets of shards that it is made of; several only by --split.
 
     dataset: the dataset's name as TFDS's template says it, None elsewhere.
     """

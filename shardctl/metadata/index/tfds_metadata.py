@@ -1,4 +1,4 @@
-"""How does TFDS have to be told of record files, so that it reads them as a dataset of its own?
+"""The metadata that makes TFDS read record files as if it had prepared them itself.
 
 TFDS finds the files of a split by a template with the index of the shard in five digits or more
 (core/naming.py, `ShardedFileTemplate`). `filepath_template` of dataset_info.json may be any text
@@ -28,7 +28,7 @@ _SPLIT_NAME = re.compile(r"[\w-]+")
 
 @dataclass(frozen=True)
 class TfdsSplit:
-    """A split as TFDS is told of it.
+    """A split as the written metadata describes it.
 
     template: how its files are named, below the folder of the dataset.
     """
@@ -58,10 +58,10 @@ class TfdsMetadata(Tabular):
 
 
 def plan_tfds_metadata(dataset: Dataset, folder: str, version: str) -> TfdsMetadata:
-    """Return what TFDS has to be told of a dataset whose files are in a folder, or below it.
+    """Return the metadata for a dataset whose files are in a folder, or below it.
 
     Raises:
-        UsageError: a name, or a place of files, that TFDS cannot be told of.
+        UsageError: a name, or a place of files, that TFDS's metadata cannot express.
         DatasetError: files that TFDS has no reader for, or whose names follow no template.
     """
     check_readable(dataset)

@@ -1,7 +1,7 @@
-"""Files counted on this machine: by processes of their own, by threads, or by the one that asks.
+"""Counts files on this machine: in this process, in other processes, or in threads.
 
-To start a process takes a tenth of a second, so that a little work is done by the caller. Files far
-away wait for the network, not for a processor: threads ask for many at once.
+To start a process takes a tenth of a second, so a little work is done by the caller. Remote files
+wait for the network, not for a processor: threads ask for many at once.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ class LocalRunner:
         batches: Iterator[list[FileToCount]],
         at_once: int,
     ) -> Iterator[CountedFile]:
-        """Yield what several threads count, and tell what they read."""
+        """Yield what several threads count, and report what they read."""
         read: queue.SimpleQueue[int] = queue.SimpleQueue()
         ended = False
 
         def note(num_bytes: int) -> None:
-            if ended:  # nobody waits for an answer
+            if ended:  # no answer is expected any more
                 raise EOFError
             read.put(num_bytes)
 
@@ -240,12 +240,12 @@ from {module} import main
 main()
 """
 _HERE = str(Path(__file__).parents[3])  # the folder that shardctl is in
-# What comes before it is nobody's answer: a sitecustomize.py or a .pth file prints.
+# What comes before it is no answer: a sitecustomize.py or a .pth file may print.
 _BEGIN = b"\0shardctl begins\0"
 
 
 def start_child(module: str, **options: Any) -> subprocess.Popen[bytes]:
-    """Start a process that runs `main` of a module once it is told to begin.
+    """Start a process that runs `main` of a module after `begin` is called.
 
     It never sees Ctrl-C, which is for the one that ends it.
 
