@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from shardctl.base.columns import Records, RecordStream, picked, records_of, stream_of
-from shardctl.base.text import counted, dataset_title, public_url
+from shardctl.base.text import counted, dataset_title
 from shardctl.draw.quantities import human_bytes
 from shardctl.draw.tables import Screen, cells_of, columns, paragraph, paragraphs, table
 from shardctl.files.documents import Document
@@ -90,7 +90,6 @@ def check_rows(check: IndexCheck) -> Records:
     return records_of("kind split path then now bytes_then bytes_now reason", check.changes)
 
 
-_LONGEST = 200  # characters of PATHs that are repeated
 _MAX_FILES = 20  # files that a table names on a terminal
 _SPLITS = columns("<split.name=split split.num_shards=files split.num_examples=examples")
 _SPLITS += columns("~split.num_bytes=bytes balance.min=smallest balance.max=largest")
@@ -98,7 +97,7 @@ _BROKEN = columns("!*path=file <finding.reason=problem")
 _LEGEND = "smallest, largest: examples in a file"
 
 
-def index_table(index: Index, screen: Screen, *, refs: Sequence[str] = ()) -> Iterator[str]:
+def index_table(index: Index, screen: Screen) -> Iterator[str]:
     """Yield a row for each split, what is wrong, and what was read."""
     packed = "" if index.compression is None else f", {index.compression}"
     name = dataset_title(index.name, None, index.version)
@@ -110,10 +109,8 @@ def index_table(index: Index, screen: Screen, *, refs: Sequence[str] = ()) -> It
         yield paragraph(_LEGEND, screen)
     yield from _faults(index, screen)
     yield paragraph(summary(index), screen)
-    if index.whole and refs:
-        words = shlex.join(map(public_url, refs))
-        words = words if len(words) <= _LONGEST else "PATH.."
-        yield paragraph(f"next: shardctl index {words} -o layout.yaml writes the layout", screen)
+    if index.whole:
+        yield paragraph("next: the same command with -o layout.yaml writes a layout for -d", screen)
 
 
 def _faults(index: Index, screen: Screen) -> Iterator[str]:
