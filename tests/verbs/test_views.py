@@ -24,7 +24,7 @@ from shardctl.metadata.layouts import BrokenFile
 from shardctl.order.plan_order import plan_order
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.verbs.index.check import FileChange, IndexCheck
-from shardctl.verbs.index.view import summary, written
+from shardctl.verbs.index.view import index_table, summary, written
 from shardctl.verbs.layout.answer import layout
 from shardctl.verbs.layout.view import layout_document, layout_rows
 from shardctl.verbs.list.answer import DatasetList, ListedDataset
@@ -186,14 +186,14 @@ WHOLE = Index(
 
 
 def index_cases() -> Iterator[tuple[str, Case]]:
-    yield "index", Case(view="index:index", answer=WHOLE)
+    yield "index", Case(view="index:index", answer=WHOLE, table={"refs": ["/d x"]})
     wrong = replace(
         WHOLE,
         keep_going=True,
         broken=(BrokenFile("x/c", "train", "cut", "cut off", None, 99, 100, "mtime:3"),),
         problems=(NameProblem(kind="gap", split="train", text="shard 2 is missing"),),
     )
-    yield "index_wrong", Case(view="index:index", answer=wrong)
+    yield "index_wrong", Case(view="index:index", answer=wrong, table={"refs": ["/d"]})
     equal = IndexCheck(
         layout="my layout.yaml",
         dataset=Dataset(name="toy", data_dir="/d", splits=(split_of("train", 3, 4),)),
@@ -271,10 +271,13 @@ def test_what_was_written_and_what_to_do_next() -> None:
     assert list(written(WHOLE, "my layout.yaml")) == [
         "wrote my layout.yaml: 1,200 examples in 2 files of 1 split",
         "2 files read in 0.5 s (4.0 KiB)",
-        "next: shardctl layout -d 'my layout.yaml' shows it; shardctl index --check "
-        "'my layout.yaml' shows what changed since",
+        "next: show it, or check later what changed since:",
+        "  shardctl layout -d 'my layout.yaml'",
+        "  shardctl index --check 'my layout.yaml'",
     ]
     for path in ("files.csv", "layout"):
         assert list(written(WHOLE, path))[2:] == [
-            f"{path} is no layout for -d: it would have to end in .yaml, .yml or .json"
+            f"'{path}' is no layout for -d: it would have to end in .yaml, .yml or .json"
         ]
+    shown = "".join(index_table(WHOLE, PLAIN, refs=["-a", "b c"])).splitlines()
+    assert shown[-1] == "  shardctl index ./-a 'b c' -o layout.yaml"

@@ -139,9 +139,9 @@ def index(
     counting = chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
     how: dict[str, Any] = {"checksums": crc, "jobs": jobs, "cache": not no_cache}
     how["runner"] = counting
+    by_hand = {"--split": split, "--name": name, "--format-of-files": format_of_files}
     if check is not None:
-        others = {"--split": split, "--name": name, "--format-of-files": format_of_files}
-        for option, value in (others | {"--keep-going": keep_going, "--tfds": to_tfds}).items():
+        for option, value in (by_hand | {"--keep-going": keep_going, "--tfds": to_tfds}).items():
             if value:
                 raise UsageError(f"{option} cannot be used with --check")
         _check(check, out, words, how, every_row=every_row)
@@ -162,7 +162,7 @@ def index(
     warn(found.warnings)
     to_file = out.output not in (None, "-")
     if to_file or not to_tfds or not found.whole:
-        _write(found, out, every_row=every_row)
+        _write(found, out, [*words, *_words(by_hand)], every_row=every_row)
     if not found.whole:
         if to_tfds:
             say("nothing is written for TFDS, which needs every file of a split")
@@ -189,6 +189,13 @@ def _check(
         raise typer.Exit(1)
 
 
+def _words(options: dict[str, Any]) -> list[str]:
+    """Return options as they were given."""
+    given = {option: value for option, value in options.items() if value}
+    lists = {option: [one] if isinstance(one, str) else one for option, one in given.items()}
+    return [word for option, values in lists.items() for one in values for word in (option, one)]
+
+
 def _splits(words: list[str]) -> dict[str, str]:
     splits: dict[str, str] = {}
     for word in words:
@@ -208,7 +215,7 @@ def _name_faults(found: "Index") -> None:
         fail(fault)
 
 
-def _write(found: "Index", out: OutputOptions, *, every_row: bool) -> None:
+def _write(found: "Index", out: OutputOptions, paths: list[str], *, every_row: bool) -> None:
     from shardctl.metadata.index.answer import check_yaml
     from shardctl.verbs.index.view import written
 
@@ -219,7 +226,7 @@ def _write(found: "Index", out: OutputOptions, *, every_row: bool) -> None:
         return
     to_file = out.output not in (None, "-")
     if form == "table":
-        FORMATS.write(out, found, every_row=every_row)
+        FORMATS.write(out, found, every_row=every_row, refs=paths)
     elif form == "csv":
         FORMATS.write(out, found)
     else:
