@@ -58,7 +58,7 @@ def _batch(operation: Operation, options: Options) -> Stage:
 
 
 def _parallel_batch(operation: Operation, options: Options) -> Made:
-    # Threads of its own read ahead, and hand out what is ready first, as those of a map do.
+    # Threads of its own read ahead, and yield what is ready first, as those of a map do.
     return _batch(operation, options), _parallel_map(operation, options)
 
 
@@ -71,7 +71,7 @@ def _unbatch(operation: Operation, options: Options) -> Stage:
         return call.Unbatch()
     why = (
         f"{_TAKES_APART}, so how many elements come of each depends on the data; behind a map, "
-        "shapes tell it of batches made with drop_remainder=True"
+        "shapes show it of batches made with drop_remainder=True"
     )
     return Opaque(call="unbatch", reason=why)
 
@@ -109,7 +109,7 @@ def _keeps_length(operation: Operation) -> bool:
     # Shapes of what the map returns and of what it gets: all first dimensions must be one known
     # number.
     shapes = [shape for each in (operation, operation.input) for shape in each.shapes]
-    # The length along the first axis: none without one, -1 if nobody knows.
+    # The length along the first axis: none without one, -1 if unknown.
     lengths = {int(shape.dim[0].size) if shape.dim else -1 for shape in shapes}
     return len(lengths) == 1 and -1 not in lengths
 
@@ -173,7 +173,7 @@ _STAGES: Mapping[str, Callable[[Operation, Options], Made]] = {
     "AssertCardinalityDataset": lambda op, _: call.AssertCardinality(
         count=op.number("cardinality")
     ),
-    # These hand out what they read, and do no more than part what they are between: as does the
+    # These yield what they read, and do no more than part what they are between: as does the
     # zip of `enumerate`; others are sources.
     **dict.fromkeys(("MapDataset", "FinalizeDataset", "ZipDataset"), lambda *_: Map()),
     **dict.fromkeys(("FilterDataset", "ParallelFilterDataset"), lambda *_: call.Filter()),

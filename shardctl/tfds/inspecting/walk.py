@@ -509,7 +509,7 @@ def behind_tfds(
 
 
 def _runs_ahead(decoding: Operation) -> bool:
-    """Return whether a map that options decide hands out what is ready first."""
+    """Return whether a map that options decide yields what is ready first."""
     # The map's own attribute wins over the options.
     if decoding.op == "MapDataset" or stage_of.deterministic(decoding) is not None:
         return False
