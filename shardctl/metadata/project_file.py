@@ -17,7 +17,7 @@ from shardctl.settings.names import main_name, setting_called
 from shardctl.stores.stores import RemotePath, path_of, read_file
 
 PROJECT_FILENAME = "shardctl.yaml"
-# Settings that may be beside `read:` as well, as who reads, and what is behind the reader.
+# Settings that may be beside `read:` as well, as the loader and the stages behind it.
 _BESIDE_READ = ("loader", "stages")
 PROJECT_KEYS = ("dataset", "data_dir", "loader", "read", "stages", "lint")
 _SECTIONS = ("read", "lint")

@@ -117,7 +117,7 @@ def holds_tfds_metadata(folder: AnyPath) -> bool:
 
     Hugging Face Datasets writes a file of that name beside Arrow and Parquet files, see
     `is_hugging_face_info`. Broken metadata counts as TFDS's, whose reader says so. A remote one is
-    not looked into: that is left to who reads it.
+    not looked into: that is left to the reader of it.
 
     Raises:
         DatasetError: the place of a remote one cannot be asked.

@@ -116,7 +116,7 @@ def refuse_open_splits(resolved: Resolved) -> None:
     warning that `resolved` has.
 
     Raises:
-        UnpredictableOrderError: TFDS leaves the order of the splits open.
+        UnpredictableOrderError: TFDS reads the splits in a random order.
     """
     if resolved.spelled_out is not None:
         where = "" if resolved.spec == "all" else f"{quoted(resolved.spec)}: "
@@ -133,7 +133,7 @@ def refuse_open_hosts(resolved: Resolved, host_mode: HostMode, num_hosts: int) -
     any order.
 
     Raises:
-        UnpredictableOrderError: TFDS leaves the order of the splits open.
+        UnpredictableOrderError: TFDS reads the splits in a random order.
     """
     if num_hosts > 1 and host_mode.whole_files:
         refuse_open_splits(resolved)

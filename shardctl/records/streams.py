@@ -85,7 +85,7 @@ class Window:
         return self._start + inside
 
     def is_within(self, position: int) -> bool:
-        """Return whether the file, as it was listed, goes on at least up to a place."""
+        """Return whether the file, as it was listed, reaches at least up to a place."""
         return position <= self._source.num_bytes
 
     def _filled(self, position: int, size: int) -> bytes:
