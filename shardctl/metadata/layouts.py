@@ -183,6 +183,7 @@ def _listed_split(record: Mapping[str, object], folder: str | None) -> Split:
     filenames = [fields.text(shard.get("filename"), "filename") for shard in shards]
     # Older documents have no `files`, so the names of the shards are taken.
     files = record.get("files", [{"names": [os.path.basename(one) for one in filenames]}])
+    # Documents without `metadata_bytes` state only one size.
     num_bytes = record.get("metadata_bytes", record.get("num_bytes"))
     split = Split(
         name=fields.split_name(record.get("name")),
@@ -422,6 +423,7 @@ def _without_nulls(value: Mapping[str, object]) -> Mapping[str, object]:
 
 def _short_splits(value: object, dataset: Mapping[str, Any], template: object) -> Iterator[Split]:
     if isinstance(value, list):
+        # Both forms are read: a list of splits with names, or a mapping by name.
         items = [(fields.mapping(item, "a split").get("name"), item) for item in value]
     elif isinstance(value, Mapping):
         items = list(value.items())
@@ -436,6 +438,7 @@ def _short_splits(value: object, dataset: Mapping[str, Any], template: object) -
         with fields.said_about(f"split {quoted(name)}"):
             split = _without_nulls(fields.mapping(item, "its value"))
             fields.only_keys(split, known, "a split")
+            # The template of a split counts before that of the layout.
             yield _short_split(name, {"filepath_template": template, **split}, dataset)
 
 
@@ -497,6 +500,7 @@ def _short_files(
 def _filename(value: object) -> str:
     path = _path_text(value, "a file name")
     parts = path.replace("\\", "/").split("/")
+    # Backslashes count as slashes, which they are on Windows.
     if os.path.isabs(path) or ".." in parts or parts[-1] in ("", "."):
         raise DatasetError(f"file name {quoted(path)} leaves the dataset's folder")
     return path

@@ -147,6 +147,7 @@ class DataDirs:
     def __iter__(self) -> Iterator[AnyPath]:
         for text, source in self.sources.items():
             path = path_of(text)
+            # A remote place is not asked before something is looked up in it.
             is_there = isinstance(path, RemotePath) or (text and os.path.isdir(path))
             if text == self.given and not is_there:
                 raise DatasetError(f"{source}: no such local folder")
@@ -260,6 +261,7 @@ def _versions_of(data_dir: AnyPath, name: str) -> list[FoundDataset]:
     found = []
     for inner in _subfolders(data_dir / name):
         path = data_dir / name / inner
+        # A folder that is called as a version has no config above it.
         below = [(None, inner)] if version_key(inner) else [(inner, v) for v in _subfolders(path)]
         for config, version in below:
             folder = path if config is None else path / version

@@ -186,6 +186,7 @@ def refs_found_again(
     URL is the same on all of them; passwords and signatures in it are not kept.
     """
     refs = tuple(dict.fromkeys(refs))
+    # One reference that cannot be kept makes all of them useless: none is kept then.
     fixed = any(map(is_fixed, refs))
     if fixed and not on_this_machine:
         return ()
@@ -277,6 +278,7 @@ def _read(ref: str, search: _Search) -> Dataset:
         if dataset is not None:
             return dataset
     known = sorted({*dataset_names(search.dirs.local()), *catalog_names()})
+    # Only what could be a name is compared with names; a path is not.
     close = nearest(ref, known) if re.fullmatch(r"[\w .-]+", ref) else []
     cure = f"did you mean {either(close)}?" if close else _FORMS
     raise DatasetError(f"no dataset {quoted(ref, 200)}; {cure}")
@@ -336,6 +338,7 @@ def _with_records(ref: str, path: AnyPath, found: Sequence[AnyPath], search: _Se
     try:
         return bare.read_bare(str(path), search.counting)
     except DatasetError as error:
+        # The files are there, so what is wrong with them is the answer; else that nothing is there.
         if holds_records:
             raise
         raise DatasetError(
@@ -481,6 +484,7 @@ def merge_datasets(datasets: Sequence[Dataset]) -> Dataset:
                     "datasets read as one have one file format and one compression"
                 )
     _refuse_files_twice(datasets)
+    # In the order in which splits first appear, each with its parts in the order of the datasets.
     parts: dict[str, list[Split]] = {}
     for dataset in datasets:
         for split in dataset.splits:

@@ -102,6 +102,7 @@ def tfds_folders(path: AnyPath) -> list[AnyPath]:
         for folder, is_dataset in zip(
             level, answers(holds_tfds_metadata, level, at_once=at_once), strict=True
         ):
+            # Below a dataset no other is looked for.
             (found if is_dataset else below).append(folder)
         if num_folders > _MAX_FOLDERS or depth == _MAX_DEPTH - 1:
             break

@@ -34,7 +34,7 @@ class Bytes(Protocol):
         """Return so many bytes from a place on, fewer where the bytes end."""
 
     def is_within(self, position: int) -> bool:
-        """Return whether the bytes go on at least up to a place."""
+        """Return whether the bytes reach at least up to a place."""
 
 
 class Window:
@@ -179,7 +179,7 @@ class Forwards:
         return self._buffer[inside : inside + size]
 
     def is_within(self, position: int) -> bool:
-        """Return whether the bytes go on at least up to a place; they are unpacked up to there."""
+        """Return whether the bytes reach at least up to a place; they are unpacked up to there."""
         self._reach(position, 0)
         return self._start + len(self._buffer) >= position
 

@@ -137,6 +137,7 @@ class ArrangedFiles:
         self._arranged = arranged
         self.file_format = file_format
         self.all = [file for split in arranged.splits for file in split.files]
+        # Parallel to `all`: the split of each file, by the file's position in the list.
         self._split_of = [split.name for split in arranged.splits for _ in split.files]
         self._root = arranged.root.rstrip("/") + "/"
 
@@ -203,6 +204,7 @@ class ArrangedFiles:
     def _splits(self, counts: Counts) -> Iterator[IndexedSplit]:
         first, root = 0, self._arranged.root
         for arranged in self._arranged.splits:
+            # Files lie split after split, so a split is a stretch of the list.
             stop = first + len(arranged.files)
             whole = [
                 (at, self.all[at], contents.num_records or 0)
@@ -228,6 +230,8 @@ class ArrangedFiles:
             first = stop
 
     def _broken(self, counts: Counts, *, all_of_them: bool) -> Iterator[BrokenFile]:
+        # Without keep_going later ones may not have been looked at: the first is all that is
+        # certain.
         for at in sorted(counts.broken)[: None if all_of_them else 1]:
             file, damage = self.all[at], counts.broken[at].damage
             damage = damage or Damage(kind="broken", text="it does not say what it holds")

@@ -144,6 +144,7 @@ def _prefix(part: ShardFiles, split: Split, folder: str) -> str:
     if there is None:
         raise DatasetError(f"the folder of the files of split {quoted(split.name)} is unknown")
     if is_remote(there) or is_remote(folder):
+        # A prefix that was not removed leaves a URL, which shows that the folder is elsewhere.
         below = (there.rstrip("/") + "/").removeprefix(folder.rstrip("/") + "/")
         is_below = is_remote(there) and not is_remote(below)
     else:
@@ -167,6 +168,7 @@ def _template(files: ShardFiles, dataset: Dataset, split: Split) -> str | None:
     head, slash, base = files.pattern.rpartition("/")
     folder = _escaped(head + slash)
     if base == _usual(dataset, split).pattern:
+        # TFDS's own template where it fits, so that the metadata looks as TFDS writes it.
         return folder + DEFAULT_TEMPLATE
     return folder + _escaped(base)
 
