@@ -284,8 +284,8 @@ class ReadSettings:
             )
         if self.deterministic is False:
             raise UnpredictableOrderError(
-                "deterministic=False yields examples in the order in which they are "
-                "decoded, another in each run; leave it out, or use --deterministic"
+                "deterministic=False yields examples in order of completion, another in each run; "
+                "leave it out, or use --deterministic"
             )
         self._check_seeds()
         if not self.repeat_files:
