@@ -102,32 +102,6 @@ def _order_of_paths(then: Sequence[str | None], now: Sequence[str | None]) -> Fo
     return "other" if sorted(before) == sorted(after) else "unknown"
 
 
-def fingerprints_tell_order(folders: Sequence[FolderIdentity]) -> bool:
-    """Return whether the fingerprint of all folders together shows their order.
-
-    It does where each has its own of the same splits, since each begins with its shard 0.
-    """
-    distinct = len({folder.fingerprint for folder in folders}) == len(folders)
-    return distinct and len({folder.splits for folder in folders}) == 1
-
-
-def first_of_two(data_dir: str | None, folders: Sequence[FolderIdentity]) -> bool:
-    """Return whether a data dir is the first of two folders, and not the second.
-
-    It is all that older files know of an order: the folder that gave the dataset its name.
-
-    >>> a, b = (FolderIdentity(path=path, title=None, fingerprint="f", num_bytes=None,
-    ...                        splits=("train",)) for path in "ab")
-    >>> first_of_two("/data/a", [a, b]), first_of_two("/data/b", [a, b])
-    (True, False)
-    """
-    if data_dir is None or len(folders) != 2:
-        return False
-    parts = data_dir.replace(os.sep, "/").rstrip("/").split("/")
-    ends = [(folder.path or "").split("/") for folder in folders]
-    return [parts[-len(end) :] == end for end in ends] == [True, False]
-
-
 def order_in_words(then: Sequence[FolderIdentity], now: Sequence[FolderIdentity]) -> str:
     """Return what is to be said of two orders of folders that are not the same.
 

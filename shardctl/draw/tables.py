@@ -32,7 +32,6 @@ _LONGEST_TEXT = 10_000  # characters of a cell on a terminal
 _WHOLE = 1 << 60  # characters of one in a pipe or a file
 _LEAST_WIDTH = 12  # columns a folded cell keeps, below which records read better
 # What tells files of one split apart, and what TFDS appends to it in an id: it is kept whole.
-_SHARD_NUMBER = re.compile(r"\d+-of-\d+\S*$")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,14 +61,13 @@ PLAIN = Screen()
 class Column:
     """A column: its heading, and on which side its cells line up.
 
-    Where the screen is narrow, cells on the left fold; names of files (`names_files`) elide.
+    Where the screen is narrow, cells on the left fold.
     `field` is what its cells say of a row, as a size in round figures where `sizes` is set, and
     with the look of an error where `wrong` is.
     """
 
     heading: str
     align: Literal["left", "right"] = "right"
-    names_files: bool = False
     field: str = ""
     sizes: bool = False
     digits: str = ""
@@ -79,23 +77,21 @@ class Column:
 def columns(words: str) -> list[Column]:
     """Return columns: each a field of the rows, and its heading where that is another.
 
-    A sign before it is `<` for text, `!` for what is wrong, `*` for names of files (`!*` for those
-    of files that are wrong), `~` for sizes in bytes, a digit for so many decimals. Blanks of a
-    heading are written `_`, and `_` is written twice.
+    A sign before it is `<` for text, `!` for what is wrong, `~` for sizes in bytes, a digit for so
+    many decimals. Blanks of a heading are written `_`, and `_` is written twice.
 
-    >>> [(column.field, column.heading) for column in columns("*path=file num_examples=first_id")]
+    >>> [(column.field, column.heading) for column in columns("<path=file num_examples=first_id")]
     [('path', 'file'), ('num_examples', 'first id')]
     """
     found = []
     for word in words.split():
-        named = word.lstrip("<!*~0123456789")
+        named = word.lstrip("<!~0123456789")
         signs = word.removesuffix(named)
         field, _, heading = named.partition("=")
         found.append(
             Column(
                 heading=(heading or field).replace("_", " ").replace("  ", "_"),
-                align="left" if {*signs} & {*"<!*"} else "right",
-                names_files="*" in signs,
+                align="left" if {*signs} & {*"<!"} else "right",
                 field=field,
                 sizes="~" in signs,
                 digits=f".{signs}f" if signs.isdigit() else "",
@@ -221,14 +217,12 @@ def table_pieces(
     if fitting is None:
         yield from _records(headings, lines, gap, screen)
         return
-    eliding = _eliding(lines, widths, fitting, columns)
     for line in _row(headings, fitting, columns):
         yield f"{_styled(line, 'bold', screen)}\n"
     for number, row in enumerate(lines):
         if number == gap.before:
             yield paragraph(gap.text, screen)
-        short = (_with_look(eliding.get((i, cell), cell), cell) for i, cell in enumerate(row))
-        for line in _row(list(short) if eliding else row, fitting, columns, color=screen.color):
+        for line in _row(row, fitting, columns, color=screen.color):
             yield f"{line}\n"
 
 
@@ -295,11 +289,8 @@ def left_out(count: int, noun: str, screen: Screen) -> str:
 
 def _cells(screen: Screen, row: Sequence[str]) -> list[str]:
     limit = _WHOLE if screen.width is None else _LONGEST_TEXT
-    return [_with_look(printable(str(cell), limit), cell) for cell in row]
-
-
-def _with_look(text: str, cell: str) -> str:
-    return Cell(text, cell.look) if type(cell) is Cell else text
+    texts = ((cell, printable(str(cell), limit)) for cell in row)
+    return [Cell(text, cell.look) if type(cell) is Cell else text for cell, text in texts]
 
 
 def _fitting(
@@ -316,42 +307,6 @@ def _fitting(
         fitting[max(folding, key=fitting.__getitem__)] -= 1
         excess -= 1
     return fitting
-
-
-def _eliding(
-    rows: Sequence[Sequence[str]],
-    widths: Sequence[int],
-    fitting: Sequence[int],
-    columns: Sequence[Column],
-) -> dict[tuple[int, str], str]:
-    """Return what names of files are without their middle, where they are told apart without it."""
-    found: dict[tuple[int, str], str] = {}
-    for index, column in enumerate(columns):
-        if column.names_files and fitting[index] < widths[index]:
-            short = {row[index]: elided(row[index], fitting[index]) for row in rows}
-            if None not in short.values() and len({*short.values()}) == len(short):
-                found |= {(index, name): str(text) for name, text in short.items()}
-    return found
-
-
-def elided(name: str, width: int) -> str | None:
-    """Return the name of a file without its middle; the number of its shard is kept.
-
-    None where that does not fit, or where the name is not ASCII: such a name is folded.
-
-    >>> elided("imagenet2012-train.tfrecord-00450-of-01024", 31)
-    'imagenet2012-tra…00450-of-01024'
-    >>> elided("/home/me/tensorflow_datasets/mnist/3.0.1", 21), elided("d-00000-of-00001", 15)
-    ('/home/me/t…nist/3.0.1', None)
-    """
-    if not name.isascii():
-        return None
-    if len(name) <= width:
-        return name
-    number = _SHARD_NUMBER.search(name)
-    tail = (width - 1) // 2 if number is None else len(number[0])
-    head = width - 1 - tail
-    return f"{name[:head]}…{name[len(name) - tail :]}" if head > 0 else None
 
 
 def _row(

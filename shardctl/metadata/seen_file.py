@@ -70,14 +70,11 @@ def read_seen(path: Path | str, codes: ExampleCodes, *, ids: bool = False) -> Se
 def read_kept(path: Path | str, codes: ExampleCodes) -> Callable[[Int64s], NDArray[np.bool_]]:
     """Return what says of each code whether it passes a filter whose list is at `path`.
 
-    The list has a tfds_id or an id (`5`, `train:5`) a line, or is a `.npy` of bool[n] by id.
+    The list has a tfds_id or an id (`5`, `train:5`) a line.
 
     Raises:
         DatasetError: it cannot be read, or names no example of what is read.
-        UsageError: a mask for several splits.
     """
-    if str(path).endswith(".npy"):
-        return _mask(path, codes)
     kept = read_seen(path, codes, ids=True).codes
 
     def passes(wanted: Int64s) -> NDArray[np.bool_]:
@@ -85,26 +82,6 @@ def read_kept(path: Path | str, codes: ExampleCodes) -> Callable[[Int64s], NDArr
         return kept[rows] == wanted if len(kept) else np.zeros(len(wanted), bool)
 
     return passes
-
-
-def _mask(path: Path | str, codes: ExampleCodes) -> Callable[[Int64s], NDArray[np.bool_]]:
-    shown = quoted(path, 200)
-    if codes.several_splits:
-        raise UsageError(
-            f"{shown}: a mask is by id, and several splits are read; a list of tfds_ids names the "
-            "examples of any"
-        )
-    try:
-        mask = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise DatasetError(f"cannot read {shown}: {error}") from error
-    if mask.dtype != bool or mask.shape != (codes.num_codes,):
-        raise DatasetError(
-            f"{shown} holds {mask.dtype}{list(mask.shape)}; bool[{codes.num_codes}] is needed, "
-            "one of each example of the split, by id"
-        )
-    kept: NDArray[np.bool_] = mask
-    return lambda wanted: kept[wanted]
 
 
 def _read(file: BinaryIO, codes: ExampleCodes, shown: str, ids: bool) -> SeenExamples:

@@ -300,8 +300,8 @@ class Concatenate(parts.Stage):
 class Filter(parts.Stage):
     """`ds.filter(predicate)`: how many pass depends on the data.
 
-    kept: path of a file that names the examples that pass (a log of tfds_ids or ids, a line each,
-        or a bool[n] .npy by id); None makes the order nondeterministic.
+    kept: path of a file that names the examples that pass, a tfds_id or an id a line; without one
+        the order is nondeterministic.
     """
 
     name = "filter"

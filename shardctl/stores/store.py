@@ -10,7 +10,7 @@ import io
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol, cast
+from typing import BinaryIO, Protocol
 
 from shardctl.errors import DatasetError
 
@@ -76,8 +76,7 @@ class Store(Protocol):
 
 # A remote file as ranges of its bytes.
 
-# A file that is read here and there is read in blocks; its end, where footers are, in one.
-_BLOCK, _TAIL = 128 << 10, 256 << 10
+_BLOCK = 128 << 10  # bytes that are read ahead where a file is read from its beginning on
 
 Fetch = Callable[[int, int], bytes]
 
@@ -109,8 +108,8 @@ class RemoteSource:
         return data
 
     def file(self) -> BinaryIO:
-        """Return it as a seekable file that keeps the blocks it read last."""
-        return cast(BinaryIO, RangeFile(self))
+        """Return it as a seekable file, which is read in blocks."""
+        return io.BufferedReader(RangeFile(self), _BLOCK)
 
 
 class RangeFile(io.RawIOBase):
@@ -125,7 +124,6 @@ class RangeFile(io.RawIOBase):
         super().__init__()
         self.num_bytes_read = 0
         self._source, self._report_read, self._at = source, report_read, 0
-        self._blocks: list[tuple[int, bytes]] = []
 
     def readable(self) -> bool:
         return True
@@ -155,21 +153,9 @@ class RangeFile(io.RawIOBase):
         start, stop = self._at, min(stop, self._source.num_bytes)
         if start >= stop:
             return b""
-        held = next((held for held in self._blocks if _holds(held, start, stop)), None)
-        if held is None:
-            first, last = start, max(stop, min(start + _BLOCK, self._source.num_bytes))
-            if self._source.num_bytes - start <= _TAIL:
-                first, last = max(self._source.num_bytes - _TAIL, 0), self._source.num_bytes
-            held = (first, self._source.read(first, last))
-            self.num_bytes_read += len(held[1])
-            if self._report_read is not None:
-                self._report_read(len(held[1]))
-            # Two are kept: the end of the file, and where it is read.
-            self._blocks = [*self._blocks[-1:], held]
+        data = self._source.read(start, stop)
+        self.num_bytes_read += len(data)
+        if self._report_read is not None:
+            self._report_read(len(data))
         self._at = stop
-        first, data = held
-        return data[start - first : stop - first]
-
-
-def _holds(held: tuple[int, bytes], start: int, stop: int) -> bool:
-    return held[0] <= start and stop <= held[0] + len(held[1])
+        return data

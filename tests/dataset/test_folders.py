@@ -12,15 +12,13 @@ from typing import Any
 import pytest
 
 from shardctl.dataset.dataset import Dataset, Split
-from shardctl.dataset.folders import folders_of, layout_tells_order, with_folders
+from shardctl.dataset.folders import folders_of, with_folders
 from shardctl.dataset.identity import (
     DatasetHead,
     DatasetIdentity,
     FolderIdentity,
     SplitSize,
     differences,
-    fingerprints_tell_order,
-    first_of_two,
     folder_order,
     order_in_words,
     paths_left,
@@ -58,41 +56,6 @@ def test_every_permutation_of_folders_that_differ_in_anything_is_noticed() -> No
             assert folder_order(folders, now) == ("same" if now == folders else "other")
             checked += 1
     assert checked > 2000
-
-
-@pytest.mark.parametrize(
-    ("folders", "tells"),
-    [
-        ([A, B], False),
-        ([A, replace(B, fingerprint="g")], True),
-        ([A, replace(B, fingerprint="g"), C], False),
-        ([A, replace(B, fingerprint="g", splits=("test", "train"))], False),  # train may be alike
-    ],
-)
-def test_fingerprints_of_the_same_splits_tell_an_order(
-    folders: list[FolderIdentity], tells: bool
-) -> None:
-    assert fingerprints_tell_order(folders) is tells
-
-
-@pytest.mark.parametrize(
-    ("data_dir", "folders", "first"),
-    [
-        ("/data/a", [A, B], True),
-        ("/data/b", [A, B], False),
-        ("/data/xa", [A, B], False),
-        ("/data/a", [A, A], False),
-        ("/data/a", [A, B, C], False),
-        (None, [A, B], False),
-        ("/data/a", [A, replace(B, path=None)], True),
-        ("/data", [replace(A, path="."), B], False),
-        ("/data/a/1.0.0", [replace(A, path="a/1.0.0"), replace(B, path="b/1.0.0")], True),
-    ],
-)
-def test_a_data_dir_is_the_first_of_two_folders(
-    data_dir: str | None, folders: list[FolderIdentity], first: bool
-) -> None:
-    assert first_of_two(data_dir, folders) is first
 
 
 TOY = DatasetIdentity(
@@ -258,19 +221,3 @@ def test_splits_that_contradict_each_other_are_refused() -> None:
     )
     with pytest.raises(DatasetError, match="the splits of d read their folders in different order"):
         folders_of(Dataset(name="d", splits=splits))
-
-
-def test_a_layout_tells_the_order_if_nothing_begins_like_the_next() -> None:
-    for parts, tells in (
-        ([(1, 2), (1, 2)], False),
-        ([(1, 2), (2, 1)], True),
-        ([(1,), (1, 1)], True),  # the number of shards is in their names
-        ([(), (1,)], False),
-        ([(1,), (2,), (1,)], False),
-    ):
-        named = tuple(files(f"/{i}", "train", len(part)) for i, part in enumerate(parts))
-        lengths = tuple(itertools.chain(*parts))
-        split = Split(name="train", shard_lengths=lengths, files=named)
-        assert layout_tells_order(split) is tells
-    plain = tuple(ShardFiles(pattern="x-\0", num_shards=n) for n in (1, 2))
-    assert not layout_tells_order(Split(name="train", shard_lengths=(1, 1, 1), files=plain))

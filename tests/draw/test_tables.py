@@ -184,54 +184,8 @@ def test_in_records_the_line_that_counts_is_between_two() -> None:
     ]
 
 
-NAMES = [Column(heading="file", align="left", names_files=True), Column(heading="take")]
-
-
-def test_the_name_of_a_file_loses_its_middle_and_keeps_the_number_of_its_shard() -> None:
-    rows = [[f"imagenet2012-train.tfrecord-{i:05}-of-01024", "1251"] for i in (450, 451)]
-    assert table(NAMES, rows, Screen(width=37)) == (
-        "file                             take\n"
-        "imagenet2012-tra…00450-of-01024  1251\n"
-        "imagenet2012-tra…00451-of-01024  1251\n"
-    )
-    assert "…" not in table(NAMES, rows, PLAIN)
-
-
-def test_names_that_would_look_alike_or_lose_their_number_are_folded() -> None:
-    alike = [["toy-train_a-00000-of-00001", "1"], ["toy-train_b-00000-of-00001", "2"]]
-    lone = [["toy-train-00000-of-00001", "1"]]  # 15 columns would leave it no first letter
-    for rows, width in ((alike, 24), (alike, 20), (lone, 21)):
-        shown = table(NAMES, rows, Screen(width=width))
-        assert "…" not in shown
-        folded = "".join(line[: width - 6].rstrip() for line in shown.splitlines()[1:])
-        assert "".join(name for name, _ in rows) in folded
-    assert "…" in table(NAMES, lone, Screen(width=22))
-    assert "…" not in table(NAMES, [["名" * 12, "1"]], Screen(width=22))
-
-
-@few_or_many(60, 150)
-def test_no_two_names_are_shown_alike(num_cases: int) -> None:
-    names = st.from_regex(r"[ab]{1,9}-[ab]{1,9}(-0000[0-3]-of-00004)?", fullmatch=True)
-
-    def check(case: tuple[set[str], int]) -> None:
-        files, width = case
-        rows = [[name, "1"] for name in sorted(files)]
-        lines = table(NAMES, rows, Screen(width=width)).splitlines()
-        assert max(map(len, lines)) <= width
-        if any("…" in line for line in lines):
-            assert len(set(lines[1:])) == len(files)
-            for name, line in zip(sorted(files), lines[1:], strict=True):
-                head, _, tail = line.split()[0].partition("…")
-                assert name == head if not tail else name.startswith(head) and name.endswith(tail)
-                assert "-of-" not in name or line.split()[0].endswith(name[-14:])
-
-    check_cases(
-        st.tuples(st.sets(names, min_size=1, max_size=6), st.integers(20, 45)), check, num_cases
-    )
-
-
 def test_a_cell_looks_like_what_it_means_where_colour_is_shown_and_its_padding_does_not() -> None:
-    columns = [Column(heading="file", align="left", names_files=True), Column(heading="holds")]
+    columns = [Column(heading="file", align="left"), Column(heading="holds")]
     rows = [[Cell("a", "error"), "3"], ["long-name", Cell("4", "warning")]]
     assert table(columns, rows, Screen(color=True)) == (
         "\x1b[1mfile       holds\x1b[0m\n"
@@ -239,9 +193,6 @@ def test_a_cell_looks_like_what_it_means_where_colour_is_shown_and_its_padding_d
         "long-name      \x1b[1;95m4\x1b[0m\n"
     )
     assert table(columns, rows, PLAIN) == "file       holds\na              3\nlong-name      4\n"
-    elided_and_red = [[Cell("d-" + "x" * 30 + "-00001-of-00002", "error"), "3"]]
-    shown = table(columns, elided_and_red, Screen(width=30, color=True))
-    assert "\x1b[1;91md-xxxxxx…00001-of-00002\x1b[0m      3\n" in shown
     records = table(columns, [[Cell("a", "error"), "3"]], Screen(width=10, color=True))
     assert records == "\x1b[1;91mfile: a\x1b[0m\nholds: 3\n"
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.errors import DatasetError, UsageError
+from shardctl.errors import DatasetError
 from shardctl.metadata.seen_file import read_kept, read_seen
 from shardctl.order.file_formats import resolved_spec
 from shardctl.verbs.resume.answer import codes_of
@@ -101,18 +101,5 @@ def test_a_list_that_names_no_example_is_refused(tmp_path: Path) -> None:
     (tmp_path / "kept.txt").write_text("train:3\nvalidation:1\n")
     with pytest.raises(DatasetError, match=r"line 2: .* split 'validation' is not read"):
         kept(tmp_path / "kept.txt")
-    np.save(tmp_path / "kept.npy", np.ones(15, bool))
-    with pytest.raises(UsageError, match="a mask is by id, and several splits are read"):
-        kept(tmp_path / "kept.npy")
     with pytest.raises(DatasetError, match="cannot read"):
         kept(tmp_path / "none.txt")
-
-
-def test_a_mask_has_one_for_each_example(tmp_path: Path) -> None:
-    codes = codes_of(resolved_spec(TOY, "train"))
-    np.save(tmp_path / "kept.npy", np.arange(11) > 8)
-    assert read_kept(tmp_path / "kept.npy", codes)(np.array([8, 9])).tolist() == [False, True]
-    for wrong in (np.ones(4, bool), np.ones(11, np.int64)):
-        np.save(tmp_path / "wrong.npy", wrong)
-        with pytest.raises(DatasetError, match=r"bool\[11\] is needed"):
-            read_kept(tmp_path / "wrong.npy", codes)

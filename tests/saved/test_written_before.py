@@ -37,7 +37,7 @@ def read(*refs: str) -> Dataset:
     return read_dataset([str(FOLDER / ref) for ref in refs], env={}, cwd=FOLDER)
 
 
-TOY, DAYS = read("layout.yaml"), read("mon", "tue")
+TOY = read("layout.yaml")
 SEEN = read_seen(str(FOLDER / "seen.txt"), codes_of(resolved_spec(TOY, "train"))).codes
 BUFFER = ReadSettings(buffer=3, buffer_seed=1, global_seed=3)
 BY_EXAMPLES = replace(BUFFER, host=Host(index=1, count=3), host_by="examples")
@@ -53,7 +53,6 @@ SETTINGS = {
     "unseen.yaml": ReadSettings(epochs=2, batch=3),
     "unseen_to_hosts.json": ReadSettings(),
     "the_end.json": ReadSettings(),
-    "several_folders.yaml": ReadSettings(cycle=2, block=2),
 }
 CONSUMED = {"exact.json": 7, "exact_order.json": 9, "host_by_examples.yaml": 2, "the_end.json": 25}
 CONSUMED |= {"host_by_files.json": 4}
@@ -80,9 +79,8 @@ def made_today(name: str) -> ResumePlan:
         return resume_on_hosts(TOY, spec, settings, hosts=2, to_hosts=3, consumed=[4, 6])
     if name == "other_hosts_by_examples.json":
         return resume_on_hosts(TOY, spec, settings, hosts=3, to_hosts=2, consumed=[4])
-    dataset = DAYS if name == "several_folders.yaml" else TOY
     mode = "exact-order" if name == "exact_order.json" else "exactly-once"
-    made = resume(dataset, spec, settings, consumed=CONSUMED.get(name, 5), mode=mode)  # type: ignore[arg-type]
+    made = resume(TOY, spec, settings, consumed=CONSUMED.get(name, 5), mode=mode)  # type: ignore[arg-type]
     if mode == "exact-order":  # which listed neither what the buffer held nor its call
         rest = made.instructions.select(slice(made.num_pending_instructions, None))
         made = replace(made, instructions=rest, num_pending_instructions=0, after_read=())
@@ -106,20 +104,18 @@ def test_a_plan_that_is_made_no_more_is_still_read() -> None:
 @each_file
 def test_a_plan_is_read_and_applied_as_it_was_made(name: str) -> None:
     found, today = read_plan(FOLDER / name), made_today(name)
-    dataset = DAYS if name == "several_folders.yaml" else TOY
     identity = today.dataset
     if name not in AFTER_READ:  # templates and folders were not written then
-        folder = "/data/days/mon" if dataset is DAYS else None
         sizes = tuple(replace(split, template=None) for split in identity.splits)
-        identity = replace(identity, data_dir=folder, folders=(), splits=sizes)
+        identity = replace(identity, data_dir=None, folders=(), splits=sizes)
     assert found == replace(today, dataset=identity)
     assert calls_chained(found.after_read) == AFTER_READ.get(name, "")
-    again = applied(found, dataset)
+    again = applied(found, TOY)
     assert again.file_instructions == today.file_instructions
     assert [[*host.instructions] for host in again.hosts] == [
         [*host.instructions] for host in today.hosts
     ]
-    assert prove(dataset, found, seen=SEEN if found.from_seen else None).holds
+    assert prove(TOY, found, seen=SEEN if found.from_seen else None).holds
 
 
 @each_file

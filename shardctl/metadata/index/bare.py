@@ -19,7 +19,6 @@ from shardctl.errors import DatasetError, UsageError
 if TYPE_CHECKING:
     from shardctl.metadata.index.answer import Index
 
-_ON_LISTING = "list_files"  # a note on an order, which is said where an order is asked for
 _LOOKED_AT = 10_000  # files of a folder among which one of records is looked for
 
 
@@ -109,14 +108,13 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
     damaged = tuple(_damaged(found, path)) if names_damaged else ()
     for fault in () if names_damaged else found.faults():
         raise DatasetError(f"{fault}; {_way_out(path)}")
-    notes = tuple(text for text in found.warnings if _ON_LISTING not in text)
     dataset = _uncounted(path) if damaged and not found.splits else found.dataset
     known = {split.name for split in dataset.splits}
     # A split of which no file is whole is one all the same, or nobody would see what it lacks.
     names = dict.fromkeys(each.split for each in damaged if each.split not in known)
     empty = tuple(Split(name=name, shard_lengths=()) for name in names if name is not None)
     splits = (*dataset.splits, *empty)
-    return replace(dataset, splits=splits, reference=path, notes=notes, damaged=damaged)
+    return replace(dataset, splits=splits, reference=path, notes=found.warnings, damaged=damaged)
 
 
 def _damaged(found: Index, path: str) -> Iterator[FileFinding]:

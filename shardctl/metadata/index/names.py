@@ -31,7 +31,7 @@ from shardctl.metadata.index.listing import Listing
 from shardctl.metadata.index.shard_sets import COMPRESSED, ShardSet, glob_of, path_key, shard_sets
 from shardctl.records.read_file import format_of_name
 from shardctl.stores.store import StoredFile
-from shardctl.stores.stores import as_bytes, is_remote, split_path
+from shardctl.stores.stores import as_bytes, is_remote
 
 DEFAULT_SPLIT = "train"  # as Hugging Face calls files that name none
 _FIRST = ("tr", "va", "de", "te")  # what names of splits begin with, in the order of answers
@@ -333,7 +333,6 @@ class _SplitOrder:
         for found in sets:
             self._look_at(found)
             self.files += found.files
-        self._compare_with_names()
         if len(sets) > 1:
             self._note(f"{len(sets)} kinds of files, one after the other: {_listed(sets)}")
 
@@ -365,17 +364,6 @@ class _SplitOrder:
             self._note(f"{text} is missing")
         elif numbers is not None and totals is None and numbers[0] > 1:
             self._note(f"the first number is {numbers[0]:,}")
-
-    def _compare_with_names(self) -> None:
-        """Note where tf.data, which sorts names by their bytes, has another order."""
-        for before, after in pairwise(self.files):
-            if path_key(before) > path_key(after):
-                names = [quoted(split_path(file.path)[1], 100) for file in (before, after)]
-                self._note(
-                    f"{names[0]} comes before {names[1]}, by their numbers; tf.data's list_files "
-                    "and tf.io.gfile.glob sort names as text, the other way round"
-                )
-                return
 
     def _note(self, text: str) -> None:
         self.notes.append(f"{printable(self.split, 60)}: {text}")

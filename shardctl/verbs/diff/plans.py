@@ -8,7 +8,6 @@ from itertools import repeat, zip_longest
 
 from shardctl.base.columns import Answer
 from shardctl.base.text import counted, in_short, quoted
-from shardctl.dataset.identity import DatasetHead, fingerprints_tell_order, first_of_two
 from shardctl.errors import UsageError
 from shardctl.saved.resume_plan import ListedPlan, PlanListing
 from shardctl.spec.reads import Reads
@@ -171,15 +170,5 @@ def _changes(expected: PlanListing, actual: PlanListing) -> Iterator[Cause]:
         if before != after:
             yield Cause(kind="plan", name=f"plan {number}", expected=before, actual=after)
     # Whether the files are ordered is among the state; where they lie changes no reading.
-    heads = expected.dataset, actual.dataset
-    for cause in dataset_causes(*heads, leaving_out=("data_dir", "ordered", "splits")):
-        if cause.kind != "folders" or not _shown_otherwise(cause, *heads):
-            yield cause
-
-
-def _shown_otherwise(cause: Cause, *heads: DatasetHead) -> bool:
-    """Whether the fingerprints show the order of folders that an older file does not have."""
-    if (cause.expected and cause.actual) or len({head.fingerprint for head in heads}) > 1:
-        return False
-    older, newer = sorted(heads, key=lambda head: len(head.folders))
-    return fingerprints_tell_order(newer.folders) or first_of_two(older.data_dir, newer.folders)
+    left_out = ("data_dir", "ordered", "splits")
+    yield from dataset_causes(expected.dataset, actual.dataset, leaving_out=left_out)

@@ -35,7 +35,7 @@ from shardctl.verbs.diff.plans import PlansDiff, Range
 
 _ROWS = 20  # files on a terminal, and in an annotation
 _RANGES = 3  # ranges of a file there
-_COLUMNS_PLANS = columns("*file <expected <actual")
+_COLUMNS_PLANS = columns("<file <expected <actual")
 
 
 def plans_table(diff: PlansDiff, screen: Screen) -> Iterator[str]:

@@ -23,7 +23,7 @@ from shardctl.verbs.layout.answer import SplitLayout
 
 # Metadata that TFDS reads record files by.
 
-_TFDS = columns("<name=split num_examples=examples num_shards=shards *template")
+_TFDS = columns("<name=split num_examples=examples num_shards=shards <template")
 
 
 def tfds_metadata_table(metadata: TfdsMetadata, screen: Screen) -> Iterator[str]:
@@ -52,7 +52,7 @@ def tfds_metadata_rows(metadata: TfdsMetadata) -> Records:
 
 # What changed in the files of a layout: as a table for people, a document and CSV rows.
 
-_COLUMNS = columns("!kind=change *path=file then=examples now bytes_then=bytes bytes_now=now")
+_COLUMNS = columns("!kind=change <path=file then=examples now bytes_then=bytes bytes_now=now")
 _PROBLEM = columns("<reason=problem")
 
 
@@ -94,7 +94,7 @@ _LONGEST = 200  # characters of PATHs that are repeated
 _MAX_FILES = 20  # files that a table names on a terminal
 _SPLITS = columns("<split.name=split split.num_shards=files split.num_examples=examples")
 _SPLITS += columns("~split.num_bytes=bytes balance.min=smallest balance.max=largest")
-_BROKEN = columns("!*path=file <finding.reason=problem")
+_BROKEN = columns("!path=file <finding.reason=problem")
 _LEGEND = "smallest, largest: examples in a file"
 
 

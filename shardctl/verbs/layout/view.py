@@ -29,7 +29,7 @@ _SHARDS = 6  # shards of one split on a terminal
 _SUMMARY = columns("<split.name=split split.num_examples=examples split.num_shards=shards")
 _SUMMARY += columns("~num_bytes=bytes balance.min=smallest balance.max=largest")
 _SUMMARY += columns("1balance.mean=mean 3balance.imbalance=imbalance")
-_FACTS = columns("*file first_id last_id examples")
+_FACTS = columns("<file first_id last_id examples")
 _BYTES = columns("bytes")
 LEGEND = "smallest, largest, mean: examples in a shard; imbalance: largest / mean, 1 is even"
 _SOURCES = {"disk": "bytes of the files", "metadata": "bytes by metadata", None: "bytes unknown"}

@@ -11,7 +11,7 @@ from shardctl.saved.head import kind_head
 from shardctl.verbs.list.answer import DatasetList, ListedDataset
 
 _COLUMNS = columns("<title=dataset num_examples=examples ~num_bytes=size <file_format=format")
-_COLUMNS += columns("*path=folder")
+_COLUMNS += columns("<path=folder")
 _FIELDS = "name config version path source file_format num_examples"
 
 

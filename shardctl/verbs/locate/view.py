@@ -26,7 +26,7 @@ def locate_table(located: Located, screen: Screen, *, spec: str) -> Iterator[str
         yield paragraph("no matches", screen)
         return
     batched = "step index_in_batch=in_batch" if order.has_steps else ""
-    shown = columns(f"position epoch {batched} id *tfds_id=tfds__id_(file____index)")
+    shown = columns(f"position epoch {batched} id <tfds_id=tfds__id_(file____index)")
     row = attrgetter(*(column.field for column in shown))
     yield from table_pieces(shown, located.matches.map(row), screen)
 

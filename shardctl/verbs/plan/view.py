@@ -22,7 +22,7 @@ from shardctl.verbs.plan.answer import Plan, Plans
 
 _ROWS = 40  # file instructions of one plan on a terminal
 
-_COLUMNS = columns("*filename=file skip take examples_in_shard=of first_id last_id")
+_COLUMNS = columns("<filename=file skip take examples_in_shard=of first_id last_id")
 _SHOWN = [column.field for column in _COLUMNS]
 _FIELDS = "filename split skip take examples_in_shard first_id"
 

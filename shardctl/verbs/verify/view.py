@@ -46,7 +46,7 @@ def verify_files_table(found: FilesVerification, screen: Screen) -> Iterator[str
 def files_table(dataset: Dataset, findings: Sequence[FileFinding], screen: Screen) -> str:
     """Return a table of files that do not hold what they should."""
     told = "counted" if dataset.is_counted else "metadata"
-    found = columns(f"!*filename=file expected={told} found=file_holds <reason=problem")
+    found = columns(f"!filename=file expected={told} found=file_holds <reason=problem")
     return table(found, cells_of(found, findings), screen, keep=_MAX_FILES)
 
 
