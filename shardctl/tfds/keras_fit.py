@@ -1,4 +1,4 @@
-"""Keras `fit`: one dataset for each of its epochs, and a callback that resumes at the next batch."""
+"""Keras `fit`: one dataset for each of its epochs, a callback that resumes at the next batch."""
 
 from __future__ import annotations
 
@@ -371,8 +371,8 @@ def _random_states(model: Any) -> list[Any]:
 def save_weights_whole(model: Any) -> None:
     """Let a model write its weights files beside their place first, and then move them there.
 
-    Keras writes over the file that is there, so a process killed meanwhile leaves a broken file. A path
-    that is not local is left to Keras.
+    Keras writes over the file that is there, so a process killed meanwhile leaves a broken file. A
+    path that is not local is left to Keras.
     """
     if getattr(model.save_weights, "_is_whole", False):
         return

@@ -1,4 +1,4 @@
-"""Padded evaluation: every example once, batches of one shape, the same number of steps per host."""
+"""Padded evaluation: every example once, batches of one shape, equal numbers of steps per host."""
 
 from __future__ import annotations
 

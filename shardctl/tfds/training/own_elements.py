@@ -1,4 +1,4 @@
-"""What a dataset object yields by its predicted order, made by its own maps from its own examples."""
+"""What a dataset object yields by its predicted order, made by its own maps of its examples."""
 
 from __future__ import annotations
 
