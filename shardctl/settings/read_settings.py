@@ -290,8 +290,8 @@ class ReadSettings:
             )
         if self.deterministic is False:
             raise UnpredictableOrderError(
-                "deterministic=False yields examples in the order in which they are "
-                "decoded, another in each run; leave it out, or use --deterministic"
+                "deterministic=False yields examples in order of completion, another in each run; "
+                "leave it out, or use --deterministic"
             )
         # The order of checks: what TFDS refuses anyway, then what is never deterministic, then
         # seeds.
