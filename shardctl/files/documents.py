@@ -275,16 +275,7 @@ def _yaml_quoted(text: str) -> str:
         return f"""'{text.replace("'", "''")}'"""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     escaped = escaped.replace("##", r"#\x23")
-    return (
-        '"' + "".join(char if char.isprintable() else _yaml_escape(char) for char in escaped) + '"'
-    )
-
-
-def _yaml_escape(char: str) -> str:
-    code = ord(char)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return f'"{printable(escaped, _MAX_CELL)}"'
 
 
 def _yaml_float(value: float) -> str:

@@ -388,15 +388,7 @@ def _means_record_files(ref: str) -> bool:
 def _record_files(ref: str, search: _Search) -> Dataset | None:
     if not _means_record_files(ref):
         return None
-    if _SPEC.fullmatch(ref):
-        raise DatasetError(
-            f"{quoted(ref, 200)} is a spec, which says what is read of a dataset; name the dataset "
-            "too"
-        )
     return bare.read_bare(str(search.path(ref)), search.counting)
-
-
-_SPEC = re.compile(r"[\w-]+\[[-\d._%]*(shard)?:[-\d._%]*(shard)?\](\s*\+.*)?")
 
 
 def _name(ref: str, search: _Search) -> Dataset | None:

@@ -11,7 +11,6 @@ import re
 import stat
 
 from shardctl.base.text import printable, quoted
-from shardctl.base.tfds_rules import FILE_FORMATS
 from shardctl.dataset.dataset import FindingKind
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError
 from shardctl.records.array_record import ArrayRecord
@@ -43,14 +42,9 @@ def why_not_read(file_format: str) -> str | None:
     """Return why files of a format are not read here, None where they are.
 
     >>> why_not_read("riegeli")
-    'riegeli files are not read; `tfds convert_format` makes array_record files of them'
+    'riegeli files are not read'
     """
-    if file_format in FORMATS:
-        return None
-    if file_format in FILE_FORMATS:
-        convert = "`tfds convert_format` makes array_record files of them"
-        return f"{file_format} files are not read; {convert}"
-    return f"{printable(file_format, 40)} files are not read: it is no format of TFDS"
+    return None if file_format in FORMATS else f"{printable(file_format, 40)} files are not read"
 
 
 def count_file(
