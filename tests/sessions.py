@@ -313,6 +313,8 @@ def updated(shown: str, answer: str) -> str:
     pieces = _pieces(shown)
     lines = answer.splitlines(True)
     if len(pieces) == 1 or sum(map(len, pieces)) > len(lines):
+        if len(lines) > _MOST_LINES:  # somebody is to choose what of it is shown
+            return "".join([*lines[:9], _GAP, *lines[-9:]])
         return answer
     made, position = [], 0
     for number, piece in enumerate(pieces):

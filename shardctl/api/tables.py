@@ -81,7 +81,12 @@ def text_of(answer: Any, form: str, folder: str | None = None) -> Iterator[str]:
         yield from getattr(documents, f"to_{form}")(document)
 
 
-_ENDINGS = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".csv": "csv", ".html": "html"}
+# What files are called, and the method that answers have which can be such files.
+_ENDINGS = {
+    **dict.fromkeys((".json", ".yaml", ".yml"), "save"),
+    ".csv": "to_pandas",
+    ".html": "to_html",
+}
 
 
 def save(answer: Any, path: str) -> None:
@@ -90,18 +95,14 @@ def save(answer: Any, path: str) -> None:
     Raises:
         UsageError: no format of the answer has it, or the file cannot be written.
     """
-    known = [ending for ending in _ENDINGS if _can_be(answer, ending)]
+    known = [ending for ending, method in _ENDINGS.items() if hasattr(answer, method)]
     ending = os.path.splitext(path)[1].lower()
     if ending not in known:
         raise UsageError(f"path={quoted(path)}: its ending is to be {either(known)}")
+    form = ending[1:].replace("yml", "yaml")
     with new_file(path) as file:
-        for text in text_of(answer, _ENDINGS[ending], os.path.dirname(os.path.abspath(path))):
+        for text in text_of(answer, form, os.path.dirname(os.path.abspath(path))):
             file.write(utf8(text))
-
-
-def _can_be(answer: Any, ending: str) -> bool:
-    methods = {".csv": "to_pandas", ".html": "to_html"}
-    return hasattr(answer, methods.get(ending, "save"))
 
 
 def table_of(answer: Any) -> RecordStream:

@@ -122,16 +122,16 @@ class _WithHelpPage:
                 panels.setdefault(title, []).append(_in_short(*record))
         commands = getattr(self, "commands", {})
         if commands:
-            entries = {
+            summaries = {
                 name: (name, re.split("[;:,] ", command.short_help)[0].rstrip("."))
                 for name, command in commands.items()
             }
             options = [one for panel in panels.values() for one in panel]
             panels = {
-                title: [entries.pop(name) for name in names if name in entries]
+                title: [summaries.pop(name) for name in names if name in summaries]
                 for title, names in _COMMANDS.items()
             }
-            panels |= {_OTHER_COMMANDS: [*entries.values()], "Options": options}
+            panels |= {_OTHER_COMMANDS: [*summaries.values()], "Options": options}
         for title, entries in panels.items():
             if entries:
                 with formatter.section(title):

@@ -104,16 +104,16 @@ class HostShare:
 class ResumePlan(Tabular):
     """How a pipeline resumes after `consumed` examples of the whole order.
 
-    mode: "exact", the rest of the order id by id; with a shuffle buffer "exactly-once" (every
-        example that is left once, in another order) or "exact-order" (the same order, for a reader
-        that feeds the buffer from where it was). Where the buffer's seed is not known,
+    mode: "exact", the rest of the order id by id; with a shuffle buffer "exact-order" (the same
+        order, for shardctl.tfds, which restores the buffer) or "exactly-once" (every example that
+        is left once, in another order). Where the buffer's seed is not known,
         "at-most-once" (nothing is repeated) or "at-least-once" (seldom is anything lost).
     epoch, remaining: the epoch it begins in, and how many of its examples are left to read.
     remaining_total: how many are left in the whole order, a last batch that is dropped not counted.
     instructions: what is read, in order; the first `num_pending_instructions` read what the buffer
         held. A host of `ds.shard` reads them all and keeps every n-th, as `after_read` says.
-    pending: ids that are read but not yielded, in the order read; None without a buffer. In
-        mode "exact-order" the instructions leave them out.
+    pending: ids that are read but not yielded, in the order read; None without a buffer. A plan of
+        0.2.0 in mode "exact-order" has no instructions for them.
     unseeded: of the two modes without a seed, what is lost and repeated.
     from_seen: planned from a log of the examples seen; `consumed` counts those, and the order plays
         no part.

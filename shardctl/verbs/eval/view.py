@@ -161,8 +161,7 @@ def _advice(evaluation: Evaluation) -> Iterator[str]:
     if hang is not None:
         yield hang_sentence(hang)
     if lost := evaluation.num_lost:
-        are, share = "is" if lost == 1 else "are", lost / evaluation.total
-        yield f"{lost:,} of {evaluation.total:,} examples {are} lost ({share:.3%})"
+        yield f"{lost:,} of {evaluation.total:,} examples lost ({lost / evaluation.total:.3%})"
     if evaluation.num_repeated or evaluation.num_left_out or not evaluation.is_simple:
         yield from _of_sharer_advice(evaluation)
     yield from (_sentence(cure, evaluation) for cure in cures(evaluation))
@@ -244,16 +243,11 @@ def _ragged_advice(evaluation: Evaluation) -> Iterator[str]:
 
 def hang_sentence(hang: Hang) -> str:
     """Return at which step a collective hangs, which hosts wait in it, and for how many."""
+    who = f"host {hang.first_waiting} blocks"
+    if hang.waiting > 1:
+        who = f"{hang.waiting:,} hosts block, host {hang.first_waiting} first"
     have = "host has" if hang.finished == 1 else f"{hang.finished:,} hosts have"
-    return (
-        f"hangs at step {hang.step:,}, counted from 0: {_waiting(hang)}; the other {have} finished"
-    )
-
-
-def _waiting(hang: Hang) -> str:
-    if hang.waiting == 1:
-        return f"host {hang.first_waiting} blocks"
-    return f"{hang.waiting:,} hosts block, host {hang.first_waiting} first"
+    return f"hangs at step {hang.step:,}, counted from 0: {who}; the other {have} finished"
 
 
 def _sentence(cure: Cure, evaluation: Evaluation) -> str:
@@ -270,9 +264,9 @@ def problems(evaluation: Evaluation) -> Iterator[str]:
     """Yield what a check finds wrong, each in a line: a hang, examples that are lost."""
     hang, lost = evaluation.hang(evaluation.remainder), evaluation.num_lost
     if hang is not None:
-        yield f"a collective hangs at step {hang.step:,}: {_waiting(hang)}"
+        yield hang_sentence(hang)
     if lost:
-        yield f"{counted(lost, 'example')} {'is' if lost == 1 else 'are'} lost"
+        yield f"{counted(lost, 'example')} lost"
 
 
 # The smallest changes of the batch or of padding that let an evaluation end.

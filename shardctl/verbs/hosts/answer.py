@@ -185,19 +185,14 @@ def reason(comparison: Comparison) -> str:
     if comparison.num_hosts == 1 and len(comparison.strategies) > 1:
         return "one host reads the same in each way"
     if best.idle_hosts:
-        are = "is" if best.idle_hosts == 1 else "are"
-        return f"{counted(best.idle_hosts, 'host')} {are} idle, and TFDS refuses the other ways"
+        return f"{counted(best.idle_hosts, 'idle host')}, and TFDS refuses the other ways"
     why = f"{spread(best.num_examples)} examples a host"
     if best.num_batches is not None and not best.is_uneven:
         why = f"{counted(best.num_batches.min, 'batch', 'batches')} on every host"
     why += f", read amplification {best.read_amplification or 1:,.3g}x"
-    costly = (s for s in comparison.strategies if (s.read_amplification or 0) > MAX_AMPLIFICATION)
-    others = (
-        f"; {call_of(s)} reads {s.read_amplification:,.4g}x"
-        for s in costly
-        if s is not best and s.refusal is None
-    )
-    return "".join([why, *others])
+    others = (s for s in comparison.strategies if s is not best and s.refusal is None)
+    costly = (s for s in others if (s.read_amplification or 0) > MAX_AMPLIFICATION)
+    return "; ".join([why, *(f"{call_of(s)} reads {s.read_amplification:,.4g}x" for s in costly)])
 
 
 def call_of(strategy: Strategy) -> str:
@@ -242,8 +237,7 @@ def _of_loader(comparison: Comparison) -> Iterator[str]:
             "(padding), so that every host has as many"
         )
     if own.num_left_out:
-        are = "is" if own.num_left_out == 1 else "are"
-        yield f"{counted(own.num_left_out, 'example')} {are} yielded by no host in an epoch"
+        yield f"no host yields {counted(own.num_left_out, 'example')} of each epoch"
     yield from _hang(own, "")
 
 

@@ -139,7 +139,7 @@ def _records(strategy: Strategy, fields: Sequence[str] = _FIELDS) -> Records:
     known = (reads.num_examples, reads.num_bytes, reads.num_files, strategy.batches)
 
     def cells(start: int, stop: int) -> list[RowsCell]:
-        own = (None if column is None else column[start:stop] for column in known)
+        own: list[RowsCell] = [None if column is None else column[start:stop] for column in known]
         return [list(range(start, stop)), *own][: len(fields)]
 
     return Records(len(reads.num_examples), fields, cells)

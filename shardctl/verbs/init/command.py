@@ -56,7 +56,7 @@ def init(
     Examples:
       # Commands in this folder read mnist, shuffled, in batches
       shardctl init -d mnist --shuffle-seed 42 --batch 128
-      # What the file of a project with an evaluation of its own would say
+      # Print the file of a project with an evaluation slice
       shardctl init 'train[:90%]' --eval 'train[90%:]' -d mnist -o -
     """
     to_file = output != "-"

@@ -1,4 +1,4 @@
-"""How an order is shuffled as pictures: where its examples lie, scores, ways to read side by side.
+"""How an order is shuffled as pictures: what is read when, scores, ways to read side by side.
 
 A picture of the whole order says what a figure cannot: whether it follows storage, in lumps, or
 without a pattern.
@@ -24,10 +24,9 @@ _LOOKED_UP = 1 << 16  # positions of a long epoch
 
 
 def quality_pictures(quality: Quality, paper: Paper) -> tuple[Picture, ...]:
-    """Return which part of the dataset is read when, what would help, the score over the epoch."""
-    found = [order_picture(quality)]
-    found += [what_if_picture(quality, paper)] if quality.alternatives else []
-    return (*found, score_picture(quality, paper))
+    """Return which part of the dataset is read when, and what would help."""
+    found = order_picture(quality)
+    return (found, what_if_picture(quality, paper)) if quality.alternatives else (found,)
 
 
 def order_picture(quality: Quality) -> Picture:
@@ -70,25 +69,6 @@ def places(order: Order, sample: OrderSample) -> tuple[Int64s, int]:
         return sample.ranks[0], sample.num_ranks
     storage = storage_order(order)
     return storage.of(looked_up(order, _LOOKED_UP))[0], storage.num_ranks
-
-
-def score_picture(quality: Quality, paper: Paper) -> Picture:
-    """Return the local score of each part of the epoch, beside that of a uniform permutation."""
-    parts = quality.by_position
-    values = [part.score.value for part in parts]
-    low, high = f"{min(values):.4f}", f"{max(values):.4f}"
-    said = (
-        f"The local score is {low if low == high else f'{low} to {high}'} over the epoch; a "
-        f"uniform permutation scores {parts[0].score.expected:.4f}."
-    )
-    rows = [(f"{part.start:,}", part.score.value, "") for part in parts]
-    rows.append(("uniform", parts[0].score.expected, ""))
-    return Picture(
-        title="Local score over the epoch",
-        caption="How well each part of the epoch is mixed.",
-        said=said,
-        marks=_bars("position", "score", rows, paper, full=1.0, digits=3),
-    )
 
 
 def what_if_picture(quality: Quality, paper: Paper) -> Picture:

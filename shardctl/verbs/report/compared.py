@@ -140,7 +140,7 @@ def _settings(comparison: ReportComparison) -> Iterator[str]:
         rows = [(one.name, *(setting_text(one.name, v) for v in (one.a, one.b))) for one in shown]
         is_open = shown is differing
         yield html.table(caption, _SETTINGS, rows, kind="said", is_open=is_open) if rows else ""
-    yield from _sides(comparison)
+    yield html.paragraph(f"Written by shardctl {html.plain(own_version())}.", "quiet")
 
 
 def setting_text(setting: str, value: Any) -> str:
@@ -153,21 +153,6 @@ def setting_text(setting: str, value: Any) -> str:
         with suppress(ShardctlError):  # stages of another version
             return text_of(pipeline_of(value))
     return value_text(value)
-
-
-def _sides(comparison: ReportComparison) -> Iterator[str]:
-    sides = comparison.sides
-    rows = (
-        ("file", *(side.label for side in sides)),
-        ("what it is", *("a snapshot" if side.is_snapshot else "settings" for side in sides)),
-        ("dataset", *(side.head.title for side in sides)),
-        ("fingerprint of the dataset", *(str(side.head.fingerprint) for side in sides)),
-        ("split or slice", *(side.spec for side in sides)),
-        ("rules of the order", *(str(side.rules) for side in sides)),
-    )
-    columns = [Column(heading=text, align="left") for text in ("what", "A", "B")]
-    yield html.table("What A and B are", columns, rows, kind="said")
-    yield html.paragraph(f"Written by shardctl {html.plain(own_version())}.", "quiet")
 
 
 # Two pipelines side by side, as a document: each as the commands write it, and where they differ.

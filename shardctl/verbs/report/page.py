@@ -40,7 +40,6 @@ from shardctl.verbs.report.question import NotShown, Shown
 from shardctl.verbs.simulate.picture import strips_picture
 
 _SETTINGS = tuple(Column(heading=text, align="left") for text in ("setting", "value", "source"))
-_FLAT = 0.05  # by which scores over the epoch differ at most, of which a picture shows nothing
 
 
 def report_page(report: Report) -> Iterator[str]:
@@ -247,10 +246,7 @@ def quality_body(quality: Quality) -> Iterator[str]:
         f"{html.plain(quality_view.why(quality))}.",
         "lead",
     )
-    values = [one.score.value for one in quality.by_position]
-    *pictures, score_over_epoch = pictures_of(quality)
-    is_flat = max(values) - min(values) < _FLAT
-    yield html.figures(pictures if is_flat else [*pictures, score_over_epoch])
+    yield html.figures(pictures_of(quality))
     lines = (
         *(["* not part of the score"] * any(m.scale == "shown" for m in quality.metrics)),
         quality_view.measured_line(quality),

@@ -168,14 +168,14 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
         # The buffer yields the rest in order if it holds what it held, and then gets what it was
         # to get. What it held may be listed in any order.
         num_held = plan.num_pending_instructions
-        held, rest = (plan.instructions.select(s) for s in np.s_[:num_held, num_held:])
+        held, after = (plan.instructions.select(s) for s in np.s_[:num_held, num_held:])
         pending = order.codes.of_ids(plan.pending or ()) if num_held else NONE
-        read = np.concatenate([NONE, *_read(held, order)])
-        after = replace(plan, instructions=rest, num_pending_instructions=0)
+        refilled = np.concatenate([NONE, *_read(held, order)])
+        others = replace(plan, instructions=after, num_pending_instructions=0)
         fed = _in_same_order(
             order,
             lambda: chain([np.sort(pending)], _inputs_left(reader, plan)),
-            lambda: chain([np.sort(read)], _in_order(order, after)),
+            lambda: chain([np.sort(refilled)], _in_order(order, others)),
             0,
         )
         return replace(fed, compared=plan.remaining)

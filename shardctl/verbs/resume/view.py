@@ -219,7 +219,7 @@ def _how(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
     yield called
     if plan.mode == "exact-order" and plan.is_one_stream:
         return  # only the buffer itself decides where such a stream ends
-    label = "or, in another order" if plan.mode == "exact-order" else "or read with"
+    label = "or each once, in another order" if plan.mode == "exact-order" else "or read with"
     yield (
         f"{label}: tfds.ReadConfig(interleave_cycle_length={plan.cycle_length}, "
         f"interleave_block_length={plan.settings.block}, experimental_interleave_sort_fn=..) that "

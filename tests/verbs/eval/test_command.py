@@ -21,9 +21,14 @@ def odd(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("options", "exit_code", "said"),
     [
-        (("--batch", 512), 1, "check: a collective hangs at step 1: host 0 blocks\n"),
+        (
+            ("--batch", 512),
+            1,
+            "check: hangs at step 1, counted from 0: host 0 blocks; the other 7 hosts have "
+            "finished\n",
+        ),
         (("--batch", 512, "--pad"), 0, ""),
-        (("--batch", 512, "--drop-remainder"), 1, "check: 1 example is lost\n"),
+        (("--batch", 512, "--drop-remainder"), 1, "check: 1 example lost\n"),
         (("--batch", 1024), 0, ""),
     ],
 )

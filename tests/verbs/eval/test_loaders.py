@@ -59,7 +59,7 @@ def test_the_figures_are_those_of_the_orders(
     assert hang is None or hang.step == min(steps)
 
 
-LOST = "1 of 13 examples is lost (7.692%)"
+LOST = "1 of 13 examples lost (7.692%)"
 SHAPES = "2 shapes are compiled; --pad compiles 1, with {} examples of padding in the last batches"
 AGAIN = (
     "DistributedSampler yields 2 examples twice, and a metric counts them twice; gather the "

@@ -251,7 +251,7 @@ def test_advice_says_whether_files_divide_and_what_hangs(
             "3 to 5 examples a host, read amplification 1x; tfds.even_splits reads 1.308x; "
             "ds.shard reads 3x",
         ),
-        ((3,), 4, {}, "1 host is idle, and TFDS refuses the other ways"),
+        ((3,), 4, {}, "1 idle host, and TFDS refuses the other ways"),
     ],
 )
 def test_a_reason_is_the_merit_of_what_is_recommended(

@@ -63,7 +63,7 @@ def test_the_figures_are_those_of_the_orders(
 @pytest.mark.parametrize(
     ("settings", "num_hosts", "said"),
     [
-        ({"loader": "grain"}, 2, "1 example is yielded by no host in an epoch"),
+        ({"loader": "grain"}, 2, "no host yields 1 example of each epoch"),
         (
             {"loader": "torch"},
             2,
@@ -81,7 +81,7 @@ def test_the_figures_are_those_of_the_orders(
         (
             {"loader": "accelerate", "batch": 2, "drop_remainder": True},
             3,
-            "1 example is yielded by no host in an epoch",
+            "no host yields 1 example of each epoch",
         ),
     ],
 )

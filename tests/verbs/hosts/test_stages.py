@@ -177,7 +177,7 @@ def test_an_evaluation_of_stages_says_what_they_repeat_and_leave_out() -> None:
     )
     taken = shardctl.evaluate(TOY, "test", {"stages": "take(8) | batch(4)"}, hosts=2)
     assert advice_of(taken) == (
-        "4 of 20 examples are lost (20.000%)",
+        "4 of 20 examples lost (20.000%)",
         "--stages leaves out 4 examples",
     )
 

@@ -114,7 +114,7 @@ def test_stages_that_pick_a_host_are_not_shared_once_more() -> None:
     made = report(TOY, None, stages, hosts=4)
     assert made.quality == shardctl.quality(TOY, None, stages)
     assert set(missing(made)) == {"hosts"}
-    assert "picks one host" in missing(made)["hosts"]
+    assert "selects one host" in missing(made)["hosts"]
 
 
 def test_what_is_not_asked_for_is_not_there() -> None:
@@ -168,7 +168,7 @@ NOT_SHOWN: list[tuple[str | None, dict[str, Any], dict[str, str]]] = [
             "hosts": "how many examples of a host pass filter",
         },
     ),
-    (None, {"stages": "zip(read(train), read(test)) | shard(3, 1)"}, {"hosts": "picks one host"}),
+    (None, {"stages": "zip(read(train), read(test)) | shard(3, 1)"}, {"hosts": "selects one host"}),
     (
         None,
         {"host": "1/9", "host_by": "files"},

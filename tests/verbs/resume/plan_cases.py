@@ -53,7 +53,7 @@ def plans() -> dict[str, ResumePlan]:
             TOY, "train[10%:90%]", ReadSettings(cycle=2, block=2, reverse=True), consumed=9
         ),
         "a sum": resume(TOY, "train+test", replace(FILES, epochs=2), consumed=11),
-        "exactly once": resume(TOY, "train", both, consumed=8),
+        "exactly once": resume(TOY, "train", both, consumed=8, mode="exactly-once"),
         "in exact order": resume(TOY, "train", both, consumed=8, mode="exact-order"),
         "a sum in exact order": resume(TOY, "test+train", BUFFER, consumed=8, mode="exact-order"),
         "at the start of an epoch": resume(TOY, "train", both, consumed=27, mode="exact-order"),
@@ -90,7 +90,9 @@ def plans() -> dict[str, ResumePlan]:
         made[f"host by {mode}"] = resume(
             TOY, "train", on_host(replace(FILES, epochs=2), mode), consumed=5
         )
-        made[f"host by {mode} once"] = resume(TOY, "train", settings, consumed=5)
+        made[f"host by {mode} once"] = resume(
+            TOY, "train", settings, consumed=5, mode="exactly-once"
+        )
         made[f"host by {mode} at most once"] = resume(
             TOY, "train", replace(settings, buffer_seed=None), consumed=5, mode="at-most-once"
         )

@@ -90,7 +90,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"consumed": 9, "mode": "exact-order"},
     ),
     "host of examples": ({"host": "1/2", "host_by": "examples", "cycle": 1}, {"consumed": 2}),
-    "exactly once": (SEEDED, {"consumed": 2}),
+    "exactly once": (SEEDED, {"consumed": 2, "mode": "exactly-once"}),
     "exact order": (SEEDED, {"consumed": 2, "mode": "exact-order"}),
     "buffer of a host": ({**SEEDED, "host": "0/2", "host_by": "examples"}, {"consumed": 2}),
     "unseeded, nothing held": (OPEN, {"consumed": 0, **AT_MOST}),

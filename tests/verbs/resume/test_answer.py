@@ -76,7 +76,7 @@ def test_batches_that_are_dropped_are_not_left_without_a_seed_either(
             {"steps": 10},
             {"batch": 4, "epochs": 3},
             "'10': the order has 9 batches; a longer job has more --epochs, or is in a later "
-            "--pass$",
+            "--pass-index$",
         ),
         ({"steps": 1}, {}, "steps needs --batch N"),
         ({}, {}, "--consumed N, or --steps S"),

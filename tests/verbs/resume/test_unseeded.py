@@ -125,7 +125,7 @@ def test_hosts_whose_buffers_had_read_the_epoch_begin_with_the_next(
     ("change", "said"),
     [
         ({"shuffle_seed": None, "shuffle_files": True}, "--shuffle-files without a seed"),
-        ({"deterministic": False}, "deterministic=False hands out"),
+        ({"deterministic": False}, "deterministic=False yields"),
     ],
 )
 def test_where_the_file_order_is_open_nothing_is_offered(
