@@ -115,15 +115,8 @@ def json_line(value: object) -> str:
     """
     value = list(value) if isinstance(value, OnDemand) else value
     text = _encode(value)
-    if _acts_on_nothing(text):
-        return text
     text = text if text.isprintable() else _encode_ascii(value)
     return text.replace("##", "#\\u0023")
-
-
-def _acts_on_nothing(text: str) -> bool:
-    """Return whether neither a terminal nor a runner of CI would act on a text."""
-    return "##" not in text and text.isprintable()
 
 
 def json_lines(records: RecordStream, lead: str = "", end: str = "\n") -> Iterator[str]:

@@ -217,11 +217,8 @@ def list_datasets(dirs: Iterable[AnyPath], name: str | None = None) -> tuple[Fou
         at_once = isinstance(data_dir, RemotePath)
         for versions in answers(partial(_versions_of, data_dir), names, at_once=at_once):
             found += versions
-    return tuple(sorted(found, key=_sort_key))
-
-
-def _sort_key(found: FoundDataset) -> tuple[str, str, tuple[int, int, int]]:
-    return found.name, found.config or "", version_key(found.version or "") or (0, 0, 0)
+    found.sort(key=lambda one: (one.name, one.config or "", version_key(one.version or "") or ()))
+    return tuple(found)
 
 
 def dataset_names(dirs: Iterable[AnyPath]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -268,7 +268,7 @@ def _read(ref: str, search: _Search) -> Dataset:
         raise DatasetError(f"no dataset {quoted(ref)}; {_FORMS}")
     if search.on_disk and is_remote(ref):
         raise DatasetError(f"{quoted(ref, 200)} is not on a disk")
-    for read in _KINDS:
+    for read in (_folder, _file, _record_files, _name):
         dataset = read(ref, search)
         if dataset is not None:
             return dataset
@@ -403,14 +403,6 @@ def _name(ref: str, search: _Search) -> Dataset | None:
     if dataset is None:
         raise _unknown_name(name, search)
     return dataset
-
-
-_KINDS: tuple[Callable[[str, _Search], Dataset | None], ...] = (
-    _folder,
-    _file,
-    _record_files,
-    _name,
-)
 
 
 def _look_up(name: DatasetName, search: _Search) -> Dataset | None:

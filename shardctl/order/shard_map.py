@@ -74,7 +74,6 @@ class Strips:
     start: int
     stop: int
     is_cut: bool
-    has_slots: bool
     several_splits: bool
 
 
@@ -134,7 +133,6 @@ def strips(order: Order, start: int, stop: int, *, most: int = _MOST) -> Strips:
         start=start,
         stop=end,
         is_cut=is_cut,
-        has_slots=order.has_blocks,
         several_splits=order.codes.several_splits,
     )
 

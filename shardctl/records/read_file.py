@@ -22,15 +22,8 @@ from shardctl.records.webdataset import WebDataset
 from shardctl.stores.store import StoredFile
 from shardctl.stores.stores import is_remote, store_of
 
-_ALL: tuple[RecordFormat, ...] = (
-    TFRecord(),
-    ArrayRecord(),
-    Parquet(),
-    MDS(),
-    WebDataset(),
-    Arrow(),
-)
-FORMATS: dict[str, RecordFormat] = {known.name: known for known in _ALL}
+_KNOWN = (TFRecord(), ArrayRecord(), Parquet(), MDS(), WebDataset(), Arrow())
+FORMATS: dict[str, RecordFormat] = {known.name: known for known in _KNOWN}
 HEAD_BYTES = 1 << 12  # of a file whose name does not tell its format
 
 # What a store or a library raises of a file that it cannot read. What `report` raises to end the
