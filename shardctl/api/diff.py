@@ -186,7 +186,7 @@ def _now(
         settings = with_keywords(pinned_settings, settings or {})
     spec = spec_as_pinned(kept, settings) if spec is None else spec
     taken = snapshot(here, spec, settings)
-    return PinnedOrder(snapshot=taken.snapshot, label="today", live=taken.live)
+    return PinnedOrder(snapshot=taken.snapshot, label="the current order", live=taken.live)
 
 
 def _named_by(pinned: PinnedOrder, given: object) -> Dataset:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import zlib
 from collections.abc import Iterable
 
@@ -44,6 +45,32 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
     ('1 shard', '1,024 shards', '0 shards')
     """
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def shell_line(*words: str) -> str:
+    r"""Return a command as one line to paste into bash or zsh, whatever its words hold.
+
+    >>> print(shell_line("shardctl", "diff", "my order.yaml", "a\nb"))
+    shardctl diff 'my order.yaml' $'a\x0ab'
+    """
+    return " ".join(shlex.quote(word) if word.isprintable() else _escaped(word) for word in words)
+
+
+def _escaped(word: str) -> str:
+    data = word.encode("utf-8", "surrogateescape")
+    plain = (
+        chr(byte) if 32 <= byte < 127 and byte not in b"'\\" else f"\\x{byte:02x}" for byte in data
+    )
+    return f"$'{''.join(plain)}'"
+
+
+def path_word(path: str) -> str:
+    """Return a path as a word of a command, where it would be an option otherwise with `./`.
+
+    >>> path_word("-rf.yaml"), path_word("-"), path_word("a.yaml")
+    ('./-rf.yaml', '-', 'a.yaml')
+    """
+    return f"./{path}" if path.startswith("-") and path != "-" else path
 
 
 def first_upper(text: str) -> str:

@@ -30,6 +30,7 @@ class Batch(Node):
         (count,) = counts
         if count < 0:
             return count
+        # Negative counts are tf.data's INFINITE (-1) and UNKNOWN (-2), which a batch passes on.
         return count // self.size if self.drop_remainder else -(-count // self.size)
 
     def iterate(self) -> BatchIteration:
@@ -45,6 +46,7 @@ class BatchIteration(InPlace):
 
     def _advance(self, count: int) -> int:
         size = self._node.size
+        # Also with drop_remainder the rest is read before it is dropped, as tf.data does.
         self._child.pull(count * size)
         total = self._child.pulled // size
         if self._child.pulled % size and not self._node.drop_remainder:
@@ -58,6 +60,7 @@ class BatchIteration(InPlace):
     @property
     def width(self) -> int | None:
         width = self._child.width
+        # Elements have one width only if the last batch is full, or is the only one.
         has_partial = self.pulled * self._node.size > self._child.pulled
         if has_partial and self.pulled > 1:
             return None
@@ -74,12 +77,15 @@ class BatchIteration(InPlace):
         return self._child.before(np.minimum(elements * self._node.size, self._child.pulled))
 
     def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
+        # A batch holds its examples in their order, so positions are those of the input.
         inputs, _ = self._child.at(places)
         elements = inputs // self._node.size
         return elements, places - self.before(elements)
 
     def examples(self, elements: Int64s) -> Int64s:
         rows = self._rows(elements)
+        # Ranges of different lengths without a loop: element i starts at elements[i] * size, minus
+        # how many numbers the arange below has counted by then.
         starts = elements * self._node.size - (np.cumsum(rows) - rows)
         return self._child.examples(np.repeat(starts, rows) + np.arange(rows.sum()))
 
@@ -108,6 +114,7 @@ class Unbatch(Node):
                 "unbatch of batches of batches that may differ in size: give the inner batch "
                 "drop_remainder=True"
             )
+        # Examples in a row: all axes inside the batch are exact, so the product is.
         self.width = prod(axis.size for axis in self.shape)
 
     def cardinality_of(self, counts: Sequence[int]) -> int:
@@ -132,12 +139,14 @@ class UnbatchIteration(InPlace):
         while (missing := wanted - self._available) > 0:
             # No batch has more rows than `rows.size`, so that none is read too early.
             needed = -(-missing // self._node.rows.size)
+            # The input has ended.
             if self._child.pull(needed) < needed:
                 break
         return min(wanted, self._available) - self.pulled
 
     @property
     def _available(self) -> int:
+        # Rows that the batches read so far hold.
         return self._child.num_examples // self._node.width
 
     @property

@@ -55,6 +55,7 @@ def build(
         UsageError: TensorFlow refuses the pipeline, or its batches differ in a way that hides rows.
     """
     options = options_of(pipeline)
+    # Options count for the whole pipeline, wherever it sets them, so they are gathered first.
     builder = Builder(source=source, seeds=seeds or ScriptSeeds(), options=options, kept=kept)
     return builder.node_of(optimized(pipeline))
 
@@ -76,6 +77,8 @@ class Builder:
             if before is not None and fuses(before, stage, self.options):
                 assert isinstance(node, Shuffle)
                 assert isinstance(stage, call.Repeat)
+                # The same generator: the fused op takes its seeds from the shuffle that it
+                # replaces.
                 node = Shuffle(node.child, node.buffer, node.generator, stage.count)
             else:
                 node = self._made(stage, node)
@@ -111,6 +114,8 @@ def _sampled(self: Builder, source: call.SampleFromDatasets) -> Node:
         return Strided(inputs[0], limit=0)
     if len(numbers) == 1:
         return inputs[numbers[0]]
+    # Without weights all inputs are alike: their running totals are whole numbers, which no
+    # rounding changes.
     if source.weights is None:
         cumulative = uniform_cumulative(len(inputs))
     else:
@@ -148,6 +153,8 @@ def _shuffled(self: Builder, stage: call.Shuffle, node: Node) -> Node:
 
 
 def _skipped(self: Builder, stage: call.Skip, node: Node) -> Node:
+    # skip(-1) skips everything; `first=1` keeps it apart from take(0), see
+    # `Strided.cardinality_of`.
     return Strided(node, first=1, limit=0) if stage.count < 0 else Strided(node, first=stage.count)
 
 
@@ -225,6 +232,7 @@ def fuses(before: Stage, stage: Stage, options: WithOptions) -> bool:
     >>> fuses(call.Repeat(count=2), call.Repeat(count=2), WithOptions())
     False
     """
+    # Fusion is on by default; its own option counts before `apply_default_optimizations`.
     fusion = options.optimizations is not False if options.fusion is None else options.fusion
     return fusion and isinstance(before, call.Shuffle) and isinstance(stage, call.Repeat)
 
@@ -276,14 +284,18 @@ def iteration_of_pass(node: Node, pass_index: int = 0, *, loop: Loop = "python")
         raise UsageError(f"pass {pass_index}: passes count from 0")
     if pass_index and node.is_infinite:
         raise UsageError("a pass that repeats forever has no end, so no pass follows it")
+    # Nothing outlives an iterator, so the earlier passes leave no trace.
     if node.is_fixed:
         return node.iterate()
     num_steps = node.cardinality if loop == "keras-fit" and node.cardinality > 0 else None
+    # The earlier passes are read in counts only, so that generators and caches are as they leave
+    # them.
     for _ in range(pass_index):
         iteration = _reading(node, num_steps)
         iteration.pull(EVERYTHING)
         if iteration.pulled == num_steps:
             node.iterate().abandon()
+        # Keras takes the steps of the first pass for all others, the one that met the end included.
         elif loop == "keras-fit" and node.cardinality < 0 and num_steps is None:
             num_steps = iteration.pulled + 1
     return _reading(node, num_steps)

@@ -70,15 +70,19 @@ class Sharing:
     """
 
     def __init__(self, inputs: Sequence[Node]) -> None:
+        # By identity: two generators with equal seeds are still two objects, which advance
+        # separately.
         below = [{id(one): one for one in lasting_below(node)} for node in inputs]
         everything = {key: one for each in below for key, one in each.items()}
         self.by_turns = False
         self._uncertain: list[Lasting] = []
         for key, lasting in everything.items():
+            # Below one input only: no other can change it in between.
             if sum(key in each for each in below) < 2:
                 continue
             ways = [_ways(node, lasting) for node in inputs]
             changing = [way for way in ways if way is not None]
+            # One input that changes it is harmless: its own reads come in their order in any case.
             if len(changing) > 1:
                 self.by_turns = True
                 if "threads" in changing:
@@ -99,18 +103,23 @@ def _ways(node: Node, lasting: Lasting, *, threads: bool = False, late: bool = F
     """
     threads = threads or (isinstance(node, Strided) and node.reads_ahead != 0)
     found: set[str | None] = set()
+    # A plain shuffle takes its seeds when its iterator is made; then playing by turns is not
+    # needed.
     changes = late or isinstance(node, Cache) or _goes_on_taking(node)
     if changes and any(one is lasting for one in node.lasting):
         found.add("threads" if threads else "turns")
     for index, below in enumerate(node.inputs):
+        # Concatenate makes its second input late, its first one at once.
         makes_late = Repeat | Shuffle | Concatenate if index else Repeat | Shuffle
         is_late = late or isinstance(node, makes_late)
         found.add(_ways(below, lasting, threads=threads, late=is_late))
+    # "threads" counts more than "turns": what threads do cannot be followed at all.
     return "threads" if "threads" in found else "turns" if "turns" in found else None
 
 
 def _goes_on_taking(node: Node) -> bool:
     """Whether an iterator takes seeds not only as it is made."""
+    # A fused repeat takes a pair for each epoch; an infinite reader a pair for each list of files.
     return node.count != 1 if isinstance(node, Shuffle) else node.is_infinite
 
 
@@ -139,6 +148,7 @@ class Zip(Node):
         return all(node.is_infinite for node in self.inputs)
 
     def cardinality_of(self, counts: Sequence[int]) -> int:
+        # zip_dataset_op.cc: the least of those known; infinite inputs do not shorten it.
         if UNKNOWN in counts:
             return UNKNOWN
         return min((count for count in counts if count != INFINITE), default=INFINITE)
@@ -169,6 +179,7 @@ class ZipIteration(Iteration):
         """Read tuples, many where only one input may end; return how many, and whether one did."""
         pairs = list(zip(self._node.inputs, self.sources, strict=True))
         left = [certain_left(node, source) for node, source in pairs]
+        # `first` may end; all others have at least `many` elements left for certain.
         first, *others = np.argsort(left, kind="stable").tolist()
         many = min([left[number] for number in others], default=wanted)
         if self._node.sharing.by_turns or many < 2:
@@ -179,6 +190,7 @@ class ZipIteration(Iteration):
         for number in others:
             self.sources[number].pull(done)
             if done < many:
+                # The element that TensorFlow asks of the others after one has ended.
                 self.sources[number].pull(1)
         return done, done < many
 
@@ -196,15 +208,20 @@ class ZipIteration(Iteration):
 
     def examples(self, elements: Int64s) -> Int64s:
         widths = [source.widths(elements) for source in self.sources]
+        # Where in its tuple the part of each input begins: int64[q] for each input; `total` is the
+        # size of the tuples.
         *starts, total = accumulate(widths, initial=np.zeros(len(elements), np.int64))
         firsts = np.cumsum(total) - total
         found = np.empty(int(total.sum()), np.int64)
         for source, width, start in zip(self.sources, widths, starts, strict=True):
+            # Added to a running number 0, 1, .. over all examples of this input, it gives each its
+            # place in `found`; see `BatchIteration.examples` for the same trick.
             shifts = firsts + start - (np.cumsum(width) - width)
             found[np.repeat(shifts, width) + np.arange(width.sum())] = source.examples(elements)
         return found
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        # An example may be in several inputs, and so several times in one tuple.
         queries, elements = zip(*(one.elements_of(codes) for one in self.sources), strict=True)
         query, element = np.concatenate(queries), np.concatenate(elements)
         kept = np.flatnonzero(element < self.pulled)
@@ -236,6 +253,7 @@ class Sampled:
 
     def ever(self, num_inputs: int) -> Sequence[int]:
         """Return the inputs that are chosen at some time."""
+        # A weight so small that the running total does not grow is never drawn.
         chosen: list[int] = np.flatnonzero(np.diff(self.cumulative, prepend=0) > 0).tolist()
         return chosen
 
@@ -317,6 +335,8 @@ class ChosenIterator:
 
     def __init__(self, node: Node) -> None:
         self._exact = node.iterate()
+        # A copy has its own generators: what is read ahead in it draws no seeds of the real
+        # dataset.
         self._ahead = self._exact if node.is_fixed else deepcopy(self._exact)
         self.inputs = (self._exact,)
 
@@ -366,6 +386,7 @@ class Directed(Node):
         self.lasting = choices.lasting
         self.shape = shape_of_any(self.data)
         self.sharing = Sharing(self.data)
+        # True > False: only the choices make it a matter of turns.
         if Sharing((*choices.inputs, *self.data)).by_turns > self.sharing.by_turns:
             raise UsageError(
                 f"{choices.stage}: one dataset object is both its choices and an input; make the "
@@ -382,6 +403,7 @@ class Directed(Node):
 
     def _goes_on(self, ends_not: Sequence[bool]) -> bool:
         taken = [ends_not[number] for number in self.choices.ever(len(self.data))]
+        # stop_on_empty: the first end is the end of all; else one endless input keeps it going.
         return self.choices.is_infinite and (all if self.stop_on_empty else any)(taken)
 
     @property
@@ -389,6 +411,7 @@ class Directed(Node):
         return False
 
     def cardinality_of(self, counts: Sequence[int]) -> int:
+        # directed_interleave_dataset_op.cc: infinite if any input is, also where it may end before.
         return INFINITE if INFINITE in counts[: len(self.data)] else UNKNOWN
 
     def iterate(self) -> DirectedIteration:
@@ -409,6 +432,8 @@ class DirectedIteration(Iteration):
         node.sharing.iterators_made()
         self._is_active = np.ones(len(self.sources), bool)
         self._turns = MixtureSchedule(self._choices.between, len(self.sources))
+        # How many choices are tried at once; it shrinks where inputs end and doubles where none
+        # does.
         self._window = BLOCK
         self._barren = 0
         self._is_over = False
@@ -426,9 +451,12 @@ class DirectedIteration(Iteration):
             self._choices.end()
             self._finish()
             return 0
+        # Choices of inputs that have ended are skipped; each of the others is one element.
         live = np.flatnonzero(self._is_active[choices])[:wanted]
         self._look_out(len(choices), len(live))
         whose = choices[live]
+        # Up to `cut` at most one input, `doubtful`, may end. It is pulled first; if it ends, the
+        # others are read only as far as their turns before that point.
         cut, doubtful = self._safe(whose)
         self._window = max(64, 4 * cut) if cut < len(whose) else min(2 * self._window, BLOCK)
         counts = self._count(whose[:cut])
@@ -436,6 +464,8 @@ class DirectedIteration(Iteration):
         if doubtful is not None:
             got = self.sources[doubtful].pull(int(counts[doubtful]))
             if got < counts[doubtful]:
+                # The turn at which the end was met: the one after its `got` turns that yielded
+                # something.
                 ended_at = int(np.flatnonzero(whose == doubtful)[got])
                 cut, counts = ended_at, self._count(whose[:ended_at])
         for number in np.flatnonzero(counts).tolist():
@@ -444,9 +474,12 @@ class DirectedIteration(Iteration):
                 assert got == counts[number], "an input ends before its cardinality says so"
         if ended_at is not None:
             assert doubtful is not None
+            # The choice that met the end is used up as well: `_end` records it as one without an
+            # element.
             self._record(int(live[ended_at]), counts)
             self._end(doubtful)
         else:
+            # If all turns were taken, the dead choices behind the last one are used up too.
             is_more = cut == wanted or cut < len(whose)
             self._record(int(live[cut - 1]) + 1 if is_more else len(choices), counts)
         return cut
@@ -491,8 +524,10 @@ class DirectedIteration(Iteration):
         for number in np.flatnonzero(counts).tolist():
             left = 0 if by_turns else certain_left(self._node.data[number], self.sources[number])
             if counts[number] > left:
+                # The first turn of this input that is not certain to yield.
                 ends.append((int(np.flatnonzero(whose == number)[left]), number))
         ends.sort()
+        # Up to the first doubtful turn of the second such input.
         cut = ends[1][0] if len(ends) > 1 else len(whose)
         return cut, ends[0][1] if ends else None
 
@@ -525,6 +560,7 @@ class DirectedIteration(Iteration):
             return 0
         active = np.flatnonzero(self._is_active).tolist()
         left = [certain_left(self._node.data[number], self.sources[number]) for number in active]
+        # A lower bound: turns go to other inputs as well, which only adds elements.
         return min(left) if self._node.stop_on_empty else max(left)
 
     @property

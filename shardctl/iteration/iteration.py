@@ -113,6 +113,7 @@ def shape_of_any(nodes: Sequence[Node]) -> tuple[Axis, ...]:
     """Return the axes of elements of several nodes, no longer exact where they differ."""
     axes = zip(*(node.shape for node in nodes), strict=False)
     return tuple(
+        # Batches of several sizes in one stream: the largest bounds what one pull can bring.
         first._replace(
             size=max(axis.size for axis in (first, *others)),
             is_exact=first.is_exact and all(axis == first for axis in others),
@@ -129,6 +130,7 @@ class Repeating(Node):
 
     @property
     def is_infinite(self) -> bool:
+        # tf.data ends a repeat without end at once if its first epoch is empty.
         return self.child.is_infinite or (self.count is None and self.child.num_elements != 0)
 
     @property
@@ -141,6 +143,7 @@ class Repeating(Node):
         (count,) = counts
         if self.count is None and count != 0:
             return INFINITE
+        # Negative: INFINITE or UNKNOWN, whatever the number of epochs.
         return count if count < 0 else count * (self.count or 0)
 
 
@@ -162,6 +165,8 @@ class Iteration(ABC):
         """
         if self.ended or count <= 0:
             return 0
+        # `_advance` never returns more than `count`. Fewer is the end, and is remembered: tf.data's
+        # iterators do not start again either.
         got = self._advance(count)
         self.pulled += got
         self.ended = got < count
@@ -190,6 +195,7 @@ class Iteration(ABC):
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         """Yield the codes of elements [start, stop), one element after the other, in pieces."""
+        # Elements of a piece, so that it has about a million examples whatever their width.
         size = max(1, _EXAMPLES // (self.width or _WIDTH))
         for first in range(start, stop, size):
             yield self.examples(np.arange(first, min(first + size, stop)))
@@ -215,6 +221,7 @@ class Iteration(ABC):
         """Yield the codes of the examples at places [start, stop), in pieces."""
         if start >= stop:
             return
+        # Whole elements are read, then the examples before `start` and from `stop` on are cut off.
         (first, last), (skipped, _) = self.at(np.array([start, stop - 1]))
         left, skip = stop - start, int(skipped)
         for chunk in self.chunks(int(first), int(last) + 1):
@@ -227,6 +234,7 @@ class Iteration(ABC):
         if self.width == 1:
             return self.examples(places)
         elements, offsets = self.at(places)
+        # Each element is looked up once, however many of its examples are asked for.
         distinct, where = np.unique(elements, return_inverse=True)
         widths = self.widths(distinct)
         within: Int64s = (np.cumsum(widths) - widths)[where] + offsets
@@ -237,8 +245,10 @@ class Iteration(ABC):
         query, elements = self.elements_of(codes)
         if self.width == 1 or not len(query):
             return query, elements
+        # An element that holds a code twice was found twice: its examples are searched once.
         query, elements = np.unique(np.stack((query, elements)), axis=1)
         widths = self.widths(elements)
+        # int64[sum of widths]: which (query, element) pair each example below belongs to.
         rows = np.repeat(np.arange(len(query)), widths)
         found = np.flatnonzero(self.examples(elements) == np.asarray(codes)[query[rows]])
         within = found - (np.cumsum(widths) - widths)[rows[found]]
@@ -302,6 +312,7 @@ class Leaf(Iteration):
         return 1
 
     def examples(self, elements: Int64s) -> Int64s:
+        # Where readings are counted, a source is reading 0; repeats above it add theirs.
         return np.zeros(len(elements), np.int64) if are_counted() else self._codes(elements)
 
     @abstractmethod
@@ -344,6 +355,7 @@ class Derived(Iteration):
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         query, inputs = self._child.elements_of(codes)
         elements = self._outputs_of(inputs)
+        # -1 stands for "not kept", as of an element that a shard leaves out.
         kept = np.flatnonzero((elements >= 0) & (elements < self.pulled))
         return query[kept], elements[kept]
 
@@ -380,6 +392,7 @@ class Counts:
     def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
         elements, offsets = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
         last = int(places.max(initial=0))
+        # Sums are made only as far as the furthest place needs.
         while self._sums[-1] <= last and len(self._sums) * PIECE <= self._iteration.pulled:
             self._sum_up_to(len(self._sums))
         for block, here in groups_of(np.searchsorted(self._sums, places, "right") - 1):
@@ -396,6 +409,7 @@ class Counts:
         """Return the examples before each element of a block, and before the next block."""
         stop = min((block + 1) * PIECE, self._iteration.pulled)
         widths = self._iteration.widths(np.arange(block * PIECE, stop))
+        # int64[elements of the block + 1]
         return np.concatenate(([self._sums[block]], self._sums[block] + np.cumsum(widths)))
 
 
@@ -405,6 +419,7 @@ def lasting_below(node: Node) -> list[Lasting]:
     nodes, seen = [node], set[int]()
     while nodes:
         node = nodes.pop()
+        # A node may be reached in several ways: it is an object, shared by all that read it.
         if id(node) not in seen:
             seen.add(id(node))
             found.update((id(lasting), lasting) for lasting in node.lasting)
@@ -432,6 +447,7 @@ def read_ahead(node: Node, iteration: Iteration, count: int | None) -> None:
         for each in lasting:
             each.make_uncertain()
         return
+    # All of it is read, to see what could change. The iterator is given up, so nothing is lost.
     iteration.pull(EVERYTHING if count is None else count)
     for each, state in zip(lasting, before, strict=True):
         if each.state != state:
@@ -451,6 +467,7 @@ def are_counted() -> bool:
 @contextmanager
 def counted(*, on: bool = True) -> Iterator[None]:
     """Hand out numbers of readings in this block, or codes where it is not `on`."""
+    # A context variable and not an argument: every stage passes it on, and few care.
     before = _COUNTED.set(on)
     try:
         yield
@@ -497,11 +514,14 @@ class SourceIteration(Leaf):
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         wanted = np.asarray(codes, np.int64)
         if isinstance(self._all, range):
+            # The inverse of a range in closed form.
             elements, rest = np.divmod(wanted - self._all.start, self._all.step)
             found = np.flatnonzero((rest == 0) & (elements >= 0) & (elements < self.pulled))
             return found, elements[found]
         pulled = self._all[: self.pulled]
         order = np.argsort(pulled, kind="stable")
+        # A code may come several times: [first, first + counts) of the sorted codes are equal to
+        # it.
         first = np.searchsorted(pulled, wanted, "left", sorter=order)
         counts = np.searchsorted(pulled, wanted, "right", sorter=order) - first
         query = np.repeat(np.arange(len(wanted)), counts)

@@ -67,6 +67,8 @@ class Joined(Iteration):
 
     def _kept(self, name: str, made: Callable[[], Any]) -> Any:
         """Return what is made of the pieces, once for as long as nothing more is pulled."""
+        # Pieces grow only while something is pulled, so these two numbers tell whether sums still
+        # hold.
         if self._known.get("counted") != (self.pulled, len(self.pieces)):
             self._known = {"counted": (self.pulled, len(self.pieces))}
         if name not in self._known:
@@ -90,6 +92,7 @@ class Joined(Iteration):
             (here, self._counted_from(index, piece.examples(local)))
             for index, here, piece, local in self._indexed(elements, self.starts)
         ]
+        # One piece has its codes in the order asked for already.
         return found[0][1] if len(found) == 1 else gathered(found, self.widths(elements))
 
     def before(self, elements: Int64s) -> Int64s:
@@ -141,6 +144,8 @@ class Joined(Iteration):
         if not len(wanted) or not self.pieces:
             return
         last = len(self.pieces) - 1
+        # "right": of pieces that start at the same place, all but the last are empty. The end of
+        # the whole counts as a place of the last piece.
         indices = np.minimum(np.searchsorted(starts, wanted, "right") - 1, last)
         if (indices[0] == indices).all():
             index = int(indices[0])
@@ -173,10 +178,12 @@ def gathered(parts: Iterable[tuple[Int64s | slice, Int64s]], widths: Int64s) -> 
     parts: for each iteration which of the elements are its own, and the codes of these.
     widths: the number of examples of each element.
     """
+    # The place behind each element's codes in the answer.
     ends = np.cumsum(widths)
     found = np.empty(int(ends[-1]) if len(ends) else 0, np.int64)
     for here, codes in parts:
         counts = widths[here]
+        # As in `BatchIteration.examples`: from a running number over the codes to their places.
         shifts = ends[here] - counts - (np.cumsum(counts) - counts)
         found[np.repeat(shifts, counts) + np.arange(counts.sum())] = codes
     return found
@@ -201,6 +208,7 @@ class Repeat(Repeating):
     """
 
     def iterate(self) -> Iteration:
+        # Epochs that are all alike need no iterator each: a repeat of any length costs one epoch.
         return Cycle(self) if self.child.is_fixed else RepeatIteration(self)
 
 
@@ -226,6 +234,8 @@ class RepeatIteration(Joined):
                 for each in lasting_below(self._node.child):
                     each.make_uncertain()
                 return done
+            # Also behind the last epoch: the extra iterator takes a pair of seeds of the shuffle
+            # below it.
             self._current = self._node.child.iterate()
             if self._num_ended == self._node.count:
                 self._current.abandon()
@@ -256,6 +266,7 @@ class Cycle(Derived):
 
     def _advance(self, count: int) -> int:
         wanted = self.pulled + count
+        # The first epoch is read to its end at most once; behind it `pull` does nothing.
         self._epoch.pull(wanted - self._epoch.pulled)
         total = wanted
         if self._epoch.ended:
@@ -267,6 +278,7 @@ class Cycle(Derived):
 
     @property
     def _size(self) -> int:
+        # While the epoch is not read to its end, this exceeds every element that is asked for.
         return max(self._epoch.pulled, 1)
 
     def _inputs_of(self, elements: Int64s) -> Int64s:
@@ -296,6 +308,7 @@ class Cycle(Derived):
 
     @property
     def num_readings(self) -> int:
+        # Epochs that were begun.
         return -(-self.pulled // self._size) * self._epoch.num_readings
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
@@ -306,6 +319,7 @@ class Cycle(Derived):
         return self._tiled(*self._epoch.places_of(codes), size, total)
 
     def _tiled(self, query: Int64s, places: Int64s, size: int, total: int) -> tuple[Int64s, Int64s]:
+        # int64[epochs]: each place of the epoch comes again in every one of them.
         starts = np.arange(0, total, max(size, 1))
         everywhere = (places[:, None] + starts).ravel()
         kept = np.flatnonzero(everywhere < total)
@@ -344,6 +358,7 @@ class Concatenate(Node):
         return any(node.never_ends for node in self.inputs)
 
     def cardinality_of(self, counts: Sequence[int]) -> int:
+        # concatenate_dataset_op.cc asks in this order.
         for special in (INFINITE, UNKNOWN):
             if special in counts:
                 return special

@@ -87,10 +87,13 @@ class StridedIteration(Derived):
         node, child = self._node, self._child
         wanted = self.pulled + count
         total = wanted if node.limit is None else min(wanted, node.limit)
+        # How far the input must be read for element total - 1, which is its element first + (total
+        # - 1) * stride.
         needed = node.first + (total - 1) * node.stride + 1 - child.pulled
         if total > self.pulled and child.pull(needed) < needed:
             # All that the input had is read; of a shard, some behind the last that is handed out.
             total = len(range(node.first, child.pulled, node.stride))
+        # take(n) ends without asking the input behind its n-th element.
         elif total == node.limit:
             self.abandon()
         return total - self.pulled
@@ -100,9 +103,12 @@ class StridedIteration(Derived):
             self._is_abandoned = True
             # What threads read beyond it is nobody's, however little is known of it.
             try:
+                # Checked now, before threads are taken into account: what was yielded until here
+                # may be certain even though what they read ahead is not.
                 self._child.check()
             except UnpredictableOrderError as fault:
                 self._fault = fault
+            # Threads start with the first element that is asked for, or at once with warm start.
             if self._node.reads_ahead != 0 and (self.pulled or self._node.warm):
                 read_ahead(self._node.child, self._child, self._node.reads_ahead)
             self._child.abandon()
@@ -120,11 +126,13 @@ class StridedIteration(Derived):
 
     def _outputs_of(self, inputs: Int64s) -> Int64s:
         elements, rest = np.divmod(inputs - self._node.first, self._node.stride)
+        # Elements that a shard leaves out are -1, which `Derived.elements_of` drops.
         return np.where(rest, -1, elements)
 
     def before(self, elements: Int64s) -> Int64s:
         if self._node.stride > 1:
             return super().before(elements)
+        # Without a stride, examples lie as in the input, shifted by those skipped.
         inputs = np.minimum(elements + self._node.first, self._child.pulled)
         return self._child.before(inputs) - self._skipped
 
@@ -195,6 +203,8 @@ class CacheIteration(InPlace):
     """An iterator that fills the cache, or hands out what it holds."""
 
     def __init__(self, node: Cache) -> None:
+        # A filled cache reads the iterator that filled it, and makes none below: no seeds are
+        # taken.
         super().__init__(node.child.iterate() if node.kept is None else node.kept)
         self._node, self._fills = node, node.kept is None
 
@@ -203,6 +213,7 @@ class CacheIteration(InPlace):
             return min(count, self._child.pulled - self.pulled)
         got = self._child.pull(count)
         is_whole = self._child.ended or self._child.pulled == self._node.cardinality
+        # Of two iterators that fill at the same time the first to finish counts.
         if is_whole and self._node.kept is None:
             self._node.kept = self._child
         return got
@@ -297,6 +308,7 @@ class FilterIteration(Derived):
             # No more than so many are asked for, so that none is read too early: where all
             # iterators are alike nobody can tell.
             asked = max(missing, PIECE) if self._node.is_fixed else missing
+            # In pieces, since of an endless input perhaps nothing ever passes.
             if self._node.is_infinite:
                 asked = min(asked, PIECE)
             before = self._passed
@@ -321,6 +333,7 @@ class FilterIteration(Derived):
             codes = self._child.examples(np.arange(self._seen, end))
             self._passed += int(np.count_nonzero(self._node.passes(codes)))
             self._seen = end
+            # A sum at each whole block: finding an element looks through one block at most.
             if end % PIECE == 0:
                 self._sums.append(self._passed)
 
@@ -331,6 +344,7 @@ class FilterIteration(Derived):
     def _inputs_of(self, elements: Int64s) -> Int64s:
         found = np.empty(len(elements), np.int64)
         for block, here in groups_of(np.searchsorted(self._sums, elements, "right") - 1):
+            # Element e is the (e - sum before the block)-th of those that pass in the block.
             found[here] = self._passing(block)[elements[here] - self._sums[block]]
         return found
 
@@ -339,6 +353,7 @@ class FilterIteration(Derived):
         stop = min((block + 1) * PIECE, self._seen)
         if self._known[:2] != (block, stop):
             elements = np.arange(block * PIECE, stop)
+            # The predicate needs codes, also where the answer is to be numbers of readings.
             with readings.counted(on=False):
                 codes = self._child.examples(elements)
             self._known = (block, stop, elements[self._node.passes(codes)])
@@ -347,6 +362,7 @@ class FilterIteration(Derived):
     def _outputs_of(self, inputs: Int64s) -> Int64s:
         elements = np.full(len(inputs), -1)
         for block, here in groups_of(inputs // PIECE):
+            # -1 at the end, so that a search that runs off the end compares unequal.
             passing = np.append(self._passing(block), -1)
             within = np.searchsorted(passing[:-1], inputs[here])
             passes = passing[within] == inputs[here]

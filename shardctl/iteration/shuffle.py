@@ -71,6 +71,7 @@ class ShuffleIteration(Joined):
     def __init__(self, node: Shuffle) -> None:
         super().__init__()
         self._node = node
+        # When the iterator is made, even if it is never read.
         self._seeds: TakenSeeds | None = node.generator.take()
         self._slices: list[ShuffledEpoch] = []
         self._num_opened = 0
@@ -81,6 +82,7 @@ class ShuffleIteration(Joined):
 
     def _advance(self, count: int) -> int:
         done = 0
+        # As GetNext does it: fill the buffer, go on to the first slice with something in it, yield.
         while done < count:
             self._fill()
             if not self._buffered:
@@ -103,8 +105,10 @@ class ShuffleIteration(Joined):
             self._buffered += got
             if got < room:
                 self._input = None
+                # UNKNOWN_CARDINALITY as size: known once the first epoch has ended.
                 if self._capacity is None:
                     self._capacity = self._buffered
+                # An endless repeat of an empty input ends instead of trying indefinitely.
                 if self._node.count is None and not self._buffered and not self.pieces:
                     return
 
@@ -125,8 +129,10 @@ class ShuffleIteration(Joined):
     def _clear(self) -> None:
         """Go on to the first epoch of which the buffer holds something; each takes seeds."""
         while not self._slices[0].left:
+            # A slice is used up only after it has ended, so its epoch is over.
             self._slices.pop(0)
             self._seeds = self._node.generator.take()
+        # An epoch gets its seeds when it comes to the front, not when it is read.
         if self._slices[0].seeds is None:
             self._slices[0].seeds = self._seeds
             self.pieces.append(self._slices[0])
@@ -134,6 +140,7 @@ class ShuffleIteration(Joined):
     def _hand_out(self, count: int) -> int:
         """Hand out one element, and as many more as go on in the same way; return how many."""
         front = self._slices[0]
+        # The refill happens with the next pull, so of `count` elements the first needs no read.
         more = 0
         if not self._may_read():
             more = min(count, front.left) - 1
@@ -141,11 +148,14 @@ class ShuffleIteration(Joined):
             # The buffer is full, so that for each one more one is read.
             wanted = count - 1
             if len(self._slices) > 1:
+                # Elements of a later epoch are read, those of the front one yielded: it must not
+                # run empty.
                 wanted = min(wanted, front.left - 1)
             more = self._input.pull(wanted)
             if more < wanted:
                 self._input = None
             self._buffered += more
+        # The slice's own counter, as this shuffle and not `pull` reads it.
         front.pulled += more + 1
         self._buffered -= more + 1
         return more + 1
@@ -223,6 +233,7 @@ class InTurn:
 
     def codes(self, start: int, stop: int) -> Int64s:
         """Return the codes of the elements [start, stop)."""
+        # Not where the last answer ended: start a new walk through the iteration.
         if start != self._next:
             self._chunks = self._iteration.chunks(start, self.num_examples)
             self._rest = self._rest[:0]

@@ -62,6 +62,7 @@ class EpochReading:
     @cached_property
     def num_examples(self) -> int:
         """Number of examples this host gets."""
+        # The cut counts examples of this host, so it applies after the share of `ds.shard`.
         kept = len(range(self.phase, self.interleave.num_examples, self.stride))
         return kept if self.limit is None else min(self.limit, kept)
 
@@ -71,6 +72,7 @@ class EpochReading:
             return np.empty(0, np.int64)
         if self.stride == 1:
             return self.interleave.read(start, stop, self.first_codes)
+        # This host's position p is position p * stride + phase of the reading that all hosts share.
         first, last = start * self.stride + self.phase, (stop - 1) * self.stride + self.phase
         return self.interleave.read_every(self.stride, first, last + 1, self.first_codes)
 
@@ -94,6 +96,8 @@ class EpochReading:
 
         An example that another host of `ds.shard` keeps, or that lies beyond the cut, has none.
         """
+        # int64[r]: `query` says which of the rows asked for, `shard` which opened file it comes
+        # from.
         query, shard = self._times(rows)
         position = self.interleave.position(shard, offsets[query])
         # `ds.shard` keeps every n-th example; the rest of the answer counts in those of this host.
@@ -111,6 +115,7 @@ class EpochReading:
         if opened is None:
             return query, by_row[rows].astype(np.int64)
         first, stop = opened.searchsorted(rows), opened.searchsorted(rows, side="right")
+        # The openings of one row lie side by side in `opened`: int64[q] openings for each query.
         counts = stop - first
         query = np.repeat(query, counts)
         # Those of a query count on from its first one.
@@ -123,14 +128,18 @@ class EpochReading:
         opened = self.opened
         num_rows = int(opened.max(initial=-1)) + 1
         if len(opened) == num_rows:
+            # A permutation: its inverse by one scatter, without a sort.
             places = np.empty(num_rows, np.int32)  # a list of 2**31 files is never made
             places[opened] = np.arange(num_rows, dtype=np.int32)
             return None, places
+        # Stable, so that the openings of one row stay in the order in which they are read.
         by_row = np.argsort(opened, kind="stable")
         return opened[by_row], by_row
 
     def state(self, num_read: int) -> InterleaveState:
         """Return what is open once this host has so many examples."""
+        # With `ds.shard` the reader also reads what it skips: num_read * stride examples of all
+        # hosts.
         return self.interleave.state(min(num_read * self.stride, self.interleave.num_examples))
 
 
@@ -143,9 +152,11 @@ def repetitions_listed(take: Int64s, num_examples: int, *, cycle_length: int) ->
     >>> repetitions_listed(np.array([3, 2]), 10, cycle_length=2)
     4
     """
+    # What one listing of the files yields.
     a_list = int(take.sum())
     if not a_list:
         return 1
+    # An upper bound of what the files hold in all that are open by then.
     open_files = min(cycle_length, num_examples) * int(take.max())
     return -(-(num_examples + open_files) // a_list)
 
@@ -163,15 +174,22 @@ def opened_together(lengths: Int64s, *, cycle_length: int, block_length: int) ->
     array([[0, 1, 3, 4],
            [0, 1, 2, 5]])
     """
+    # A shard of L examples occupies L // block + 1 visits of its slot, the last of which may be
+    # empty. A visit is `cycle_length` steps of the key, so `steps` is int64[n, e] in units of the
+    # key.
     steps = (lengths // block_length + 1) * cycle_length
     if steps.min() == steps.max():  # the slots come free in turn
         turns, slots = np.divmod(np.arange(len(lengths)), cycle_length)
         keys: Int64s = (turns * steps[0, 0] + slots)[:, None]
         return keys
+    # Otherwise one loop over the shards, for all interleaves (columns) together. `free`
+    # (int64[cycle, e]) is the key of the next visit at which each slot is free.
     columns = np.arange(lengths.shape[1])
     free = np.repeat(np.arange(cycle_length)[:, None], len(columns), axis=1)
     keys = np.empty_like(lengths)
     for shard, taken in enumerate(steps):
+        # The next shard opens in the slot that comes free first; keys order visits by (round,
+        # slot).
         first = free.min(axis=0)
         keys[shard] = first
         # The key names the slot, too.
@@ -192,10 +210,12 @@ def positions_together(
 
     places: int64[e], which shard of each it is; the example is at `offset` in what that yields.
     """
+    # The example is in visit number `block` of its shard, at `within` in that visit's block.
     block, within = divmod(offset, block_length)
     chosen = keys[places, 0] if keys.shape[1] == 1 else keys[places, np.arange(len(places))]
     visit = chosen + block * cycle_length
     # What each shard yields before: a block a visit, the last of which has the rest.
+    # ceil((visit - key) / cycle): how many visits a shard has had before this one. int64[n, e]
     visits = np.maximum((visit - keys + (cycle_length - 1)) // cycle_length, 0)
     visits *= block_length
     positions: Int64s = np.minimum(visits, lengths).sum(axis=0) + within
@@ -223,6 +243,8 @@ class EpochSeeds:
     @cached_property
     def _generators(self) -> tuple[SeedGenerator, SeedGenerator]:
         """Those of the files and of the buffer; without seeds of their own, drawn in this order."""
+        # The order of these two calls matters: a missing seed takes the next number that
+        # `random.Random(global seed)` draws, and TFDS builds the file shuffle before the buffer.
         settings, script = self.settings, ScriptSeeds(self.settings.global_seed)
         of_files = script.kernel(settings.shuffle_seed) if settings.shuffles_files else None
         return (
@@ -263,6 +285,9 @@ class EpochSeeds:
     @property
     def _files_before(self) -> int:
         """Iterators of the file shuffle that earlier passes made."""
+        # Without a buffer, an unfused repeat makes one more iterator than there are epochs, and
+        # that one takes seeds of the file shuffle as well. Below a buffer nothing is made before it
+        # is read.
         settings, files = self.settings, self._generators[0]
         if settings.repeat_files and settings.pass_index and not files.is_fixed:
             raise UsageError("a pass that repeats forever has no end, so no pass follows it")
@@ -271,6 +296,8 @@ class EpochSeeds:
 
     def _before(self, generator: SeedGenerator, epochs: int, **how: bool) -> int:
         settings = self.settings
+        # Without reshuffling, every iterator uses the same seeds, so that their number does not
+        # matter.
         if not settings.pass_index or generator.is_fixed:
             return 0
         # With an InputContext TFDS asserts no cardinality, and Keras makes an iterator an epoch of
@@ -294,6 +321,8 @@ def sorted_reads(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadS
     Hosts of `InputContext` are given the same files, and take theirs in `own_rows`.
     """
     reads = reads_of(dataset, settings.host_mode.ranges(ranges, settings.host))
+    # TFDS sorts the instructions (interleave_sort_fn) before it shares them among hosts
+    # (core/reader.py, _read_files).
     return sorted_rows(reads, reverse=settings.reverse, file_order=settings.file_order)
 
 

@@ -25,6 +25,8 @@ from shardctl.dataset.dataset import Dataset, Split, shard_named
 from shardctl.errors import UsageError
 from shardctl.spec.reads import Reads, shard_names
 
+# Greedy, so that the last separator counts: a file name may contain "__" itself. 19 digits are
+# those of the largest int64.
 _TFDS_ID = re.compile(rf"(?P<file>.+){TFDS_ID_SEPARATOR}(?P<index>\d{{1,19}})", re.DOTALL)
 _ID = re.compile(r"((?P<split>[\w./-]+):)?(?P<id>\d(_?\d){0,18})")
 
@@ -54,6 +56,8 @@ class ExampleCodes:
         self.given = given
         wanted = set(splits)
         self._splits = [i for i, s in enumerate(dataset.splits) if s.name in wanted]
+        # Codes follow the order of the splits in the dataset, not in the spec: two specs over the
+        # same splits give an example the same code.
         self.bases: Int64s = np.zeros(len(dataset.splits), np.int64)
         total = 0
         for index in self._splits:
@@ -71,6 +75,7 @@ class ExampleCodes:
 
     def first_codes(self, reads: Reads) -> Int64s:
         """Return the code of the first example that each row reads, int64[n]."""
+        # Rows of one split share one base, and a base of 0 needs no new array.
         bases = self.bases[distinct(reads.split)]
         if not bases.any():
             return reads.first
@@ -110,6 +115,8 @@ class ExampleCodes:
 
     def tfds_ids_at(self, split: Int64s, shard: Int64s, index: Int64s) -> list[str]:
         """Return `tfds_ids` of examples at these places, see `places`."""
+        # The slow way, a path and a regular expression for each distinct file, only where folders
+        # differ.
         if any(self._pattern_of(which) for which in distinct(split).tolist()):
             files = list(zip(split.tolist(), shard.tolist(), strict=True))
             named = {file: self._file_name(*file) for file in dict.fromkeys(files)}
@@ -126,6 +133,7 @@ class ExampleCodes:
             UsageError: no id, a split that is not read, an id beyond the split.
         """
         match = _ID.fullmatch(text)
+        # An id without its split would be ambiguous: the ids of each split start at 0.
         if match is None or (match["split"] is None and self.several_splits):
             form = "split:id, as in train:40" if self.several_splits else "a number from 0"
             raise UsageError(f"id {quoted(text)}: {form} is needed")
@@ -182,11 +190,15 @@ class ExampleCodes:
         """Return (split, shard) of the file that a tfds_id calls so, None where none is."""
         splits = self.dataset.splits
         try:
+            # The names that TFDS gives here contain folders, which `shard_named` does not know:
+            # look them up.
             if any(map(self._pattern_of, self._splits)):
                 raise ValueError(name)
             shards = [(index, shard_named(splits[index], name)) for index in self._splits]
             found = [(index, shard) for index, shard in shards if shard is not None]
         except ValueError:
+            # Either the files have no pattern from which a shard could be computed, or names
+            # contain folders.
             found = self._places_of_files.get(name, [])
         if len(found) > 1:  # files of one name in several folders: the one that is read is meant
             columns = [(one.split.tolist(), one.shard.tolist()) for one in self.given]
@@ -213,6 +225,7 @@ class ExampleCodes:
         Raises:
             UsageError: readers call them differently, as they read files in different folders.
         """
+        # One pattern for each reader that reads the split. Ids are ambiguous if readers disagree.
         patterns = {pattern for used, pattern in self._patterns if split in used} or {None}
         if len(patterns) > 1:
             raise UsageError(
@@ -244,6 +257,7 @@ def _pattern(folders: set[str]) -> re.Pattern[str] | None:
     if len(folders) < 2:
         return None
     # By characters, as TFDS has it: no path is meant.
+    # The common end of all folders, found as the common start of the reversed texts.
     ending = os.path.commonprefix([folder[::-1] for folder in folders])[::-1]  # noqa: RUF071
     try:
         return re.compile(rf".*\/([^/]+{ending}/[^/]+)")
@@ -266,6 +280,8 @@ def _folders(split: Split, shards: Int64s) -> set[str]:
     for part in split.files:
         own = shards
         if len(split.files) > 1:
+            # `first` is the number of this part's first shard in the split; `own` counts from the
+            # part's start.
             own = shards[(shards >= first) & (shards < first + len(part))] - first
         # Most often the folder is the same for all files of a part; else each file says.
         if part.names is None and "\0" not in posixpath.dirname(part.pattern):
@@ -292,6 +308,7 @@ class RowLookup:
         self._take = reads.take
         self._first_codes = first_codes
         # Within a part of the spec no two rows read the same example.
+        # A part is (rows or None for all, their first codes in ascending order): int64[k] each.
         self._parts: list[tuple[Int64s | None, Int64s]] = []
         if (len(reads) == 1 or is_constant(reads.part)) and is_ascending(first_codes):
             self._parts.append((None, first_codes))  # every row, as it is
@@ -306,6 +323,8 @@ class RowLookup:
         found = [np.empty((3, 0), np.int64)]
         for rows, starts in self._parts:
             # Only the last row that begins at or before a code can read it; -1 where none does.
+            # "right" - 1: the last start that is not above the code, also where several rows start
+            # alike.
             place = np.searchsorted(starts, codes, side="right") - 1
             row = np.maximum(place, 0)
             if rows is not None:

@@ -75,8 +75,10 @@ def why_short(dataset: Dataset, split: Split) -> str | None:
     >>> why_short(Dataset(name="d", splits=(train,), file_format="parquet"), train)
     'train: as TFDS writes it, a file of 214 examples holds 114 rows'
     """
+    # What was counted in the files themselves is true already; only TFDS's metadata claims more.
     if dataset.file_format != "parquet" or dataset.is_counted:  # by its footers
         return None
+    # A shard loses examples if it is longer than one batch, so the longest shows whether any does.
     longest = max(split.shard_lengths, default=0)
     num_rows = num_rows_written(longest)
     if num_rows == longest:
@@ -96,6 +98,8 @@ def num_rows_written(length: int) -> int:
     """
     num_rows = batch = 0
     while length > 0:
+        # The batches that TFDS writes shrink the rest by more than they take, so examples are lost
+        # from the second batch on.
         taken = max(0, min(PARQUET_BATCH, length - PARQUET_BATCH * batch))
         num_rows += taken
         length -= PARQUET_BATCH * (batch + 1)
@@ -150,6 +154,7 @@ def as_read_by(resolved: Resolved, settings: ReadSettings) -> Resolved:
     """Return what a spec selects; what TFDS's reader makes of its files is no affair of others."""
     if settings.reader.on_tf_data:
         return resolved
+    # Compared as texts: warnings carry no kind, and these are made by the same function.
     of_tfds = set(format_warnings(resolved.dataset, resolved.ranges))
     kept = tuple(warning for warning in resolved.warnings if warning not in of_tfds)
     return replace(resolved, warnings=kept)
@@ -190,5 +195,6 @@ def _first_unsorted(split: Split) -> tuple[str, str] | None:
 
     Numbers of one width, as all names made of a pattern have, are.
     """
+    # A part without names is made of a pattern with numbers of one width, which sort as they count.
     pairs = chain.from_iterable(pairwise(part.names or ()) for part in split.files)
     return next((pair for pair in pairs if os.fsencode(pair[0]) > os.fsencode(pair[1])), None)

@@ -57,8 +57,12 @@ class LoaderOrder(Order):
         self.ranges = tuple(ranges)
         self.given = self.reads = reads_of(dataset, ranges)
         self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], self.given)
+        # int64[rows + 1]: the loader's index of the first example of each row, and the total at the
+        # end.
         self._starts = np.concatenate([[0], np.cumsum(self.reads.take)])
         host = settings.host
+        # The settings that a rule and the user call by the same name go over as they are; those
+        # whose meaning differs are set one by one below.
         own = {field.name for field in fields(LoaderConfig)} & {
             field.name for field in fields(settings)
         }
@@ -86,6 +90,8 @@ class LoaderOrder(Order):
         self.num_in_turn = self.sequence.num_in_turn
 
     def __getstate__(self) -> dict[str, Any]:
+        # Orders go to worker processes by pickle, and closures cannot be pickled: rebuilt on
+        # arrival.
         return {**self.__dict__, "sequence": None}  # rules have functions of their own in them
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -98,6 +104,8 @@ class LoaderOrder(Order):
 
     def _lengths_of_shards(self) -> Int64s:
         """Return how many examples the files have, empty ones too where splits are read whole."""
+        # Some loaders (datasets) share whole files among workers, so that empty files count as
+        # well. Of a part of a split only the files with examples are known here.
         if all(
             piece.start == 0 and piece.stop == piece.split.num_examples for piece in self.ranges
         ):
@@ -112,6 +120,7 @@ class LoaderOrder(Order):
         return self.sequence.batches is not None
 
     def _chunks(self, start: int, stop: int) -> Iterator[Int64s]:
+        # An index is computed from its position alone, so any piece costs the same.
         for begin in range(start, stop, CHUNK_SIZE):
             yield self._codes_at(np.arange(begin, min(begin + CHUNK_SIZE, stop)))
 
@@ -120,6 +129,8 @@ class LoaderOrder(Order):
 
     def _found(self, codes: Int64s, over: Over) -> Iterator[tuple[Int64s, Int64s]]:
         query, rows, offsets = self._lookup.rows_of(codes)
+        # From codes to rows, from rows to the loader's indices, from those to positions: `which`
+        # points into the second step, so that `query[which]` is the code asked for.
         which, positions = self.sequence.positions_of(self._starts[rows] + offsets)
         return iter([(query[which], positions)])
 
@@ -153,6 +164,8 @@ class LoaderOrder(Order):
         pieces = self.sequence.among
         if pieces is None:
             return self.reads
+        # Pieces are ranges of the loader's indices; the empty first part makes `joined` accept
+        # none.
         parts = [self.reads.between(piece.start, piece.stop) for piece in pieces if len(piece)]
         return joined([self.reads.select(slice(0, 0)), *parts])
 
@@ -192,6 +205,8 @@ def loader_version(settings: ReadSettings) -> LoaderVersion:
     """
     loader, named = LOADERS[settings.loader], settings.loader_version
     if named is not None:
+        # In this order: proven here, else verified on this machine, else refused. `_refuse` always
+        # raises.
         return _proven(loader, named) or _verified(loader, named) or _refuse(loader, named)
     installed = provided("installed_version")(loader.library)
     if installed is None:
@@ -219,6 +234,7 @@ def with_version(settings: ReadSettings) -> ReadSettings:
 def installed_loader_version(loader: Loader, installed: str) -> LoaderVersion | None:
     """Return the installed version where it and what is beside it are proven or verified here."""
     found = _proven(loader, installed)
+    # An unproven torch beside a proven torchdata can change the order, so both count.
     if found is not None and not unproven_beside(loader):
         return found
     return _verified(loader, installed)

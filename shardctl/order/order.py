@@ -103,6 +103,7 @@ class Order(ABC):
     shuffles: bool
 
     def __new__(cls, *_: object, **__: object) -> Self:
+        # Order is public for annotations and isinstance only.
         if cls is Order:
             raise UsageError("an Order is made by shardctl.plan_order(..).order")
         return super().__new__(cls)
@@ -201,6 +202,7 @@ class Order(ABC):
         distribution, which takes no time for what comes before. Equal seeds draw equally, so that
         hosts and epochs that shuffle alike stay alike.
         """
+        # int64[stretches, length]; one lookup of all of them, flattened, is the quickest.
         positions = starts[:, None] + np.arange(length) + epoch * self.epoch_size
         return self.codes_at(positions.ravel()).reshape(positions.shape)
 
@@ -246,7 +248,9 @@ class Order(ABC):
         goes through the epochs, where each has an order of its own, and may report how far it is.
         """
         found = [(NONE, NONE), *self.positions_in_pieces(codes, over=over)]
+        # The empty pair in front keeps this valid, and int64, where nothing is found.
         query, position = (np.concatenate(column) for column in zip(*found, strict=True))
+        # The last key is the primary one: by query, then by position.
         order = np.lexsort((position, query))
         return query[order], position[order]
 
@@ -321,6 +325,8 @@ class Order(ABC):
         if self.is_endless or not self.has_epochs:
             raise UsageError("--epoch: epochs mix in this order; count all steps with --step alone")
         all_of_it = range(self.num_examples)
+        # By bisection: where epochs do not mix, the epoch never decreases from position to
+        # position.
         start, stop = (
             bisect_left(all_of_it, one, key=lambda at: int(self.epoch_of([at])[0]))
             for one in (epoch, epoch + 1)
@@ -332,6 +338,7 @@ class Order(ABC):
             )
         steps, within = self.steps_of([start, stop - 1])
         first, last = steps.tolist()
+        # A batch across an epoch boundary belongs to two epochs.
         if within[0] or self.positions_in_step(last).stop != stop:
             raise UsageError(
                 f"--epoch {epoch}: this epoch begins or ends inside a batch, so it has no fixed "
@@ -358,6 +365,7 @@ class Order(ABC):
         first, last = self.positions_in_step(start).start, self.positions_in_step(stop - 1).stop
         codes = self.read(first, last)
         steps, _ = self.steps_of(np.arange(first, last))
+        # One source only, number 0; a mixture overrides this.
         return np.zeros_like(codes), codes, np.bincount(steps - start, minlength=stop - start)
 
     # What it takes to read it.
@@ -379,6 +387,7 @@ class Order(ABC):
         return
 
     def _check_count(self, *steps: int) -> None:
+        # Sorted, so the first and the last bound all of them.
         if list(steps) != sorted(steps) or steps[0] < 0 or steps[-1] > ENDLESS:
             given = " to ".join(map(str, steps))
             raise UsageError(f"batches {given}: counted from 0, upwards, to {ENDLESS} at most")
@@ -398,6 +407,7 @@ class Order(ABC):
 
     def _checked(self, positions: Int64sLike) -> Int64s:
         wanted = np.asarray(positions)
+        # Negative positions are refused: NumPy would count them from the end without a word.
         wrong = wanted[(wanted < 0) | (wanted >= self.num_examples)]
         if wrong.size:
             raise UsageError(

@@ -32,6 +32,7 @@ def leaf_size(num_examples: int) -> int:
     >>> leaf_size(0), leaf_size(1_281_167), leaf_size(10**9)
     (4096, 4096, 2097152)
     """
+    # At most MAX_LEAVES leaves, so a snapshot stays small however long the order is.
     size = CELL_SIZE
     while size * MAX_LEAVES < num_examples:
         size *= 2
@@ -68,6 +69,7 @@ class HashTree:
         width = leaf_size(num_examples) // CELL_SIZE
         remaining = iter(cells)
         leaves = []
+        # The cells are a stream: only those of one leaf are in memory.
         while group := list(islice(remaining, width)):
             leaves.append(_root(group))
         return cls(num_examples=num_examples, leaves=tuple(leaves), version=version)
@@ -91,6 +93,8 @@ class HashTree:
         if size < self.leaf_size:
             raise ValueError(f"no digests of blocks of {size}, leaves have {self.leaf_size}")
         blocks: Sequence[bytes] = self.leaves
+        # log2(size / leaf_size) levels up. A leaf size that is a power of two makes the levels of
+        # two trees coincide.
         for _ in range((size // self.leaf_size).bit_length() - 1):
             blocks = _parents(blocks)
         return blocks
@@ -108,11 +112,14 @@ def differing_blocks(one: HashTree, other: HashTree) -> tuple[int, list[int]]:
     if one.version != other.version:
         raise ValueError(f"digests of versions {one.version} and {other.version}")
     size = max(one.leaf_size, other.leaf_size)
+    # None stands opposite the blocks that only the longer order has, and is unlike any digest.
     pairs = zip_longest(one.blocks(size), other.blocks(size))
     return size, [index for index, (left, right) in enumerate(pairs) if left != right]
 
 
 def _parents(nodes: Sequence[bytes]) -> list[bytes]:
+    # An odd node at the end moves up as it is. "node" in front keeps a parent's digest from ever
+    # being that of a cell.
     left, right = nodes[::2], nodes[1::2]
     pairs = zip(left, right, strict=False)
     parents = [hashlib.sha256(b"node" + a + b).digest()[:DIGEST_BYTES] for a, b in pairs]
@@ -209,9 +216,15 @@ def digests_of(
     (True, 16)
     """
     for codes in whole_cells(chunks):
+        # `codes` are whole cells (the last may be short), so every cell begins at a multiple of
+        # CELL_SIZE.
         split, ids = splits.split_ids(codes)
         places = np.arange(0, len(ids), CELL_SIZE)
+        # Where a run ends and the next one begins: int64[runs - 1], all cells of the piece
+        # together.
         begins = np.flatnonzero(ids[1:] - ids[:-1] != 1) + 1 if version > 1 else np.arange(0)
+        # One int64 a run: its first id above, its place in its cell in the low 12 bits. Ids from
+        # _MAX_ID on overflow here; the test below keeps such cells out of this form.
         firsts = (ids[begins] << _PLACE_BITS) + (begins & CELL_SIZE - 1)
         runs = firsts.astype("<i8", copy=False).tobytes()
         # The runs that begin within each cell, behind its first position.
@@ -224,14 +237,20 @@ def digests_of(
             if len(splits.names) > 1:
                 kinds = split[start : start + CELL_SIZE]
                 name = splits.names[kinds[0]]
+                # Names, not indices, are hashed, so a digest does not depend on which other splits
+                # there are.
                 if (kinds != kinds[0]).any():
                     yield _mixed(kinds, here, splits.names)
                     continue
+            # Each run takes 8 bytes, each position 4 in the other form: runs pay where there are
+            # few.
             few = version > 1 and _FEWER * (high - low + 1) <= len(here)
             if few and (is_small or max(here[0], ids[begins[low:high]].max(initial=0)) < _MAX_ID):
                 head = int(here[0]).to_bytes(8, "little")
                 yield _hashed(f"runs {len(here)} {name}", head + runs[8 * low : 8 * high])
             else:
+                # The itemsize is part of the hashed header, so narrow and wide cells cannot
+                # collide.
                 column = here.astype("<u4" if here.max() < _NARROW else "<i8")
                 yield _hashed(f"cell {column.itemsize} {name}", column.tobytes())
 
@@ -244,12 +263,15 @@ def whole_cells(chunks: Iterable[Int64s]) -> Iterator[Int64s]:
     """
     rest = np.empty(0, np.int64)
     for chunk in chunks:
+        # How many ids the carried rest still needs to be a whole cell; 0 where nothing is carried.
         missing = -len(rest) % CELL_SIZE
         if missing:  # only what fills its cell is copied
             rest = np.concatenate([rest, chunk[:missing]])
             if len(rest) < CELL_SIZE:
                 continue
             yield rest
+        # The end of the last whole cell in this chunk; `missing` at least, as the chunk was long
+        # enough.
         whole = len(chunk) - (len(chunk) - missing) % CELL_SIZE
         for start in range(missing, whole, _AT_ONCE):
             yield chunk[start : min(start + _AT_ONCE, whole)]

@@ -58,6 +58,8 @@ class PlannedOrder:
     @property
     def dataset_as_given(self) -> Dataset:
         """The dataset of the command, of which a mixture may be a part."""
+        # Only `ResolvedSources` has it. Read by name, since its module is imported for stages
+        # alone.
         given = getattr(self.resolved, "given", None)
         return self.order.dataset if given is None else given[0]
 
@@ -146,6 +148,7 @@ def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
         return order_with_stages(dataset, spec, settings, getattr(resolved, "known", None))
     if given is not None:
         resolved = resolved_spec(*given)
+    # Before the loader is looked at: `all` is nondeterministic for each of them.
     refuse_open_splits(resolved)
     if not settings.reader.on_tf_data:
         from shardctl.order.loader_order import loader_version
@@ -182,11 +185,14 @@ def order_with_stages(
     from shardctl.stages.pipelines import open_stages
     from shardctl.stages.text import text_of_part
 
+    # Refused before the datasets of other readers are looked up: their files need not exist for it.
     for found in open_stages(stages_of(settings), global_seed=settings.global_seed):
         raise UnpredictableOrderError(
             f"--stages: {text_of_part(found.stage)} makes the order nondeterministic: "
             f"{found.reason}"
         )
+    # Stages that say no more than settings do become settings, which have a closed form. Everything
+    # that is known of a reader's order then holds for them, too.
     short, reader = of_one_reader(settings) or (settings, None)
     if reader is not None:
         kept = None if reader.data is None else (known or {}).get(reader.data)
@@ -205,6 +211,7 @@ def as_warnings(assumptions: Iterable[str]) -> tuple[str, ...]:
 
 
 def _planned(resolved: Resolved, order: Order, assumptions: Iterable[str]) -> PlannedOrder:
+    # An empty spec has a warning of its own in `resolved`.
     empty = [order.why_empty] if resolved.num_examples and not order.num_examples else []
     warnings = (*resolved.warnings, *assumptions, *empty)
     return PlannedOrder(resolved=resolved, order=order, warnings=warnings)

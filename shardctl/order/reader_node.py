@@ -41,8 +41,10 @@ class ElementKeys:
 
     def __init__(self, *, size: int | None, reader: int, num_readers: int) -> None:
         """Share the bits for `size` examples, None where they have no end."""
+        # From the top: reader | reading | position. 63 bits, since the sign bit must stay 0.
         self._reader_shift = _TICKET_BITS - (num_readers - 1).bit_length()
         self._position_bits = _ENDLESS if size is None else max(size - 1, 0).bit_length()
+        # What reader and position leave is for the number of the reading; 20 bits of it are enough.
         bits = max(self._reader_shift - self._position_bits, 0)
         self._readings = 1 << min(bits, _READING_BITS)
         self._base = reader << self._reader_shift
@@ -103,6 +105,7 @@ class ReaderNode(Node):
         self.reader = reader
         self._has_cardinality = has_cardinality
         self.tickets = tickets
+        # Every iterator ever made stays known, since its keys must be looked up at the end.
         self.iterations: list[ReaderIteration] = []
         self._kept: dict[int, Int64s] = {}  # codes of whole readings, the latest last
         self._asked: dict[int, int] = {}  # how many codes of readings that are not kept
@@ -115,6 +118,8 @@ class ReaderNode(Node):
             if len(reader.reads) > 1:
                 stage = "TFDS's shuffle of the files"
                 self.files = SeedGenerator(kernel, settings.reshuffle, stage=stage)
+                # Only a generator that moves on outlives an iterator; a fixed one is the same for
+                # all.
                 self.lasting = () if self.files.is_fixed else (self.files,)
 
     @property
@@ -141,6 +146,8 @@ class ReaderNode(Node):
 
     def iterate(self) -> ReaderIteration:
         """Return a new iterator, which takes the next pair of the file shuffle."""
+        # At once and not at the first read: tf.data makes the chain down to the first shuffle
+        # eagerly.
         taken = None if self.files is None else self.files.take()
         if self.files is not None and self.is_infinite:
             self.files.make_uncertain()
@@ -152,8 +159,11 @@ class ReaderNode(Node):
         """Return the codes at positions of one reading, int64[q]."""
         if not len(positions):
             return positions
+        # Three ways, by what they cost: a kept reading, single lookups, or a whole reading to keep.
         low, stop = int(positions.min()), int(positions.max()) + 1
+        # Readings of one order share one entry.
         key = 0 if self.is_alike else number
+        # Taken out and put back below, so that the dict is in the order of latest use.
         kept = self._kept.pop(key, NONE)
         if stop > len(kept):
             reading = self.reading(number, stop=stop)
@@ -162,6 +172,8 @@ class ReaderNode(Node):
                 if len(positions) * _TIMES_NEARER < stop - low:
                     return reading.codes_at(positions)
                 return reading.codes(low, stop)[positions - low]
+            # Single lookups until they have cost about as much as to read it whole, which is done
+            # then.
             self._asked[key] = self._asked.get(key, 0) + len(positions)
             if self._asked[key] * _TIMES_NEARER < reading.num_examples:
                 return reading.codes_at(positions)
@@ -179,6 +191,7 @@ class ReaderNode(Node):
         if self.is_alike:
             return self.codes_at(0, positions)
         numbers = self.tickets.reading(tickets)
+        # Mostly a piece lies within one reading, and no grouping is needed.
         if (numbers == numbers[0]).all():
             return self.codes_at(int(numbers[0]), positions)
         codes = np.empty_like(positions)
@@ -192,8 +205,10 @@ class ReaderNode(Node):
         Of what is read without end only what was pulled counts.
         """
         pulled = self.iterations[number].pulled
+        # query[which] is the code asked for, as in `LoaderOrder._found`.
         query, rows, offsets = self._lookup.rows_of(codes)
         which, positions = self.reading(number, stop=pulled).positions(rows, offsets)
+        # An iterator that was stopped early yielded only its first `pulled` positions.
         kept = np.flatnonzero(positions < pulled)
         return query[which[kept]], positions[kept] + self.tickets.first(number)
 
@@ -214,6 +229,7 @@ class ReaderNode(Node):
         reader, taken = self.reader, self.iterations[number].taken
         count = len(reader.reads)
 
+        # Where the files are not shuffled, or each time alike, no seeds were taken.
         def openings(repetitions: range) -> Int64s:
             if taken is None:
                 return np.tile(np.arange(count), len(repetitions))
@@ -233,6 +249,7 @@ def _seeds(taken: TakenSeeds, repetitions: range) -> Seeds:
     """Return the seeds of listings of the files by one iterator, uint64[n, 2]."""
     first = taken.index
     if first is None:
+        # A pair whose number is unknown: this raises UnpredictableOrderError.
         _ = taken.seeds  # which says what they depend on
     first = first or 0
     return taken.generator.seeds_of_several(
@@ -256,6 +273,7 @@ class ReaderIteration(Leaf):
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         elements = codes - self.first
+        # Keys of other readings lie outside this range, since their upper bits differ.
         own = np.flatnonzero((elements >= 0) & (elements < self.pulled))
         return own, elements[own]
 

@@ -90,6 +90,7 @@ class ReaderOrder(Order):
         self.dataset = dataset
         self.settings = settings
         self.ranges = tuple(ranges)
+        # As TFDS does it: sorted first, then each host takes its own (core/reader.py, _read_files).
         self.given = sorted_reads(dataset, ranges, settings)
         self.reads = own_rows(self.given, settings)
         self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], self.given)
@@ -99,6 +100,7 @@ class ReaderOrder(Order):
         self.num_streams = 1 if self.is_one_stream else settings.epochs
         self._readings: dict[int, EpochReading] = {}
         self._listed: EpochReading | None = None
+        # `ds.shard(n, i)` keeps examples i, i + n, ..: the length of a range, without making it.
         share = range(self._share["phase"], self.reads.num_examples, self._share["stride"])
         self.epoch_size = len(share)
         total = self.epoch_size * settings.epochs
@@ -109,6 +111,8 @@ class ReaderOrder(Order):
             raise UsageError(
                 f"--epochs {settings.epochs} of {size} examples: positions go up to {INT64_MAX}"
             )
+        # Batches are formed behind the repeat, so only the last one of the whole pass can be
+        # partial.
         rest = total % settings.batch if settings.batch is not None else 0
         self.seeds = EpochSeeds(
             settings=settings, partial_last_batch=bool(rest) and not settings.drop_remainder
@@ -117,6 +121,7 @@ class ReaderOrder(Order):
         self.num_in_turn, self.one_buffer = self._cycle, self.num_buffered
         self.has_blocks = self.num_buffered is None
         self.draws_stretches = not self.has_blocks
+        # A buffer that holds all of an epoch makes a uniform permutation (Fisher-Yates).
         self.is_uniform = not self.is_one_stream and (self.num_buffered or 1) >= self.epoch_size
         shuffles_files = settings.shuffles_files and len(self.reads) > 1
         self.shuffles = (self.num_buffered or 1) > 1 or shuffles_files
@@ -132,6 +137,8 @@ class ReaderOrder(Order):
         # A pass that depends on timing, or whose last epoch takes more seeds than TensorFlow has,
         # is refused here, before a part of it is written.
         last = self.num_streams - 1
+        # Alike: each epoch opens its files, or reads its buffer, with the same seeds. Then one
+        # epoch answers for all of them.
         self._files_are_alike = not shuffles_files or settings.reshuffle is False
         buffers_are_alike = settings.buffer is None or settings.buffer_reshuffle is False
         self._epochs_are_alike = self.num_streams == 1 or (
@@ -170,6 +177,7 @@ class ReaderOrder(Order):
             yield from self._stream_chunks(epoch, begin, end)
 
     def _codes_at(self, positions: Int64s) -> Int64s:
+        # A stream is what is shuffled by itself: an epoch, or all of it where the files repeat.
         streams, inputs = np.divmod(positions, self.stream_size)
         if self._epochs_are_alike or not streams.any():
             return self._codes_in_stream(0, inputs)
@@ -218,8 +226,11 @@ class ReaderOrder(Order):
             at_once = max(1, _AT_ONCE // max(1, len(position)))
             for start in range(0, self.num_streams, at_once):
                 starts = np.arange(start, min(start + at_once, self.num_streams)) * size
+                # int64[positions, streams], row by row.
                 yield np.repeat(which, len(starts)), (position[:, None] + starts).ravel()
         elif not self._files_are_alike and self._goes_together(len(rows)):
+            # Bounded by the memory of the permutations, and by how long the user waits for an
+            # answer.
             at_once = min(ROOM // len(self.reads), _STEPS_AT_ONCE // (self.num_buffered or 1))
             for piece in _pieces_of(epochs, _FIRST, max(1, at_once)):
                 which, epoch, position = self._together(piece, rows, offsets)
@@ -237,8 +248,10 @@ class ReaderOrder(Order):
         count = len(self.reads)
         return (
             count <= _MOST_FILES
+            # Cost and memory grow with files x examples, in positions_together.
             and count * num_examples <= _MOST_LOOKED_AT
             and min(self._cycle, count) <= _MOST_SLOTS
+            # So that the keys of the visits stay within an int64.
             and int(self.reads.take.max()) * count < 1 << 62
         )
 
@@ -247,17 +260,23 @@ class ReaderOrder(Order):
     ) -> tuple[Int64s, Int64s, Int64s]:
         """Return (which query, which of the epochs, position in it) where this host has it."""
         take, (stride, phase) = self.reads.take, self._share.values()
+        # int64[files, epochs]: which row each epoch opens at each place.
         order = permutations(len(take), self.seeds.of_files_in(epochs))
         sizes = {
             "cycle_length": min(self._cycle, len(take)),
+            # A block longer than every file reads each in one visit, however long it is; so
+            # bounded, the products of keys cannot overflow.
             "block_length": min(self.settings.block, int(take.max()) + 1),
         }
         lengths = take[order]
         keys = opened_together(lengths, **sizes)
         found = np.empty((len(rows), len(epochs)), np.int64)
         for row, offset, into in zip(rows.tolist(), offsets.tolist(), found, strict=True):
+            # int64[epochs]: at which place each epoch opens this row. It is there once, so argmax
+            # finds it.
             places = (order == row).argmax(axis=0)
             into[:] = positions_together(lengths, keys, places, offset, **sizes)
+        # Only those that `ds.shard` keeps for this host.
         query, epoch = np.nonzero(found % stride == phase)
         return query, epoch, found[query, epoch] // stride
 
@@ -286,6 +305,7 @@ class ReaderOrder(Order):
 
         stream, begin = self.stream_of(epoch)
         reading = self.reading(stream, stop=int(starts[-1]) + length + begin)
+        # Drawn from the seeds of the buffer, so that what TensorFlow shuffles alike is drawn alike.
         seeds = self.seeds.of_buffer(stream)
         random = np.random.default_rng([seeds.seed, seeds.seed2])
         sizes = reading.num_examples, self.num_buffered
@@ -300,6 +320,7 @@ class ReaderOrder(Order):
         """The order in which files are read into the buffer, None without one, or examples."""
         if self.num_buffered is None or not self.num_examples:
             return None
+        # The same reader without what is behind it: batches change no order, but may drop a rest.
         none: dict[str, Any] = dict.fromkeys(("buffer", "buffer_seed", "buffer_reshuffle", "batch"))
         bare = replace(self.settings, **none, drop_remainder=False)
         return ReaderOrder(self.dataset, self.ranges, bare)
@@ -347,11 +368,13 @@ class ReaderOrder(Order):
 
     def _num_read(self, stop: int | None) -> int:
         """Return how many examples a stream reads, repeated files up to output `stop` at least."""
+        # In epochs. Only files that repeat have more than one in a stream.
         needed = self.settings.epochs if self.is_one_stream else 1
         if stop is not None and self.epoch_size:
             # In powers of two, so that a replay of the next stretch is seldom another one.
             needed = min(needed, 1 << (-(-stop // self.epoch_size) - 1).bit_length())
         fills = self.is_one_stream and self.reads.num_examples
+        # A buffer over files that repeat has read this many examples beyond what it has yielded.
         ahead = (self.num_buffered or 0) if fills else 0
         return needed * self.epoch_size + ahead
 
@@ -391,12 +414,14 @@ class ReaderOrder(Order):
     def _codes_in_stream(self, epoch: int, positions: Int64s) -> Int64s:
         stop = int(positions.max()) + 1
         if self.num_buffered is not None:
+            # From outputs of the buffer to its inputs, which are positions of the reading.
             positions = self.replay(epoch, stop=stop).inputs_at(positions)
         return self.reading(epoch, stop=stop).codes_at(positions)
 
     def _positions_in_stream(
         self, epoch: int, rows: Int64s, offsets: Int64s
     ) -> tuple[Int64s, Int64s]:
+        # The other way: where the reader reads it, then where the buffer yields that input.
         which, positions = self.reading(epoch).positions(rows, offsets)
         if self.num_buffered is not None:
             positions = self.replay(epoch).outputs_of(positions)
@@ -415,6 +440,7 @@ class ReaderOrder(Order):
 
     def _built_reading(self, epoch: int) -> EpochReading:
         """Return a reading, that of the latest calls if it is among them."""
+        # Taken out and put back, so that the oldest entry is the first of the dict.
         reading = self._readings.pop(epoch, None)
         if reading is None:
             # Those that are not kept go first, to make room.
@@ -429,6 +455,7 @@ class ReaderOrder(Order):
         """Return the rows as these repetitions open them, int64[n] each, one after the other."""
         if not self._files_are_alike:
             return shuffled_in_turn(len(self.reads), self.seeds.of_files_in(repetitions))
+        # Every repetition lists the files in the same order.
         rows = self._opening(0)
         return np.tile(np.arange(len(self.reads)) if rows is None else rows, len(repetitions))
 
@@ -437,6 +464,8 @@ class ReaderOrder(Order):
         count = len(self.reads)
         if not self.settings.shuffles_files or count < 2:
             return None
+        # TFDS's buffer is as large as all instructions (reader.py, _read_files), so any host's
+        # files fit. The permutation then depends on the number of files only.
         seeds = self.seeds.of_files(epoch)
         if count > _MANY_FILES:
             return shuffle_permutation(count, count, seeds)
@@ -448,6 +477,7 @@ class ReaderOrder(Order):
         Raises:
             UsageError: more than `MAX_OPENED` files are opened by then.
         """
+        # One example more than the limit, for the phase of `ds.shard`.
         take, total = self.reads.take, (limit + 1) * self._share["stride"]
         # So many repetitions yield all of it in the first round: more slots are idle.
         in_first_round = int(np.minimum(take, self.settings.block).sum()) or 1
@@ -484,6 +514,7 @@ def _opening_of_files(count: int, seeds: KernelSeeds) -> Int64s:
 def _pieces_of(epochs: Iterator[int], first: int, most: int) -> Iterator[range]:
     """Yield stretches of epochs that count on one by one, each twice as long as the one before."""
     size = min(first, most)
+    # Small pieces first, so that the first answer comes at once; then ever larger ones.
     while piece := list(islice(epochs, size)):
         yield range(piece[0], piece[-1] + 1)
         size = min(2 * size, most)

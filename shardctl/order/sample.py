@@ -86,6 +86,7 @@ class OrderSample:
     @cached_property
     def offsets(self) -> Floats:
         """Position less place in storage, float64[k, length], both as parts of the whole."""
+        # + 0.5: the middle of a position, so that both scales run from 0 to 1 without a bias.
         positions = (self.starts[:, None] + np.arange(self.length) + 0.5) / self.num_positions
         return np.asarray(positions - (self.ranks + 0.5) / self.num_ranks, np.float64)
 
@@ -99,6 +100,7 @@ class OrderSample:
             begin, end = (round(whole * edge) * window for edge in (first, last))
             end = self.num_positions if last == 1.0 else end
             return self._cut(slice(None), slice(begin, end), self.starts + begin)
+        # Of a sample, whole stretches: those that begin in this part.
         begin, end = (round(len(self.starts) * edge) for edge in (first, last))
         return self._cut(slice(begin, end), slice(None), self.starts[begin:end])
 
@@ -146,6 +148,7 @@ def sample_epoch(
     storage = storage_order(order)
     length = -(-_STRETCH // window) * window
     num_stretches = max(_LEAST_STRETCHES, num_measured // length)
+    # Stretches must fit beside each other; where they would take most of the epoch, all is read.
     if num_positions <= limit or num_stretches * (length + window + 1) >= num_positions:
         begin = epoch * order.epoch_size
         codes = order.read(begin, min(begin + num_positions, order.num_examples))
@@ -155,7 +158,10 @@ def sample_epoch(
     edges = np.arange(num_stretches + 1) * (num_positions / num_stretches)
     first = -(-edges[:-1] // window).astype(np.int64)
     last = ((edges[1:] - length - 1) // window).astype(np.int64)
+    # Seed 0: the same places each time, so that two orders are compared at the same positions.
+    # `np.maximum` keeps a part that is too short for its stretch from an empty choice.
     starts = np.random.default_rng(0).integers(first, np.maximum(first, last) + 1) * window
+    # One more than the stretch: the neighbour of its last example.
     codes = order._codes_of_stretches(epoch, starts, length + 1, exact=False)
     return stretches(storage, starts, codes, num_positions, drawn=order.draws_stretches)
 
@@ -186,6 +192,8 @@ def _whole(codes: Int64s, storage: StorageOrder) -> OrderSample:
     ranks, shards = storage.of(codes)
     if len(ranks) != storage.num_ranks or storage.num_read != storage.num_ranks:
         # Some are left out, or come twice: ranks among those that are handed out.
+        # Ranks without gaps, 0 .. n - 1; an example that comes twice gets two that follow each
+        # other.
         by_rank = np.argsort(ranks, kind="stable")
         ranks[by_rank] = np.arange(len(ranks))
         shards = np.unique(shards, return_inverse=True)[1]
@@ -208,19 +216,24 @@ def drawn_stretches(
     >>> drawn_stretches(10, 1, np.array([0, 7]), 3, rng).tolist()  # a buffer of one keeps the order
     [[0, 1, 2], [7, 8, 9]]
     """
+    # A buffer that is larger than the input acts like one of its size.
     size = max(1, min(buffer_size, num_elements))
     last_full = num_elements - size
+    # All arrays below are int64[stretches, length]: step s yields output s of the shuffle.
     steps = starts[:, None] + np.arange(length)
     places = generator.integers(0, size, steps.shape)
     # Once nothing comes in, a place is emptied once; which inputs are left by then is uniform.
     for row in np.flatnonzero(steps[:, -1] >= last_full).tolist():
+        # In these steps the buffer drains: places are chosen without repetition.
         ending = steps[row] >= last_full
         places[row, ending] = generator.choice(size, int(ending.sum()), replace=False)
+    # Within a stretch a place may be emptied twice; then what it holds is certain.
     later, earlier = _emptied_again(places)
     is_first = np.ones(places.shape, bool)
     is_first.flat[later] = False
     inputs = np.empty_like(steps)
     held = _held(size, np.minimum(starts, last_full), is_first.sum(axis=1), length, generator)
+    # Which drawn content goes to which first visit is random as well; 2.0 sorts the others last.
     by_chance = np.argsort(np.where(is_first, generator.random(places.shape), 2.0), axis=1)
     np.put_along_axis(inputs, by_chance, held, axis=1)
     # A place that is emptied again holds what came in when it was emptied before.
@@ -238,10 +251,13 @@ def _held(
     collector. Places never emptied still hold some of the first inputs. Entries from `counts` on
     mean nothing.
     """
+    # Column j: how many of the places are not yet met when the j-th is sought, looking back.
     left = np.maximum(counts[:, None] - np.arange(length), 1)
+    # Cut where it is beyond the first step anyway, so that the sums cannot overflow.
     ago = np.minimum(generator.geometric(left / size), size + steps[:, None]).cumsum(axis=1)
     # Step s brings in input s + size; `ago` beyond the first step is a place never emptied.
     held: Int64s = size + steps[:, None] - ago
+    # `ago` increases along a row, so the last valid entry tells whether a row has such places.
     for row in np.flatnonzero((ago > steps[:, None])[np.arange(len(steps)), counts - 1]).tolist():
         never = np.flatnonzero(ago[row, : counts[row]] > steps[row])
         held[row, never] = generator.choice(size, len(never), replace=False)
@@ -250,10 +266,12 @@ def _held(
 
 def _emptied_again(places: Int64s) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return (flat index of a visit, that of the visit before it to the same place in its row)."""
+    # Stable: visits to one place stay in the order of steps, so neighbours are successive visits.
     by_place = np.argsort(places, axis=1, kind="stable")
     ordered = np.take_along_axis(places, by_place, axis=1)
     rows, columns = np.nonzero(ordered[:, 1:] == ordered[:, :-1])
     width = places.shape[1]
+    # Flat indices into the array of shape [stretches, length].
     return rows * width + by_place[rows, columns + 1], rows * width + by_place[rows, columns]
 
 
@@ -295,6 +313,7 @@ class StorageOrder:
             rows, starts, stops = _parted(starts, stops)
             splits, shards = splits[rows], shards[rows]
         sizes = stops - starts
+        # Whether each row but the first begins another shard: bool[rows - 1].
         changes = (splits[1:] != splits[:-1]) | (shards[1:] != shards[:-1])
         self._starts, self._stop = starts, int(stops[-1]) if len(stops) else 0
         if changes.all():  # each row is a shard
@@ -323,6 +342,7 @@ class StorageOrder:
 
     def _rows(self, codes: Int64s) -> NDArray[np.signedinteger]:
         span = int(self._stop - self._starts[0]) if len(self._starts) else 0
+        # A table as long as all codes pays only if about as many are looked up.
         if not 0 < span <= _TIMES_LONGER * codes.size:
             return last_not_above(self._starts, codes)
         # A table of all codes: millions in no order, each found by halving, miss the cache again
@@ -348,6 +368,7 @@ def _parted(starts: Int64s, stops: Int64s) -> tuple[Int64s, Int64s, Int64s]:
     rows = np.argsort(starts, kind="stable")
     starts, stops = starts[rows], stops[rows]
     # What an earlier row reads as well is cut from a later one.
+    # The furthest end of all earlier rows; what starts below it was read by one of them.
     reached = np.maximum.accumulate(np.concatenate([[0], stops]))[:-1]
     starts = np.maximum(starts, reached)
     kept = np.flatnonzero(stops > starts)

@@ -99,7 +99,9 @@ def blocks_of(order: Order, codes: Int64s, positions: Int64s) -> Blocks:
         breaks = (np.diff(splits) != 0) | (np.diff(shards) != 0)
         return Blocks(splits=splits, shards=shards, slots=np.full(len(codes), -1), breaks=breaks)
     slots, offsets = found
+    # Within a visit the index in the file increases; also by more than 1, with `ds.shard`.
     breaks = np.diff(indices) <= 0  # a file that is read twice begins anew
+    # A new visit also where the same shard follows itself: its block number changes.
     for numbers in (splits, shards, slots, offsets // order.settings.block):
         breaks |= np.diff(numbers) != 0
     return Blocks(splits=splits, shards=shards, slots=slots, breaks=breaks)
@@ -120,8 +122,10 @@ def strips(order: Order, start: int, stop: int, *, most: int = _MOST) -> Strips:
     32 0 0 16 23
     """
     size = _FIRST_READ
+    # Grows by 4 until there are enough visits: most answers need only the first piece.
     while True:
         end = min(start + size, stop)
+        # One more than is wanted shows whether there are more, and where the last one ends.
         found = _visits(order, start, end, most + 1)
         if end == stop or len(found) > most or size >= _MOST_READ:
             break
@@ -143,6 +147,7 @@ def _visits(order: Order, start: int, stop: int, most: int) -> list[Visit]:
     codes = order.read(start, stop)
     positions = np.arange(start, stop)
     blocks, epochs = blocks_of(order, codes, positions), order.epoch_of(positions)
+    # Where a visit ends is where the next begins: int64[visits - 1], counted from `start`.
     ends = np.flatnonzero(blocks.breaks | (np.diff(epochs) != 0)) + 1
     firsts = np.concatenate([[0], ends])[:most]
     stops = np.append(ends, len(codes))[: len(firsts)]
@@ -159,6 +164,7 @@ def _visits(order: Order, start: int, stop: int, most: int) -> list[Visit]:
         "first_id": ids[firsts].tolist(),
         "last_id": ids[stops - 1].tolist(),
         "count": (stops - firsts).tolist(),
+        # No jump between the first and the last id means that all ids between them come, in order.
         "is_run": (jumps[stops - 1] == jumps[firsts]).tolist(),
     }
     rows = zip(*columns.values(), strict=True)
@@ -189,6 +195,7 @@ def buckets(
     """
     every = values.tolist() if isinstance(values, np.ndarray) else list(values)
     count = min(most, len(every))
+    # Edges from products and not from a step, so that sizes differ by one at most.
     edges = pairwise(len(every) * number // count for number in range(count + 1))
     groups = ((first, stop, every[first:stop]) for first, stop in (edges if count else ()))
     return tuple(Bucket(first, stop - 1, min(part), max(part)) for first, stop, part in groups)

@@ -61,7 +61,10 @@ class Sources:
         """Return the order of the pipeline under settings with these readers."""
         readers = {
             read: ReaderOrder(
-                *part, replace(settings_of_read(settings, read), pass_index=0, loop="python")
+                # A reader here is the order of one epoch; passes and Keras are counted by the whole
+                # pipeline.
+                *part,
+                replace(settings_of_read(settings, read), pass_index=0, loop="python"),
             )
             for read, part in self.parts.items()
         }
@@ -91,8 +94,10 @@ def sources(
     """
     stages = stages_of(settings)
     refuse_other_sources(stages)
+    # A reader that is written twice is looked up once; equal readers read the same.
     reads = list(dict.fromkeys(readers_of(stages)))
     known, found = known or {}, {}
+    # None: a reader that names no dataset reads that of the command.
     by_ref: dict[str | None, Dataset] = {None: dataset}
     by_ref.update(known)
     for read in reads:
@@ -108,6 +113,7 @@ def sources(
             # Not one of the command: it may be a dataset, for which -d would be the wrong place.
             other = f"read({default_spec(own)!r}, data={error.named!r})"
             raise refused("{stages}: {}; another dataset is {}", error, other) from None
+        # A mixture fixes how readers take turns, but not the order of splits within one of them.
         refuse_open_splits(found[read])
     whole, labelled = in_one_dataset(list(found.values()))
     parts: dict[ast.Read, tuple[Dataset, tuple[SplitRange, ...]]] = {}
@@ -121,6 +127,7 @@ def sources(
         warnings += found[read].warnings
         warnings += format_warnings(own, found[read].ranges)
         if not read.listed:  # which is refused instead
+            # The list of files, and so this warning, may be of this reader alone.
             own_settings = settings_of_read(settings, read)
             warnings += listing_warnings(own, found[read].ranges, own_settings)
     return Sources(
@@ -149,8 +156,10 @@ def in_one_dataset(
     whole, names = combined(datasets), labels_of(datasets)
     parts = []
     for resolved in found:
+        # By equality: two references may lead to the same dataset.
         number = next(i for i, one in enumerate(datasets) if one == resolved.dataset)
         label, ranges = "", resolved.ranges
+        # In the whole each split is called "label/split", since several datasets have a "train".
         if len(datasets) > 1:
             label = f"{names[number]}/"
             ranges = tuple(
@@ -199,6 +208,7 @@ def spec_of_reader(
 
 def reads_spec(settings: ReadSettings) -> bool:
     """Whether a reader reads the spec of the command, or the reader is the command's."""
+    # One that names a dataset but no spec reads the default of its dataset, not the command's spec.
     return any((r.spec, r.data) == (None, None) for r in readers_of(stages_of(settings)))
 
 
@@ -246,6 +256,7 @@ def without_stages(
     short, reader = of_one_reader(settings) or (settings, None)
     if reader is None:
         return dataset, spec, settings
+    # To repeat what the reader names is no contradiction.
     if spec != reader.spec:
         refuse_unread_spec(spec, settings)
     if reader.data is not None:
@@ -282,18 +293,21 @@ def progress_of(
     Raises:
         UsageError: it would take more than a day, or has more positions than an int64 holds.
     """
+    # Upper bounds suffice: this decides about a progress bar and a refusal, not about an answer.
     examples, _ = _extent(stages, sizes)
     if INT64_MAX < examples < inf:
         raise refused("{stages} repeat too often: positions go up to {}", INT64_MAX)
     is_counted = any(isinstance(part, _COUNTED) for part in parts_of(stages))
     if not is_counted or examples in (0, inf):
         return None
+    # To know where a later pass begins, the earlier ones are followed as well.
     total = int(examples * (pass_index + 1))
     return Progress(None, "examples of the stages", total, per_second=PER_SECOND, instead=_LESS)
 
 
 def _extent(pipeline: ast.Pipeline, sizes: Mapping[ast.Read, int]) -> tuple[float, float]:
     """Return at most how many examples are handed out, in elements of how many."""
+    # Floats, so that "without end" is inf and products cannot overflow.
     source, examples, width = pipeline.source, inf, 1.0
     if isinstance(source, ast.Read):
         examples = sizes[source]
@@ -307,6 +321,8 @@ def _extent(pipeline: ast.Pipeline, sizes: Mapping[ast.Read, int]) -> tuple[floa
                 examples = examples * often if examples else 0
             case ast.Batch():
                 width *= stage.size
+            # A negative count takes all. `take` counts elements, which hold `width` examples at
+            # most.
             case ast.Take() if stage.count >= 0:
                 examples = min(examples, stage.count * width)
             case ast.Concatenate():

@@ -77,11 +77,16 @@ class StagedOrder(Order):
         self.origins = dict(origins)
         self.sources = tuple(origins[read].name for read in reads)
         self.readers = dict(readers)
+        # In the order in which the stages mention them: that is the numbering of `sources` and of
+        # keys.
         orders = [readers[read] for read in reads]
         self._orders = orders
         self.ranges = tuple(piece for order in orders for piece in order.ranges)
+        # All readers index the splits of the whole dataset; their copies of it differ in `ordered`
+        # alone, so one `files` for all lets their columns be joined.
         given = [replace(order.given, files=dataset) for order in orders]
         self.codes = ExampleCodes(dataset, [piece.split.name for piece in self.ranges], *given)
+        # One numbering for all readers: a code names an example of any of them.
         for order in orders:
             order.codes = self.codes
         # What all readers are given, one after the other.
@@ -89,6 +94,8 @@ class StagedOrder(Order):
         self.reads = joined([replace(order.reads, files=dataset) for order in orders])
         self._seeds = ScriptSeeds(settings.global_seed)
         self._nodes: list[ReaderNode] = []
+        # Building has side effects on `_seeds`: each stage without a seed draws one, in the order
+        # in which a script would build the stages.
         self._node = build(self.stages, self._reader_node, seeds=self._seeds, kept=self._passing)
         self.is_endless = self._node.is_infinite
         # One reader reads, and nothing behind a repeat mixes its epochs.
@@ -97,8 +104,10 @@ class StagedOrder(Order):
         is_one = len(self.sources) == 1 and isinstance(self.stages.source, Read)
         self.has_epochs = is_one and not mixes
         self._root = iteration_of_pass(self._node, settings.pass_index, loop=settings.loop)
+        # An order with an end is followed once to its end, in counts only: no example is listed.
         if not self.is_endless:
             at_once = EVERYTHING if advance is None else _AT_ONCE
+            # `pull` returns fewer than asked for at the end.
             while self._root.pull(at_once) == at_once:
                 (advance or ignore)(at_once)
             if self._root.num_examples > INT64_MAX:
@@ -109,6 +118,7 @@ class StagedOrder(Order):
             isinstance(part, SampleFromDatasets) or (isinstance(part, Shuffle) and part.buffer != 1)
             for part in parts_of(self.stages)
         )
+        # More than 0 means that an assumption about the script's other random ops must be stated.
         self.num_drawn_seeds = self._seeds.op_index
         self._root.check()
 
@@ -144,6 +154,8 @@ class StagedOrder(Order):
         node = self._unrepeated
         if node is None or node.is_infinite:
             return most
+        # A pipeline of its own, with seeds of its own: counting must not take seeds from the real
+        # one.
         root = node.iterate()
         root.pull(EVERYTHING)
         return min(most, root.num_examples)
@@ -198,6 +210,7 @@ class StagedOrder(Order):
                 "stage, as in 'repeat | take(10_000)', or ask for positions"
             )
         nodes = self._nodes
+        # Iterators that were made but never read yield nothing, such as the last one of a repeat.
         readings = [(node, one.number) for node in nodes for one in node.iterations if one.pulled]
         if len(readings) * len(codes) > MAX_POSITIONS:
             raise UsageError(
@@ -208,6 +221,7 @@ class StagedOrder(Order):
         for node, number in (readings[place] for place in over(range(len(readings)))):
             found.append(node.tickets_of(number, codes))
         queries, tickets = (np.concatenate(column) for column in zip(*found, strict=True))
+        # Keys make positions without reading: each node computes where it puts what it gets.
         which, position = self._root.places_of(tickets)
         return iter([(queries[which], position)])
 
@@ -291,8 +305,10 @@ class StagedOrder(Order):
         root = self._root
         if not self.is_endless or root.num_examples >= stop:
             return
+        # Where widths vary, the largest possible one, so that no element too many is pulled.
         most = max(1, int(np.prod([axis.size for axis in self._node.shape])))
         while root.num_examples < stop:
+            # So many whole elements at once; a width that is too large only takes more rounds.
             width = root.width or most
             if not root.pull(max(1, (stop - root.num_examples) // width)):
                 raise UsageError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shardctl.base.arguments import checked
+from shardctl.base.text import shell_line
 from shardctl.base.tfds_rules import Loop
 from shardctl.errors import ShardctlError, UsageError
 
@@ -86,7 +86,7 @@ class OrderSnapshot:
             return None
         if not path.exists():
             return f"no order is pinned in {shown}\n{self._how_to_accept()}"
-        today = PinnedOrder(snapshot=taken.snapshot, label="today", live=taken.live)
+        today = PinnedOrder(snapshot=taken.snapshot, label="the current order", live=taken.live)
         found = diff(PinnedOrder(snapshot=read_snapshot(path), label=shown), today)
         if found.equal:
             return None
@@ -107,7 +107,7 @@ class OrderSnapshot:
 
     def _how_to_accept(self) -> str:
         test = f"{os.path.relpath(self._test_file, self._here)}::{self._test}"
-        return f"if this is meant: pytest {shlex.quote(test)} --update-orders"
+        return f"if this is meant:\n  {shell_line('pytest', test, '--update-orders')}"
 
 
 @checked

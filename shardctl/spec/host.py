@@ -40,6 +40,7 @@ class Host:
     count: int
 
     def __post_init__(self) -> None:
+        # bool is an int as well, hence `type` and not isinstance.
         if type(self.index) is type(self.count) is int and 0 <= self.index < self.count < _MOST:
             return  # soon, as there may be a million of them
         keep_fields(self)
@@ -100,6 +101,7 @@ def even_range(start: int, stop: int, index: int, count: int, drop_remainder: bo
     [3, 3, 3]
     """
     each, remainder = divmod(stop - start, count)
+    # Hosts before this one that took one more shift both ends: min(index, remainder) of them.
     first, last = start + each * index, start + each * (index + 1)
     if not drop_remainder:
         first, last = first + min(index, remainder), last + min(index + 1, remainder)
@@ -221,6 +223,7 @@ class Files(HostMode):
 
     def refuses_files(self, num_files: int, num_hosts: int) -> bool:
         """Refuse fewer files than hosts (TFDS core/reader.py, validate_input_context)."""
+        # One host alone may have any number of files, also none.
         return 1 < num_hosts > num_files
 
     def refusal(self, num_hosts: int, *, num_idle: int, num_files: int) -> str | None:
@@ -238,6 +241,7 @@ class Files(HostMode):
 
         from shardctl.spec.host_reads import sum_by
 
+        # File instruction k goes to host k % n.
         return sum_by(np.arange(len(shared.reads)) % num_hosts, shared.reads.take, num_hosts)
 
     def host_reads(self, shared: SharedReads, num_hosts: int) -> HostReads:

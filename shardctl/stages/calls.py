@@ -49,6 +49,7 @@ class Call:
     def rest(self) -> Parameter | None:
         """The parameter that takes all that is given by place, None where there is none."""
         first = self.parameters[0] if self.parameters else None
+        # zip(a, b) is read like zip([a, b]): the list may stand without its brackets.
         return first if first is not None and first.takes in ("pipelines", "whole") else None
 
     @property
@@ -60,6 +61,7 @@ class Call:
     @property
     def is_offered(self) -> bool:
         """Whether it is offered where a stage is to be chosen: not what another name says too."""
+        # padded_batch, rebatch and the like make stages that have calls of their own.
         return self.of.name == self.name and self.of is not Opaque and not self.anything
 
     @property
@@ -79,8 +81,10 @@ class Call:
                 return parameter
         if self.anything or name == "name":  # of the operation, which every call of tf.data takes
             return Parameter(name="", takes="code")
+        # A reader takes every setting by its name; which ones exist, the table of settings checks.
         if self.of is stages.Read:
             return Parameter(name=name)
+        # Names of tf.data are suggested for a typing error only; the full list has our own names.
         own = [parameter.name for parameter in self.parameters if parameter.name]
         known = [other for parameter in self.parameters for other in parameter.others]
         cure = near_or_all(name, [*own, *known] if nearest(name, [*own, *known]) else own)
@@ -114,6 +118,7 @@ class Call:
         except UsageError as error:
             text = str(error)
             raise UsageError(
+                # The checks of fields name the call already.
                 text if text.startswith(self.name) else f"{self.name}: {text}"
             ) from None
 
@@ -122,6 +127,7 @@ class Call:
         for name, argument in given:
             if name in values:
                 raise UsageError(f"{name} is there twice")
+            # "" is an argument that is read over, such as a function; several may be there.
             if name:
                 values[name] = argument
         missing = [name for name in self.needed if name not in values]
@@ -139,6 +145,7 @@ def name_alone(part: Part, *, is_source: bool) -> str | None:
     """Return the name that says all of a part whose order is open, None where it does not."""
     if not isinstance(part, Opaque) or WHY_OPEN.get(part.call) != part.reason:
         return None
+    # `snapshot` alone is a stage, `load` alone a source: the name must mean the same kind again.
     call = CALLS.get(part.call)
     return part.call if (call is not None and call.is_source) is is_source else None
 
@@ -194,6 +201,7 @@ _OTHERS = (
             is_source=name in _OPEN_SOURCES,
             anything=True,
         )
+        # Calls with a class of their own decide themselves whether their order is known.
         for name in WHY_OPEN
         if name not in _OWN_CALLS
     ),
@@ -202,6 +210,8 @@ _OTHERS = (
     Call.of_part(Opaque, OPAQUE_SOURCE),
 )
 # The sources and stages of `stages.py`, in its order.
+# A stable sort: sources first, each group in the order of the module. So a class in `stages.py` is
+# a call without being listed anywhere.
 _PARTS: list[type[Part]] = sorted(
     (
         part

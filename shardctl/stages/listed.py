@@ -34,12 +34,14 @@ class _Listing(parts.Part):
     @classmethod
     def made(cls, values: dict[str, Any]) -> tuple[parts.Part, ...]:
         """Return the call, or what makes the order nondeterministic where code decides."""
+        # Arguments that are literals, in Python's own values.
         known = {
             field.name: parts.WORDS.get(given, given) if isinstance(given, str) else given
             for field in fields(cls)
             if (given := values.get(field.name)) is not None
         }
         needed = {field.name for field in fields(cls) if field.default is MISSING}
+        # Something that code computes could be anything, so nothing is assumed of it.
         if parts.CODE in values.values() or not needed <= known.keys():
             return (Opaque.known(cls.name),)
         return cls(**known).read()
@@ -106,6 +108,8 @@ def joined(source: Any, stages: Iterable[Any]) -> tuple[parts.Source, Any]:
     """
     rest: list[parts.Stage] = list(stages)
     if isinstance(source, ListFiles):
+        # Right behind the list of files: anything between, even a shuffle, changes what is
+        # interleaved.
         first = rest[0] if rest else None
         if isinstance(first, Interleave):
             source = _interleaved(source, first)
@@ -128,6 +132,7 @@ def _interleaved(listed: ListFiles, interleave: Interleave) -> Read:
             f"interleave: num_parallel_calls={calls} is more than cycle_length={cycle}, which "
             "TensorFlow refuses"
         )
+    # An absent seed stays absent, so that a global seed or a refusal takes its place.
     seed = {"shuffle_seed": listed.seed} if listed.shuffle and listed.seed is not None else {}
     return _read(
         listed.pattern,
@@ -159,6 +164,7 @@ def text_of_listed(read: Read) -> str:
     said = [f"cycle_length={own['cycle']}"]
     if own["block"] != _DEFAULT_BLOCK:
         said.append(f"block_length={own['block']}")
+    # `deterministic` counts only with threads; any number up to the cycle reads back as the same.
     if own.get("deterministic") is False:
         said += [f"num_parallel_calls={own['cycle']}", "deterministic=False"]
     return f"list_files('{pattern}'{shuffle}{seed}) | interleave({', '.join(said)})"

@@ -103,6 +103,7 @@ class Part:
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True)(cls)
+        # A class that writes none has its fields as parameters, in their order.
         if "parameters" not in vars(cls):
             cls.parameters = tuple(value(one.name, **one.metadata) for one in fields(cls))
 
@@ -134,6 +135,7 @@ class Part:
     @property
     def pipelines(self) -> tuple[Pipeline, ...]:
         """The pipelines that it combines, in the order in which a script builds them."""
+        # By the declared kinds of its parameters, so that a new combination needs no code here.
         found: list[Any] = []
         for parameter in self.parameters:
             if parameter.takes == "pipelines":
@@ -149,6 +151,7 @@ class Part:
 
     def mapped(self, change: Callable[[Pipeline], Pipeline]) -> Self:
         """Return it with every pipeline within it changed."""
+        # A part without pipelines returns itself, so unchanged trees are not copied.
         changed: dict[str, Any] = {}
         for parameter in self.parameters:
             if parameter.takes == "pipelines":
@@ -173,6 +176,7 @@ class Stage(Part):
 
     def goes_on(self, endless: bool) -> bool:
         """Return whether it never ends, behind what is endless or not."""
+        # None is a length that is not known: only an answer of `inf` from it is certain.
         return self.length(inf if endless else None, _ends(self)) == inf
 
     def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
@@ -199,9 +203,11 @@ class Stage(Part):
         """Return the method of tf.data that it is, None where its arguments are no plain ones."""
         if not self.is_plain:
             return None
+        # The main argument goes by place, the others by name and only where they are not defaults.
         first, said = self.parameters[:1], said_of(self)
         by_place = (getattr(self, one.name, None) for one in first)
         by_name = {
+            # The first of the other names is tf.data's own; without one both are called the same.
             (*one.others, one.name)[0]: _in_tf(said[one.name])
             for one in self.parameters[1:]
             if one.name in said
@@ -270,6 +276,7 @@ def _times(value: Any) -> int | None:
 
 def _auto(least: int) -> Kind:
     """Return the kind of a number of threads or elements; -1 is AUTOTUNE, as in tf.data."""
+    # -1 is tf.data.AUTOTUNE.
     counted = _number(f'a number from {least} is needed, or "auto"', least, -1)
 
     def take(value: Any) -> int | str:
@@ -318,6 +325,7 @@ def _own_settings(value: Any) -> tuple[tuple[str, object], ...]:
         name = text(pair[0])
         if name in kept:
             raise UsageError(f"{name} is there twice")
+        # Stages are hashable, and lists are not.
         kept[name] = tuple(pair[1]) if isinstance(pair[1], list) else pair[1]
     return tuple(kept.items())
 

@@ -22,6 +22,7 @@ def sources_of(pipeline: ast.Pipeline, *, seen: set[str] | None = None) -> Itera
     >>> len(list(sources_of(two)))
     3
     """
+    # One set for the whole walk, since a label means the same object everywhere.
     source, seen = pipeline.source, set() if seen is None else seen
     if not source.fed_by:
         yield source
@@ -38,6 +39,7 @@ def parts_of(pipeline: ast.Pipeline, *, choices: bool = False) -> Iterator[Part]
     """Yield all sources and stages, a whole before its parts; those of choices if wanted."""
     for part in (pipeline.source, *pipeline.stages):
         yield part
+        # `fed_by` leaves out choices, which are numbers and no examples.
         for one in part.pipelines if choices else part.fed_by:
             yield from parts_of(one, choices=choices)
 
@@ -45,6 +47,8 @@ def parts_of(pipeline: ast.Pipeline, *, choices: bool = False) -> Iterator[Part]
 def as_built(pipeline: ast.Pipeline) -> Iterator[Part]:
     """Yield all sources and stages in the order in which a script builds them."""
     for part in (pipeline.source, *pipeline.stages):
+        # Inputs first: a script has to build them before what combines them. Seeds are drawn so,
+        # too.
         for one in part.pipelines:
             yield from as_built(one)
         yield part
@@ -60,6 +64,7 @@ def last_batch(pipeline: ast.Pipeline) -> ast.Batch | None:
     around: list[ast.Batch] = []
     for stage in pipeline.stages:
         if isinstance(stage, ast.Unbatch):
+            # Unbatch takes the outermost batch apart, the one that was added last.
             around = around[:-1]
         elif isinstance(stage, ast.Batch):
             around.append(stage)
@@ -95,6 +100,7 @@ def with_changed(
             given = read(given)
         if isinstance(given, ast.Filter) and given.kept is not None and kept is not None:
             given = replace(given, kept=kept(given.kept))
+        # Inner pipelines before `part`, which therefore sees what has already been changed.
         given = given.mapped(whole)
         return given if part is None else part(given)
 
@@ -115,6 +121,8 @@ def with_seeds(pipeline: ast.Pipeline) -> ast.Pipeline:
 
     def part(given: Part) -> Part:
         if isinstance(given, ast.Shared):
+            # The first use is the one that got seeds (inner parts come first); all others are made
+            # it.
             return shared.setdefault(given.label, given)
         if isinstance(given, ast.Shuffle | ast.SampleFromDatasets) and given.seed is None:
             return replace(given, seed=next(seeds))
@@ -135,6 +143,8 @@ def options_of(pipeline: ast.Pipeline) -> ast.WithOptions:
     for part in as_built(pipeline):
         if isinstance(part, ast.WithOptions):
             given = {field.name: getattr(part, field.name) for field in fields(part)}
+            # Later in the order of the script, later in the dict: a value that is set wins over
+            # earlier ones.
             merged |= {name: value for name, value in given.items() if value is not None}
     return ast.WithOptions(**merged)
 

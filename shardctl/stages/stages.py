@@ -69,6 +69,7 @@ class Repeat(parts.Stage):
 
     def length(self, count: parts.Count, others: Sequence[parts.Count] = ()) -> parts.Count:
         """Return how many elements all repetitions have."""
+        # An endless repeat of nothing ends at once.
         if count == 0:
             return 0
         if self.count is None:
@@ -189,6 +190,7 @@ class Cache(parts.Stage):
     @classmethod
     def made(cls, values: dict[str, Any]) -> tuple[parts.Part, ...]:
         """Return a cache in memory, or what one in a file is."""
+        # tf.data takes "" for a cache in memory.
         filename = values.get("filename")
         if filename is None or text(filename) == "":
             return (cls(),)
@@ -218,8 +220,10 @@ class Map(parts.Stage):
     def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
         """Return that threads yield in order of completion, where they do."""
         # Without num_parallel_calls TensorFlow keeps the order (map_parallelization.cc).
+        # One thread completes elements in the order in which it takes them.
         if self.calls in (None, 1):
             return None
+        # The argument of the call counts before the option of the pipeline.
         said = deterministic if self.deterministic is None else self.deterministic
         return "deterministic=False yields in order of completion" if said is False else None
 
@@ -477,6 +481,7 @@ class Zip(_Mixture):
 
     def length(self, others: Sequence[parts.Count]) -> parts.Count:
         """Return the length of the shortest input."""
+        # An empty input ends the zip, however long the unknown ones are.
         known = [count for count in others if count is not None]
         if len(known) < len(others):
             return 0 if 0 in known else None
@@ -527,6 +532,7 @@ class SampleFromDatasets(_Mixture):
 
     def length(self, others: Sequence[parts.Count]) -> parts.Count:
         """Return the sum of the inputs, where all are read to their end."""
+        # With one endless input of several it may still end: that one may never be drawn again.
         if all(count == math.inf for count in others):
             return math.inf
         return None if self.stop_on_empty else _sum(others)
@@ -591,6 +597,7 @@ class Pipeline:
     stages: tuple[parts.Stage, ...] = ()
 
     def __post_init__(self) -> None:
+        # Frozen, so a list that the caller still holds must not be kept.
         object.__setattr__(self, "stages", tuple(self.stages))
         if not isinstance(self.source, parts.Source):
             raise UsageError(f"{type(self.source).__name__}: no source of a pipeline")

@@ -63,6 +63,7 @@ def document_of(pipeline: Pipeline) -> list[Any]:
 def _reader(document: Mapping[Any, Any], depth: int) -> Pipeline:
     """Return the input that is written as the settings of its reader and its stages."""
     given = _by_name(document)
+    # {batch: 64} is a stage, {cycle: 4} a setting of a reader: the table of calls tells them apart.
     if len(given) == 1 and (name := next(iter(given))) in CALLS and name != "read":
         return pipeline_of([given], depth + 1)  # a list of one
     stages = given.pop("stages", None) or ()
@@ -71,6 +72,7 @@ def _reader(document: Mapping[Any, Any], depth: int) -> Pipeline:
         for name, value in (
             _by_name(read) if isinstance(read, Mapping) else {"spec": read}
         ).items():
+            # The same value twice is no contradiction.
             if given.setdefault(name, value) != value:
                 raise UsageError(f"read: {name} is there twice")
     call = call_named("read")
@@ -87,6 +89,7 @@ def _item(item: object, index: int, depth: int) -> tuple[Any, list[Any]]:
     try:
         if isinstance(item, str):
             source, stages = _whole(item, lambda parser: parser.parts(0, first=not index))
+            # The parser assumes the default reader where a text names no source.
             return None if source == Read() else source, stages
         if not isinstance(item, Mapping) or len(item) != 1:
             raise UsageError("a stage is needed, as cache or shuffle: 1000")
@@ -142,6 +145,7 @@ def _part_document(part: Part, *, is_source: bool = False) -> Any:
     name, said = found
     main = call_named(name).main
     values = {field: _value_document(value) for field, value in said.items()}
+    # The short form: {shuffle: 1000} instead of {shuffle: {buffer: 1000}}.
     if main is not None and list(values) == [main.name]:
         return {name: values[main.name]}
     return {name: values} if values else name
@@ -162,6 +166,7 @@ def _input_document(pipeline: Pipeline) -> Any:
         return document_of(pipeline)
     stages = list(map(_part_document, pipeline.stages))
     said = {name: _value_document(value) for name, value in arguments_of(source).items()}
+    # A mapping has room for the settings of the reader; a list of stages has not.
     return {"read": source.spec, **said, **({"stages": stages} if stages else {})}
 
 
@@ -274,6 +279,8 @@ class _Parser:
             return written
         found = _WORD_BEFORE.match(self._text, self._at)
         name, after = found.groups() if found else ("", "")
+        # "cache" alone is the stage; "cache[:5]" and "cache+train" can only be a split called
+        # cache.
         if after == "(" or (name in CALLS and after not in ("[", "+")):
             return None
         return self._take(_SPEC)
@@ -302,6 +309,8 @@ class _Parser:
                 elif by_name:
                     raise UsageError("an argument by its place comes before those by name")
                 else:
+                    # Once a list without brackets has begun, all that follows by place belongs to
+                    # it.
                     parameter = call.placed(0 if rest else len(given))
             if keyword is None and parameter is call.rest and (rest or self.peek() not in _LISTS):
                 is_whole = parameter.takes == "whole"
@@ -330,6 +339,7 @@ class _Parser:
                 if spec is None:
                     raise self.error("a spec is needed, as train[:50%]")
                 return spec
+            # Cases with a condition come before the same case without one: the order matters.
             case "pipelines" if self.peek() in _LISTS:
                 return self._list(lambda: self.pipeline(depth + 1))
             case "pipelines":
@@ -337,6 +347,7 @@ class _Parser:
             case "pipeline" if self.peek() != "[":
                 return self.pipeline(depth + 1)
         found = self._plain(depth)
+        # A plain list where a dataset is needed, as choices are mostly written.
         return Pipeline(source=Values(values=found)) if takes == "pipeline" else found
 
     def _plain(self, depth: int) -> Any:
@@ -357,6 +368,7 @@ class _Parser:
     def _items(self, closing: str, item: Callable[[], Parsed]) -> Iterator[Parsed]:
         while not self._took(closing):
             yield item()
+            # A comma before the closing bracket is allowed, as in Python.
             if not self._took(","):
                 if not self._took(closing):
                     rule = "a comma or a closing bracket is needed"
@@ -384,6 +396,7 @@ class _Parser:
             raise self.error("a value is needed")
         if (found := _known(word)) is not CODE:
             return found
+        # _WHOLE takes 100 digits: Python's int() refuses or takes very long for thousands of them.
         if word[0] in "0123456789.+-" and word[1:2].isdigit() and word.isdigit():
             raise self.error("a number of at most 100 digits is needed", start)
         return word
@@ -393,6 +406,7 @@ class _Parser:
         start, found = self._at, self._string()
         if found is None:
             found = _known(self._take(_ATOM) or "")
+        # "4 * 2" begins with a literal, but is code: what follows decides.
         if found is not CODE and self.peek() in (",", ")"):
             return found
         self._go(start)
@@ -411,8 +425,10 @@ class _Parser:
         """Read over an argument that a script computes, up to its comma or closing bracket."""
         closing: list[str] = []
         while char := self.peek():
+            # Only outside of all brackets: f(a, b) is one argument.
             if not closing and char in (",", ")"):
                 return
+            # A bracket within quotes opens nothing.
             if self._string() is not None:
                 continue
             if char in _CLOSING:
@@ -432,9 +448,11 @@ class _Parser:
         if found is None:
             return None
         self._go(found.end())
+        # The group of a pattern that has one, else all of the match.
         return found[found.lastindex or 0]
 
     def _go(self, position: int) -> None:
+        # Always at the next character that is not blank, so no other method has to skip blanks.
         self._at = position + len(_BLANKS.match(self._text, position)[0])  # type: ignore[index]
 
 
@@ -480,6 +498,7 @@ def text_of_part(part: Part, *, is_source: bool = False) -> str:
         texts.append(text if field == first else f"{field}={text}")
     if isinstance(part, Read) and list(said) == ["spec"]:
         (bare,) = texts
+        # A split that is called like a stage must be written read(..).
         if bare not in CALLS:
             return bare
     return f"{name}({', '.join(texts)})" if texts else name

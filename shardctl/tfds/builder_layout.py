@@ -1,4 +1,4 @@
-"""The dataset behind a TFDS builder, and what stands for a builder where files have no metadata."""
+"""The dataset that a TFDS builder reads, and a builder for record files without metadata."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ def dataset_of(builder: Builder) -> Dataset:
     Raises:
         DatasetError: the builder has no splits, because nothing is prepared.
     """
+    # Before `info` is used, which here has only what TFDS's reader asks for.
     if isinstance(builder, RecordFiles):
         return builder.dataset
     info = builder.info
@@ -54,6 +55,7 @@ def dataset_of(builder: Builder) -> Dataset:
     config = builder.builder_config
     dataset = Dataset(
         name=info.name,
+        # `builder_config` is None for a dataset without configs.
         config=None if config is None else config.name,
         version=str(info.version),
         file_format=info.file_format.value,
@@ -61,6 +63,7 @@ def dataset_of(builder: Builder) -> Dataset:
         ordered=bool(info.disable_shuffling),
         splits=tuple(_split(split) for split in splits),
         origin="builder",
+        # Read only if asked: the feature size needs another file of the folder.
         features=partial(read_example_size, path_of(os.fspath(builder.data_dir))),
     )
     if not dataset.in_several_folders:
@@ -79,18 +82,21 @@ def _with_metadata(folder: Dataset) -> Dataset:
         found = read_tfds_folder(path_of(folder.data_dir))
     except DatasetError:
         return folder
+    # Compared by the lengths of the shards: metadata that was written anew is not of these files.
     known, here = ({s.name: s.shard_lengths for s in d.splits} for d in (folder, found))
     return found if known == here else folder
 
 
 def in_order_of(dataset: Dataset, names: Sequence[str]) -> Dataset:
     """Return the dataset with its splits in the order of `names`, those not named at the end."""
+    # The sort is stable, so splits that are not named keep their order.
     rank = {name: index for index, name in enumerate(names)}
     splits = sorted(dataset.splits, key=lambda split: rank.get(split.name, len(rank)))
     return replace(dataset, splits=tuple(splits))
 
 
 def _split(split: Any) -> Split:
+    # A split over several folders lists its shards folder by folder.
     parts = list(_parts(split))
     return Split(
         name=split.name,
@@ -170,6 +176,7 @@ class RecordFiles:
         """
         refuse_unreadable(dataset)
         if dataset.compression is not None:
+            # TFDS opens TFRecord files without a compression type (core/file_adapters.py).
             raise DatasetError(
                 f"{dataset.title}: TFDS reads TFRecord files as they are, and these are "
                 f"{dataset.compression}"
@@ -178,6 +185,7 @@ class RecordFiles:
         splits = tensorflow_datasets("core.splits")
         self._splits = [_split_info(split) for split in dataset.splits]
         self.data_dir = dataset.data_dir
+        # The attributes of `info` that TFDS's reader and this package use, and no more.
         self.info = SimpleNamespace(
             name=dataset.name,
             full_name=dataset.title,
@@ -202,6 +210,8 @@ class RecordFiles:
         decoders: Any = None,
     ) -> Any:
         """Return what `DatasetBuilder.as_dataset` returns; there is nothing to decode."""
+        # `Reader` parses with example specs of the features; there are none, so its parser is
+        # replaced by one that keeps the bytes.
         reader = tensorflow_datasets("core.reader").Reader({}, file_format=self.info.file_format)
         reader._parser = _Bytes()
         return reader.read(
@@ -228,11 +238,14 @@ def _split_info(split: Split) -> Any:
 
     TFDS sorts the paths that it makes of a template, since their numbers are padded.
     """
+    # `location` is (folder, name) of a shard; the folder is None where only names are known.
     places = (split.location(shard) for shard in range(split.num_shards))
     paths = [os.path.join(folder, name) for folder, name in places if folder is not None]
     if len(paths) < split.num_shards:
         raise DatasetError(f"split {quoted(split.name)}: its files are not on this machine")
     splits = tensorflow_datasets("core.splits")
+    # The property `filepaths` of SplitInfo makes paths of a template. These files may have any
+    # names, so the list is given instead.
     kind = type("RecordFilesSplit", (splits.SplitInfo,), {"filepaths": property(lambda _: paths)})
     return kind(name=split.name, shard_lengths=list(split.shard_lengths), num_bytes=0)
 
@@ -246,8 +259,10 @@ def builder_of(dataset: Dataset) -> Any:
         DatasetError: its files are not on this machine, or of a compression that TFDS cannot read.
         MissingDependencyError: TFDS is not installed.
     """
+    # In the order in which the folders come first, each once.
     lie_in = (folder.data_dir for folder in folders_of(dataset))
     folders = [folder for folder in dict.fromkeys(lie_in) if folder]
+    # Files that were counted have no metadata, or metadata that may be about others.
     if dataset.is_counted or not all(map(_has_metadata, folders)):
         return RecordFiles(dataset)
     tfds = tensorflow_datasets()

@@ -1,4 +1,4 @@
-"""TensorFlow and TFDS, imported when a call needs them and not before; and without their noise."""
+"""Imports TensorFlow and TFDS when a call needs them, and keeps their output away from answers."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def tensorflow() -> Any:
     """
     module = _imported("tensorflow", "TensorFlow")
     version = str(getattr(module, "__version__", ""))
+    # Once a version and process, whatever it has to report.
     if version not in _seen:
         _seen.add(version)
         if is_newer_than_known(version):
@@ -76,6 +77,7 @@ def _imported(module: str, title: str) -> Any:
     try:
         with contextlib.redirect_stdout(sys.stderr):  # what it prints is no command's answer
             return importlib.import_module(module)
+    # MissingDependencyError for a broken installation too: to the user both are the same problem.
     except Exception as error:  # of any kind where a package that it imports is too new or too old
         said = printable(str(error).partition("\n")[0] or type(error).__name__, 300)
         raise MissingDependencyError(
@@ -87,6 +89,7 @@ def _imported(module: str, title: str) -> Any:
 def _cure() -> str:
     """Return the command that installs TFDS beside the TensorFlow that is here."""
     for package in _PACKAGES:
+        # The first that is installed: the command keeps the user's TensorFlow.
         version = installed_version(package)
         if version is not None:
             return install_command(version, package)
@@ -96,6 +99,7 @@ def _cure() -> str:
 def _warn(messages: Iterable[str]) -> None:
     """Warn whoever called shardctl, from their own line."""
     level, frame = 1, sys._getframe()
+    # Up to the first frame outside this package, so that the warning shows the user's line.
     while frame.f_back is not None and (
         frame.f_globals.get("__name__", "").partition(".")[0] == "shardctl"
     ):
@@ -105,6 +109,7 @@ def _warn(messages: Iterable[str]) -> None:
 
 
 _seen: set[str] = set()  # versions of TensorFlow that were looked at
+# A stack: `quiet_tensorflow` may be nested.
 _tell: list[Tell] = [_warn]  # who is told now, last
 
 
@@ -119,6 +124,7 @@ def quiet_tensorflow(tell: Tell | None = None) -> Iterator[None]:
     A graphics card that a training job uses is not touched: if TensorFlow is not loaded yet, it
     will not see any.
     """
+    # Before TensorFlow is loaded; later these variables may have no effect.
     if "tensorflow" not in sys.modules:
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -129,4 +135,5 @@ def quiet_tensorflow(tell: Tell | None = None) -> Iterator[None]:
             yield
     finally:
         _tell.pop()
+        # After the block: output is silenced within it. Without `tell` it goes to the one outside.
         (tell or _tell[-1])(kept)

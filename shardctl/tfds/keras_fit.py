@@ -1,4 +1,4 @@
-"""Keras `fit`: its epochs from any on, and the callback that continues with the very next batch."""
+"""Keras `fit`: one dataset for each of its epochs, and a callback that resumes at the next batch."""
 
 from __future__ import annotations
 
@@ -85,11 +85,15 @@ def keras_epochs(
     if position.settings.host is not None:
         check_host(position.settings.host, host)
 
+    # A generator, so that the position moves on only when the caller asks for the next epoch.
     def each() -> Iterator[tuple[int, Any]]:
         how = {"transform": transform, "decoders": decoders}
+        # `real` builds TFDS's pipeline once, for plans that can skip in it; epochs share the
+        # result.
         real = cache(partial(real_dataset, builder, spec, position.settings, **how))
         for epoch in range(initial_epoch, epochs):
             fit.begin(epoch)
+            # `begin` puts the position at the start of the epoch; only the first one starts inside.
             if epoch == initial_epoch:
                 position.advance(num_examples_before(position.planned.order, steps))
             plan = position.plan()
@@ -124,6 +128,8 @@ class FitPlace:
 
     def with_position(self, position: Position) -> bytes:
         """Return it and the state of a position as JSON."""
+        # The position's own state is JSON as well. It is nested as a value, so one file holds both
+        # and neither is escaped.
         state = json.loads(position.get_state())
         return json.dumps({"fit": vars(self), "position": state}).encode("ascii")
 
@@ -155,6 +161,8 @@ class FitEpochs:
 
     def __init__(self, position: Position, num_epochs: int, steps_per_epoch: int | None) -> None:
         self._position, self._size = position, steps_per_epoch
+        # Kept apart from `position.planned`, which changes with every epoch of a fit without
+        # steps_per_epoch.
         self._start = position.planned.with_settings(position.settings)
         settings = position.settings
         if position.is_shared:
@@ -169,12 +177,16 @@ class FitEpochs:
         if index := settings.pass_index:
             raise UsageError(f"--pass-index {quoted(index)}: the epochs of fit count the passes")
         self._order = self._start.order
+        # Without steps_per_epoch Keras ends an epoch where the dataset ends, so its length must be
+        # known. Each epoch is then a pass of its own over the pipeline.
         if steps_per_epoch is None:
             if not (count := self._order.num_steps):
                 has = "none" if count is None else "no batches"
                 raise UsageError(
                     f"fit has no end of an epoch without steps_per_epoch, for the order has {has}"
                 )
+            # The last epoch stands for all: what is nondeterministic in any later pass is so in the
+            # last.
             last = replace(position.settings, pass_index=max(num_epochs - 1, 0), loop="keras-fit")
             # What is left open is refused now, and not when that epoch begins.
             self._start.with_settings(last).order.examples_in_steps(0, 1)
@@ -183,6 +195,8 @@ class FitEpochs:
                 "--loop keras-fit is fit without steps_per_epoch; with it one iterator runs "
                 "through the epochs: leave --loop out"
             )
+        # With steps_per_epoch, Keras keeps one iterator for all epochs. The order must therefore be
+        # long enough for their sum.
         elif self._order.steps_up_to(wanted := num_epochs * steps_per_epoch) < wanted:
             raise UsageError(
                 f"epochs={num_epochs} of steps_per_epoch={steps_per_epoch} are {wanted} batches, "
@@ -215,6 +229,8 @@ class FitEpochs:
                 has yielded.
         """
         position = self._position
+        # Where the position may be at the first epoch: at its start, at the end of the one before,
+        # or, without steps_per_epoch, inside it. Anything else is the position of another loop.
         of_fit, consumed = position.epoch_of_fit, position.consumed
         if self._size is not None:
             begins = of_fit is None and consumed == self._before(epoch)
@@ -224,6 +240,8 @@ class FitEpochs:
             self.steps = element_after(self._order, consumed)
             return
         else:
+            # `of_fit` is None while no epoch was begun; (-1, ..) therefore never equals it for
+            # epoch 0.
             ends = (epoch - 1, position.num_examples)
             begins = (of_fit, consumed) in ((epoch, 0), ends)
         if not begins and (consumed or of_fit):
@@ -255,9 +273,13 @@ class FitEpochs:
                 f"the run that is restored had steps_per_epoch={place.steps_per_epoch}, and this "
                 f"has {self._size}: its epochs are other ones"
             )
+        # The state is checked before anything here changes: a refused restore leaves the fit as it
+        # was.
         self._position.set_state(state)
         self.epoch, self.steps = place.epoch, place.steps
         self._follow()
+        # The place and the position were written together. If they disagree, the file was edited or
+        # put together from two saves.
         at = num_examples_before(self._order, self._first + place.steps)
         epoch = None if self._size is not None else place.epoch
         if (self._position.consumed, self._position.epoch_of_fit) != (at, epoch):
@@ -267,12 +289,16 @@ class FitEpochs:
 
     def trained(self) -> None:
         """Count a batch that the model was trained on."""
+        # The width comes from the order, since the last batch of an epoch may be smaller.
         self._position.advance(width_of(self._order, self._first + self.steps))
         self.steps += 1
 
     @property
     def _first(self) -> int:
         """The element with which the epoch begins, of those in which steps are counted."""
+        # Elements are counted from the start of the order if it is one for all epochs
+        # (steps_per_epoch), and from the start of the epoch otherwise; then `_size` is None and
+        # this is 0.
         return self.epoch * (self._size or 0)
 
     def _follow(self) -> None:
@@ -306,6 +332,7 @@ def _place_in_weights() -> Any:
         """
 
         def __init__(self, place: Callable[[], bytes | None], model: Any) -> None:
+            # The model holds this object, so a strong reference back would keep the model alive.
             self._place, self._model = place, weakref.ref(model)
             self.found = False
             self.loaded: bytes | None = None
@@ -315,6 +342,7 @@ def _place_in_weights() -> Any:
 
         def save_own_variables(self, store: Any) -> None:
             place = self._place()
+            # Weights files (HDF5) hold arrays, so the bytes of the place become an array of uint8.
             if place is not None:
                 store[_ENTRY] = np.frombuffer(place, np.uint8)
             for index, state in enumerate(_random_states(self._model())):
@@ -324,6 +352,7 @@ def _place_in_weights() -> Any:
             self.found = True
             has_one = _ENTRY in list(store.keys())
             self.loaded = bytes(np.asarray(store[_ENTRY], np.uint8)) if has_one else None
+            # A file without a place was saved without ResumeFit. It has no random states either.
             if has_one:
                 for index, state in enumerate(_random_states(self._model())):
                     state.assign(np.asarray(store[f"{_RANDOM}{index}"]))
@@ -333,6 +362,8 @@ def _place_in_weights() -> Any:
 
 def _random_states(model: Any) -> list[Any]:
     """Return the variables of random numbers that the layers of a model draw from."""
+    # Weights and metrics are saved by Keras itself. What is left of `variables` are the seeds of
+    # random layers.
     others = {id(variable) for variable in (*model.weights, *model.metrics_variables)}
     return [variable for variable in model.variables if id(variable) not in others]
 
@@ -340,8 +371,8 @@ def _random_states(model: Any) -> list[Any]:
 def save_weights_whole(model: Any) -> None:
     """Let a model write its weights files beside their place first, and then move them there.
 
-    Keras writes over the file that is there, so that one who is killed has none. A place that is no
-    local path is left to Keras.
+    Keras writes over the file that is there, so a process killed meanwhile leaves a broken file. A path
+    that is not local is left to Keras.
     """
     if getattr(model.save_weights, "_is_whole", False):
         return
@@ -349,14 +380,20 @@ def save_weights_whole(model: Any) -> None:
 
     def save_whole(filepath: Any, overwrite: bool = True, **options: Any) -> Any:
         path = os.fspath(filepath)
+        # Keras asks the user before it overwrites; its own function must do so.
         asks_first = not overwrite and os.path.exists(path)
+        # What is not one local file of weights, or has options that we do not know, goes to Keras
+        # as it is.
         if "://" in path or not path.endswith(_ENDING) or options or asks_first:
             return save(filepath, overwrite=overwrite, **options)
+        # The new file keeps the ending, by which Keras chooses the format.
         new = f"{path.removesuffix(_ENDING)}.new{_ENDING}"
         save(new, overwrite=True)
+        # A rename within one folder is atomic: the old file or the new one, never a part.
         os.replace(new, path)
         return None
 
+    # `fit` may be called again on the same model, which must not be wrapped twice.
     save_whole._is_whole = True  # type: ignore[attr-defined]
     model.save_weights = save_whole
 
@@ -367,6 +404,7 @@ def drop_torn_metadata(folder: str) -> None:
     It says which epoch comes next, which the weights file does too.
     """
     file = Path(folder, _METADATA)
+    # A file that is missing, or that another process deleted, is no problem.
     with contextlib.suppress(OSError):
         try:
             json.loads(file.read_text("utf-8"))["epoch"]
@@ -402,16 +440,23 @@ class _FitCallback:
     def set_model(self, model: Any) -> None:
         """Let the model load a place with the weights that BackupAndRestore will restore."""
         super().set_model(model)  # type: ignore[misc]
+        # BackupAndRestore stands before this callback, but Keras calls `set_model` of all callbacks
+        # before any `on_train_begin`. So the file is repaired before it is read.
         for backup in backups_among(callbacks_of_fit()):
             drop_torn_metadata(backup.backup_dir)
+        # BackupAndRestore loads the weights in its `on_train_begin`, which comes before ours. The
+        # model must have the attribute by then, for saving_lib to load it.
         self._in_weights = _place_in_weights()(self._place, model)
         setattr(model, _ATTRIBUTE, self._in_weights)
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Go to the place of the weights that were restored."""
+        # The order matters: callbacks and model are checked before the position or the model is
+        # touched.
         callbacks = callbacks_of_fit()
         check_callbacks(callbacks, self)
         check_model(self.model)
+        # Keras has set `params` before `on_train_begin`: epochs and steps_per_epoch of this fit.
         self._epochs = FitEpochs(self._position, self.params["epochs"], self.params["steps"])
         show_length(callbacks, self._epochs.length)
         save_weights_whole(self.model)
@@ -419,11 +464,16 @@ class _FitCallback:
         self._resumed, self._learning_rate = self._restored(self._epochs), None
         # BackupAndRestore has taken its from a file of its own, which may be older.
         self.model._initial_epoch = None if self._resumed is None else self._resumed.next_epoch
+        # Stopped in mid-epoch: `on_epoch_begin` of a LearningRateScheduler would set the rate of
+        # the start of the epoch. It is put back at the first batch.
         if self._resumed is not None and not self._resumed.is_over:
             self._learning_rate = learning_rate(self.model)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Go to the start of an epoch, unless a run continues in the midst of it."""
+        # Three cases: the first epoch of a fit that was not restored; an epoch that follows
+        # another, or a restored one that was complete; and one that resumes in the middle, where
+        # nothing moves.
         epochs, resumed = self._of_fit(), self._resumed
         if resumed is not None and resumed.next_epoch != epoch:
             raise UsageError(
@@ -442,9 +492,13 @@ class _FitCallback:
             # What begins an epoch has set it before the run was stopped, and now once more.
             self.model.optimizer.learning_rate = self._learning_rate
             self._learning_rate = None
+        # Keras may make its train function anew (as after `compile`), so each batch looks whether
+        # ours is still around it.
         function = self.model.train_function
         if not isinstance(function, _Counted) or function.by is not self:
             self.model.train_function = _Counted(function, self)
+        # Set here and cleared in `train`: a `train_on_batch` in another callback also calls the
+        # train function, and is not a step of this fit.
         self._is_training = True
 
     def train(self, function: Callable[[Any], Any], iterator: Any) -> Any:
@@ -453,23 +507,31 @@ class _FitCallback:
         if not is_training:
             return function(iterator)
         epochs = self._of_fit()
+        # The dataset is checked once for each iterator: by its identity, not for every batch.
         if iterator is not self._iterator:
             check_dataset(iterator, self._position)
             self._iterator = iterator
         if not epochs.num_left:  # stopped behind the last batch, with the end of the epoch to come
             return metrics_of_none(self.model, iterator.element_spec)
+        # Weights change within this call, and the count follows at once. A signal between the two
+        # is the one gap that remains.
         logs = function(iterator)
         epochs.trained()
         return logs
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """End the epoch with its last batch, of which Keras does not know that it is the last."""
+        # Keras ends its loop over batches when `stop_training` is true; it is looked at after each
+        # batch (keras/src/backend/tensorflow/trainer.py, fit). The value is an object of ours, so
+        # that a true value set by another callback is left alone.
         if not self._of_fit().num_left:
             self._is_over = True
             if not self.model.stop_training:
                 self.model.stop_training = _END_OF_EPOCH
 
     def on_test_begin(self, logs: Any = None) -> None:
+        # Validation begins after the loop over batches and has a loop of its own that would end at
+        # once.
         """Continue with training after the end of an epoch's batches."""
         self._go_on()
 
@@ -477,6 +539,7 @@ class _FitCallback:
         """Continue with training after the end of an epoch."""
         self._go_on()
         epochs = self._of_fit()
+        # Fewer batches than the order has: the dataset was cut somewhere on its way to `fit`.
         if epochs.num_left and not self.model.stop_training:
             raise UsageError(
                 f"epoch {epoch} ended after {epochs.steps} of its {epochs.num_steps} batches: "
@@ -490,12 +553,16 @@ class _FitCallback:
         trained again by the next run.
         """
         for backup in backups_among(callbacks_of_fit()):
+            # `save_freq` is "epoch", False or a number of batches. The last is the one whose newest
+            # save may be older than the end.
             by_batches = backup.save_freq not in ("epoch", False)
+            # A backup that is deleted at the end of a complete fit is of no use to the next run.
             if self._has_begun and by_batches and not backup.delete_checkpoint:
                 backup._save_model()
         if hasattr(self.model, _ATTRIBUTE):
             delattr(self.model, _ATTRIBUTE)
         self.model._initial_epoch = self._iterator = None
+        # The train function outlives the fit, and would count for a callback that is gone.
         if isinstance(self.model.train_function, _Counted):
             self.model.train_function = self.model.train_function.function
 
@@ -510,6 +577,8 @@ class _FitCallback:
         return self._epochs.place(is_over=self._is_over).with_position(self._position)
 
     def _restored(self, epochs: FitEpochs) -> FitPlace | None:
+        # `found` without `loaded`: weights were restored, but no position came with them. To begin
+        # at example 0 with trained weights would look right and be wrong.
         if self._in_weights.loaded is None:
             if self._in_weights.found:
                 raise UsageError(
@@ -570,6 +639,7 @@ class _Counted:
     """The train function of a model, which tells a callback of each step."""
 
     def __init__(self, function: Any, by: _FitCallback) -> None:
+        # A fit that was interrupted by an error did not unwrap its function; wrap the one inside.
         own = isinstance(function, _Counted)  # of a fit that was broken off
         self.function: Callable[[Any], Any] = function.function if own else function
         self.by = by
@@ -584,6 +654,8 @@ def _callback_class(of: Any) -> Any:
     tensorflow()
     import keras
 
+    # A subclass of Keras's Callback as well. It is made at the first call, so that importing
+    # this module does not import Keras.
     made = type(of.__name__, (of, keras.callbacks.Callback), {"__doc__": of.__doc__})
     made.__module__, made.__qualname__ = of.__module__, of.__qualname__
     return made
@@ -600,6 +672,8 @@ _STATEFUL = {
 
 def callbacks_of_fit() -> Sequence[Any]:
     """Return the callbacks of the `fit` that calls one of them; none is told of the others."""
+    # Callbacks do not know each other. Keras keeps them in the `CallbackList` that calls them,
+    # which is the `self` of a caller's frame.
     frame = sys._getframe(1).f_back
     while frame is not None:
         caller = frame.f_locals.get("self")
@@ -624,6 +698,8 @@ def check_callbacks(callbacks: Sequence[Any], own: Any) -> None:
             has to continue with.
     """
     backups = backups_among(callbacks)
+    # Keras calls callbacks in the order of the list. The weights must be restored before ResumeFit
+    # reads the place in them.
     if len(backups) != 1 or callbacks.index(backups[0]) > callbacks.index(own):
         raise UsageError(
             f"{len(backups)} callbacks are a keras.callbacks.BackupAndRestore; ResumeFit keeps the "
@@ -632,6 +708,7 @@ def check_callbacks(callbacks: Sequence[Any], own: Any) -> None:
         )
     if sum(isinstance(c, type(own)) for c in callbacks) > 1:
         raise UsageError("one fit has one position: one ResumeFit is needed, and there are more")
+    # By name and module of any base class, so that a subclass of EarlyStopping is found as well.
     for callback in callbacks:
         for kind in type(callback).__mro__:
             what = _STATEFUL.get(kind.__name__)
@@ -648,6 +725,8 @@ def show_length(callbacks: Sequence[Any], num_steps: int) -> None:
     import keras
 
     for callback in callbacks:
+        # `params` is one dict that the callbacks share; a progress bar has copied its length from
+        # it already.
         if isinstance(callback, keras.callbacks.ProgbarLogger):
             callback.target = num_steps
         elif callback.params:
@@ -659,6 +738,7 @@ def learning_rate(model: Any) -> float | None:
     import keras
 
     variable = getattr(model.optimizer, "learning_rate", None)
+    # A schedule computes its rate from the optimizer's step, so there is nothing to put back.
     return float(variable.numpy()) if isinstance(variable, keras.Variable) else None
 
 
@@ -721,9 +801,11 @@ def check_dataset(iterator: Any, position: object) -> None:
     Raises:
         UsageError: another dataset, or one that was shuffled, cut or batched once more.
     """
+    # Under tf.distribute an iterator holds one iterator for each worker.
     for worker in getattr(iterator, "_iterators", None) or [iterator]:
         found = calls_behind(getattr(worker, "_dataset", worker))
         calls = [call for _, names in found for call in names if call not in _ONE_FOR_ONE]
+        # Exactly one position, this one, and nothing behind it that changes elements.
         if calls or [of for of, _ in found] != [position]:
             raise UsageError(
                 f"fit reads {choices(calls) or 'what'} that is not position.dataset(), "

@@ -1,4 +1,4 @@
-"""Metadata of TFDS for record files that have none, and the features that are tried on them."""
+"""Writes TFDS's metadata for record files that have none, and tries the features on the records."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from shardctl.tfds.inspecting.inspect import Lines
 from shardctl.tfds.inspecting.script import ScriptFunction
 from shardctl.tfds.training.records import file_adapter, path_of_shard
 
+# Limit of a features.json: a file of another kind is refused before it fills memory.
 _MAX_NUM_BYTES = 1 << 26
 # What a builder says of its dataset besides the features, and `write_metadata` keeps.
 _SAID = ("description", "citation", "supervised_keys", "homepage")
@@ -70,6 +71,9 @@ def find_features(given: FeaturesLike) -> FoundFeatures:
     if not isinstance(given, str | os.PathLike):
         return _of_value(given, "the features")
     text = os.fspath(given)
+    # The order of the ways: a file that is there, then module:function, then a path that is
+    # missing, then the name of a dataset. A Windows path or a URL has ":" too, hence after the
+    # file.
     path = _file_of(text)
     if path is not None:
         return FoundFeatures(features=_read(path), source=path)
@@ -84,6 +88,7 @@ def _file_of(text: str) -> str | None:
     """Return the path of the file that a text names, itself or in the folder that it names."""
     path = text if is_remote(text) else os.path.expanduser(text)
     store, inside = store_of(path), f"{path.rstrip('/')}/{FEATURES_FILENAME}"
+    # The path itself first, then the file in it: a store reports no status for a folder.
     return next((place for place in (path, inside) if store.status(place) is not None), None)
 
 
@@ -93,12 +98,15 @@ def _read(path: str) -> Any:
     try:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
+        # RecursionError: JSON that is nested too deeply.
         raise DatasetError(f"{quoted(path, 200)} is no JSON: {_line(error)}") from None
     if not isinstance(document, dict):
         raise DatasetError(f"{quoted(path, 200)} has no features of TFDS: {_WRITTEN}")
+    # `from_json` imports the class that the file names; any exception of its code may come out.
     feature = tensorflow_datasets("core.features.feature")
     try:
         features = feature.FeatureConnector.from_json(document)
+        # Names of labels are in text files beside features.json, by TFDS's convention.
         features.load_metadata(os.path.dirname(path) or ".", feature_name=None)
     except ShardctlError:
         raise
@@ -127,6 +135,7 @@ def _of_tfds(name: str) -> FoundFeatures:
     tfds = tensorflow_datasets()
     try:
         builder = tfds.builder_cls(name)
+    # `builder_cls` imports the module of the dataset, which may fail in any way.
     except Exception:
         raise UsageError(
             f"{quoted(name, 200)} names no features: it is no file, no dataset of TFDS, and no "
@@ -136,9 +145,11 @@ def _of_tfds(name: str) -> FoundFeatures:
 
 
 def _of_value(value: Any, source: str) -> FoundFeatures:
+    # A class of a builder: what it says is in `info`, which needs an instance.
     if isinstance(value, type):
         value = _made(value, source)
     info = getattr(value, "info", None)
+    # A builder has `info`; features are given as they are.
     if info is None:
         return FoundFeatures(features=_top_level(value, source), source=source)
     said = {name: getattr(info, name, None) for name in _SAID}
@@ -151,6 +162,7 @@ def _of_value(value: Any, source: str) -> FoundFeatures:
 
 def _made(builder: type, source: str) -> Any:
     """Return a builder of a class, which looks for no data that may be prepared already."""
+    # An empty folder: a builder finds there no older version of its data.
     with tempfile.TemporaryDirectory() as nowhere:
         try:
             made = builder(data_dir=nowhere)
@@ -166,6 +178,8 @@ def _top_level(features: Any, source: str) -> Any:
     """Return features as TFDS takes them for whole examples, a dict as `FeaturesDict`."""
     features_dict = tensorflow_datasets("core.features.features_dict")
     try:
+        # Lets a plain dict or a dtype count as features, as TFDS does
+        # (core/features/features_dict.py, to_feature).
         made = features_dict.to_feature(features)
     except Exception as error:
         raise UsageError(f"{source}: these are no features of TFDS: {_line(error)}") from error
@@ -192,6 +206,7 @@ def check_first_records(dataset: Dataset, features: Any) -> Iterator[str]:
         DatasetError: a record cannot be decoded by them.
     """
     for split in dataset.splits:
+        # The first shard that is not empty.
         shard = next((i for i, length in enumerate(split.shard_lengths) if length), None)
         if shard is None:
             continue
@@ -224,15 +239,18 @@ def first_record(path: str, file_format: str) -> bytes | None:
         DatasetError: there is no record, or the file has changed since it was counted.
     """
     try:
+        # A file that cannot be read here leaves a warning; one that is damaged is an error.
         if file_format == "tfrecord":
             return _first_tfrecord(path)
         if file_format == "array_record":
             return None if is_remote(path) else _first_of_array_record(path)
+        # As TFDS's reader opens it; one record is enough.
         records = file_adapter(file_format).make_tf_data(path).take(1)
         return bytes(next(records.as_numpy_iterator()))
     except ImportError:
         return None
     except Exception as error:
+        # TensorFlow appends a traceback of Python to some messages.
         why = _reason(error).partition(" Traceback")[0]
         raise DatasetError(f"cannot read a record of {quoted(path, 200)}: {why}") from error
 
@@ -243,6 +261,8 @@ def _first_tfrecord(path: str) -> bytes:
     if file is None:
         raise ValueError("it is not there any more")
     with store_of(path).open(file) as source:
+        # A TFRecord: length (8 bytes, little endian), its checksum (4), data, checksum of the data
+        # (4). The file must hold all 16 bytes besides the data.
         length = int.from_bytes(source.read(0, 12)[:8], "little")
         if length + 16 > source.num_bytes:
             raise ValueError("it begins with no whole record")
@@ -262,6 +282,7 @@ def _first_of_array_record(path: str) -> bytes:
 def _reason(error: Exception) -> str:
     """Return what TensorFlow or TFDS says of a record, without the operation that said it."""
     said = " ".join(str(error).split())
+    # "{{node ..}}" and "[Op:..]" name operations, which the user did not write.
     said = re.sub(r"\{\{.*?\}\}\s*", "", said)
     said = re.sub(r"\s*\[Op:\w+\].*$", "", said)
     return printable(said or type(error).__name__, 400)
@@ -308,11 +329,15 @@ def write_metadata(
     folder = folder if is_remote(folder) else os.path.expanduser(folder)
     planned = plan_tfds_metadata(dataset, folder, _version(dataset, folder))
     with quiet_tensorflow():
+        # First the place, then the features, then the records: the cheap checks come first. Files
+        # are written at the very end.
         check_folder(folder)
         found = find_features(features)
         doubts = [*check_first_records(dataset, found.features)]
         with tempfile.TemporaryDirectory() as made:
             _make(dataset, planned, found, made)
+            # Features that lie there already are not written again, for TFDS might format them
+            # otherwise.
             if _is_own(found.source, folder):
                 Path(made, FEATURES_FILENAME).unlink()
             written = place_files(Path(made), folder, last=DATASET_INFO_FILENAME, force=force)
@@ -321,6 +346,7 @@ def write_metadata(
 
 def _version(dataset: Dataset, folder: str) -> str:
     """Return the version that the dataset has, else that its folder is named, else 1.0.0."""
+    # The version of the dataset, then the name of the folder, then 1.0.0.
     if dataset.version is not None:
         if not _VERSION.fullmatch(dataset.version):
             raise UsageError(
@@ -336,6 +362,7 @@ def _is_own(source: str, folder: str) -> bool:
     """Return whether the features are those that lie there already; the file stays as it is."""
     own = f"{folder.rstrip('/')}/{FEATURES_FILENAME}"
     if is_remote(source) or is_remote(own):
+        # Two paths may name one file through links.
         return source == own
     return os.path.realpath(source) == os.path.realpath(own)
 
@@ -353,6 +380,8 @@ def _make(dataset: Dataset, planned: TfdsMetadata, found: FoundFeatures, folder:
             split=split.name,
             filetype_suffix=dataset.file_format,
         )
+        # `write_metadata` finds the splits by file names. One empty file a split is enough, since
+        # the lengths are given.
         placeholders.append(Path(template.sharded_filepath(shard_index=0, num_shards=1)))
         placeholders[-1].touch()
         infos.append(
@@ -361,9 +390,11 @@ def _make(dataset: Dataset, planned: TfdsMetadata, found: FoundFeatures, folder:
                 shard_lengths=list(split.shard_lengths),
                 num_bytes=split.num_bytes or 0,
                 filename_template=template.replace(template=told.template),
+                # In the metadata stands the template of the real files, not that of the placeholders.
             )
         )
     try:
+        # TFDS prints its progress on standard output.
         with contextlib.redirect_stdout(sys.stderr):  # what it says of its progress is no answer
             tfds.folder_dataset.write_metadata(
                 data_dir=folder,
@@ -377,6 +408,7 @@ def _make(dataset: Dataset, planned: TfdsMetadata, found: FoundFeatures, folder:
     except Exception as error:
         said = printable(" ".join(str(error).split()), 300)
         raise DatasetError(f"TFDS writes no metadata of {quoted(dataset.title)}: {said}") from error
+    # Only what TFDS wrote is left to be moved.
     for placeholder in placeholders:
         placeholder.unlink()
 
@@ -390,6 +422,7 @@ def check_folder(folder: str) -> None:
         UsageError: it has none for the place.
     """
     scheme, separator, _ = folder.partition("://")
+    # Without "://" it is a local folder, which needs no file system of TensorFlow.
     schemes: list[str] = tensorflow().io.gfile.get_registered_schemes() if separator else []
     if separator and scheme not in schemes:
         known = choices(f"{known}://" for known in sorted(schemes) if known not in ("", "ram"))
@@ -412,12 +445,15 @@ def place_files(made: Path, folder: str, *, last: str, force: bool) -> list[str]
         UsageError: other files of these names are there, and `force` was not said; or one cannot
             be written.
     """
+    # `last` sorts behind all others.
     names = sorted(os.listdir(made), key=lambda name: (name == last, name))
     target: Any = Path(folder)
     if is_remote(folder):  # as TFDS reaches it
         target = tensorflow_datasets("core.utils.file_utils").epath.Path(folder)
+    # All is read before anything is written: both the new contents and what to put back.
     contents = {name: (made / name).read_bytes() for name in names}
     there = {name: _contents(target / name) for name in names}
+    # What has the same contents is neither written nor in the way.
     changed = [name for name in names if there[name] != contents[name]]
     in_the_way = [name for name in changed if there[name] is not None]
     if in_the_way and not force:
@@ -428,10 +464,13 @@ def place_files(made: Path, folder: str, *, last: str, force: bool) -> list[str]
     done: list[str] = []
     try:
         for name in changed:
+            # Noted before the write, so that one that failed halfway is put back as well.
             done.append(name)
             _put(target / name, contents[name])
+    # Also of KeyboardInterrupt: all files or none.
     except BaseException:
         for name in reversed(done):
+            # As much as possible is put back; the first error is the one that is reported.
             with contextlib.suppress(Exception):
                 _put(target / name, there[name])
         raise
@@ -464,6 +503,7 @@ def _put(path: Any, data: bytes | None) -> None:
     with _failing(path):
         if data is None:
             path.unlink()
+        # A path of epath is remote, and has no rename to make it atomic.
         elif not isinstance(path, Path):
             path.write_bytes(data)
         else:

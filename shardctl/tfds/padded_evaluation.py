@@ -1,4 +1,4 @@
-"""An evaluation that sees every example once, in one shape, and ends on every host at once."""
+"""Padded evaluation: every example once, batches of one shape, the same number of steps per host."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from shardctl.tfds.training.read_config import hosts_said
 from shardctl.tfds.training.records import RecordReader
 from shardctl.verbs.eval.answer import Evaluation, evaluate
 
+# All other settings train: they shuffle, repeat or batch. See `_check_settings`.
 _OF_AN_EVALUATION = frozenset(
     ("cycle", "cpus", "block", "deterministic", "reverse", "file_order", "host", "host_by")
 )
@@ -102,10 +103,13 @@ def evaluation(
     settings = as_settings(settings)
     refuse_loader(settings, "shardctl.tfds.evaluation", "shardctl.evaluate counts what it makes")
     _check_settings(settings)
+    # What is refused is refused before TensorFlow is imported or a file is opened.
     dataset = dataset_of(builder)
     refuse_unreadable(dataset)
     if as_supervised:
         _check_supervised(builder, dataset, add_tfds_id=add_tfds_id)
+    # Checked before the hosts are resolved: with a nondeterministic order two hosts could read the
+    # same example and both miss another.
     settings.check_predictable(ordered=dataset.ordered)
     reading = own_host(hosts, host, settings.host)
     settings = replace(settings, host=reading)
@@ -146,6 +150,8 @@ def _supervised(builder: Any, transform: Transform | None) -> Transform:
     keys, nest = builder.info.supervised_keys, tensorflow().nest
 
     def pair(example: Any) -> Any:
+        # `supervised_keys` may be nested, as ((a, b), c); the pair takes the same structure (TFDS
+        # core/dataset_builder.py, as_dataset with as_supervised).
         made = nest.map_structure(example.__getitem__, keys)
         if transform is None:
             return made
@@ -168,6 +174,7 @@ def _check_settings(settings: ReadSettings) -> None:
         )
 
 
+# The caller's word comes first, then what JAX and tf.distribute report.
 # Which host of how many reads in this process: as the caller says, else as what runs here says.
 
 ALONE = Host(index=0, count=1)
@@ -177,8 +184,8 @@ def own_host(hosts: int | None, host: int | HostLike | None, of_settings: Host |
     """Return the host that this process is to read as.
 
     What the caller says is believed: `host` as a `Host` or its text `I/N`, as an index of `hosts`,
-    or the host of the settings. Else JAX and tf.distribute are asked, as `check_host` does; a
-    process of which nobody says anything is alone.
+    or the host of the settings. Else JAX and tf.distribute are asked, as `check_host` does; if
+    neither reports a host, the process is alone.
 
     Raises:
         UsageError: two of these contradict each other, or an index without a number of hosts.
@@ -192,6 +199,7 @@ def own_host(hosts: int | None, host: int | HostLike | None, of_settings: Host |
     if hosts is not None and hosts < 1:
         raise UsageError(f"hosts={hosts}: a number from 1 is needed")
     if of_settings is not None:
+        # A host given twice is fine as long as both mean the same one.
         if host not in (None, of_settings, of_settings.index):
             raise UsageError(f"host={host}: the settings are for host {of_settings}; leave one out")
         host = of_settings
@@ -202,13 +210,16 @@ def own_host(hosts: int | None, host: int | HostLike | None, of_settings: Host |
             return ALONE
         said = dict(hosts_said())
         found = [*dict.fromkeys(said.values())]
+        # JAX and tf.distribute may both be running; one answer that both give is no contradiction.
         if len(found) > 1:
             told = " and ".join(f"{one.index} of {one.count} by {by}" for by, one in said.items())
             raise UsageError(f"this process is host {told}; say which with host= and hosts=")
+        # Half an answer (an index without a count, or the reverse) is not completed by a guess.
         if host is not None or (hosts is not None and not found):
             given = f"hosts={hosts}: which of them" if host is None else f"host={host}: of how many"
             raise UsageError(f"{given} is this? give both, as in host='I/N'")
         host = found[0] if found else ALONE
+    # A `Host` knows its own count; it is compared with the `hosts` that the caller gave besides.
     if hosts not in (None, host.count):
         raise UsageError(f"hosts={hosts}: the host is {host}, one of {host.count}")
     return host
@@ -231,22 +242,30 @@ def padded_batches(
     """
     tf = tensorflow()
     plan, num_steps = own.plan, own.num_steps
+    # Shapes are checked on the spec, before a single example is read.
     examples = own.examples()
     _check_shapes(examples.element_spec)
     if sample_weight:
         _check_weighable(examples.element_spec)
+    # Every host makes `num_steps` full batches; what its own examples do not fill is padding.
     num_padding = num_steps * plan.host_batch - own.num_examples
     if num_padding:
+        # `cache()` reads the example that is repeated once, not once for each padded row.
         one = own.one_example().cache() if repeats else _zeros(examples.element_spec)
         examples = examples.concatenate(one.repeat(num_padding))
+    # Examples and padding come to a multiple of the batch exactly, so nothing is dropped.
+    # `drop_remainder` makes the first dimension static.
     batches = examples.batch(plan.host_batch, drop_remainder=True)
     attach = _weighted if sample_weight else _masked
 
     def finish(step: Any, batch: Any) -> Any:
+        # Rows of the batch, counted over all batches: shape (batch,). Padding is at the end, so a
+        # row is real if its number is below that of the examples.
         places = step * plan.host_batch + tf.range(plan.host_batch, dtype=tf.int64)
         finished = attach(batch, places < own.num_examples)
         if not device_axis:
             return finished
+        # (devices * batch, ..) becomes (devices, batch, ..), the mask as well.
         shape = (plan.num_devices, plan.device_batch)
         return tf.nest.map_structure(
             lambda value: tf.reshape(value, (*shape, *value.shape[1:])), finished
@@ -272,7 +291,10 @@ def _weighted(batch: Any, mask: Any) -> Any:
         return x, y, tf.cast(mask, tf.float32)  # of bools tf.distribute makes no mean
 
     def without_padding(weight: Any) -> Any:
+        # The mask has shape (batch,); it becomes (batch, 1, .., 1) to match a weight for each time
+        # step.
         real = tf.reshape(mask, (-1, *[1] * (len(weight.shape) - 1)))
+        # `where` and not a product: a weight of the padding may be NaN, and NaN times 0 is NaN.
         return tf.where(real, weight, tf.zeros((), weight.dtype))
 
     return x, y, tf.nest.map_structure(without_padding, weights[0])
@@ -295,6 +317,7 @@ def _check_shapes(element_spec: Any) -> None:
 
     for name, spec in nest.flatten_with_joined_string_paths(element_spec):
         if isinstance(spec, tensorflow().TensorSpec) and spec.shape.is_fully_defined():
+            # A ragged or sparse tensor, or an open dimension, has another shape in each batch.
             continue
         kind = type(spec).__name__.removesuffix("Spec")
         raise UsageError(
@@ -311,6 +334,7 @@ def _check_weighable(element_spec: Any) -> None:
     Raises:
         UsageError: examples that are no tuple of two or three.
     """
+    # `type(..) is tuple`: a namedtuple or a list means one input of several parts to Keras.
     if type(element_spec) is not tuple or len(element_spec) not in (2, 3):
         found = f"a tuple of {len(element_spec)}" if type(element_spec) is tuple else "no tuple"
         raise UsageError(
@@ -349,6 +373,7 @@ class HostExamples:
 
     def examples(self) -> Any:
         """Return the `tf.data.Dataset` of this host's examples, in the order of `simulate`."""
+        # `take(0)` keeps the element spec, which the padding and the batches need.
         if not self.num_examples:
             return self.one_example().take(0)
         settings = replace(self.plan.settings, host=self.host)  # the plan is of all hosts
@@ -362,9 +387,12 @@ class HostExamples:
             for s in dataset.splits
             if s.num_examples
         ]
+        # From the nearest to the farthest: files of this host, files of the spec, any file of the
+        # dataset. Only the last can be missing.
         for reads in (self._own, self.plan.reads, reads_of(dataset, whole)):
             filled = np.flatnonzero(reads.take)
             if len(filled):
+                # One instruction, cut to one example.
                 first = replace(reads.select(filled[:1]), take=np.ones(1, np.int64))
                 return self._decoded(first, 1, replace(self.plan.settings, host=None))
         raise DatasetError(
@@ -377,10 +405,13 @@ class HostExamples:
         plan = self.plan
         settings = replace(plan.settings, host=self.host)
         reads = sorted_reads(plan.dataset, plan.resolved.ranges, settings)
+        # The same rule as that of `simulate`: rows (start, stop, step) of the sorted instructions.
         rows = plan.settings.host_mode.own_instructions(len(reads), self.host)
         return reads.select(np.arange(*rows.indices(len(reads))))
 
     def _decoded(self, reads: Reads, num_records: int, settings: ReadSettings) -> Any:
+        # The codes of examples are counted over the whole plan, so that ids are those of the split.
+        # A plan without examples has none, and the instruction at hand serves.
         every = self.plan.reads if self.plan.total else reads
         names = [every.split_names[split] for split in dict.fromkeys(every.split.tolist())]
         reader = RecordReader(
@@ -391,7 +422,10 @@ class HostExamples:
             with_ids=self.with_ids,
         )
         data = tensorflow().data
+        # `ds.shard` (host_by="examples") comes behind the reader; the other modes have chosen files
+        # before.
         records = shard_of_host(reader.read(reads), settings, "examples")
+        # `shard` loses the known length; the plan has it.
         known = data.experimental.assert_cardinality(num_records)
         examples = reader.decode(records.apply(known), self.decoders)
         if self.transform is None:

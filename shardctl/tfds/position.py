@@ -1,4 +1,4 @@
-"""How far a training loop has come, counted and written beside its checkpoints."""
+"""How far a training loop has come: counted, and written beside its checkpoints."""
 
 from __future__ import annotations
 
@@ -69,6 +69,8 @@ class Position:
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
         """Return a position that is trackable too, where TensorFlow is there."""
+        # TensorFlow tracks by class (`PythonState`), so an object of a subclass is returned. Python
+        # calls `__init__` on it, since it is a `Position` too.
         return object.__new__(trackable_class(cls))
 
     @checked
@@ -84,6 +86,8 @@ class Position:
     ) -> None:
         self._builder, self._allow_version = builder, allow_version
         self._dataset = dataset_of(builder)
+        # The order of the checks: what depends on the files alone, then on the settings, then on
+        # the order.
         refuse_unreadable(self._dataset)
         settings = as_settings(settings)
         refuse_loader(settings, "Position", "shardctl.resume(.., steps=) resumes it")
@@ -92,13 +96,18 @@ class Position:
             warnings.warn(warning, stacklevel=3)  # past @checked
         self._spec = planned.spec
         # Those of the pipeline, and those of the epoch of `fit` where the position is in one.
+        # `_settings` are those of the run, `_now` those of the order that `consumed` counts in.
+        # They differ only within an epoch of `fit`.
         self._settings = settings_as_planned(settings, ordered=self._dataset.ordered)
         self._now = self._settings
         self._planned = planned.with_settings(self._now)
         check_global_seed(self._settings)
+        # `_run` is set after `set_states` with another number of hosts: `consumed` then counts
+        # within this host's part of what was left.
         self._run: SharedRun | None = None
         self._loop: Loop | None = None  # that is counted
         self._has_ended = False  # of a loop that was counted, at the end of the order
+        # Checked against the total by the same rule as `advance`; hence as a sum with 0.
         self._consumed = self._sum(0, consumed)
 
     # Of a class with `__new__` Python would show the arguments of that, which takes any.
@@ -108,6 +117,8 @@ class Position:
         # By public names and documents alone, so that another version reads it. Neither what
         # TensorFlow keeps in it, checkpoints that it belongs to here, nor a loop that is counted.
         document = settings_in_force(self._settings, ordered=self._dataset.ordered)
+        # Values that are None are left out: a version that does not know the setting reads the
+        # pickle too.
         settings = {name: value for name, value in document.items() if value is not None}
         return (
             Position,
@@ -172,6 +183,7 @@ class Position:
         self._consumed = self._sum(self._consumed, num_examples)
 
     def _sum(self, consumed: int, num_examples: int) -> int:
+        # Both directions are refused: a count that goes back would repeat examples unnoticed.
         if num_examples < 0 or consumed + num_examples > self.num_examples:
             raise UsageError(
                 f"{num_examples} examples after {consumed}: the order of {self._spec} has "
@@ -202,6 +214,8 @@ class Position:
                 an iterator that continues where the position is not; the position went elsewhere
                 meanwhile; or `step` does not go up by one.
         """
+        # `order` is read once. Where the position moves while the loop runs, `_check_is_in` finds
+        # out.
         order, size = self._planned.order, batch or self._settings.batch
         counting.check_derived(
             self,
@@ -209,8 +223,11 @@ class Position:
             batched=order.has_steps,
             counts_batches=order.has_steps or batch is not None,
         )
+        # From what was trained on: a batch that an earlier loop received and did not train on is
+        # counted again.
         loop = Loop(self._trained(), step)
         self._consumed, self._loop = loop.consumed, loop
+        # A second loop over all epochs yields nothing, and looks like training that is very fast.
         if self._has_ended and self._consumed == self.num_examples:
             warnings.warn(
                 f"an earlier loop yielded all {self.num_examples} examples of {self._spec}; all "
@@ -221,9 +238,11 @@ class Position:
             counting.check_length(elements, counting.elements_left(order, loop.consumed, batch))
         # The sizes of batches are the order's where no one size is said of all.
         counter = counting.OrderCounter if order.has_steps and size is None else counting.RowCounter
+        # The first whole epoch begins behind the shared rest.
         first = 0 if self._run is None else self._run.rest.size
         width_of = counter(order, loop, size, first)
         now, run = self._now, self._run
+        # An iterator of another place would yield examples that this position does not count.
         if place_of(elements) not in (None, (now, run, loop.consumed)):
             raise UsageError(
                 "elements: the position moved, or was restored, since this iterator was made; make "
@@ -231,21 +250,28 @@ class Position:
             )
         try:
             for element in elements:
+                # Per element: first check that nothing moved the position, then that `step` went
+                # up, then count. Nothing is counted before its check.
                 self._check_is_in(loop)
                 loop.ask()
                 consumed = self._sum(self._consumed, width_of(element))
+                # The loop is set before the position: `_trained` compares the two, and a signal in
+                # between finds them different and takes the old count.
                 loop.hand_out(consumed)
                 self._consumed = consumed
                 keep_place(elements, (now, run, consumed))
                 yield element
+            # The last batch was trained on too, although no further one is asked for.
             loop.ask()
             self._has_ended = loop.consumed == self.num_examples
         finally:
+            # Another loop may have begun meanwhile, which owns the count now.
             if self._loop is loop:
                 with suppress(Exception):  # where it is unknown, it stays as it is
                     self._consumed, self._loop = self._trained(), None
 
     def _check_is_in(self, loop: Loop) -> None:
+        # Compared by value too: `advance` and `set_state` move the position without a loop.
         if self._loop is not loop or self._consumed != loop.consumed:
             raise UsageError(
                 f"the position went to {self._consumed} while a loop counted from "
@@ -254,6 +280,7 @@ class Position:
 
     def _trained(self) -> int:
         """Return how many examples were trained on, as far as a loop says by its step."""
+        # A loop knows what was trained on only as long as the position is where it left it.
         loop = self._loop
         if loop is None or loop.consumed != self._consumed:
             return self._consumed
@@ -277,11 +304,14 @@ class Position:
         refused because of a global seed is found here; one that is set later changes nothing.
         """
         how = {"transform": transform, "decoders": decoders, "add_tfds_id": add_tfds_id}
+        # A global seed is looked at now, where the caller can still act, and not in each iterator.
         check_global_seed(self._settings)
 
         def rest() -> Any:
             return dataset_to_resume(self._builder, self.plan(), host, checks_seed=False, **how)
 
+        # (settings in force, shared run, count): equal places mean the same rest, so one dataset
+        # serves.
         return deferred(self, rest, lambda: (self._now, self._run, self._trained()))
 
     @checked
@@ -295,6 +325,7 @@ class Position:
             UsageError: an epoch below 0, or a run that was shared and is not at its end.
             UnpredictableOrderError: the order of later epochs is nondeterministic.
         """
+        # An epoch of fit is a whole pass; the rest of a shared run is not.
         if self.is_shared and self._consumed < self.num_examples:
             raise UsageError(
                 "the run was shared among other hosts, and what is left of it is no epoch of fit; "
@@ -309,6 +340,7 @@ class Position:
 
     def plan(self) -> ResumePlan:
         """Return the plan that resumes from here, in exact order."""
+        # A shared run plans by itself: this host's part of the rest, then whole epochs.
         if self._run is not None:
             return self._run.plan(self._trained())
         return resume_order(self._planned, consumed=self._trained(), mode="exact-order")
@@ -380,8 +412,13 @@ class Position:
                 of several runs; other hosts with `stages`, or with files that repeat.
         """
         records = counting.records_of(states)
+        # Everything is checked before anything is assigned, here and in `_go_to`: a refused state
+        # changes nothing.
         check_global_seed(self._settings)
+        # With the same host among the states, nothing is shared anew: it resumes its own position
+        # exactly.
         own = next((r for r in records if r.settings.host == self._settings.host), None)
+        # One check for each different identity; a thousand hosts have the same one.
         for record in {record.dataset: record for record in records}.values():
             self._check(
                 record,
@@ -393,6 +430,7 @@ class Position:
             return
         self._check_shareable(len(records))
         now = self._settings_at(records[0])
+        # Earlier sharings are kept in order: what is left follows from all of them.
         run = self._shared_run(now, (*records[0].stretches, counting.stretch_of(records)))
         self._planned, self._now, self._run, self._consumed = run.planned, now, run, 0
         self._loop = None
@@ -410,8 +448,11 @@ class Position:
     def _go_to(self, record: PositionRecord, *, allow_version: bool) -> None:
         check_global_seed(self._settings)
         self._check(record, allow_version=allow_version)
+        # `now` holds pass_index and loop of fit, where the state was taken in one.
         now, run = self._settings_at(record), None
         if record.stretches:
+            # The position of a shared run counts in the rest, which is planned again from its
+            # segments.
             run = self._shared_run(now, record.stretches)
         planned = self._planned.with_settings(now) if run is None else run.planned
         total = self._total(planned, run)
@@ -425,6 +466,8 @@ class Position:
 
     def _settings_at(self, record: PositionRecord) -> ReadSettings:
         """Return the settings at a place; which epoch of `fit` it is in is part of the place."""
+        # Settings with a pass_index of their own are those of one pass; a state in `fit` does not
+        # replace it.
         in_fit = record.settings.loop == "keras-fit" and not self._settings.pass_index
         return self._of_fit(record.settings.pass_index) if in_fit else self._settings
 
@@ -446,6 +489,7 @@ class Position:
         )
 
     def _check_shareable(self, num_hosts: int) -> None:
+        # The order itself says why its examples cannot be shared anew, else None.
         why = self._planned.order.why_unshared
         if not self._settings.takes("epochs"):
             why = (

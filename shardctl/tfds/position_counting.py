@@ -1,4 +1,4 @@
-"""A loop that a position counts: which elements it was given, and what it has trained on."""
+"""Counting a training loop: which elements it received, and which of them it has trained on."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ _NEEDED = (
     "lambda: state.step"
 )
 
+# What tf.distribute returns for one element is one value for each replica.
 _SEVERAL = (
     "each replica is handed an element of its own: make batches that are for all of them, and part "
     "those, strategy.experimental_distribute_dataset(position.dataset())"
@@ -36,6 +37,7 @@ _SEVERAL = (
 
 def _steps_of(value: Any) -> Callable[[], int]:
     """Return a function that says how many steps are trained by now."""
+    # A function that has no `__int__`. A Flax variable has both, and is read as a number.
     if callable(value) and not hasattr(type(value), "__int__"):  # as a variable of Flax has too
         return lambda: whole_number(value())
     whole_number(value)
@@ -43,6 +45,7 @@ def _steps_of(value: Any) -> Callable[[], int]:
     # A variable or an array may be another number later, an int or a tensor not; nor one of JAX,
     # where `__setitem__` says so.
     may_change = hasattr(kind, "assign") or hasattr(kind, "__setitem__")
+    # An `int`, a tensor or a JAX array is a value that never changes; the count would stand still.
     if not may_change or kind.__module__.partition(".")[0] in ("jax", "jaxlib"):
         raise UsageError(_NEEDED)
     return lambda: whole_number(value)
@@ -63,6 +66,8 @@ class Loop:
 
     def __init__(self, consumed: int, steps: Callable[[], int] | None) -> None:
         self.consumed = self._before = consumed
+        # `consumed` includes the batch in hand, `_before` does not. Which of them is the state
+        # depends on whether `step` has gone up.
         self._steps = steps
         self._step = 0 if steps is None else steps()
         self._in_hand = False
@@ -79,6 +84,8 @@ class Loop:
         Raises:
             UsageError: it is not.
         """
+        # Without a batch in hand nothing was yielded, so that there is nothing to compare `step`
+        # with.
         if self._in_hand and self._steps is not None:
             now = self._steps()
             if now != self._step + 1:
@@ -94,6 +101,8 @@ class Loop:
 
     def hand_out(self, consumed: int) -> None:
         """Note that one more element is yielded, which ends after so many examples."""
+        # In this order: a signal between the lines finds a state that is too early at worst, never
+        # one that skips a batch. See `ask`.
         self._before = self.consumed
         self._in_hand = True
         self.consumed = consumed
@@ -104,8 +113,10 @@ class Loop:
         Raises:
             UsageError: step says neither that the last batch was nor that it was not.
         """
+        # Without `step` a batch that was yielded counts as trained on.
         if self._steps is None or not self._in_hand:
             return self.consumed
+        # Only two values make sense: the step of before the batch, or one more.
         now = self._steps()
         if now not in (self._step, self._step + 1):
             raise UsageError(
@@ -126,6 +137,7 @@ class RowCounter:
         self._is_partial = False
 
     def __call__(self, element: Any) -> int:
+        # Without a batch size each element is one example.
         """Return how many examples the next element holds.
 
         Raises:
@@ -140,6 +152,8 @@ class RowCounter:
             raise UsageError(
                 f"a batch of {rows} examples where batches of {self._batch} are counted"
             )
+        # A batch below the full size ends an epoch. One in the middle means that the dataset was
+        # batched otherwise than said.
         if self._is_partial:
             raise UsageError(
                 f"a batch of less than {self._batch} examples is followed by another in mid-epoch: "
@@ -151,7 +165,10 @@ class RowCounter:
     def _ends_epoch(self, consumed: int) -> bool:
         if self._order.sources:
             return True  # perhaps, of one of its sources
+        # Epoch boundaries are at first + k * epoch_size. `first` is the shared rest of an
+        # interrupted epoch, 0 in an ordinary run.
         behind = consumed - self._first
+        # `max(.., 1)`: an empty order has epoch_size 0.
         return behind >= 0 and behind % max(self._order.epoch_size, 1) == 0
 
 
@@ -165,9 +182,13 @@ class OrderCounter:
     def __call__(self, element: Any) -> int:
         """Return how many examples the next element holds; one more than there are if none."""
         step, self._next = self._next, self._next + 1
+        # Past the end of the order: returns 1, so that the caller's sum goes beyond the total and
+        # is refused there.
         if self._order.steps_up_to(step + 1) == step:
             return 1
         width = width_of(self._order, step)
+        # Replicas hold the parts of one batch; together they must have the rows that the order
+        # says.
         if len(_parts(element)) > 1 and _num_rows(element) != width:
             raise UsageError(_SEVERAL)
         return width
@@ -179,16 +200,22 @@ def elements_left(order: Order, consumed: int, batch: int | None) -> int | None:
     `batch` is that of batches which are made behind the order, perhaps each epoch for itself.
     """
     rest = order.num_examples - consumed
+    # Batches that are made behind a mixture may end with any of its sources; their number is not
+    # known.
     if order.num_steps is None or (batch is not None and order.sources):
         return None
     if batch is None:
+        # `steps_of` returns (steps, offsets in them); the step of the next example is the number of
+        # steps before it.
         return order.num_steps - int(order.steps_of([consumed])[0][0]) if rest else 0
+    # At most one more batch for each epoch that is begun, since each may end with a partial batch.
     parts = -(-rest // max(order.epoch_size, 1)) if order.epoch_size % batch else 0
     return -(-rest // batch) + parts
 
 
 def _num_rows(batch: Any) -> int:
     shapes = [tuple(getattr(part, "shape", ())) for part in _parts(batch)]
+    # A scalar has shape () and no rows.
     if not all(shapes):
         raise UsageError("elements: batches are counted, and one of them has no rows")
     return sum(int(shape[0]) for shape in shapes)
@@ -196,6 +223,7 @@ def _num_rows(batch: Any) -> int:
 
 def _parts(element: Any) -> tuple[Any, ...]:
     """Return the first component of an element, in as many parts as `tf.distribute` made of it."""
+    # The first component is enough: all components of a batch have the same number of rows.
     tf = tensorflow()
     first = (*tf.nest.flatten(element), None)[0]
     return first.values if isinstance(first, tf.distribute.DistributedValues) else (first,)
@@ -205,6 +233,8 @@ def _parts(element: Any) -> tuple[Any, ...]:
 
 
 # After these, the elements are not the next ones of the order, each once.
+# Names of the classes in tensorflow/python/data/ops, without "_" and "Dataset", so that `map`,
+# `prefetch`, `batch` and `with_options` pass.
 _OTHERS = re.compile(
     "AutoShard|Cache|Concatenate|DirectedInterleave|Filter|FlatMap|GlobalShuffle|GroupByReducer|"
     "GroupByWindow|IgnoreErrors|Interleave|LegacyRebatch|LegacySnapshot|ParallelInterleave|Rebatch|"
@@ -231,11 +261,15 @@ def check_derived(position: object, elements: Any, *, batched: bool, counts_batc
     found = calls_behind(dataset)
     if not found:
         return
+    # A dataset may have several positions below it (a zip); it is fine if this one is among them.
     names = next((names for of, names in found if of is position), None)
     if names is None:
         raise UsageError(f"elements: these are of another position, {found[0][0]!r}")
+    # The depth of batching: 0 for examples, 1 for batches. `batch` adds a level, `unbatch` removes
+    # one.
     depth = int(batched)
     for name in names:
+        # "Batch" is also in PaddedBatch and MapAndBatch; DenseToRagged is `ragged_batch`.
         depth += ("Batch" in name or name == "DenseToRagged") - (name == "Unbatch")
         if _OTHERS.fullmatch(name):
             raise UsageError(
@@ -262,8 +296,10 @@ def check_length(elements: Any, left: int | None) -> None:
         UsageError: it has more, as far as tf.data knows how many.
     """
     tf = tensorflow()
+    # Within a graph the cardinality is a tensor, and no number to compare.
     if left is None or not isinstance(elements, tf.data.Dataset) or not tf.executing_eagerly():
         return
+    # Negative for infinite (-1) and unknown (-2), and then never above `left`.
     number = int(elements.cardinality())
     if number > left:
         raise UsageError(
@@ -282,11 +318,14 @@ def calls_behind(dataset: Any) -> list[tuple[object, list[str]]]:
     position = position_of(dataset)
     if position is not None:
         return [(position, [])]
+    # `_inputs` is TensorFlow's private list of the datasets that one is made of
+    # (python/data/ops/dataset_ops.py). Where it is gone, nothing is found and nothing refused.
     inputs = getattr(dataset, "_inputs", None)
     below = [f for each in (inputs() if callable(inputs) else ()) for f in calls_behind(each)]
     if not below:
         return []
     names = [type(dataset).__name__.strip("_").removesuffix("Dataset")]
+    # `deterministic=False` of one map, or of the options that hold for the whole dataset.
     by_call = getattr(dataset, "_deterministic", "") == "false"
     if by_call or dataset.options().deterministic is False:
         names.append("Unordered")
@@ -299,6 +338,8 @@ def _dataset_read(elements: Any) -> Any:
     Anything else is returned as it is.
     """
     any_dataset = tensorflow().data.Dataset
+    # The private attributes of tf.data's iterator, of TFDS's as_numpy, and of tf.distribute, in
+    # this order.
     if not isinstance(elements, any_dataset):
         for name in ("_dataset", "_ds", "_original_dataset"):
             dataset = getattr(elements, name, None)
@@ -324,16 +365,19 @@ def records_of(states: Sequence[bytes]) -> list[PositionRecord]:
     records = [
         position_of_text(state, source=f"states[{index}]") for index, state in enumerate(states)
     ]
+    # All states are compared with the first one; which of two is wrong cannot be known.
     first = _of_run(records[0])
     for index, own in enumerate(map(_of_run, records)):
         if changed := [f"{k} is {v}, not {first[k]}" for k, v in own.items() if v != first[k]]:
             raise UsageError(
                 f"states[{index}] is not of the same run as states[0]: {choices(changed)}"
             )
+    # One process alone has no host, and its own state is all that there is.
     hosts = [record.settings.host for record in records]
     if hosts == [None]:
         return records
     places: dict[int, int] = {}
+    # Each host exactly once: index of host -> index of the state that was given.
     for place, host in enumerate(hosts):
         if host is None:
             raise UsageError(f"states[{place}] is of a process alone, and {len(states)} are given")
@@ -347,6 +391,7 @@ def records_of(states: Sequence[bytes]) -> list[PositionRecord]:
             f"states of {len(states)} of {count} hosts: {choices(missing, _MOST_NAMED)} "
             "missing; what a host has left is known from its own state alone"
         )
+    # Host 0 first, whatever the order in which the states were given.
     return [records[places[index]] for index in range(count)]
 
 
@@ -361,6 +406,7 @@ def stretch_of(records: Sequence[PositionRecord]) -> RunSegment:
     )
 
 
+# Without `host`, all settings of the processes of one run are equal.
 def _of_run(record: PositionRecord) -> dict[str, Any]:
     """Return what the states of all processes of a run have in common."""
     host, others = record.settings.host, {**vars(record.settings)}
@@ -395,16 +441,22 @@ def check_same_order(
         DatasetError: it is of another dataset; the text says everything in which.
         UsageError: it is of another spec or other settings; the text names them all.
     """
+    # The dataset itself, then those that stages read besides.
     pairs = [(then.dataset, dataset)]  # where a reference is gone the stages are others, see below
     pairs += [(was, others[ref]) for ref, was in then.sources.items() if ref in others]
     for was, one in pairs:
+        # Splits are put in the order of then: a builder over several folders lists them in no fixed
+        # order.
         now = in_order_of(one, [split.name for split in was.splits])
         check_same_dataset(was, now, "position", allow_version=allow_version)
     ordered = then.dataset.ordered  # as now
     old = settings_in_force(then.settings, ordered=ordered)
+    # Settings in force on both sides: a default that was left out equals the same value written
+    # out.
     new = settings_in_force(settings, ordered=ordered)
     changed = {
         name: f"{name} was {_said(name, old)}, now {_said(name, new)}"
+        # Names of both sides, in a stable order: one that only the older state has is a change too.
         for name in dict.fromkeys((*new, *old))
         if name not in besides and old.get(name) != new.get(name)
     }
@@ -413,6 +465,8 @@ def check_same_order(
         changed = {"spec": specs, **changed}
     if not changed:
         return
+    # The count alone may still be meant, unless the spec has changed, where it would mean other
+    # examples.
     way_out = f"where that is meant, begin with the count that it holds, consumed={then.consumed}"
     if besides or "spec" in changed:  # where its count would say nothing
         way_out = "give those that it had"

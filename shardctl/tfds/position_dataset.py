@@ -1,4 +1,4 @@
-"""A `tf.data.Dataset` that is made when it is iterated, of what is left then."""
+"""A `tf.data.Dataset` whose iterators each begin where the position is at that moment."""
 
 from __future__ import annotations
 
@@ -60,6 +60,8 @@ class _Rest:
     def here(self) -> Any:
         """Return the dataset for the place of now, to look at."""
         made = self.to_read()
+        # `here` keeps what it made, and `to_read` gives it away at most once: two iterators of one
+        # dataset object could share state, such as the generator of a shuffle.
         self._made = [(self.place(), made)]
         return made
 
@@ -85,6 +87,8 @@ def _kind() -> Any:
             self, position: object, rest: Callable[[], Any], place: Callable[[], Hashable]
         ) -> None:
             self._rest = _Rest(rest, place)
+            # The element spec must be known now, so one dataset is made; the first iterator uses
+            # it.
             first = self._rest.here()
             spec = self._spec = first.element_spec
             # An iterator within a graph keeps no Python object alive, which a dataset may need.
@@ -95,21 +99,30 @@ def _kind() -> Any:
                 return to_variant(kept[-1])
 
             def within_graph(_: Any) -> Any:
+                # The graph holds a call into Python: the dataset is made when an iterator runs, not
+                # when the graph is traced.
                 variant = tf.py_function(made, [], tf.variant)
+                # `py_function` loses the shape, which is that of a scalar variant.
                 variant.set_shape([])
                 return from_variant(variant, spec)
 
+            # A dataset of one element whose `flat_map` is the dataset to read: tf.data evaluates it
+            # anew for each iterator.
             one = tf.data.Dataset.from_tensors(0).flat_map(without_autograph(within_graph))
             self._within_graph = one.with_options(first.options())
             setattr(self, _MARK, position)
+            # What tf.data derives (`map`, `batch`, ..) sees this variant and thereby the late call.
             super().__init__(to_variant(self._within_graph))
 
         def __iter__(self) -> Any:
+            # In eager mode the dataset itself is iterated: the exact one, without the detour
+            # through the graph.
             if not tf.executing_eagerly():
                 return super().__iter__()
             dataset = self._rest.to_read()
             setattr(dataset, _MARK, getattr(self, _MARK))
             iterator = iter(dataset)
+            # Where this iterator continues; `count` compares it with the position.
             setattr(iterator, _PLACE, self._rest.place())
             return iterator
 
@@ -117,6 +130,7 @@ def _kind() -> Any:
             return len(self._rest.here())
 
         def _inputs(self) -> list[Any]:
+            # For what walks over datasets, as `calls_behind` does.
             return [self._within_graph]
 
         @property
@@ -191,6 +205,7 @@ def _trackable_class(of: Any) -> Any:
                 object_map[self] = SavedState(self)
             tf.py_function(object_map[self].take, [], [])
 
+    # The subclass looks like the class in reprs, in pickles and in help.
     Trackable.__name__, Trackable.__qualname__ = of.__name__, of.__qualname__
     Trackable.__module__, Trackable.__doc__ = of.__module__, of.__doc__
     return Trackable

@@ -114,7 +114,7 @@ def said_to_github(log: str) -> list[tuple[str, dict[str, str], str]]:
 def test_the_same_order_passes(project: Path, programs: Path) -> None:
     ran = run_step("Compare and lint", project, programs)
     assert (ran.code, ran.outputs, said_to_github(ran.log)) == (0, {"changed": "false"}, [])
-    assert "### shardctl diff\n\n    order.yaml and today: the same" in ran.summary
+    assert "### shardctl diff\n\n    order.yaml matches the current order" in ran.summary
     assert "### shardctl lint\n\n" in ran.summary
 
 
@@ -127,8 +127,8 @@ def test_another_order_fails_with_annotations_and_a_summary(project: Path, progr
     assert [level for level, _, _ in told] == ["error", "error"]
     assert all(where["file"] == "shardctl.yaml" for _, where, _ in told)
     assert "cycle: 2 became 3" in told[0][2]
-    assert "    order.yaml and today first differ at position" in ran.summary
-    assert "    orders/a b.yaml and today first differ" in ran.summary
+    assert "    order.yaml and the current order first differ at position" in ran.summary
+    assert "    orders/a b.yaml and the current order first differ" in ran.summary
 
 
 @pytest.mark.slow

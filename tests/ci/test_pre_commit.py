@@ -104,9 +104,11 @@ def test_a_changed_order_stops_the_commit_and_says_why(project: Path) -> None:
     read_with(project, cycle=3)
     code, said = pre_commit(project)
     assert (code, status(said)) == (1, {_DIFF: "Failed", _LINT: "Passed"})
-    assert re.search(r"^order\.yaml and today first differ at position \d+ of 120$", said, re.M)
+    assert re.search(
+        r"^order\.yaml and the current order first differ at position \d+ of 120$", said, re.M
+    )
     assert "because:\n  cycle: 2 became 3 (shardctl.yaml:2)\n" in said
-    assert "if this is meant, the same command with --update accepts it\n" in said
+    assert "\n  shardctl diff order.yaml --update\n" in said
 
     # As it says: the order is accepted, in the commit that changes it.
     run_command("diff", "--each", "order.yaml", "--update", folder=project)

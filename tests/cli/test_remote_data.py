@@ -130,7 +130,7 @@ def test_what_is_written_is_found_again_from_any_folder(
         assert shardctl(*command, "-o", f"{tmp_path}/deep/{name}").exit_code == 0
     assert f"refs: ['{ref}']" in (tmp_path / "deep" / "order.yaml").read_text()
     monkeypatch.chdir(tmp_path / "deep" / "down")
-    assert "the same, the order of 100 examples" in shardctl("diff", "../order.yaml").stdout
+    assert "matches the current order: 100 examples" in shardctl("diff", "../order.yaml").stdout
     proof = shardctl("resume", "--plan", "../plan.yaml", "--prove")
     assert (proof.exit_code, "lost 0, repeated 0" in proof.stdout + proof.stderr) == (0, True)
     again = json.loads(shardctl("layout", "-d", "../layout.yaml", "-f", "json").stdout)

@@ -271,13 +271,13 @@ def test_what_was_written_and_what_to_do_next() -> None:
     assert list(written(WHOLE, "my layout.yaml")) == [
         "wrote my layout.yaml: 1,200 examples in 2 files of 1 split",
         "2 files read in 0.5 s (4.0 KiB)",
-        "next: shardctl layout -d 'my layout.yaml' shows it; shardctl index --check "
-        "'my layout.yaml' shows what changed since",
+        "next: show it, or check later what changed since:",
+        "  shardctl layout -d 'my layout.yaml'",
+        "  shardctl index --check 'my layout.yaml'",
     ]
     for path in ("files.csv", "layout"):
         assert list(written(WHOLE, path))[2:] == [
-            f"{path} is no layout for -d: it would have to end in .yaml, .yml or .json"
+            f"'{path}' is no layout for -d: it would have to end in .yaml, .yml or .json"
         ]
-    paths = [f"data/train-{shard:05}.tfrecord" for shard in range(1000)]
-    shown = "".join(index_table(WHOLE, PLAIN, refs=paths)).splitlines()
-    assert shown[-1] == "next: shardctl index PATH.. -o layout.yaml writes the layout"
+    shown = "".join(index_table(WHOLE, PLAIN, refs=["-a", "b c"])).splitlines()
+    assert shown[-1] == "  shardctl index ./-a 'b c' -o layout.yaml"

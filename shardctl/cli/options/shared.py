@@ -2,14 +2,13 @@
 
 import contextlib
 import os
-import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.base.text import choices, nearest_first
+from shardctl.base.text import choices, nearest_first, path_word, shell_line
 from shardctl.cli import completion
 from shardctl.errors import UsageError
 
@@ -215,9 +214,9 @@ def typed_again(
     The options that were typed are there, without those named in `leaving_out`. An argument that
     would be an option is written as a path.
     """
-    words = [f"./{word}" if word.startswith("-") else word for word in arguments]
+    words = map(path_word, arguments)
     given = [word for option in _given(ctx, leaving_out) for word in option]
-    return shlex.join([*ctx.command_path.split(), *words, *given, *options])
+    return shell_line(*[*ctx.command_path.split(), *words, *given, *options])
 
 
 def _given(ctx: Any, leaving_out: Collection[str]) -> Iterator[list[str]]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from shardctl.base.text import public_url, quoted
+from shardctl.base.text import path_word, public_url, shell_line
 from shardctl.dataset.dataset import COUNTED_FILES, Dataset, FileFinding, FindingKind, Split
 from shardctl.errors import DatasetError, UsageError
 
@@ -131,8 +130,8 @@ def _damaged(found: Index, path: str) -> Iterator[FileFinding]:
 
 
 def _way_out(path: str) -> str:
-    typed = shlex.quote(path) if path.isprintable() else quoted(path, 200)
-    return f"`shardctl index {typed} --keep-going -o layout.yaml` describes the others"
+    command = shell_line("shardctl", "index", path_word(path), "--keep-going", "-o", "layout.yaml")
+    return f"`{command}` describes the others"
 
 
 def _uncounted(path: str) -> Dataset:

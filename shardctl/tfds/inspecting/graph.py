@@ -17,7 +17,7 @@ from shardctl.errors import UsageError
 from shardctl.stages.stages import WithOptions
 from shardctl.tfds.imports import tensorflow
 
-LONGEST_RANGE = (1 << 62) - 1  # one beyond this counts on for ever, as that of `enumerate` does
+LONGEST_RANGE = (1 << 62) - 1  # one beyond this counts on without end, as that of `enumerate` does
 _IGNORE_STATE = 1  # of stateful ops, tf.data.experimental.ExternalStatePolicy.IGNORE
 _DATASET = re.compile(r"Dataset(V\d+)?$")
 # Operations that are the same in one of several versions.
@@ -158,7 +158,7 @@ def call_name(op: str) -> str:
 
 
 class NoConstantError(Exception):
-    """An argument that TensorFlow computes anew, so that nobody can say what it is."""
+    """An argument that TensorFlow computes anew, so that it is unknown here."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -393,7 +393,7 @@ class Options(NamedTuple):
 
     @property
     def hands_out_what_is_ready(self) -> bool:
-        """Whether parallel stages that say nothing else hand out what is ready first."""
+        """Whether parallel stages that say nothing else yield what is ready first."""
         return self.stated.deterministic is False and not self.op_determinism
 
     def in_force(self, stated: WithOptions) -> WithOptions:

@@ -1,4 +1,4 @@
-"""A real `tf.data.Dataset` read back as stages: where is its order open, and what is it?"""
+"""A real `tf.data.Dataset` read back as stages: is its order fixed, and what is it?"""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ def assembled(
 def _in_order(part: Part) -> Part:
     """Return a part without the deterministic=False of options that nothing goes by.
 
-    Of a reader as settings say it that would leave the order open, since TFDS decodes in parallel.
+    In a reader's settings that makes the order nondeterministic, since TFDS decodes in parallel.
     """
     is_loose = isinstance(part, call.WithOptions) and part.deterministic is False
     return replace(part, deterministic=None) if is_loose else part
 
 
 def _refusal(inspection: Inspection) -> str | None:
-    """Return why the first pass cannot be told, no stage being open; None if it can."""
+    """Return why the first pass cannot be predicted though every stage can; None if it can."""
     try:
         inspection.check_order()
     except ShardctlError as error:
@@ -140,7 +140,7 @@ class _Parts:
 
     def _read(self, part: Part) -> Read:
         reader = self.readers[id(part)]
-        # Where hosts share the files, the settings say that nobody knows how many are there.
+        # Where hosts share the files, it is unknown how many examples there are.
         asserts = reader.asserts_cardinality or "host" in dict(reader.settings)
         if self.sole is not None:
             return Read(assert_cardinality=asserts)
@@ -197,12 +197,12 @@ def _shown(
             reason = _reason(stated, options, settings.global_seed)
             text, said = _call(stated), stated.effect
         if stage.removed:
-            said = "hands out what it reads, so TensorFlow takes it out"
+            said = "changes nothing, so TensorFlow removes it"
         shown.append(
             InspectedStage(
                 call=text,
                 operation=stage.operations[-1].op,
-                effect=said if reason is None else f"leaves the order open: {reason}",
+                effect=said if reason is None else f"nondeterministic: {reason}",
                 level=stage.level,
                 reason=reason,
                 # The last of which one is known: the call that a script has.
@@ -272,7 +272,7 @@ def effect_of_reader(reader: FoundReader) -> str:
     return f"reads {reader.listed.spec} of {reader.dataset.title}{endless}"
 
 
-# A real `tf.data.Dataset` read back as stages: where is its order open, and what is it?
+# A real `tf.data.Dataset` read back as stages: is its order fixed, and what is it?
 
 
 def _is_inspected(value: Any) -> Any:
@@ -310,7 +310,7 @@ Inspected = Annotated[
 
 @checked
 def inspect(dataset: Inspected, *, loop: Loop = "python") -> Inspection:
-    """Return what a real pipeline is, stage by stage, and where its order is open.
+    """Return a real pipeline stage by stage, and what makes its order nondeterministic.
 
     The dataset is read back from the graph that TensorFlow has of it, so that seeds, shards,
     interleaves and options are those in force, whatever code set them.
@@ -319,10 +319,10 @@ def inspect(dataset: Inspected, *, loop: Loop = "python") -> Inspection:
         dataset: a `tf.data.Dataset`; one of `strategy.experimental_distribute_dataset`, of which
             this worker's part is inspected; or a function without arguments that makes one: then
             each stage has the line of the script that made it.
-        loop: who iterates it: "keras-fit" takes two iterators an epoch.
+        loop: the training loop: "keras-fit" takes two iterators an epoch.
 
     Returns:
-        An Inspection; `ids()` are what iterating the dataset hands out.
+        An Inspection; `ids()` are what iterating the dataset yields.
 
     Raises:
         UsageError: no dataset, or one that TensorFlow does not write as a graph.
@@ -386,7 +386,7 @@ class Lines:
         self._made: list[Any] = []  # kept, so that no two have one name
 
     def of(self, operation: Operation) -> SourceLine | None:
-        """Return the line that made an operation, None where nobody watched."""
+        """Return the line that made an operation, None where none was watched."""
         return self._by_key.get(_key_of_operation(operation))
 
     @contextlib.contextmanager

@@ -164,7 +164,7 @@ def _common_folder(names: Sequence[str]) -> str:
         for parts in takewhile(lambda parts: len({*parts}) == 1, zip(*inside, strict=False))
     ]
     if any(map(is_remote, names)) and len(alike) < 3:  # scheme, nothing, bucket
-        raise DatasetError(f"{quoted(names[0])} and {quoted(names[-1])} lie in two places")
+        raise DatasetError(f"{quoted(names[0])} and {quoted(names[-1])} are in two places")
     return "/".join(alike) or "/"
 
 
@@ -186,8 +186,8 @@ def _row(dataset: Dataset, place: tuple[int, int], piece: Piece) -> _Row:
     take = rest if piece.take is None or piece.take < 0 else min(piece.take, rest)
     if not take:
         raise DatasetError(
-            f"nothing is read of file {quoted(piece.path, 200)}, which takes a place in the "
-            "interleave all the same; no spec says that"
+            f"nothing is read of file {quoted(piece.path, 200)}, which takes a slot in the "
+            "interleave all the same; no spec can express that"
         )
     return _Row(split=place[0], shard=place[1], start=offset + skip, stop=offset + skip + take)
 
@@ -251,7 +251,7 @@ class FoundReader:
     operations: what it is made of in the graph, from the list of files up.
     is_tfds: whether it is TFDS's own, behind which its decoding belongs to it.
     in_order: the attribute `deterministic` of its interleave, "default" where options decide.
-    decodes_in_order: whether TFDS's decoding hands out examples as it got them.
+    decodes_in_order: whether TFDS's decoding yields examples as it got them.
     asserts_cardinality: whether TFDS tells TensorFlow how many examples there are.
     """
 

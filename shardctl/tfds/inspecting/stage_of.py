@@ -55,7 +55,7 @@ def _batch(operation: Operation, options: Options) -> Stage:
 
 
 def _parallel_batch(operation: Operation, options: Options) -> Made:
-    # Threads of its own read ahead, and hand out what is ready first, as those of a map do.
+    # Threads of its own read ahead, and yield what is ready first, as those of a map do.
     return _batch(operation, options), _parallel_map(operation, options)
 
 
@@ -67,7 +67,7 @@ def _unbatch(operation: Operation, options: Options) -> Stage:
         return call.Unbatch()
     why = (
         f"{_TAKES_APART}, so how many elements come of each depends on the data; behind a map, "
-        "shapes tell it of batches made with drop_remainder=True"
+        "shapes show it of batches made with drop_remainder=True"
     )
     return Opaque(call="unbatch", reason=why)
 
@@ -98,7 +98,7 @@ def _splits_batches(below: Operation, depth: int = 1) -> bool:
 def _keeps_length(operation: Operation) -> bool:
     """Return whether shapes say that a map makes batches of as many rows as it is given."""
     shapes = [shape for each in (operation, operation.input) for shape in each.shapes]
-    # The length along the first axis: none without one, -1 if nobody knows.
+    # The length along the first axis: none without one, -1 if unknown.
     lengths = {int(shape.dim[0].size) if shape.dim else -1 for shape in shapes}
     return len(lengths) == 1 and -1 not in lengths
 
@@ -158,7 +158,7 @@ _STAGES: Mapping[str, Callable[[Operation, Options], Made]] = {
     "AssertCardinalityDataset": lambda op, _: call.AssertCardinality(
         count=op.number("cardinality")
     ),
-    # These hand out what they read, and do no more than part what they are between: as does the
+    # These yield what they read, and do no more than part what they are between: as does the
     # zip of `enumerate`; others are sources.
     **dict.fromkeys(("MapDataset", "FinalizeDataset", "ZipDataset"), lambda *_: Map()),
     **dict.fromkeys(("FilterDataset", "ParallelFilterDataset"), lambda *_: call.Filter()),

@@ -463,7 +463,7 @@ def behind_tfds(
 
 
 def _runs_ahead(decoding: Operation) -> bool:
-    """Return whether a map that options decide hands out what is ready first."""
+    """Return whether a map that options decide yields what is ready first."""
     if decoding.op == "MapDataset" or stage_of.deterministic(decoding) is not None:
         return False
     try:

@@ -1,4 +1,4 @@
-"""The maps and batches of a dataset's graph over other elements, its shuffles and repeats gone."""
+"""The maps and batches of a dataset's graph, applied to other examples than its own sources yield."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from shardctl.tfds.inspecting.graph import Graph, Operation, operation_of
 
 Kind = Literal["kept", "batch", "unbatch", "dropped", "order", "merged", "zipped", "leaf"]
 
+# What becomes of each op when the graph is rebuilt. Every op that is missing here is a leaf: its
+# elements are taken as the source of examples.
 _OPS: Mapping[Kind, tuple[str, ...]] = {
     "batch": (*graph.BATCHES, "DenseToSparseBatchDataset"),
     "unbatch": ("UnbatchDataset",),
@@ -71,6 +73,7 @@ class GraphNode:
 def _datasets(here: Operation, kind: Kind) -> tuple[Operation, ...]:
     """Return the datasets that an operation reads, the selector of a mixture left out."""
     if kind == "merged":
+        # A DirectedInterleave reads its selector first, and then the datasets that are mixed.
         return here.inputs if here.op == "ConcatenateDataset" else here.inputs[1:]
     return here.inputs if kind == "zipped" else here.inputs[:1]
 
@@ -83,16 +86,21 @@ def _indexed(here: Operation) -> Literal["counted", "endless", ""]:
     """
     kind = _KINDS.get(here.op, "leaf")
     if kind == "zipped":
+        # A zip has an index if all its inputs have one and at least one of them ends.
         kinds = set(map(_indexed, here.inputs))
         return "counted" if "" not in kinds and "counted" in kinds else ""
     if kind in ("kept", "dropped"):
         return _indexed(here.input)
     if here.op == "RepeatDataset":
+        # Guards pass their elements on unchanged, so they are looked through.
         below = here.input
         while _KINDS.get(below.op) == "dropped":
             below = below.input
+        # A single element that repeats is the same at every index; anything else that repeats is
+        # not told apart by index.
         return "endless" if below.op == "TensorDataset" else ""
     if here.op == "RangeDataset":
+        # A range of `enumerate` counts on without an end.
         stop = here.value("stop")
         return "endless" if stop is not None and stop > graph.LONGEST_RANGE else "counted"
     return "counted" if here.op in _SOURCES else ""
@@ -126,6 +134,8 @@ class EditedGraph:
             operation = operation_of(dataset)
         except UsageError as error:
             raise NotRebuildable(str(error)) from error
+        # The order of these steps matters: the tree comes first, then pairs of batch and unbatch
+        # are marked, and both last lines rely on the marks.
         self.graph: Graph = operation.graph
         self.element_spec = dataset.element_spec
         self._num_leaves = self.num_sources = 0  # sources, whose elements are counted each
@@ -140,9 +150,12 @@ class EditedGraph:
         """Return the tree below a dataset; `source` is that of all in it, told by their index."""
         kind = _KINDS.get(here.op, "leaf")
         indexed = source is not None
+        # A leaf, or a zip of sources that count alike, is one source. Below such a zip every leaf
+        # belongs to it.
         if source is None and (kind == "leaf" or (kind == "zipped" and _indexed(here))):
             source, self.num_sources = self.num_sources, self.num_sources + 1
             indexed = True
+        # Within a source, whatever is no zip, map or guard is a leaf.
         if indexed and kind not in ("zipped", "kept", "dropped"):
             self._num_leaves += 1
             return GraphNode(operation=here, kind="leaf", leaf=self._num_leaves - 1, source=source)
@@ -167,15 +180,19 @@ class EditedGraph:
 
     def choices(self, merged: GraphNode, leaves: Int64s) -> Int64s:
         """Return which input of a mixture each of its elements in a window comes from."""
+        # Each branch of the mixture is known by the sources of its leaves.
         branches = {
             leaf.source: index
             for index, branch in enumerate(merged.inputs)
             for leaf in branch.leaves
         }
+        # -1 for the sources of other branches, which are dropped below.
         table = np.full(self.num_sources, -1, np.int64)
         for leaf, index in branches.items():
             table[leaf] = index
         found = table[leaves]
+        # A batch below the mixture gives several examples of one choice, so every width-th example
+        # tells which it was.
         return found[found >= 0][:: self._width(merged)]
 
     def applied(self, leaves: Sequence[Any], choices: Sequence[Any]) -> Any:
@@ -186,6 +203,7 @@ class EditedGraph:
         `choices` yield, for each of `merges`, which of its inputs comes next.
         """
         tf = tensorflow()
+        # The names are those of the placeholders in `_definition`.
         given = {f"leaf_{i}:0": tf.data.experimental.to_variant(d) for i, d in enumerate(leaves)}
         for index, chosen in enumerate(choices):
             given[f"choices_{index}:0"] = tf.data.experimental.to_variant(chosen)
@@ -201,15 +219,19 @@ class EditedGraph:
         old, new = self.graph, tf.compat.v1.GraphDef()
         new.versions.CopyFrom(old.definition.versions)
         new.library.CopyFrom(old.definition.library)
+        # Constants and captured values are copied once, although several stages may use them.
         copied: set[str] = set()
 
         def placeholder(name: str) -> str:
             node = new.node.add(name=name, op="Placeholder")
+            # A dataset is a scalar variant to a graph.
             node.attr["dtype"].type = tf.variant.as_datatype_enum
             node.attr["shape"].shape.SetInParent()
             return name
 
         def copy_of_value(text: str) -> str:
+            # All that a value needs, from the old graph. "^" marks a control dependency, ":" an
+            # output number.
             for node in old.below(old.nodes[text.removeprefix("^").partition(":")[0]]):
                 if node.name not in copied:
                     copied.add(node.name)
@@ -222,19 +244,25 @@ class EditedGraph:
             nonlocal number
             if here.kind == "leaf":
                 return placeholder(f"leaf_{here.leaf}")
+            # Shuffles, repeats and guards vanish, as do pairs that cancel; their first input takes
+            # their place.
             if here.kind in ("dropped", "order") or id(here) in self._cancelled:
                 return made(here.inputs[0])
             name = f"stage_{number}"
             number += 1
             inputs = [made(below) for below in here.inputs]
             if here.kind == "merged":
+                # By identity: two mixtures may have equal nodes.
                 which = next(i for i, node in enumerate(self.merges) if node is here)
+                # A concatenation becomes a mixture by choices, as its order is known from the
+                # prediction.
                 node = new.node.add(name=name, op="DirectedInterleaveDataset")
                 node.input.extend([placeholder(f"choices_{which}"), *inputs])
                 for key in ("output_types", "output_shapes"):
                     node.attr[key].CopyFrom(here.node.attr[key])
                 node.attr["N"].i = len(inputs)
                 return name
+            # Inputs of a node: datasets come first, then its other arguments.
             others = map(copy_of_value, here.node.input[len(inputs) :])
             node = new.node.add()
             node.CopyFrom(here.node)
@@ -248,6 +276,7 @@ class EditedGraph:
     def _cancel(self, node: GraphNode) -> None:
         """Mark every `unbatch` and the batch below it, which undo each other."""
         if node.kind == "unbatch":
+            # Everything between the two must leave batches as they are.
             below = node.inputs[0]
             while self._keeps_batches(below):
                 below = below.inputs[0]
@@ -265,6 +294,8 @@ class EditedGraph:
 
     def _check_batches(self, node: GraphNode, *, outer: bool, mixed: bool) -> None:
         """Refuse a batch of batches that were reordered: the inner ones cannot be told apart."""
+        # Going down from the end. `outer` is a batch above, `mixed` something that reorders between
+        # that batch and here.
         if node.kind == "batch" and id(node) not in self._cancelled:
             if outer and mixed:
                 raise NotRebuildable("batches are reordered and then batched again")
@@ -275,9 +306,11 @@ class EditedGraph:
 
     def _width(self, node: GraphNode) -> int:
         """Return how many examples a full element has."""
+        # A leaf, or a zip of one index, is one example.
         if not node.inputs or node.source is not None:
             return 1  # of an index of its source
         widths = [self._width(below) for below in node.inputs]
+        # A zip of different sources has the examples of all in each element.
         if node.kind == "zipped":
             return sum(widths)
         if len(set(widths)) > 1:

@@ -1,4 +1,4 @@
-"""The elements of a dataset object as its order predicts them, made from its own examples."""
+"""What a dataset object yields by its predicted order, made by its own maps from its own examples."""
 
 from __future__ import annotations
 
@@ -42,12 +42,14 @@ def element_after(order: Elements, consumed: int) -> int:
         UsageError: there are fewer, or the number ends within an element.
     """
     if isinstance(order, CountedElements):
+        # How many elements there are may be known only as far as was counted.
         order.reach(consumed)
     total = num_examples_of(order)
     if consumed < 0 or (total is not None and consumed > total):
         raise UsageError(
             f"consumed={consumed}: the pipeline yields {counted(total or 0, 'example')}"
         )
+    # The end of the order: `steps_of` has no step for it.
     if consumed == total:
         return order.num_steps or 0
     element, within = (int(found[0]) for found in order.steps_of([consumed]))
@@ -68,6 +70,7 @@ def width_of(order: Elements, element: int) -> int:
 
 def num_examples_before(order: Elements, element: int) -> int:
     """Return how many examples are yielded before an element."""
+    # Past the last element there is no range of positions.
     if element == order.num_steps:
         return num_examples_of(order) or 0
     return order.positions_in_step(element).start
@@ -99,6 +102,7 @@ class Source:
 
     def elements(self, codes: Int64s) -> list[tuple[Any, ...]]:
         """Return the elements of any codes, each read once."""
+        # `np.unique` returns ascending values, and the inverse that restores the order asked for.
         wanted, place = np.unique(codes, return_inverse=True)
         store = list(self._read(wanted))
         found = [store[index] for index in place.tolist()]
@@ -109,22 +113,32 @@ class Source:
 
     def _read(self, wanted: Int64s) -> Iterator[tuple[Any, ...]]:
         files, indices = self.places(wanted)
+        # Files ascend in `wanted`, so each change is the start of another file.
         cuts = np.flatnonzero(np.diff(files)) + 1
         for here in np.split(np.arange(len(wanted)), cuts):
             if len(here):
                 yield from self._read_file(int(files[here[0]]), indices[here].tolist())
 
     def _read_file(self, file: int, indices: list[int]) -> Iterator[tuple[Any, ...]]:
+        # (iterator, next index) where a file was left. The default is so far away that the file is
+        # opened.
         rows, at = self._opened.pop(file, (iter(()), -1 - PIECE_SIZE))
         for index in indices:
+            # Ahead by less than a piece: reading on is cheaper than opening the file again. Behind:
+            # a new iterator.
             if not 0 <= index - at < PIECE_SIZE:
                 rows, at = _rows(self.open(file, index)), index
+            # Records before the wanted one are read and dropped; `at` is the index of the next
+            # record.
             for row in islice(rows, index - at, index - at + 1):
                 at = index + 1
                 yield row
+            # The iterator ended early.
             if at != index + 1:
                 raise DatasetError("the files hold fewer examples than the metadata says")
         self._opened[file] = rows, at
+        # A dict keeps its order of insertion, and `pop` above moves a file to the end: the one used
+        # longest ago is closed.
         while len(self._opened) > _MAX_OPEN:
             del self._opened[next(iter(self._opened))]
 
@@ -132,6 +146,7 @@ class Source:
 def file_source(dataset: Dataset, codes: ExampleCodes, *, with_ids: bool) -> Source:
     """Return what TFDS's reader yields before it decodes: serialized examples, and tfds_ids."""
     counts = [split.num_shards for split in dataset.splits]
+    # Files are numbered over all splits: first_files[s] is the first of split s.
     first_files = np.cumsum([0, *counts[:-1]]).astype(np.int64)
 
     def places(wanted: Int64s) -> tuple[Int64s, Int64s]:
@@ -139,6 +154,8 @@ def file_source(dataset: Dataset, codes: ExampleCodes, *, with_ids: bool) -> Sou
         return first_files[split] + shard, index
 
     def opened(file: int, start: int) -> Any:
+        # The last split that begins at or before the file; splits without shards are passed by
+        # "right".
         split = int(np.searchsorted(first_files, file, side="right")) - 1
         path = path_of_shard(dataset.splits[split], file - int(first_files[split]))
         return file_adapter(dataset.file_format).make_tf_data(path).skip(start)
@@ -160,10 +177,12 @@ def node_source(graph: Graph, leaf: GraphNode) -> Source:
     """
     tf, node = tensorflow(), leaf.node
     # One element that repeats is the same at each index.
+    # Whatever is below the leaf must yield elements by their index alone.
     for below in () if node.op == "RepeatDataset" else graph.below(node):
         is_dataset = below.op.endswith("Dataset") or "DatasetV" in below.op
         if is_dataset and any(word in below.op for word in _ORDER_BELOW):
             raise NotRebuildable(f"{node.op} reads what has an order of its own")
+    # Ops have the list of their types under one of two names.
     name = "output_types" if "output_types" in node.attr else "Toutput_types"
     kinds = map(tf.dtypes.as_dtype, node.attr[name].list.type)
     shapes = map(tf.TensorShape, node.attr["output_shapes"].list.shape)
@@ -172,6 +191,8 @@ def node_source(graph: Graph, leaf: GraphNode) -> Source:
         raise NotRebuildable(f"{node.op} yields what is no plain tensor")
 
     def opened(file: int, start: int) -> Any:
+        # A graph of the node and all below it, with the library of functions, ending in the _Retval
+        # that TensorFlow expects.
         definition = tf.compat.v1.GraphDef()
         definition.library.CopyFrom(graph.definition.library)
         definition.node.extend(graph.below(node))
@@ -181,6 +202,7 @@ def node_source(graph: Graph, leaf: GraphNode) -> Source:
         variant = tf.raw_ops.DatasetFromGraph(graph_def=definition.SerializeToString())
         return tf.data.experimental.from_variant(variant, types).skip(start)
 
+    # One file, number 0, whose index is the code.
     return Source(types=types, places=lambda wanted: (np.zeros_like(wanted), wanted), open=opened)
 
 
@@ -189,6 +211,7 @@ def _rows(elements: Any) -> Iterator[tuple[Any, ...]]:
     elements = _in_own_threads(elements)
     spec = elements.element_spec
     if isinstance(spec, tuple):
+        # Components as they are; a single one is read in batches, which is quicker.
         yield from elements.as_numpy_iterator()
         return
     for batch in elements.batch(PIECE_SIZE).as_numpy_iterator():
@@ -256,6 +279,7 @@ class OwnElements:
             NotRebuildable: they cannot be made of examples one by one.
         """
         tf = tensorflow()
+        # The options of the user's object are those of the result.
         made = self.rest(start).dataset().with_options(self.dataset.options())
         total = self.elements.num_steps
         if total is not None:
@@ -309,6 +333,8 @@ class OwnElements:
 
     def _sources(self) -> list[Source]:
         num_sources = self._edited.num_sources
+        # A mismatch means that one object is read twice, or that something counts elements on its
+        # way.
         if num_sources != (len(self.elements.sources) or 1):
             raise NotRebuildable("its sources are shared, or count what passes")
         if isinstance(self.elements, CountedElements) and num_sources > 1:
@@ -322,6 +348,8 @@ class OwnElements:
         tf = tensorflow()
         kinds = [tf.dtypes.as_dtype(kind) for kind in leaf.node.attr["output_types"].list.type]
         is_reader = any(word in leaf.node.op for word in _INTERLEAVES)
+        # TFDS's reader yields a record, or a record and its id, as strings. Any other reader has
+        # records of its own kind.
         if not is_reader or kinds not in ([tf.string], [tf.string, tf.string]):
             raise NotRebuildable(f"{leaf.node.op} reads files in a way of its own")
         if " + " in order.dataset.file_format:
@@ -332,6 +360,7 @@ class OwnElements:
     def _window(self) -> int:
         """Examples at a time: about a buffer, so that what lies in it is read once."""
         whole = num_examples_of(self.elements) or self.elements.num_steps or 0
+        # A whole-dataset buffer counts as the number of examples.
         sizes = self._edited.buffer_sizes()
         buffered = max((whole if size == WHOLE_DATASET else size for size in sizes), default=0)
         return max(WINDOW_SIZE, min(buffered, _MAX_WINDOW))
@@ -356,7 +385,9 @@ class Rest:
     elements: Elements
     start: int = 0
     window: int = WINDOW_SIZE
+    # Reentrant: `_leaf` holds it and calls `_examples`.
     _lock: Any = field(init=False, default_factory=threading.RLock)
+    # The last window that was looked up; every leaf and every mixture asks for the same one.
     _latest: tuple[tuple[int, int], tuple[Int64s, Int64s]] | None = field(init=False, default=None)
 
     def dataset(self) -> Any:
@@ -364,6 +395,7 @@ class Rest:
         end_iterators_at_exit()
         tf = tensorflow()
         bounds = tf.TensorSpec([2], tf.int64)
+        # Python generators: the order is predicted in Python, window by window.
         windows = tf.data.Dataset.from_generator(self.windows, output_signature=bounds)
         return windows.flat_map(without_autograph(self._made))
 
@@ -373,6 +405,7 @@ class Rest:
         A batch that is not full ends its window, since batches are formed anew in each.
         """
         full = self.edited.full_width
+        # At least one element, in about `window` examples.
         size = max(1, self.window // full)
         at = self.start
         while True:
@@ -381,7 +414,10 @@ class Rest:
                 if stop <= at:
                     return
                 widths = self.elements.examples_in_steps(at, stop)[2]
+            # After each element that is not full a window ends. Batches are formed anew in a
+            # window, so a partial one must come last.
             cuts = np.flatnonzero(widths != full) + 1
+            # Consecutive cuts; an empty one arises where the last element is partial.
             for begin, end in zip((0, *cuts.tolist()), (*cuts.tolist(), stop - at), strict=True):
                 if begin < end:
                     yield np.array([at + begin, at + end], np.int64)
@@ -391,6 +427,7 @@ class Rest:
         tf = tensorflow()
         leaves = [self._leaf(number, bounds) for number in range(len(self.sources))]
         choices = [
+            # `merged=merged` binds this round's value, not the last one of the loop.
             tf.data.Dataset.from_generator(
                 lambda start, stop, merged=merged: self._choices(merged, int(start), int(stop)),
                 output_signature=tf.TensorSpec([], tf.int64),
@@ -399,17 +436,21 @@ class Rest:
             for merged in self.edited.merges
         ]
         made = self.edited.applied(leaves, choices)
+        # A window yields exactly its elements, or tf.data fails: a wrong count is never silent.
         return made.apply(tf.data.experimental.assert_cardinality(bounds[1] - bounds[0]))
 
     def _leaf(self, number: int, bounds: Any) -> Any:
         tf = tensorflow()
         source = self.sources[number]
         of_source = self.edited.root.leaves[number].source
+        # Strings are sent from Python in pieces of PIECE_SIZE, since a call for each costs more
+        # than the record.
         in_pieces = all(t.dtype == tf.string and t.shape.rank == 0 for t in source.types)
 
         def elements(start: Any, stop: Any) -> Iterator[Any]:
             with self._lock:  # never while something is yielded: another thread asks for the next
                 leaves, codes = self._examples(int(start), int(stop))
+                # Of the window's examples, those of this leaf's source, in their order.
                 found = source.elements(codes[leaves == of_source])
             if not in_pieces:
                 yield from found

@@ -1,4 +1,4 @@
-"""Read settings as the real thing: the calls that they stand for, and the rest of their stages."""
+"""Settings as real TFDS and tf.data calls, and the rest of a pipeline with stages."""
 
 from __future__ import annotations
 
@@ -77,17 +77,21 @@ def pipeline(
     """
     settings = as_settings(settings)
     refuse_loader(settings, "shardctl.tfds.pipeline", "simulate as code has its own pipeline")
+    # TensorFlow first: without it nothing else is worth checking.
     tf = tensorflow()
     dataset = dataset_of(builder)
     refuse_unreadable(dataset)
     planned = plan_order(dataset, spec, settings)
+    # A global seed of the settings is set below; otherwise one in force must not change the order.
     if settings.global_seed is None:
         check_global_seed(settings)
 
     def read_of(part: Read) -> Any:
+        # A reader without `data` reads the builder; others name their dataset.
         own, of_own = (builder, dataset) if part.data is None else _referred(part.data)
         own_settings = settings_of_read(settings, part)
         config = tfds_config(own_settings, of_own, add_tfds_id=add_tfds_id)
+        # `&=`: TFDS's default may be off already, for files that repeat.
         config.assert_cardinality &= part.has_cardinality
         made = own.as_dataset(
             split=split_of_host(spec_of_reader(part, of_own, spec), own_settings),
@@ -99,7 +103,9 @@ def pipeline(
             made = made.map(transform, num_parallel_calls=tf.data.AUTOTUNE)
         return made
 
+    # A count of examples is asked only if the stages need it, as for files that repeat.
     stages = stages_of(settings, lambda: planned.order.num_examples)
+    # tf.data reads the global seed while a dataset is built, so all calls are inside.
     with global_seed_of(settings):
         return StageCalls(reader=read_of).dataset(stages)
 
@@ -126,6 +132,7 @@ def tfds_config(settings: ReadSettings, dataset: Dataset, *, add_tfds_id: bool) 
     if settings.deterministic is not None:
         config.options.deterministic = settings.deterministic
     if settings.reverse:
+        # The sort function receives TFDS's file instructions in shard order.
         config.experimental_interleave_sort_fn = lambda files: files[::-1]
     if settings.file_order is not None:
         config.experimental_interleave_sort_fn = _by_list(settings.file_order)
@@ -138,6 +145,7 @@ def tfds_config(settings: ReadSettings, dataset: Dataset, *, add_tfds_id: bool) 
 
 def _by_list(names: tuple[str, ...]) -> Callable[[list[Any]], list[Any]]:
     """Return the sort function for a list of base names, or ends of paths where those repeat."""
+    # Base name -> indices in the list; more than one where folders have files of one name.
     ranks: dict[str, list[int]] = {}
     for index, name in enumerate(names):
         ranks.setdefault(name.rpartition("/")[2], []).append(index)
@@ -145,8 +153,10 @@ def _by_list(names: tuple[str, ...]) -> Callable[[list[Any]], list[Any]]:
     def rank(file: Any) -> int:
         found = ranks.get(file.basename(), [])
         if len(found) > 1:
+            # Then the end of the path decides, from a "/" on.
             path = str(file.filename)
             found = [i for i in found if path.endswith(f"/{names[i].strip('/')}")]
+        # Not listed, or not told apart: an order would be a guess.
         if len(found) != 1:
             raise UsageError(f"the file order has no one place for {quoted(file.filename, 200)}")
         return found[0]
@@ -177,6 +187,7 @@ def rest_of_plan(
         DatasetError: the dataset is another one or has changed.
         UsageError: the plan ends within a batch; a global seed in force as for `resume`.
     """
+    # Every check comes before the dataset is built.
     dataset = dataset_for(plan, builder)
     spec = _given_spec(plan)
     planned = plan_order(dataset, spec, plan.settings)
@@ -186,9 +197,12 @@ def rest_of_plan(
     settings = plan.settings
     made = real_dataset(builder, spec, settings, **how) if real is None else real()
     own = OwnElements(dataset=made, elements=planned.order)
+    # From examples to elements of the pipeline, each a batch or an example.
     steps = element_after(planned.order, plan.consumed)
     try:
         return own.made(start=steps)
+    # An element cannot always be made again of single examples. The pipeline is then read from its
+    # start.
     except NotRebuildable as why:
         if real is not None:
             raise UsageError(f"{why}: the epochs of these stages are not parted") from why
@@ -204,7 +218,10 @@ def real_dataset(builder: Any, spec: str | None, settings: ReadSettings, **how: 
     """Return the real dataset of settings, and leave the global seed as it was."""
     with global_seed_of(settings):
         if settings.global_seed is None:  # what is in force was found to change nothing
+            # `set_seed(None)`, so that a seed which happens to be in force does not go into the
+            # graph.
             tensorflow().random.set_seed(None)
+        # Pass 0: the passes before are part of the order that is predicted, not of this object.
         return pipeline(builder, spec, replace(settings, pass_index=0), **how)
 
 
@@ -216,6 +233,7 @@ def read_again(
     Raises:
         UnpredictableOrderError: what Keras read ahead in earlier epochs cannot be repeated.
     """
+    # Keras reads ahead in earlier epochs, and how far depends on timing.
     if loop == "keras-fit" and pass_index:
         raise UnpredictableOrderError(
             f"{why}, so the pipeline has to be read again from its start, and what Keras read "
@@ -223,6 +241,7 @@ def read_again(
         )
     elements = own.elements
     num_examples = num_examples_before(elements, steps)
+    # Earlier passes are read whole, to bring the shuffles to the same state.
     num_examples += pass_index * (num_examples_of(elements) or 0)
     warnings.warn(
         f"{why}: the pipeline is read again from its start, {counted(num_examples, 'example')} "
@@ -234,6 +253,7 @@ def read_again(
             pass
     rest = own.dataset.skip(steps)
     total = elements.num_steps
+    # `skip` loses the length; it is known.
     if total is not None:
         rest = rest.apply(tensorflow().data.experimental.assert_cardinality(total - steps))
     return rest
@@ -287,6 +307,7 @@ def resume_like(
         raise UsageError("give consumed=N examples, or steps=N batches")
     if pass_index < 0:
         raise UsageError(f"pass_index={pass_index}: passes count from 0")
+    # A function is called here, so that inspection sees a dataset that was not iterated.
     if not is_dataset(dataset):
         dataset = dataset()
     inspection = inspect(dataset, loop=loop)
@@ -294,6 +315,7 @@ def resume_like(
     own = OwnElements.of(dataset, inspection, pass_index)
     if steps is None:
         steps = element_after(own.elements, consumed or 0)
+    # `steps_up_to(n)` is n, or less where the order ends before.
     if steps < 0 or own.elements.steps_up_to(steps) < steps:
         raise UsageError(f"steps={steps}: the pipeline has {own.elements.num_steps} steps")
     try:
@@ -325,6 +347,8 @@ class StageCalls:
         Raises:
             UsageError: a stage is code that stages do not tell, as a filter is.
         """
+        # Source first, then stage by stage: the order in which a script makes them. Shuffles
+        # without a seed draw theirs in this order.
         made = self._source(pipeline.source)
         for stage in pipeline.stages:
             made = self._stage(stage, made)
@@ -335,6 +359,7 @@ class StageCalls:
         match source:
             case Read():
                 return self.reader(source)
+            # One object for all its users: they share its shuffle generator and its cache.
             case call.Shared():
                 if source.label not in self._shared:
                     self._shared[source.label] = self.dataset(source.pipeline)
@@ -342,6 +367,7 @@ class StageCalls:
             case call.Range():
                 return sets.range(source.stop)
             case call.Values():
+                # int64, as tf.data's own choices have to be.
                 return sets.from_tensor_slices(np.array(source.values, np.int64))
             case call.Zip():
                 return sets.zip(tuple(map(self.dataset, source.inputs)))
@@ -357,6 +383,7 @@ class StageCalls:
     def _stage(self, stage: Stage, made: Any) -> Any:
         tf = tensorflow()
         match stage:
+            # A pair cannot be stated by any seed of `Dataset.shuffle`, so the op is called itself.
             case call.Shuffle(seed=tuple(pair)):
                 return _shuffled_by_pair(made, stage.buffer, pair, stage.reshuffle)
             case call.AssertCardinality():
@@ -368,6 +395,7 @@ class StageCalls:
         found = stage.in_tf()
         if found is None:
             raise _unknown(stage.called)
+        # A map's function stands first, then the other arguments.
         function = [_passed_on(made.element_spec)] if found.takes_function else []
         named = {name: _real(value) for name, value in found.by_name.items()}
         return getattr(made, found.method)(*function, *map(_real, found.by_place), **named)
@@ -381,6 +409,7 @@ def _real(value: Any) -> Any:
 def _options(stage: call.WithOptions) -> Any:
     options = tensorflow().data.Options()
     for name, attribute in stage.attributes.items():
+        # "threading.private_threadpool_size": attributes of a part of the options.
         within, _, last = attribute.rpartition(".")
         if (value := getattr(stage, name)) is not None:
             setattr(getattr(options, within) if within else options, last, value)
@@ -402,9 +431,11 @@ def _passed_on(spec: Any) -> Callable[..., Any]:
     """
     tf = tensorflow()
 
+    # `stop_gradient` is an op that changes no value, so the map is not removed.
     def again(part: Any) -> Any:
         return tf.nest.map_structure(tf.stop_gradient, part, expand_composites=True)
 
+    # tf.data passes the components of a tuple as separate arguments.
     if type(spec) is tuple:
         return without_autograph(lambda *parts: again(parts))
     return without_autograph(again)
@@ -429,7 +460,10 @@ def kernel_shuffle(
     Every iterator has the same order, but by `reshuffles` what the iterators of a script have.
     """
     tf = tensorflow()
+    # The kernel takes types and shapes of flat tensors.
     components = tf.nest.flatten(as_tensors(dataset).element_spec)
+    # ShuffleDataset keeps one order for all iterators. V3 has a seed generator, of which a dummy
+    # keeps the seeds as they are.
     op, more = tf.raw_ops.ShuffleDataset, {}
     if reshuffles is not None:
         op = tf.raw_ops.ShuffleDatasetV3
@@ -491,6 +525,7 @@ def split_of_host(spec: str, settings: ReadSettings) -> Any:
     host = _host_by(settings, "even")
     if host is None:
         return spec
+    # As a user would call it: TFDS's own splits, of which this host takes its one.
     return tensorflow_datasets().even_splits(spec, host.count, drop_remainder=False)[host.index]
 
 

@@ -1,4 +1,4 @@
-"""A plan fitted to the builder that reads it, for this host; as a `ReadConfig`."""
+"""Fits a plan to the builder and host that read it, and turns it into a `tfds.ReadConfig`."""
 
 from __future__ import annotations
 
@@ -56,6 +56,7 @@ def check_host(planned: Host, host: int | HostLike | None, *, what: str = "plan"
     """
     host = as_host(host) if isinstance(host, str) else host
     if host is not None:
+        # A `Host` is compared as a whole, an index with the index alone.
         own = planned if isinstance(host, Host) else planned.index
         if host != own:
             said = f"{host.index} of {host.count}" if isinstance(host, Host) else str(index(host))
@@ -74,12 +75,14 @@ def check_host(planned: Host, host: int | HostLike | None, *, what: str = "plan"
 
 def hosts_said() -> Iterator[tuple[str, Host]]:
     """Yield who says which host this process is, and which; see `check_host`."""
+    # A strategy in scope has read TF_CONFIG by itself, so the variable is not asked as well.
     found = {"jax.process_index()": _of_jax()}
     strategy = _of_strategy()
     if strategy is None:
         found["TF_CONFIG"] = _of_tf_config()
     found["the tf.distribute strategy in scope"] = strategy
     for source, one in found.items():
+        # A process alone says (0, 1), which is no statement; values that make no sense are ignored.
         if one is not None and one[1] > 1 and 0 <= one[0] < one[1]:
             yield source, Host(index=one[0], count=one[1])
 
@@ -91,12 +94,16 @@ def _named(host: Host) -> str:
 def _of_jax() -> tuple[int, int] | None:
     """Return what JAX says; its own functions start a backend that is not there yet."""
     jax = sys.modules.get("jax")
+    # Nothing is imported: where JAX was not imported by the script, it says nothing.
     if jax is None or not hasattr(jax, "process_index"):
         return None
     bridge = sys.modules.get("jax._src.xla_bridge")
+    # `jax.process_index()` would start the backends, which a later `jax.distributed.initialize`
+    # refuses.
     started = getattr(bridge, "backends_are_initialized", None)
     if started is None or started():
         return index(jax.process_index()), index(jax.process_count())
+    # Private state of JAX, and therefore read with defaults.
     state = getattr(sys.modules.get("jax._src.distributed"), "global_state", None)
     if getattr(state, "client", None) is None:
         return None
@@ -108,6 +115,7 @@ def _of_strategy() -> tuple[int, int] | None:
     if tf is None or not tf.distribute.has_strategy():
         return None
     strategy = tf.distribute.get_strategy()
+    # Other strategies run in one process, or share datasets by another rule.
     if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
         return None
     resolver = strategy.cluster_resolver
@@ -120,6 +128,7 @@ def _of_tf_config() -> tuple[int, int] | None:
         config = json.loads(os.environ.get("TF_CONFIG") or "{}")
         task = config["task"]
         return _of_task(config["cluster"], task["type"], task["index"])
+    # Malformed TF_CONFIG is not an error here; TensorFlow itself reports it.
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
@@ -194,22 +203,27 @@ def read_config(
             f"file instructions alone do not continue {what} of this plan; "
             "shardctl.tfds.resume does"
         )
+    # Called for its checks.
     reads_of_host(plan, host)  # which is refused now
     _refuse_buffered_examples(plan)
     here = None if builder is None else fitted(builder, plan, host, allow_version=allow_version)
     check_global_seed_of_plan(plan)
 
     def sort(files: Sequence[Any]) -> list[Any]:
+        # TFDS calls the sort function from its reader, whose local variables are the only way to
+        # see `shuffle_files`.
         caller = sys._getframe(1)
         # TFDS tells nobody but its own reader, which shuffles what this returns.
         if caller.f_locals.get("shuffle_files") is True:
             raise UsageError("shuffle_files=True would shuffle the plan; leave it out")
         own = here
+        # Without a builder the plan is fitted when a builder reads, which is found in the stack.
         if own is None:
             own = fitted(_builder_that_reads(caller), plan, host, allow_version=allow_version)
         check_global_seed_of_plan(plan)  # the dataset is made here, which may be long after
         return _planned(plan, files, own.reads)
 
+    # `try_autocache` may be given in `options`, hence in this order.
     return tensorflow_datasets().ReadConfig(
         **{"try_autocache": False, **options},
         experimental_interleave_sort_fn=sort,
@@ -248,9 +262,12 @@ def _planned(plan: ResumePlan, files: Sequence[Any], reads: Reads) -> list[Any]:
     """Return the planned instructions, made of those that TFDS has for the same files."""
     if not len(reads):
         return [files[0].replace(skip=0, take=0)]  # TFDS takes no empty list
+    # TFDS's own instructions, of which only skip and take change: true lengths of the files stay
+    # (`examples_in_shard`), since TFDS decides by them whether to cut.
     known = {os.fspath(file.filename): file for file in files}
     planned = []
     rows = zip(paths_of(reads), reads.skip.tolist(), reads.take.tolist(), strict=True)
+    # A file may come several times, with different skips.
     for path, skip, take in rows:
         file = known.get(path)
         if file is None:
@@ -307,6 +324,7 @@ class FittedPlan:
         """
         settings = self.settings
         if self.plan.unseeded is not None:
+            # Any seed: only the reading below the buffer is used.
             settings = with_any_buffer_seed(settings)
         return order_of(self._resolved, settings).of_reader
 
@@ -341,6 +359,7 @@ def fitted(
 
 def dataset_for(plan: ResumePlan, source: Any) -> Dataset:
     """Return the dataset of a builder with the splits in the plan's order; TFDS may have none."""
+    # A builder over several folders lists its splits in no fixed order.
     dataset = source if isinstance(source, Dataset) else dataset_of(source)
     return in_order_of(dataset, [split.name for split in plan.dataset.splits])
 
@@ -372,6 +391,7 @@ def check_host_of_plan(plan: ResumePlan, host: int | HostLike | None) -> None:
 def _chosen(plan: ResumePlan, host: int | HostLike | None) -> Host:
     count = len(plan.hosts)
     host = as_host(host) if isinstance(host, str) else host
+    # A `Host` must be one of as many hosts as the plan is for; an index must be one of them.
     if isinstance(host, Host) and host.count == count:
         return host
     chosen = None if host is None or isinstance(host, Host) else index(host)
@@ -396,6 +416,8 @@ def seed_in_force() -> int | None:
     A graph takes it over whole, where `tf.compat.v1.random.get_seed` has it modulo 2**31 - 1; and
     no number is drawn from it.
     """
+    # The name of a FuncGraph has no meaning. A new one takes over the eager context's seed, without
+    # drawing from it.
     seed = tensorflow().__internal__.FuncGraph("seed_in_force").seed
     return None if seed is None else int(seed)
 
@@ -415,14 +437,17 @@ def check_global_seed(settings: ReadSettings, *, of_plan: bool = False) -> None:
     Raises:
         UsageError: the order would be another one.
     """
+    # No shuffle, no question: TensorFlow is then not even imported.
     drawn = list(_drawn_seeds(settings))
     in_force = seed_in_force() if drawn else None
     if in_force is None:
         return
+    # Kernel seeds of each shuffle, under the seed of the settings and under the one in force.
     as_said, real = (
         [seeds.kernel(seed) for seed in drawn]
         for seeds in (ScriptSeeds(settings.global_seed), ScriptSeeds(in_force))
     )
+    # None: a shuffle without any seed, which is nondeterministic either way.
     if None in as_said or as_said == real:
         return  # nothing fixes an order that could change, or it is the same
     said = settings.global_seed
@@ -439,6 +464,7 @@ def check_global_seed(settings: ReadSettings, *, of_plan: bool = False) -> None:
 
 def _drawn_seeds(settings: ReadSettings) -> Iterator[int | KernelPair | None]:
     """Yield the seed of each shuffle that changes something."""
+    # Also the choices of mixtures, which are drawn at random.
     for part in parts_of(stages_of(settings), choices=True):
         if isinstance(part, Read):
             reader = settings_of_read(settings, part)
@@ -463,6 +489,7 @@ def check_global_seed_of_plan(plan: ResumePlan) -> None:
         return
     settings = plan.settings
     if plan.unseeded is not None:  # such a plan is one of the file order alone
+        # Without its buffer, whose order is not part of such a plan.
         settings = replace(settings, buffer=None, buffer_seed=None, buffer_reshuffle=None)
     check_global_seed(settings, of_plan=True)
 
@@ -476,5 +503,7 @@ def global_seed_of(settings: ReadSettings) -> Iterator[None]:
     try:
         yield
     finally:
+        # Setting a seed restarts TensorFlow's count of seedless ops, so it is set only if it
+        # changed.
         if seed_in_force() != before:
             tf.random.set_seed(before)

@@ -1,4 +1,4 @@
-"""Records of TFDS's files as they lie there: what is read before anything is decoded."""
+"""Reads serialized examples from TFDS's files, as TFDS's own reader does before it decodes."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ def path_of_shard(split: Split, shard: int) -> str:
 
 def paths_of(reads: Reads) -> list[str]:
     """Return the path of the file of each row."""
+    # Many rows read few files, so each path is made once.
     splits = reads.dataset.splits
     files = list(zip(reads.split.tolist(), reads.shard.tolist(), strict=True))
     paths = {file: path_of_shard(splits[file[0]], file[1]) for file in set(files)}
@@ -67,6 +68,7 @@ class RecordReader:
 
     def rows(self, reads: Reads) -> Any:
         """Return the rows as a dataset of what `interleaved` opens."""
+        # One element a row: (path, prefix of the ids, skip, take), each a scalar.
         return tensorflow().data.Dataset.from_tensor_slices(self._columns(reads))
 
     def interleaved(self, rows: Any) -> Any:
@@ -79,6 +81,8 @@ class RecordReader:
             without_autograph(of_file),
             cycle_length=self.cycle,
             block_length=self.block,
+            # AUTOTUNE changes the speed only: with deterministic=True the order is that of the
+            # sequential interleave.
             num_parallel_calls=tf.data.AUTOTUNE,
             deterministic=True,
         )
@@ -89,13 +93,20 @@ class RecordReader:
         `num_rows` (int64[m]) says how many rows, one behind the other in a file, each opened file
         has; what lies between them is read and dropped.
         """
+        # One row a file is what `read` does, without the filter below.
         if not len(num_rows) or int(num_rows.max()) == 1:
             return self.read(reads)
         tf = tensorflow()
+        # Rows come in groups of `num_rows`, one group a file. `ends` are the exclusive ends of the
+        # groups (int64[m]), so that ends - num_rows are their first rows.
         ends = np.cumsum(num_rows)
         first, last = reads.select(ends - num_rows), reads.select(ends - 1)
+        # From the first row's start to the last row's end: the file is read through once.
         span = last.skip + last.take - first.skip
+        # Rows become [begin, end) relative to the start of their group, as `enumerate` counts
+        # below.
         begins = reads.skip - np.repeat(first.skip, num_rows)
+        # Two ragged tensors (m groups, rows of each): begins and ends.
         runs = (
             tf.RaggedTensor.from_row_splits(column, np.append(0, ends))
             for column in (begins, begins + reads.take)
@@ -104,6 +115,7 @@ class RecordReader:
         files = tf.data.Dataset.from_tensor_slices((*columns, *runs))
 
         def of_file(path: Any, prefix: Any, skip: Any, take: Any, begin: Any, end: Any) -> Any:
+            # A record is kept if any of the runs of its file holds its index.
             def is_wanted(index: Any, _: Any) -> Any:
                 return tf.reduce_any((begin <= index) & (index < end))
 
@@ -121,9 +133,13 @@ class RecordReader:
         between two chosen ones is read and dropped: record files have no index.
         """
         tf = tensorflow()
+        # `codes` ascend, so the examples of one file are neighbours, and `index` ascends within it.
         split, shard, index = self.codes.places(codes)
+        # The first position of each file: where split or shard differs from the one before. -1 is
+        # no split, so position 0 always counts.
         starts = np.flatnonzero(np.diff(split, prepend=-1) | np.diff(shard, prepend=-1))
         ends = np.append(starts[1:], len(codes))
+        # One row for each file: from its first chosen example to its last.
         rows = Reads(
             files=reads.dataset,
             part=np.zeros(len(starts), np.int64),
@@ -133,25 +149,31 @@ class RecordReader:
             take=index[ends - 1] - index[starts] + 1,
         )
         piece_size = _piece_size(reads.dataset)
+        # Ragged (files, chosen indices): the indices wanted in each file.
         wanted = tf.RaggedTensor.from_row_starts(index, starts, validate=False)
         files = tf.data.Dataset.from_tensor_slices((*self._columns(rows), starts, wanted))
 
         def of_file(path: Any, prefix: Any, skip: Any, take: Any, rank: Any, wanted: Any) -> Any:
             indices = tf.convert_to_tensor(wanted)
 
+            # `records` are the records [first, first + len) of the file. The chosen ones among them
+            # are found by two binary searches.
             def chosen_of(piece: Any, records: Any) -> Any:
                 first = skip + piece * piece_size
                 bounds = [first, first + tf.shape(records, tf.int64)[0]]
                 low, high = tf.unstack(tf.searchsorted(indices, bounds, out_type=tf.int64))
                 here = indices[low:high]
+                # `here - first` are positions within this piece.
                 found = tf.gather(records, here - first)
                 if self.with_ids:
                     found = found, self._tfds_ids(prefix, here)
+                # Ranks count over all files: `rank` is that of the file's first chosen example.
                 return found, rank + tf.range(low, high)
 
             records = self._records(path, skip, take)
             return records.batch(piece_size).enumerate().map(without_autograph(chosen_of))
 
+        # Not in order: whoever reads pieces goes by the ranks.
         return files.interleave(
             without_autograph(of_file),
             cycle_length=_FILES_AT_ONCE,
@@ -162,6 +184,8 @@ class RecordReader:
         """Return the examples of records as TFDS decodes them, `tfds_id` among their features."""
         tf, tfds = tensorflow(), tensorflow_datasets()
         features = self.builder.info.features
+        # As DatasetBuilder.as_dataset does: partial decoding chooses features first, and its
+        # decoders are those of the chosen ones.
         if isinstance(decoders, tfds.decode.PartialDecoding):
             features = decoders.extract_features(features)
             decoders = decoders.decoders
@@ -176,6 +200,8 @@ class RecordReader:
         tf = tensorflow()
         prefixes = [""] * len(reads)
         if self.with_ids and len(reads):
+            # The code of each file's first example; its id without the number is the prefix of all
+            # ids of the file.
             tfds_ids = self.codes.tfds_ids(self.codes.first_codes(reads) - reads.skip)
             prefixes = [name.rpartition(TFDS_ID_SEPARATOR)[0] for name in tfds_ids]
         # An explicit type: an empty list would be one of floats.
@@ -192,6 +218,7 @@ class RecordReader:
         if not self.with_ids:
             return records
 
+        # The ids count from the records that are skipped, as `add_tfds_id` does.
         indices = tf.data.Dataset.counter(start=skip)
         named = without_autograph(lambda index: self._tfds_ids(prefix, index))
         return tf.data.Dataset.zip((records, indices.map(named)))
@@ -215,6 +242,8 @@ class RangeReader(RecordReader):
         return records
 
     def _columns(self, reads: Reads) -> tuple[Any, ...]:
+        # The code of a file's first example, so that code = first + index; it stands where `path`
+        # does, and the prefix is unused.
         firsts = self.codes.first_codes(reads) - reads.skip
         return firsts, np.zeros_like(firsts), reads.skip, reads.take
 
@@ -226,5 +255,6 @@ def _piece_size(dataset: Dataset) -> int:
     """Return how many records are a piece: where nothing is known of their size, a few."""
     total = sum(split.num_bytes or 0 for split in dataset.splits)
     num_examples = sum(split.num_examples for split in dataset.splits)
+    # About _PIECE_BYTES of average examples, between the two bounds.
     that_fit = _PIECE_BYTES * num_examples // total if total else 0
     return min(max(that_fit, _FEWEST_IN_PIECE), _MOST_IN_PIECE)

@@ -1,4 +1,4 @@
-"""Datasets that continue where a pipeline stopped."""
+"""`resume`, `resume_epochs` and `exact_order`: datasets that continue where a pipeline stopped."""
 
 from __future__ import annotations
 
@@ -105,6 +105,8 @@ def dataset_to_resume(
     `real` makes the dataset of plans of one pipeline with stages, which is not read again; `how`
     are `transform`, `decoders` and `add_tfds_id`.
     """
+    # A plan with stages resumes by its real dataset; all below is for TFDS's reader and the short
+    # form.
     if plan.sources:
         check_host_of_plan(plan, host)
         return rest_of_plan(
@@ -115,6 +117,8 @@ def dataset_to_resume(
         check_global_seed_of_plan(here.plan)
     with_ids = how.get("add_tfds_id", False)
     reader = here.reader(RecordReader, builder=builder, with_ids=with_ids)
+    # Stages shared anew among other hosts: what is left of the epoch is a list, and stages follow
+    # it.
     if plan.hosts and plan.has_stages:
         resumed = _Resumed(here=here, decoders=how["decoders"], reader=reader)
         return _of_listed(builder, resumed, how)
@@ -128,18 +132,22 @@ def _of_listed(builder: Any, resumed: _Resumed, how: dict[str, Any]) -> Any:
         UsageError: several datasets, or batches of its stages that hold examples of two epochs.
     """
     here, plan = resumed.here, resumed.here.plan
+    # `is not`: the reads of several datasets are joined in a dataset made for them.
     if here.reads.dataset is not here.dataset:
         raise UsageError(
             "this plan lists the rest of several datasets, and one builder reads one of them; each "
             "host reads the instructions of its part itself"
         )
     examples = resumed.transformed(resumed.rest(), here.num_examples, how["transform"])
+    # The calls that the plan states for its rest, in their order.
     for call in plan.after_read:
         if isinstance(call, resume_plan.ShuffleCall):
             examples = resumed.shuffled(examples, call.buffer_size, call.seed)
         elif isinstance(call, resume_plan.BatchCall):
             examples = examples.batch(call.batch_size, drop_remainder=call.drop_remainder)
         elif isinstance(call, resume_plan.ConcatenateCall) and here.settings.host is not None:
+            # Later epochs are read as this host of the new number. `num_after` is what is left
+            # after the plan's epoch, so `first` is where the next one begins.
             host, old = here.settings.host, len(plan.from_consumed)
             own = as_host(plan.settings, host.index, host.count, of=old)
             spec = plan.spec if reads_spec(own) else None
@@ -161,6 +169,8 @@ def dataset_of_plan(
     """
     resumed = _Resumed(here=here, decoders=decoders, reader=reader)
     settings = here.settings
+    # The further epochs come after the rest, and only then `transform` and `batch`: a batch may
+    # hold examples of two epochs, as in the uninterrupted run.
     following = epochs_that_follow(here.plan)
     examples, num_examples = resumed.rest(), here.num_examples
     if following:
@@ -191,6 +201,7 @@ def resume_epochs(
 
     Arguments and errors are those of `resume`.
     """
+    # What is refused is refused here, not when the iterator is first used.
     plan = resume_plan.plan_of_tfds(plan)
     if plan.sources:
         raise UsageError(
@@ -206,6 +217,7 @@ def resume_epochs(
     def each() -> Iterator[tuple[int, Any]]:
         examples, size = resumed.rest(), resumed.here.num_examples
         for epoch in range(plan.epoch, plan.epoch + 1 + plan.num_further_epochs):
+            # The first epoch is the rest; later ones are whole.
             if epoch > plan.epoch:
                 examples = resumed.epochs(range(epoch, epoch + 1))
                 size = resumed.here.order.epoch_size
@@ -258,44 +270,61 @@ class _Resumed:
         plan, settings = self.here.plan, self.here.settings
         if not plan.exact:
             return self._once(plan, settings)
+        # Shared by hosts: files are opened together in runs, of which `emitted` examples are done.
         if plan.shared is not None:
             emitted = plan.shared.size - plan.remaining
+            # `files_left` returns the rows and how many of them each opened file has.
             rest = self.reader.in_files(*plan.shared.files_left(emitted))
         else:
+            # Instructions come in two parts: first those of the buffer, then those of the rest.
             # What the buffer held comes first, and is put into it again below.
             left = self.here.reads.select(slice(plan.num_pending_instructions, None))
             rest = shard_of_host(self.reader.read(left), self.here.settings, "examples")
+        # Without a buffer, or when nothing is left, the rest is read as it is.
         if plan.shuffle is None or not plan.remaining:
             return self._decoded(rest)
         codes = self.reader.codes.of_ids(plan.pending or ())
+        # `chosen` wants ascending codes, each file opened once; `codes` keep the order in which
+        # they were read.
         held = self.reader.chosen(self.here.reads, np.sort(codes)) if len(codes) else None
+        # Outputs of the shuffle are counted from the start of its epoch.
         stop = plan.shuffle.emitted + plan.remaining
         return replayed(rest, held, codes, plan.shuffle, stop, self._decoded)
 
     def epochs(self, epochs: range) -> Any:
         """Return whole epochs, one after the other, each in its own order."""
         tf, order = tensorflow(), self.here.order
+        # TFDS shuffles its instructions with a buffer of all of them. One instruction has one
+        # order.
         shuffles = order.settings.shuffles_files and len(order.reads) > 1
         buffer_size = order.num_buffered
+        # int64[epochs, 2, 2]: for each epoch the kernel pair of the files, then that of the buffer.
         seeds = np.zeros((len(epochs), 2, 2), np.int64)
         unseeded = self.here.plan.unseeded is not None
         same = order.settings.buffer_reshuffle is False
+        # For a buffer without a seed: any seeds will do, as the order was not fixed before. From 1,
+        # since a pair (0, 0) means seeds of the machine.
         drawn = np.random.default_rng().integers(1, 1 << 31, size=(len(epochs), 2))
         for index, epoch in enumerate(epochs):
             if shuffles:
                 seeds[index, 0] = _numbers(order.seeds.of_files(epoch))
             if buffer_size is not None:
                 known = () if unseeded else _numbers(order.seeds.of_buffer(epoch))
+                # With reshuffle off all epochs share one draw.
                 seeds[index, 1] = known or drawn[0 if same else index]
 
+        # `max(.., 1)`: a buffer of 0 is an error, although there is nothing to shuffle.
         rows, num_rows = self.reader.rows(order.reads), max(len(order.reads), 1)
 
         def epoch_of(pairs: Any) -> Any:
+            # As TFDS does: files are shuffled, then interleaved, then sharded; examples are decoded
+            # before the user's shuffle.
             opened = kernel_shuffle(rows, num_rows, pairs[0]) if shuffles else rows
             records = shard_of_host(self.reader.interleaved(opened), self.here.settings, "examples")
             read = self._decoded(records)
             return read if buffer_size is None else kernel_shuffle(read, buffer_size, pairs[1])
 
+        # `flat_map` reads epoch after epoch, each built with its own seeds from the array.
         return tf.data.Dataset.from_tensor_slices(seeds).flat_map(without_autograph(epoch_of))
 
     def transformed(self, examples: Any, num_examples: int, transform: Transform | None) -> Any:
@@ -307,6 +336,7 @@ class _Resumed:
             examples = examples.map(
                 transform, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
             )
+        # tf.data fails if the files hold fewer: the rest is never silently short.
         return examples.apply(tf.data.experimental.assert_cardinality(num_examples))
 
     def _decoded(self, records: Any) -> Any:
@@ -316,7 +346,10 @@ class _Resumed:
         """Return what a plan reads: what a buffer held, then the rest, shuffled anew."""
         num_held = plan.num_pending_instructions
         reads = self.here.reads
+        # In "exactly-once" the rest reads first what the buffer held.
         rest = self._in_runs(reads.select(slice(num_held, None)))
+        # With several hosts or a log, the instructions are this host's own already; otherwise
+        # `ds.shard` chooses here.
         if not (plan.hosts or plan.from_seen):
             rest = shard_of_host(rest, self.here.settings, "examples")
         if num_held:
@@ -331,12 +364,16 @@ class _Resumed:
     def shuffled(self, examples: Any, size: int, seed: int | None) -> Any:
         """Return the examples of the rest shuffled anew."""
         size = max(1, self.here.num_examples) if size == WHOLE_DATASET else size
+        # reshuffle_each_iteration=False: iterating again reads the same order.
         return examples.shuffle(size, seed=seed, reshuffle_each_iteration=False)
 
     def _in_runs(self, reads: Reads) -> Any:
         """Return the records of instructions; a file that they read in many runs is opened once."""
+        # Number of different files: unique columns of (split, shard), shape (2, rows).
         files = np.unique(np.stack([reads.split, reads.shard]), axis=1).shape[1]
         if len(reads) > 2 * files:
+            # Twice as many runs as files: reading each file once is cheaper than opening it for
+            # each run.
             codes = _codes(reads, self.reader)
             if len(codes) == reads.num_examples:  # else a sum that reads an example twice
                 pieces = self.reader.chosen(reads, codes)
@@ -347,6 +384,8 @@ class _Resumed:
 def _codes(reads: Reads, reader: RecordReader) -> Int64s:
     """Return the codes (int64[n], ascending) of the examples that rows read."""
     firsts = reader.codes.first_codes(reads)
+    # Codes of row r are firsts[r] .. firsts[r] + take[r] - 1. With the running position i over all
+    # rows, code = firsts[r] - starts[r] + i.
     starts = np.cumsum(reads.take) - reads.take
     return np.unique(np.repeat(firsts - starts, reads.take) + np.arange(reads.num_examples))
 
@@ -386,14 +425,21 @@ def replayed(
     """
     tf = tensorflow()
     spec = rest.element_spec
+    # An element that fails if it is ever read. The files should hold all that was to be read.
     fewer = tf.data.Dataset.range(1).map(without_autograph(lambda _: _no_record(spec)))
+    # `take` stops at what the shuffle still has to read, so the failing element is read only if the
+    # files are short.
     inputs = decode(rest.concatenate(fewer).take(state.num_elements - state.num_read))
     if held is not None:
         inputs = _inputs_read(spec, held, held_codes, state, decode).concatenate(inputs)
+    # Without `held` nothing was in the buffer, and the order needs no replay.
     elif state.emitted:  # a buffer of one, or nothing is left: no shuffle changes that
         return inputs.take(stop - state.emitted)
     pair = tf.constant([state.seeds.seed, state.seeds.seed2], tf.int64)
+    # The kernel is fed the same number of inputs as before and its outputs up to `emitted` are
+    # dropped, so its state is that of the interrupted one.
     outputs = kernel_shuffle(inputs, state.buffer_size, pair).skip(state.emitted)
+    # The shuffle ends by itself at the end of the epoch; otherwise the outputs are cut.
     return outputs if stop == state.num_elements else outputs.take(stop - state.emitted)
 
 
@@ -402,11 +448,15 @@ def _inputs_read(
 ) -> Any:
     """Return as many examples as the shuffle has read: those that it held in their places."""
     tf, ops = tensorflow(), tensorflow().raw_ops
+    # A record is a scalar or a tuple (record, id): `width` components of one type, as a row of the
+    # table.
     parts, num_held = tf.nest.flatten(spec), np.int64(len(held_codes))
     width, kind = len(parts), parts[0].dtype
+    # order_read[rank] = position in reading order, for `held` comes by ascending code.
     order_read = np.argsort(held_codes, kind="stable")
     pieces = tf.data.Dataset.range(0, num_held, _PIECE_SIZE)
 
+    # All within one `flat_map` of one element: each iterator gets its own table.
     def of_iterator(_: Any) -> Any:
         # A table without a name belongs to this iterator alone, and goes with it.
         table = ops.AnonymousMutableHashTableOfTensors(
@@ -415,9 +465,12 @@ def _inputs_read(
 
         def fill(num_pieces: Any, piece: Any) -> Any:
             records, ranks = piece
+            # Keys of the table are positions in reading order.
             keys = tf.gather(order_read, ranks)
             values = tf.stack(tf.nest.flatten(records), axis=1)
             done = ops.LookupTableInsertV2(table_handle=table, keys=keys, values=values)
+            # In a graph nothing runs unless something depends on it. The control dependency makes
+            # the insert part of the count.
             with tf.control_dependencies([done]):
                 return num_pieces + 1
 
@@ -430,6 +483,8 @@ def _inputs_read(
 
         def look_up(start: Any) -> Any:
             keys = tf.range(start, tf.minimum(start + _PIECE_SIZE, num_held))
+            # The order is forced: look up, then remove, then return. Removing frees the record's
+            # memory.
             values = found(keys)
             with tf.control_dependencies([values]):
                 gone = ops.LookupTableRemoveV2(table_handle=table, keys=keys)
@@ -437,13 +492,19 @@ def _inputs_read(
                 return packed(tf.identity(values))
 
         filled = held.reduce(tf.constant(0, tf.int64), without_autograph(fill))
+        # The table is full before anything is looked up, and has every record; files that are short
+        # fail here.
         with tf.control_dependencies([filled]):
             size = ops.LookupTableSizeV2(table_handle=table)
         with tf.control_dependencies([tf.debugging.assert_equal(size, num_held, _FEWER)]):
+            # Any record will do for the positions whose examples were yielded: their outputs are
+            # dropped.
             first = packed(found(np.zeros(1, np.int64))[0])
+        # Decoded once, and repeated as a tensor.
         one = decode(tf.data.Dataset.from_tensors(first))
         again = _repeated(one, state.num_read)
         in_order = decode(pieces.map(without_autograph(look_up)).unbatch())
+        # 0 chooses the repeated example, 1 the next held one.
         return tf.data.Dataset.choose_from_datasets([again, in_order], _choices(state))
 
     return tf.data.Dataset.from_tensors(0).flat_map(without_autograph(of_iterator))
@@ -470,12 +531,15 @@ def _choices(state: ShuffleState) -> Any:
     replay = ShuffleReplay(
         num_elements=state.num_elements, buffer_size=state.buffer_size, seeds=state.seeds
     )
+    # int64, ascending: positions of the inputs that the buffer still holds.
     held = tf.constant(replay.pending(state.emitted))
 
     def piece(start: Any) -> Any:
         stop = tf.minimum(start + _PLACES_IN_PIECE, state.num_read)
+        # `held` ascends, so the positions of a piece are a slice of it.
         low, high = tf.unstack(tf.searchsorted(held, [start, stop], out_type=tf.int64))
         places = held[low:high] - start
+        # Ones at the held positions of the piece, zeros elsewhere; shape (stop - start,).
         return tf.scatter_nd(places[:, None], tf.ones_like(places), [stop - start])
 
     starts = tf.data.Dataset.range(0, state.num_read, _PLACES_IN_PIECE)
@@ -484,5 +548,6 @@ def _choices(state: ShuffleState) -> Any:
 
 def _no_record(spec: Any) -> Any:
     tf = tensorflow()
+    # The assertion must be a dependency of the value that is returned, or TensorFlow would drop it.
     with tf.control_dependencies([tf.debugging.Assert(False, [_FEWER])]):
         return tf.nest.map_structure(lambda part: tf.zeros([], part.dtype), spec)

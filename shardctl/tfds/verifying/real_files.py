@@ -115,7 +115,7 @@ class Reading:
 class Pass:
     """One iteration of a reading as pieces of codes, until its end or until TensorFlow gives up.
 
-    `reason` is then what TensorFlow says, in a line; `num_done` counts what was handed out. `size`
+    `reason` is then what TensorFlow says, in a line; `num_done` counts what was yielded. `size`
     examples at a time are taken from a reading of single ones: with many the pass is fast, with one
     it ends exactly where TensorFlow gave up. `stop` cuts it. With `fit_epoch` it is what Keras
     trains on in that epoch of `fit`, the earlier ones read before.

@@ -259,12 +259,12 @@ class _Check(ReadCheck):
                 self.windows.append(window)
 
     def _has_long_way(self, order: Order) -> bool:
-        """Return whether much is read before anything is handed out."""
+        """Return whether much is read before anything is yielded."""
         before = order.settings.pass_index * order.num_examples
         return before + min(order.num_buffered or 0, order.stream_size) > verdict.BUDGETS["files"]
 
     def _compare(self, order: Order, window: Window) -> None:
-        """Compare the beginning of a pass with what the pipeline itself hands out."""
+        """Compare the beginning of a pass with what the pipeline itself yields."""
         pass_index = order.settings.pass_index
         source = self.source(window.read, self.planned.resolved, order.codes)
 
@@ -321,7 +321,7 @@ def verify_plan(
 
     A plan that is exact is compared id by id, to the end of all epochs. Of another the rest of the
     epoch that it begins in is read, and compared by which examples come: those of the order, or
-    where that does not go on (other hosts, a log, a buffer without a seed) those that each
+    where that does not continue (other hosts, a log, a buffer without a seed) those that each
     reader's instructions name. `take` bounds what is read of each reader, and a note says how much
     that is of what is left. All else that the plan says is compared with what it should say.
     `allow_version` takes a plan of another version or config whose files are the same.
@@ -330,7 +330,7 @@ def verify_plan(
         DatasetError: the dataset is not the one that the plan was made for, or as for `verify`.
         UsageError: no pipeline of these settings stops there; the order has no examples; or a
             global seed is in force as for `shardctl.tfds.resume`; a plan with stages.
-        UnpredictableOrderError: TensorFlow leaves the order open.
+        UnpredictableOrderError: the order is nondeterministic.
         MissingDependencyError: as for `verify`.
     """
     dataset = as_dataset(dataset)
@@ -383,7 +383,7 @@ class _PlanCheck(ReadCheck):
         left = here.num_examples
         if plan.num_further_epochs:
             left += plan.num_further_epochs * here.order.epoch_size
-        # Further epochs are those of the order, which only a plan that is exact goes on in.
+        # Further epochs are those of the order, which only an exact plan continues.
         size = verdict.taken(self.take, self.read, left if plan.exact else here.num_examples)
         self.num_left += left
         if not size:
@@ -489,7 +489,7 @@ def looked_at(
 
     Raises:
         UsageError: no pipeline of these settings stops there.
-        UnpredictableOrderError: TensorFlow leaves the order open.
+        UnpredictableOrderError: the order is nondeterministic.
     """
     if not (plan.hosts or plan.from_seen):
         anew = proof.planned_anew(dataset, plan)

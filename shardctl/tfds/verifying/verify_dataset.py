@@ -43,17 +43,17 @@ def verify_dataset(
     take: Take = None,
     watch: Watch | None = None,
 ) -> Verification:
-    """Iterate a pipeline of your own, and compare what it hands out with what is predicted.
+    """Iterate a pipeline of your own, and compare what it yields with what is predicted.
 
     The very object is iterated, and its elements are compared, in every component, with what its
-    own maps and batches make of the predicted examples, read by their places in the files. So
+    own maps and batches make of the predicted examples, read from the files. So
     nothing is taken for granted of what maps do to an example. Examples that are alike count as
     equal; the notes say how many are distinct.
 
     Args:
-        dataset: a `tf.data.Dataset` that nobody has iterated yet, or a function that makes one.
+        dataset: a `tf.data.Dataset` that was not iterated yet, or a function that makes one.
         pass_index: which iteration of it is compared, from 0; the earlier ones are read whole.
-        loop: who iterates it; "keras-fit" trains a model that does nothing.
+        loop: the training loop; "keras-fit" trains a model that does nothing.
         take: how many examples are compared, -1 or "all" for all; None is 100,000.
         watch: is called as the work proceeds.
 
@@ -61,7 +61,7 @@ def verify_dataset(
         A Verification: `equal`, or the first example that differs.
 
     Raises:
-        UnpredictableOrderError: a stage leaves the order open; it is named.
+        UnpredictableOrderError: the order is nondeterministic; the stage is named.
         UsageError: no files of a dataset are read, maps draw random numbers, or elements cannot be
             made of single examples.
         MissingDependencyError: TensorFlow is not installed.
@@ -116,7 +116,7 @@ def verify_inspected(
         stop = int(order.steps_of([wanted - 1])[0][0]) + 1
     assert stop is not None
     if not stop:
-        raise UsageError("nothing to verify: the pipeline hands out nothing")
+        raise UsageError("nothing to verify: the pipeline yields no elements")
     checks = check_files_read(order.reads, WATCHING.get())
     comparison = _Comparison(own=own, order=order, stop=stop)
     comparison.run(pass_index, "keras-fit" if settings.loop == "keras-fit" else "python")

@@ -179,7 +179,7 @@ class Diff(Answer):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the orders depend on though nobody stated it.
+        """What the orders depend on though it was not stated.
 
         What is assumed of the pinned one is stated for the other, which is read by its settings.
         """
@@ -253,8 +253,8 @@ def _in_one_version(one: PinnedOrder, other: PinnedOrder) -> tuple[PinnedOrder, 
     old, new = (one, other) if versions[0] < versions[1] else (other, one)
     raise UsageError(
         f"{old.label} has digests of version {min(versions)} and {new.label} of version "
-        f"{max(versions)}, and neither order can be made again from what its file pins; write "
-        f"the older one anew: shardctl snapshot -o {old.label}"
+        f"{max(versions)}, and neither order can be computed from its file; write the older one "
+        f"anew with shardctl snapshot -o {old.label}"
     )
 
 
@@ -295,12 +295,12 @@ def _note(side: PinnedOrder) -> str:
     """Return why the order of a side is not known."""
     if side.rebuilt is None:
         return (
-            f"{side.label} pins its layout or its file order as hashes, or settings that are "
-            "refused today: its order cannot be made again, only blocks compared"
+            f"{side.label} has only hashes of its layout or its file order, or settings that are "
+            "now refused: blocks of positions are compared, not every position"
         )
     return (
-        f"what {side.label} pins gives another order today; it was written with rules "
-        f"{side.snapshot.rules}, and only blocks are compared"
+        f"the settings in {side.label} now give another order than it records, so blocks of "
+        f"positions are compared; it was written with rules {side.snapshot.rules}"
     )
 
 

@@ -69,13 +69,13 @@ _OF_THIS_RUN = ("--format", "--output", "--update", "--each", "--all", "--color"
 
 
 def _label_of(path: str) -> str:
-    """Return how people are told which file it is; `-` is stdin."""
+    """Return the name of a file for people; `-` is stdin."""
     return "stdin" if path == "-" else path
 
 
 @dataclass(frozen=True, kw_only=True)
 class Beside:
-    """A snapshot beside the order of today: where they differ, what helps, and what surprises."""
+    """A snapshot beside the current order: where they differ, what helps, and what surprises."""
 
     path: str
     pinned: "Snapshot"
@@ -85,7 +85,7 @@ class Beside:
     warnings: tuple[str, ...]
 
     def update(self) -> None:
-        """Write the order of today to the file, which is left alone where it says that already.
+        """Write the current order to the file, which is left alone where it says that already.
 
         Raises:
             UsageError: the file cannot be written; what it held is still there.
@@ -105,7 +105,7 @@ class Beside:
 class Today:
     """What options and shardctl.yaml make of the order now; a dataset is read once for all files.
 
-    `command` returns the command that accepts the order for a file; `from_here` says how origins
+    `command` returns the command that accepts the order for files; `from_here` says how origins
     are named, see `setting_origins`.
     """
 
@@ -115,16 +115,16 @@ class Today:
         reading: OrderOptions,
         spec: str | None,
         *,
-        command: Callable[[str], str | None],
+        command: Callable[..., str | None],
         from_here: bool,
     ) -> None:
         self._source, self._reading, self._spec = source, reading, spec
-        self._command, self._from_here = command, from_here
+        self.command, self._from_here = command, from_here
         self._project = project_here()
         self._datasets: dict[object, ChosenDataset] = {}
 
     def beside(self, pinned: "Snapshot", path: str) -> "Beside":
-        """Return the snapshot that a file holds beside the order of today.
+        """Return the snapshot that a file holds beside the current order.
 
         Raises:
             ShardctlError: the dataset is not found, or settings or the spec do not fit it.
@@ -149,7 +149,9 @@ class Today:
             current=replace(current.snapshot, refs=refs),
             diff=diff(
                 PinnedOrder(snapshot=pinned, label=_label_of(path)),
-                PinnedOrder(snapshot=current.snapshot, label="today", live=current.live),
+                PinnedOrder(
+                    snapshot=current.snapshot, label="the current order", live=current.live
+                ),
             ),
             hints=self.hints(path, stated),
             warnings=current.warnings,
@@ -163,7 +165,7 @@ class Today:
         if path == "-":  # it is nowhere, and nothing can be written to it
             return Hints(origins=origins)
         return Hints(
-            file=path_from_repository(Path(path)), origins=origins, update=self._command(path)
+            file=path_from_repository(Path(path)), origins=origins, update=self.command(path)
         )
 
     def _dataset(self, pinned: "Snapshot", path: str) -> "ChosenDataset":
@@ -188,11 +190,11 @@ def diff(
     each: Flag = False,
     every_row: AllOption = False,
 ) -> None:
-    """Say where and why two orders differ; exits with 0 if equal, 1 if different, 2 for trouble.
+    """Find where and why two orders differ. Exits with 0 if equal, 1 if different, 2 for an error.
 
-    The dataset is chosen as in every command, else it is the one that A names; a setting that
-    neither an option nor shardctl.yaml names is as in A. Of a loader the installed version
-    reads, that of A where none is installed.
+    The dataset is chosen as in every command, else it is the one that A names. A setting that
+    neither an option nor shardctl.yaml sets is as in A. The current order is predicted: see
+    verify for the order that the installed TensorFlow reads.
 
     Arguments:
       files A...: A snapshot to check, as in shardctl diff order.yaml; or two files to compare. Two
@@ -200,16 +202,16 @@ def diff(
         checked against the current order. - is stdin.
 
     Options:
-      --spec SPEC: What the current order reads [default: as in A].
+      --spec SPEC: The split or slice of the current order [default: as in A].
       --update: Write the current order to A where it differs.
       --each: Check each file against the current order, however many there are.
 
     Examples:
-      # Is today's order still the one that was fixed?
+      # Is the current order still that of the snapshot?
       shardctl diff order.yaml
-      # Every order that a project fixes
+      # Check all snapshots of a project
       shardctl diff --each *.order.yaml
-      # What changed between two plans
+      # Compare two plans
       shardctl diff before.json after.json
     """
     if update and "-" in files:
@@ -221,14 +223,15 @@ def diff(
             )
         if reading.given() or source.is_given or spec is not None:
             raise UsageError(
-                "options of datasets and settings are about the current order; leave them out, or "
+                "options of datasets and settings are for the current order; leave them out, or "
                 "B, or check both with --each"
             )
         equal = _with_file((files[0], files[1]), out, every_row=every_row)
     else:
 
-        def accepting(path: str) -> str | None:
-            typed = typed_again(ctx, [path], "--update", leaving_out=_OF_THIS_RUN)
+        def accepting(*paths: str) -> str | None:
+            several = ["--each"] if len(paths) > 1 else []
+            typed = typed_again(ctx, paths, *several, "--update", leaving_out=_OF_THIS_RUN)
             return None if update else typed
 
         here = out.format != "github"
@@ -305,7 +308,8 @@ def _each_with_current(
             one, error = checked.get(path), unchecked.get(path, "")
             hints, found = (today.hints(path), None) if one is None else (one.hints, one.diff)
             files.append(CheckedFile(label=_label_of(path), hints=hints, diff=found, error=error))
-        _SEVERAL.write(out, files)
+        differ = [p for p, one in checked.items() if not one.diff.equal and p != "-"]
+        _SEVERAL.write(out, files, update=today.command(*differ) if differ else None)
     unwritten = {}
     if update:
         unwritten = _failures(checked, lambda path: checked[path].update(), reading)

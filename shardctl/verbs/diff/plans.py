@@ -62,8 +62,8 @@ class PlansDiff(Answer):
         return self.first is not None and not self.files
 
     def __repr__(self) -> str:
-        told = "equal" if self.equal else f"{counted(len(self.files), 'file')} read otherwise"
-        return in_short(self, ", ".join(self.labels), told)
+        found = "equal" if self.equal else f"{counted(len(self.files), 'file')} read differently"
+        return in_short(self, ", ".join(self.labels), found)
 
 
 def diff_plans(expected: PlanListing, actual: PlanListing, *, labels: tuple[str, str]) -> PlansDiff:

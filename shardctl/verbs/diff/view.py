@@ -20,6 +20,7 @@ from shardctl.draw.tables import (
     paragraphs,
     table,
     table_pieces,
+    to_paste,
 )
 from shardctl.files.documents import Document
 from shardctl.metadata.project_file import NOWHERE, SettingOrigins
@@ -116,7 +117,7 @@ def _record(read: Reads | None) -> Document | None:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedFile:
-    """A snapshot beside the order of today; or `error`, why it could not be checked."""
+    """A snapshot beside the current order; or `error`, why it could not be checked."""
 
     label: str
     hints: Hints
@@ -129,8 +130,13 @@ class CheckedFile:
         return self.error.removeprefix(f"{self.label}: ")
 
 
-def several_table(files: Sequence[CheckedFile], screen: Screen) -> Iterator[str]:
-    """Yield a line for each file whose order is the same, a section for each other one."""
+def several_table(
+    files: Sequence[CheckedFile], screen: Screen, *, update: str | None = None
+) -> Iterator[str]:
+    """Yield a line for each file whose order is the same, a section for each other one.
+
+    update: the command that accepts the current order for all that differ.
+    """
     before_is_line = True
     for file in files:
         is_line = file.diff is None or file.diff.equal
@@ -146,17 +152,13 @@ def several_table(files: Sequence[CheckedFile], screen: Screen) -> Iterator[str]
     if len(files) > 1:
         yield "" if before_is_line else "\n"
         yield paragraph(_summary(files, differ), screen, style="bold")
-    if any(file.hints.update for file in differ):
-        which = "it" if len(differ) == 1 else "them all"
-        advice = f"if this is meant, the same command with --update accepts {which}"
-        if len(differ) > 1:
-            advice += f", and one alone: {differ[0].hints.update}"
-        yield paragraph(advice, screen)
+    if update and differ:
+        yield from to_paste(_ACCEPT, update, screen)
 
 
 def _summary(files: Sequence[CheckedFile], differ: Sequence[CheckedFile]) -> str:
     failed = sum(file.diff is None for file in files)
-    said = f"{len(files) - len(differ) - failed} of {counted(len(files), 'file')} the same"
+    said = f"{len(files) - len(differ) - failed} of {counted(len(files), 'file')} match"
     said += f", {len(differ)} changed" if differ else ""
     return said + (f", {failed} not checked" if failed else "")
 
@@ -172,7 +174,7 @@ def several_document(files: Sequence[CheckedFile]) -> Document:
     }
 
 
-def several_annotation(files: Sequence[CheckedFile]) -> Iterator[str]:
+def several_annotation(files: Sequence[CheckedFile], *, update: str | None = None) -> Iterator[str]:
     """Yield an annotation for each file whose order differs, or that could not be checked."""
     for file in files:
         if file.diff is None:
@@ -193,8 +195,8 @@ class Hints:
     """What helps people with a difference, besides the answer.
 
     file: the expected file, as annotations name it.
-    origins: where the settings of today were set.
-    update: the command that accepts the order of today; None where nothing is to be accepted.
+    origins: where the current settings were set.
+    update: the command that accepts the current order; None where nothing is to be accepted.
     each_other: two files were compared, and might have been meant to be checked each.
     """
 
@@ -205,6 +207,7 @@ class Hints:
 
 
 _NO_HINTS = Hints()
+_ACCEPT = "if this is meant, accept the current order"
 _EACH_OTHER = "compared with each other; --each checks each against the current order"
 
 
@@ -214,8 +217,7 @@ def diff_table(diff: Diff, screen: Screen, *, hints: Hints = _NO_HINTS) -> Itera
     yield from _differences(diff, screen, hints)
     if hints.update and not diff.equal:
         yield "\n"
-        advice = "if this is meant, the same command with --update writes it to"
-        yield paragraph(f"{advice} {diff.expected.label}", screen)
+        yield from to_paste(_ACCEPT, hints.update, screen)
     if hints.each_other:
         yield paragraph(_EACH_OTHER, screen)
 
@@ -249,17 +251,18 @@ def _origins_of(cause: Cause) -> tuple[str, ...]:
 
 def headline(diff: Diff) -> str:
     """Return the sentence that says whether and where two orders differ."""
-    both, first = f"{diff.expected.label} and {diff.actual.label}", diff.first
+    sides, first = (diff.expected.label, diff.actual.label), diff.first
+    both = " and ".join(sides)
     if first is not None:
         end = f"between positions {first.position:,} and {first.stop - 1:,}"
         where = f"at position {first.position:,}" if first.exact else end
         return f"{both} first differ {where} of {diff.moved.positions:,}"
     if diff.equal:
         count = counted(diff.expected.snapshot.num_examples, "example")
-        return f"{both}: the same, the order of {count}"
+        return f"{' matches '.join(sides)}: {count}"
     if any(cause.kind == "folders" and cause.certain for cause in diff.changes):
-        return f"{both}: not the same examples, though the same ids"
-    return f"{both}: the same ids, and whether of the same examples cannot be told"
+        return f"{both} have the same ids, but they are other examples"
+    return f"{both} have the same ids; whether they are the same examples is not known"
 
 
 def _rows(diff: Diff) -> Iterator[Sequence[str]]:
@@ -308,8 +311,8 @@ def without_effect(diff: Diff, *, whole: bool = False) -> Iterator[str]:
 
 _CHANGES = {"appeared": "appeared", "vanished": "vanished", "length": "changed length"}
 _LINES = {
-    "unknown": "nothing that a snapshot pins: another version of shardctl made it, or the files "
-    "are named otherwise inside a long layout",
+    "unknown": "nothing that a snapshot records: another version of shardctl wrote it, or files of "
+    "a long layout were renamed",
     "rules": "the rules of TensorFlow and TFDS: {became}",
     "folders": "{name}: {words}",
     "dataset": "dataset {name}: {became}",
@@ -345,7 +348,7 @@ def _shards(cause: Cause, became: str, whole: bool) -> str:
     if cause.change in (None, "hashed"):
         return became
     if cause.change == "renamed":
-        return f"the files are named otherwise, {became}"
+        return f"the files were renamed, {became}"
     shards = map(_shard, cause.shards)
     listed = ", ".join(shards) if whole else choices(shards, _SHARDS)
     return f"{counted(len(cause.shards), 'shard')} {_CHANGES[str(cause.change)]}: {listed}"
@@ -418,7 +421,7 @@ def diff_annotation(diff: Diff, *, hints: Hints = _NO_HINTS) -> Iterator[str]:
     file, line = hints.origins.place(key for cause in diff.causes for key in _origins_of(cause))
     if file is None:
         file = hints.file or diff.expected.label
-    update = hints.update and f"if this is meant: {hints.update}"
+    update = hints.update and f"{_ACCEPT}:\n{hints.update}"
     more = [update if not diff.equal else "", _EACH_OTHER if hints.each_other else ""]
     level: Level = "notice" if diff.equal else "error"
     line = None if diff.equal else line

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from shardctl.base.columns import Records, RecordStream, picked, records_of, stream_of
-from shardctl.base.text import counted, dataset_title, public_url
+from shardctl.base.text import counted, dataset_title, path_word, public_url, quoted, shell_line
 from shardctl.draw.quantities import human_bytes
-from shardctl.draw.tables import Screen, cells_of, columns, paragraph, paragraphs, table
+from shardctl.draw.tables import Screen, cells_of, columns, paragraph, paragraphs, table, to_paste
 from shardctl.files.documents import Document
 from shardctl.metadata.index.answer import (
     Index,
@@ -71,9 +70,8 @@ def check_table(check: IndexCheck, screen: Screen) -> Iterator[str]:
     else:
         yield paragraph(f"{files}, unchanged since {check.layout}", screen)
     if check.changes:
-        path = shlex.quote(check.layout)
-        new = f"shardctl index PATH.. -o {path}"
-        yield paragraph(f"next: restore these files, or write a new layout: {new}", screen)
+        command = shell_line("shardctl", "index", "PATH..", "-o", check.layout)
+        yield from to_paste("next: restore these files, or write a new layout", command, screen)
 
 
 def check_document(check: IndexCheck) -> Document:
@@ -90,7 +88,6 @@ def check_rows(check: IndexCheck) -> Records:
     return records_of("kind split path then now bytes_then bytes_now reason", check.changes)
 
 
-_LONGEST = 200  # characters of PATHs that are repeated
 _MAX_FILES = 20  # files that a table names on a terminal
 _SPLITS = columns("<split.name=split split.num_shards=files split.num_examples=examples")
 _SPLITS += columns("~split.num_bytes=bytes balance.min=smallest balance.max=largest")
@@ -111,9 +108,9 @@ def index_table(index: Index, screen: Screen, *, refs: Sequence[str] = ()) -> It
     yield from _faults(index, screen)
     yield paragraph(summary(index), screen)
     if index.whole and refs:
-        words = shlex.join(map(public_url, refs))
-        words = words if len(words) <= _LONGEST else "PATH.."
-        yield paragraph(f"next: shardctl index {words} -o layout.yaml writes the layout", screen)
+        words = shell_line(*(path_word(public_url(ref)) for ref in refs))
+        command = f"shardctl index {words} -o layout.yaml"
+        yield from to_paste("next: write the layout", command, screen)
 
 
 def _faults(index: Index, screen: Screen) -> Iterator[str]:
@@ -143,14 +140,12 @@ def written(index: Index, path: str) -> Iterator[str]:
     splits = counted(len(index.splits), "split")
     yield f"wrote {path}: {counted(examples, 'example')} in {counted(files, 'file')} of {splits}"
     yield summary(index)
-    quoted = shlex.quote(path)
     if path.endswith((".yaml", ".yml", ".json")):
-        yield (
-            f"next: shardctl layout -d {quoted} shows it; "
-            f"shardctl index --check {quoted} shows what changed since"
-        )
+        yield "next: show it, or check later what changed since:"
+        yield f"  {shell_line('shardctl', 'layout', '-d', path)}"
+        yield f"  {shell_line('shardctl', 'index', '--check', path)}"
     else:
-        yield f"{quoted} is no layout for -d: it would have to end in .yaml, .yml or .json"
+        yield f"{quoted(path)} is no layout for -d: it would have to end in .yaml, .yml or .json"
 
 
 def index_rows(index: Index) -> RecordStream:

@@ -77,7 +77,9 @@ def init(
     if os.path.basename(output) != PROJECT_FILENAME:
         say(f"commands read it only under the name {PROJECT_FILENAME}")
         return
-    say("next: shardctl config shows all settings, shardctl lint checks them")
+    say("next: see all settings, and check them:")
+    say("  shardctl config")
+    say("  shardctl lint")
 
 
 def _draft(

@@ -1,5 +1,5 @@
-"""What is a real pipeline, stage by stage, and where is its order open? And in which order does it
-hand out its examples?
+"""What is a real pipeline, stage by stage? Which stage makes its order nondeterministic, and in
+which order does it yield its examples?
 
 Reading the pipeline of TensorFlow is not done here: it comes as stages (`shardctl.tfds.inspect`).
 """
@@ -55,8 +55,8 @@ class InspectedStage:
     operation: the operation of TensorFlow that it is, the last one of a reader.
     effect: what it does to the order, a sentence without its full stop.
     level: how deep it is among the inputs of `zip` and of mixtures, from 0.
-    reason: why it leaves the order open, None if it does not.
-    line: the line of the script that made it, None where nobody watched the script.
+    reason: why it makes the order nondeterministic, None if it does not.
+    line: the line of the script that made it, None where the script was not watched.
     """
 
     call: str
@@ -70,13 +70,13 @@ class InspectedStage:
         keep_fields(self)
 
     def __repr__(self) -> str:
-        effect = self.effect if self.reason is None else f"open: {self.reason}"
+        effect = self.effect if self.reason is None else f"nondeterministic: {self.reason}"
         return in_short(self, self.call, *([] if self.line is None else [str(self.line)]), effect)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenStage:
-    """A stage of a real pipeline that leaves its order open, and why."""
+    """A stage of a real pipeline that makes its order nondeterministic, and why."""
 
     stage: InspectedStage
     reason: str
@@ -86,7 +86,7 @@ class OpenStage:
 
     @property
     def line(self) -> SourceLine | None:
-        """The line of the script that made it, None where nobody watched the script."""
+        """The line of the script that made it, None where the script was not watched."""
         return self.stage.line
 
 
@@ -95,12 +95,12 @@ class Inspection(Tabular):
     """A real pipeline, read back from TensorFlow.
 
     stages: what it does, in its order; inputs of `zip` and of mixtures before what combines them.
-    open: the stages that leave its order open.
+    open: the stages that make its order nondeterministic.
     settings: what fixes the order besides dataset and spec, in the short form where that is the
         same.
     dataset, spec: what it reads, found by the names of its files; None where it reads none.
     datasets: the datasets of a mixture of several, by the references in the stages.
-    refused: why the order cannot be told though no one stage leaves it open, None if it can.
+    refused: why the order cannot be predicted though every stage can, None if it can.
     """
 
     name: str = ""
@@ -114,18 +114,18 @@ class Inspection(Tabular):
 
     @property
     def predictable(self) -> bool:
-        """Whether the order can be told, of the first pass at least."""
+        """Whether the order can be predicted, of the first pass at least."""
         return not self.open and self.refused is None
 
     def __repr__(self) -> str:
         what = "elements" if self.dataset is None else f"{self.dataset.title} {self.spec or ''}"
         first = self.open[0].stage.call if self.open else "no stage"
-        told = "predictable" if self.predictable else f"open at {first}"
+        told = "predictable" if self.predictable else f"nondeterministic at {first}"
         return in_short(self, what.strip(), f"{counted(len(self.stages), 'stage')}, {told}")
 
     @checked
     def ids(self, pass_index: int = 0) -> Any:
-        """Return what a pass hands out, batches flattened: int64[n].
+        """Return what a pass yields, batches flattened: int64[n].
 
         They are the ids of the dataset, as `split:id` (a list of str) where several splits are
         read; of `range` and of tensor slices the indices of the elements. What is
@@ -135,7 +135,7 @@ class Inspection(Tabular):
             pass_index: which iteration of the dataset object, from 0.
 
         Raises:
-            UnpredictableOrderError: a stage leaves the order open; it is named.
+            UnpredictableOrderError: the order is nondeterministic; the stage is named.
             UsageError: the pipeline has no end.
         """
         self.check_predictable()
@@ -152,7 +152,7 @@ class Inspection(Tabular):
         """Return the order of a pass, to be asked for any position of it.
 
         Raises:
-            UnpredictableOrderError: a stage leaves the order open; it is named.
+            UnpredictableOrderError: the order is nondeterministic; the stage is named.
             UsageError: no dataset is read.
         """
         self.check_predictable()
@@ -170,7 +170,7 @@ class Inspection(Tabular):
         return PlannedOrder(resolved=found.resolved, order=found.order(settings))
 
     def check_predictable(self) -> None:
-        """Refuse a pipeline whose order is open.
+        """Refuse a pipeline whose order is nondeterministic.
 
         Raises:
             UnpredictableOrderError: names the stage and the line that made it.
@@ -179,13 +179,13 @@ class Inspection(Tabular):
             found = self.open[0]
             place = "" if found.line is None else f" ({found.line})"
             raise UnpredictableOrderError(
-                f"{found.stage.call}{place} leaves the order open: {found.reason}"
+                f"{found.stage.call}{place} makes the order nondeterministic: {found.reason}"
             )
         if self.refused is not None:
             raise UnpredictableOrderError(self.refused)
 
     def check_order(self) -> None:
-        """Refuse a pipeline whose first pass cannot be told, however its stages look.
+        """Refuse a pipeline whose first pass cannot be predicted, whatever its stages are.
 
         Raises:
             ShardctlError: why.
@@ -239,7 +239,7 @@ class CountedElements:
     repeat(10**9), so it is followed as far as it is asked about.
 
     Raises:
-        UnpredictableOrderError: what it hands out depends on timing.
+        UnpredictableOrderError: what it yields depends on timing.
     """
 
     def __init__(self, settings: ReadSettings) -> None:
@@ -311,7 +311,7 @@ class CountedElements:
         return min(stop, self._root.pulled)
 
     def reach(self, consumed: int) -> None:
-        """Follow the pipeline until it has handed out more examples than so many, or ends.
+        """Follow the pipeline until it has yielded more examples than so many, or ends.
 
         Raises:
             UsageError: elements hold several examples that `zip` has put together.

@@ -1,5 +1,5 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
-"""`shardctl inspect`: the stages of a real tf.data pipeline, and where its order is open."""
+"""`shardctl inspect`: the stages of a real tf.data pipeline, and what fixes its order."""
 
 import os
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,28 +39,28 @@ def inspect(
     only: Text = None,
     loop: Word = "python",
 ) -> None:
-    """Say what a real tf.data pipeline does, stage by stage, and where its order is open.
+    """Show a real tf.data pipeline stage by stage, and what makes its order nondeterministic.
 
-    The function is called, and the dataset that it returns is read back from TensorFlow: readers
-    with their files and seeds, shuffles, caches, mixtures, as they are. Nothing is read. It may
-    return several datasets, in a dict, a list or beside other values. With -f yaml the answer is a
-    shardctl.yaml, from which the other commands read in the same order, without TensorFlow.
+    Calls the function and looks at the dataset that it returns: its readers with files and seeds,
+    its shuffles, caches and mixtures. No example is read. The function may return several datasets,
+    in a dict, a list or beside other values. -f yaml writes a shardctl.yaml, with which the other
+    commands predict the same order without TensorFlow.
 
-    Exits with 1 if the order is open.
+    Exits with 1 if the order is nondeterministic.
 
     Arguments:
       function MODULE:FUNCTION: A function that returns a tf.data.Dataset, as train.py:make_dataset.
-      arguments [-- ARGUMENT...]: What it is called with: texts, numbers, name=value.
+      arguments [-- ARGUMENT...]: Its arguments: texts, numbers, name=value.
 
     Options:
-      --only NAME: Of several datasets that it returns, only this one.
-      --loop python|keras-fit: Who iterates the dataset: python, or keras-fit, which takes two
-        iterators an epoch.
+      --only NAME: Only this one of several datasets.
+      --loop python|keras-fit: The training loop: python, or keras-fit, which makes two iterators an
+        epoch.
 
     Examples:
-      # What is between the files and the training?
+      # Show the stages between the files and the training
       shardctl inspect train.py:make_dataset
-      # The same order for all commands here
+      # Write a shardctl.yaml, so that all commands here use this pipeline
       shardctl inspect train.py:make_dataset -o shardctl.yaml -- train seed=7
     """
     from shardctl.tfds.imports import quiet_tensorflow
@@ -109,7 +109,7 @@ def _write_layout(out: OutputOptions, found: "Inspection") -> None:
         return
     if out.output in (None, "-"):
         raise UsageError(
-            "record files without metadata are told by a layout file beside the shardctl.yaml: "
+            "record files without metadata need a layout file beside the shardctl.yaml: "
             "give --output FILE"
         )
     from shardctl.cli.output import write

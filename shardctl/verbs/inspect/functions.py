@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import os
-import shlex
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from shardctl.base.text import counted, printable, quoted
+from shardctl.base.text import counted, path_word, printable, quoted, shell_line
 from shardctl.errors import UsageError
 from shardctl.stores.stores import read_file
 
@@ -40,10 +39,9 @@ def functions_to_name(reference: str, command: str) -> tuple[list[str], UsageErr
         for one in found[:_MOST]
     ]
     lines += [f"  and {len(found) - _MOST} more"] if len(found) > _MOST else []
-    simplest = min(found, key=lambda one: len(needed_by(one)))
-    values = [f"{name}=VALUE" for name in needed_by(simplest)]
-    words = ["shardctl", command, f"{path}:{simplest.name}", *(["--", *values] if values else [])]
-    lines += [f"{command} one of them:", f"  {shlex.join(words)}"]
+    free = (one for one in found if not needs_arguments(one))
+    typed = path_word(f"{path}:{next(free, found[0]).name}")
+    lines += [f"{command} one of them:", f"  {shell_line('shardctl', command, typed)}"]
     said = f"{counted(len(found), 'function')}; name one, as in FILE:FUNCTION"
     return lines, UsageError(f"{shown} is a script with {said}")
 
@@ -74,10 +72,8 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
                 yield from _statements(child)
 
 
-def needed_by(function: ast.FunctionDef) -> list[str]:
-    """Return the arguments of a function that have no default."""
+def needs_arguments(function: ast.FunctionDef) -> bool:
+    """Return whether a function has an argument without a default."""
     taken = function.args
-    by_place = [*taken.posonlyargs, *taken.args]
-    needed = by_place[: len(by_place) - len(taken.defaults)]
-    pairs = zip(taken.kwonlyargs, taken.kw_defaults, strict=True)
-    return [one.arg for one in (*needed, *(arg for arg, default in pairs if default is None))]
+    by_place = len(taken.posonlyargs) + len(taken.args)
+    return by_place > len(taken.defaults) or None in taken.kw_defaults

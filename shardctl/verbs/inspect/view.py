@@ -27,7 +27,7 @@ _FINDING = "code=rule.code name=rule.name severity title=rule.title why fix"
 def inspect_table(
     inspections: Sequence[Inspection], function: str, screen: Screen
 ) -> Iterator[str]:
-    """Yield for each dataset its stages in their order, where it is open, and lint's findings."""
+    """Yield for each dataset its stages, what makes its order nondeterministic, lint's findings."""
     for index, inspection in enumerate(inspections):
         if index:
             yield "\n"
@@ -58,10 +58,12 @@ def _row(number: int, stage: InspectedStage) -> Sequence[str]:
 
 def _verdict(inspection: Inspection, screen: Screen) -> Iterator[str]:
     if inspection.predictable:
-        yield paragraph("The order is fixed: -f yaml writes the shardctl.yaml of it.", screen)
+        yield paragraph(
+            "The order is deterministic; -f yaml writes the shardctl.yaml of this pipeline.", screen
+        )
     for found in inspection.open:
         place = "" if found.line is None else f" at {found.line}: {found.line.text}"
-        said = f"{found.stage.call} leaves the order open{place}"
+        said = f"{found.stage.call} makes the order nondeterministic{place}"
         yield paragraph(said, screen, style="error")
         yield from indented(f"why: {found.reason}", screen)
     if inspection.refused is not None:
@@ -134,7 +136,7 @@ def project_yaml(inspections: Sequence[Inspection], function: str) -> Iterator[s
     yield f"# The pipeline of {printable(function, 200)}, as shardctl inspect found it.\n"
     for found in inspection.open:
         said = printable(f"{found.stage.call}: {found.reason}", 500)
-        yield f"# Its order is open: {said}\n"
+        yield f"# Its order is nondeterministic: {said}\n"
     refs = references(dataset)
     settings = inspection.project_settings
     # Where files repeat, the cache of TFDS is among the stages, or is not there.
@@ -157,9 +159,7 @@ def the_one(inspections: Sequence[Inspection]) -> Inspection:
     if len(inspections) == 1:
         return inspections[0]
     names = ", ".join(one.name for one in inspections)
-    raise UsageError(
-        f"a shardctl.yaml says how one dataset is read; choose with --only NAME: {names}"
-    )
+    raise UsageError(f"a shardctl.yaml is about one dataset; choose with --only NAME: {names}")
 
 
 def references(dataset: Dataset) -> list[str]:
@@ -170,7 +170,7 @@ def references(dataset: Dataset) -> list[str]:
 
 
 def is_without_metadata(dataset: Dataset) -> bool:
-    """Return whether a dataset is record files that a layout file has to tell of."""
+    """Return whether a dataset is record files that need a layout file."""
     return dataset.origin == "record files"
 
 

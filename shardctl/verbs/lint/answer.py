@@ -32,7 +32,7 @@ _RETIRED = ("SC015", "SC016", "SC046", "SC075", "SC076", "SC077", "SC079", "SC08
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """Something that goes wrong: which rule says so, why, and what helps.
+    """Something that goes wrong: which rule found it, why, and what helps.
 
     `settings` names the settings behind it, the one to change first; `change` is what cures it,
     where that is one value of each setting, None to leave it out.
@@ -60,8 +60,10 @@ class Lint(Tabular):
 
     def __repr__(self) -> str:
         codes = [finding.rule.code for finding in self.findings]
-        told = f": {choices(codes)}" if codes else ""
-        return in_short(self, self.context.dataset.title, f"{counted(len(codes), 'finding')}{told}")
+        named = f": {choices(codes)}" if codes else ""
+        return in_short(
+            self, self.context.dataset.title, f"{counted(len(codes), 'finding')}{named}"
+        )
 
     @checked
     def fails(self, fail_on: Severity = DEFAULT_FAIL_ON) -> bool:
@@ -96,11 +98,12 @@ def lint(
             `ignore` where both are as long.
 
     Returns:
-        A Lint; `findings` say which rule, why, and what helps.
+        A Lint with its `findings`: which rule, why, and what helps.
 
     Raises:
         UsageError: a bad spec, a code that no rule has, `usage.hosts` against `settings.host`.
-        UnpredictableOrderError: the order of the splits decides, and TFDS leaves it open.
+        UnpredictableOrderError: the order of the splits matters, and TFDS makes it
+            nondeterministic.
 
     >>> import shardctl
     >>> found = shardctl.lint("mnist", "train[:60%]", {"epochs": 2}, evaluated="train[50%:]")
@@ -132,7 +135,7 @@ def lint(
         refuse_open_hosts(read.resolved, context.host_mode, context.num_hosts)
     rules = chosen_rules(select, ignore)
     if not settings.reader.on_tf_data:
-        rules = tuple(rule for rule in rules if context.loader in rule.loaders)
+        rules = tuple(rule for rule in rules if settings.loader in rule.loaders)
     findings = sorted(
         findings_of(rules, context),
         key=lambda found: (SEVERITIES.index(found.severity), found.rule.code),
@@ -143,7 +146,7 @@ def lint(
 def default_specs(
     dataset: Dataset, evaluated: Sequence[str], settings: ReadSettings | None = None
 ) -> tuple[str, ...]:
-    """Return what is looked at where nobody names a spec, besides what is evaluated on.
+    """Return what is looked at where no spec is given, besides what is evaluated on.
 
     Where all readers of stages name what they read of the dataset, that is it.
 
@@ -165,7 +168,7 @@ def findings_of(rules: Sequence[Rule], context: LintContext) -> Iterator[Finding
     for rule in rules:
         # What reads a data source is a sampler, of which few rules are.
         unlike = context.reads_data_source and not rule.for_data_source
-        if unlike or context.loader not in rule.loaders:
+        if unlike or context.settings.loader not in rule.loaders:
             continue
         check = rule.check if context.settings.reader.on_tf_data else rule.of_loaders or rule.check
         for found in check(context):

@@ -60,19 +60,19 @@ class UsageOptions:
     """What a project does besides its order, and which rules count; None where not given.
 
     Options:
-      --eval SPEC: What is evaluated on; splits named test.. or val.. always are; repeatable.
+      --eval SPEC: A split or slice for evaluation, besides splits named test or val; repeatable.
       --hosts N: Number of hosts [default: 1].
-      --select CODES: Only these findings: codes or beginnings, as SC001,SC03; repeatable.
-      --ignore CODES: Not these; the longer beginning decides; repeatable.
+      --select CODES: Only these rules: codes or beginnings of codes, as SC001,SC03; repeatable.
+      --ignore CODES: Not these rules; the longer beginning of a code wins; repeatable.
 
     More options:
-      --take N: Examples taken of those read (ds.take).
+      --take N: Number of examples of ds.take behind the reader.
       --as-data-source: Read with as_data_source, not as_dataset [default: of array_record files].
-      --assert-cardinality: Check how many examples there are (ReadConfig.assert_cardinality)
+      --assert-cardinality: Assert the number of examples (ReadConfig.assert_cardinality)
         [default: yes, as TFDS].
-      --autocache: Keep a small dataset in memory (ReadConfig.try_autocache) [default: yes, as
+      --autocache: Cache a small dataset in memory (ReadConfig.try_autocache) [default: yes, as
         TFDS].
-      --seeds A,B: Seeds of several runs, meant to differ.
+      --seeds A,B: Seeds of several runs that should have different orders.
       --open-files N: Files a process may open [default: as on this machine].
     """
 
@@ -124,7 +124,7 @@ class LintOptions(UsageOptions):
     """The same, and which findings make lint exit with 1.
 
     Options:
-      --fail-on error|warning|notice: The least that makes lint exit with 1
+      --fail-on error|warning|notice: The least severity that makes lint exit with 1
         [default: notice, which is any finding].
     """
 
@@ -174,24 +174,24 @@ def lint(
     list_rules: Annotated[bool, flag("--list")] = False,
     fix: Flag = False,
 ) -> None:
-    """Say what goes wrong with a pipeline's settings, with a code, why, and what helps.
+    """Find mistakes in a pipeline's settings, each with a code, the reason and a fix.
 
-    Reads the settings of the other commands, here or in shardctl.yaml, and exits with 1 if it finds
-    something (--fail-on). Codes in place of a SPEC are explained.
+    Takes the settings of the other commands, from options or shardctl.yaml. Exits with 1 if there
+    are findings (--fail-on). Codes in place of a SPEC are explained.
 
     Arguments:
-      specs [SPEC]...: What is read; several are compared [default: as in shardctl.yaml, else
+      specs [SPEC]...: Splits or slices; several are compared [default: as in shardctl.yaml, else
         train].
 
     Options:
       --explain CODE: Explain a finding: what happens, why, and what helps.
-      --list: List all findings there are.
+      --list: List all rules.
       --fix: Change what has one right answer in shardctl.yaml, and report what is left.
 
     Examples:
       # Does the evaluation read what the training reads?
       shardctl lint 'train[:60%]' --eval 'train[50%:]' --epochs 90 -d imagenet2012
-      # What a finding is about
+      # Explain a rule
       shardctl lint --explain SC001
     """
     from shardctl.verbs.lint.answer import explained, is_code
@@ -256,8 +256,8 @@ def _fixed(
     if changed is not project:
         write([changed.text], str(project.path))
         name = os.path.relpath(str(project.path))
-        texts = (one.text.decode().splitlines() for one in (project, changed))
-        for line in unified_diff(*texts, name, name, lineterm="", n=1):
+        old, new = (one.text.decode().splitlines() for one in (project, changed))
+        for line in unified_diff(old, new, name, name, lineterm="", n=1):
             say(line)
     others = [finding for finding in left.findings if finding.change]
     for finding in others:

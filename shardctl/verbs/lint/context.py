@@ -15,7 +15,6 @@ from shardctl.base.phrase import option
 from shardctl.base.tfds_rules import INT64_MAX
 from shardctl.dataset.dataset import Dataset, Split
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.loaders.loader import LoaderName
 from shardctl.settings.read_settings import ReadSettings
 from shardctl.settings.short_form import settings_of_read, stages_of
 from shardctl.spec.host import Host, HostMode
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What a project does that is not part of an order's settings; None where nobody said.
+    """What a project does that is not part of an order's settings; None where it is not stated.
 
     hosts: how many hosts read.
     take: `ds.take(N)` on what is read.
@@ -152,16 +151,11 @@ class LintContext:
         """All specs with examples."""
         return (*self.trained, *self.evaluated)
 
-    @property
-    def loader(self) -> LoaderName:
-        """Who reads: "tfds" is TFDS's reader on tf.data."""
-        return self.settings.loader
-
     @cached_property
     def loader_orders(self) -> dict[str, LoaderOrder | ShardctlError]:
         """The orders in which another loader reads the specs, of the host that is looked at.
 
-        An error in its place is why there is none: the loader leaves it open, or refuses it.
+        An error in its place is why there is none: it is nondeterministic, or refused.
         """
         from shardctl.order.plan_order import order_of
 
@@ -190,7 +184,7 @@ class LintContext:
 
     @property
     def num_hosts(self) -> int:
-        """Number of hosts, 1 where nobody said."""
+        """Number of hosts, 1 where none is stated."""
         if self.settings.host is not None:
             return self.settings.host.count
         return self.usage.hosts or 1
@@ -217,11 +211,6 @@ class LintContext:
         settings = self.settings
         again = self.has_stage(repeats) or settings.epochs > 1
         return again or settings.is_endless or settings.pass_index > 0
-
-    @property
-    def buffers(self) -> bool:
-        """Whether there is a shuffle buffer that changes an order."""
-        return self.has_stage(shuffles)
 
     def has_stage(self, is_such: Callable[[Stage], bool]) -> bool:
         """Whether there is such a stage anywhere in the pipeline."""
@@ -289,7 +278,7 @@ class LintContext:
                 yield Seeded(what, source.seed, f"the seed of {source.name}", fix)
 
     def count_of_read(self, source: ast.Read, read: Read | None) -> Count:
-        """Return how many examples a source hands out, None where that is not known here."""
+        """Return how many examples a source yields, None where that is not known here."""
         if self.settings_of(source).is_endless:
             return float("inf")
         reads_all = self.host_mode.reads_all
@@ -408,18 +397,18 @@ class LintContext:
 
 # Which specs are read for an evaluation, by the names of splits and files.
 
-# Splits that nobody trains on, by how their names begin; files, by a word of their names.
+# Splits for evaluation, by how their names begin; files, by a word of their names.
 _EVALUATION = ("test", "val", "dev", "eval")
 _WORDS = re.compile(r"(?<![a-z])(tests?|val|valid|validation|dev|eval|evaluation)(?![a-z])")
 
 
 def is_evaluation(resolved: Resolved) -> bool:
-    """Whether a spec reads only what is called as what nobody trains on."""
+    """Whether all that a spec reads is named like an evaluation."""
     return all(_names_evaluation(resolved.dataset, piece.split) for piece in resolved.ranges)
 
 
 def _names_evaluation(dataset: Dataset, split: Split) -> bool:
-    """Whether a split is called as what nobody trains on; of files that a script names, those."""
+    """Whether a split is named like an evaluation; of files that a script names, the files."""
     if split.name.lower().startswith(_EVALUATION):
         return True
     if not dataset.is_counted or "train" in split.name.lower():
@@ -443,8 +432,8 @@ class StageAt:
 
     behind: of an input of a mixture, those of the mixture follow too.
     place: where it is, "stage 2" or "stage 1 of input 0".
-    num_elements: how many elements its input hands out in an iteration; batches behind a batch.
-    num_left: how many it hands out itself.
+    num_elements: how many elements its input yields in an iteration; batches behind a batch.
+    num_left: how many it yields itself.
     """
 
     stage: Stage
@@ -549,18 +538,18 @@ def reshuffles(stage: Stage) -> bool:
 
 
 def repeats(stage: Stage) -> bool:
-    """Whether a stage hands out its input more than once."""
+    """Whether a stage yields its input more than once."""
     return isinstance(stage, ast.Repeat) and (stage.count is None or stage.count not in (0, 1))
 
 
 def count_of(pipeline: ast.Pipeline, count_of_read: CountOfRead) -> Count:
-    """Return how many elements a pipeline hands out in an iteration."""
+    """Return how many elements a pipeline yields in an iteration."""
     *_, last = counts_of(pipeline, count_of_read)
     return last
 
 
 def counts_of(pipeline: ast.Pipeline, count_of_read: CountOfRead) -> Iterator[Count]:
-    """Yield how many elements the source hands out, and each stage behind it.
+    """Yield how many elements the source yields, and each stage behind it.
 
     >>> stages = (ast.Batch(size=64), ast.Repeat(), ast.Take(count=1000))
     >>> list(counts_of(ast.Pipeline(stages=stages), lambda read: 60_000))

@@ -72,9 +72,9 @@ def _with_setting(text: str, name: str, value: int | None) -> str:
     """Return a text with another value of a setting under `read:`, or without it."""
     import yaml
 
-    root: Any = yaml.compose(text, Loader=yaml.BaseLoader)
-    section = next(node for key, node in root.value if key.value == "read")
-    pairs = section.value
+    root: Any = yaml.compose(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+    section: Any = next((node for key, node in root.value if key.value == "read"), None)
+    pairs = [] if section is None else section.value
     for index, (key, node) in enumerate(pairs):
         if main_name(str(key.value)) != name:
             continue

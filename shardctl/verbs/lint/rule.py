@@ -47,7 +47,7 @@ Check = Callable[[LintContext], Iterable[Violation]]
 
 @dataclass(frozen=True, kw_only=True)
 class Story:
-    """The whole story of a rule: what happens and why, where it was seen, what helps.
+    """What a rule is about: what happens and why, where it was seen, what helps.
 
     `example` is a command line that shows the finding.
     """
@@ -65,7 +65,7 @@ class Rule:
     severity: an "error" fails or gives wrong results, a "warning" does harm, a "notice" surprises.
     settings: the names of the settings behind it, where the check says no others.
     for_data_source: whether it also counts where `as_data_source` reads, without tf.data.
-    loaders: who reads where it counts, by the names of `ReadSettings.loader`.
+    loaders: the data loaders it is for, by the names of `ReadSettings.loader`.
     of_loaders: what looks in place of `check` where it is another loader than TFDS's.
     """
 
@@ -94,7 +94,7 @@ class Rule:
 
     @property
     def story(self) -> Story:
-        """The whole story, whose arguments are marked."""
+        """The text about it, whose arguments are marked."""
         _, happens, told = _told()[self.code]
         return Story(
             happens=phrase(happens),
@@ -121,7 +121,7 @@ _HEADING = re.compile(r"(?P<code>\S+) (?P<name>\S+) \((?P<severity>\w+)\): (?P<t
 
 @cache
 def _told() -> Mapping[str, tuple[Any, str, Mapping[str, str]]]:
-    """Return what `stories.md` tells of each rule by its code: heading, what happens, the rest."""
+    """Return the text of each rule in `stories.md` by its code: heading, what happens, the rest."""
     text = Path(__file__).with_name("stories.md").read_text("utf-8")
     found = {}
     for section in text.split("\n## ")[1:]:

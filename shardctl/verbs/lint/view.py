@@ -100,7 +100,7 @@ def lint_annotations(lint: Lint, origins: SettingOrigins) -> Iterator[str]:
 
 
 def rules_table(rules: Sequence[Rule], screen: Screen, *, stories: bool = False) -> Iterator[str]:
-    """Yield a line a rule, or the whole story of each."""
+    """Yield a line a rule, or its whole text."""
     if stories:
         for rule in rules:
             yield from story_text(rule, screen)
@@ -124,7 +124,7 @@ def rules_rows(rules: Sequence[Rule]) -> RecordStream:
 
 
 def story_text(rule: Rule, screen: Screen) -> Iterator[str]:
-    """Yield the whole story of a rule: what happens and why, what helps, where it was seen."""
+    """Yield the text of a rule: what happens and why, what helps, where it was seen."""
     headline = f"{rule.code} {rule.name} ({rule.severity}): {rule.title}"
     yield paragraph(headline, screen, style=rule.severity)
     for text in rule.story.happens.split("\n\n"):

@@ -188,7 +188,13 @@ def resume(
 
         proof = read_and_compare(dataset, made, seen=log)
     if out.output is not None and out.format in ("json", "yaml"):
-        _refuse_too_long(made.num_instructions, out.format)
+        from shardctl.files.parse import MAX_VALUES
+
+        if (count := made.num_instructions) > MAX_VALUES // 12:  # keys of YAML are values too
+            raise UsageError(
+                f"a plan file of {count:,} file instructions would not be read back; plan with "
+                "shardctl.resume in the program that reads"
+            )
     if stopped.framework is not None:
         SCRIPTS.write(out, made, proof, framework=stopped.framework)
     else:
@@ -294,15 +300,3 @@ def _log(resolved: "Resolved", path: str) -> "Int64s":
     log = read_seen(path, codes_of(resolved))
     warn(log.warnings)
     return log.codes
-
-
-def _refuse_too_long(count: int, form: str) -> None:
-    """Refuse a plan file that would not be read back."""
-    from shardctl.files.parse import MAX_VALUES
-
-    most = MAX_VALUES // (12 if form == "yaml" else 7)  # YAML's keys are values too
-    if count > most:
-        raise UsageError(
-            f"a plan file of {count:,} file instructions would not be read back: {most:,} are the "
-            f"most as {form}; plan with shardctl.resume in the program that reads"
-        )

@@ -427,13 +427,13 @@ def _of_reader(
 
 def _of_library(settings: ReadSettings, last: int, follow: int, to_hosts: int) -> tuple[str, ...]:
     """Return how a library that reads by index resumes with lists of examples."""
-    rest = f"on each new host {OF_SUBSET}; use no sampler, which would share and pad them again"
+    rest = f"on each new host {OF_SUBSET}", "use no sampler: it would share and pad them again"
     first, end = settings.pass_index + last + 1, settings.pass_index + last + follow
     then = (
         f"then epochs {first} to {end} in full: the same loader on {to_hosts} hosts; where it "
         f"counts epochs (set_epoch, num_epochs), it begins with {first}"
     )
-    return (rest, then) if follow else (rest,)
+    return (*rest, then) if follow else rest
 
 
 def _warnings(

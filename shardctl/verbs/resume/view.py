@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from shardctl.base.columns import RecordStream, picked
-from shardctl.base.text import choices, counted
+from shardctl.base.text import choices, counted, path_word, shell_line
 from shardctl.dataset.dataset import Dataset
 from shardctl.draw.quantities import counts_between
 from shardctl.draw.step_rows import heading, settings_words
@@ -314,13 +313,14 @@ def plan_written(
     yield f"wrote {path}: mode {plan.mode}, {_left(plan)}{hosts}"
     if form in ("yaml", "json"):
         # A proof of what a log left over needs the log.
-        words = ["--plan", path, *dataset, *([] if plan.from_seen else ["--prove"])]
+        proof = [] if plan.from_seen else ["--prove"]
+        words = ["shardctl", "resume", "--plan", path_word(path), *dataset, *proof]
         if plan.continued_by != "loader":
             yield f"next, in Python: {resume_call(plan, path)}"
         elif plan.stop:
             yield "next: this command writes the code that resumes:"
-            yield f"  shardctl resume {shlex.join([*words[:-1], '--format', 'python'])}"
-        yield from ("this command checks it:", f"  shardctl resume {shlex.join(words)}")
+            yield f"  {shell_line(*words[:-1], '--format', 'python')}"
+        yield from ("this command checks it:", f"  {shell_line(*words)}")
     elif framework is not None:
         yield "next: edit prepare(), the model and the loss; rerun it after an interruption"
     elif form == "python":

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 
+from shardctl.base.text import path_word, shell_line
 from shardctl.saved.snapshot import Snapshot
 
 
@@ -14,6 +14,5 @@ def snapshot_written(snapshot: Snapshot, path: str, dataset: Sequence[str] = ())
     `dataset` are the options without which its dataset is not found again.
     """
     yield f"wrote {path}: the order of {snapshot.num_examples:,} examples of {snapshot.spec}"
-    compare = shlex.join(["shardctl", "diff", path, *dataset])
     yield "next: commit it; this command compares it with the current order:"
-    yield f"  {compare}"
+    yield f"  {shell_line('shardctl', 'diff', path_word(path), *dataset)}"

@@ -1,6 +1,6 @@
 """Does TensorFlow read what is predicted? Which positions are compared, and how.
 
-Running TensorFlow is not done here: the streams that it hands out come as iterators of codes.
+Running TensorFlow is not done here: the streams that it yields come as iterators of codes.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Verification(Tabular):
         another number of examples.
     broken: what a plan says besides its instructions that is not so.
     unequal: what else of another loader than TFDS's is not as predicted, in words.
-    assumptions: what the predicted order depends on though nobody stated it.
+    assumptions: what the predicted order depends on though it was not stated.
     snapshot: the file whose order is expected in place of a predicted one, and `written_with` the
         versions of libraries whose rules it was written by.
     notes: what was done instead of something else, and why.
@@ -132,8 +132,7 @@ def check_not_nothing(resolved: Resolved, num_examples: int, host: Host | None) 
     if num_examples or (host is not None and resolved.num_examples):
         return
     raise UsageError(
-        f"nothing to verify: {quoted(resolved.spec)} of {resolved.dataset.title} has no examples "
-        "to hand out"
+        f"nothing to verify: {quoted(resolved.spec)} of {resolved.dataset.title} has no examples"
     )
 
 
@@ -151,7 +150,7 @@ def taken(take: Take, read: Source, num_examples: int) -> int:
 
 
 class FoundNames:
-    """The names that a real reader gives examples, as codes; names nobody knows are below 0."""
+    """The names that a real reader gives examples, as codes; unknown names are below 0."""
 
     def __init__(self, codes: ExampleCodes) -> None:
         self._codes = codes
@@ -219,7 +218,7 @@ def _nonempty(pieces: Iterable[Int64s]) -> Iterator[Int64s]:
 def first_mismatch_in_any_order(
     expected: Iterable[Int64s], found: Iterable[Int64s], *, all_of_them: bool
 ) -> StreamMismatch | None:
-    """Return where the second stream hands out an example more often than the first has it.
+    """Return where the second stream yields an example more often than the first has it.
 
     For plans that promise every example once and no order. If `all_of_them` have to come, the
     first that did not is expected at the end.

@@ -64,40 +64,42 @@ def verify(
     allow_version: AllowVersionOption = False,
     every_row: AllOption = False,
 ) -> None:
-    """Read the order with the real TFDS and TensorFlow, and compare it with the prediction.
+    """Read the order with the installed TFDS and TensorFlow, and compare it with the prediction.
 
-    Of a longer order the beginning is compared. The files that are read are first counted and
-    checked whole, record by record. Without files, tf.data reads index ranges. Exits with 1 if
-    anything differs.
+    Of a long order only the beginning is compared. The files are first counted and checked, record
+    by record. Without files, tf.data reads index ranges. Exits with 1 if anything differs.
 
-    With --loader the installed Grain, PyTorch or Hugging Face Datasets reads, from the first
-    example on. A version that nobody has compared runs 100 random settings besides; if they are
-    equal, its orders are predicted here from then on.
+    Of a snapshot (order.yaml) the pipeline is read again and compared with the order in the file.
+    So after an upgrade of TensorFlow it finds whether your order changed, and where.
 
-    Of MODULE:FUNCTION the dataset that it returns is iterated, the --pass-th time as by --loop, and
-    each element is compared with what the pipeline's own maps make of the predicted examples.
+    With --loader the installed Grain, PyTorch or Hugging Face Datasets reads. A version that is not
+    known yet runs 100 random settings too; if they agree, its orders are predicted from then on.
 
-    With --files nothing but the files is read: every record of every file is counted and checked,
-    and each file that is damaged, missing or too many is named. TensorFlow is not needed.
+    MODULE:FUNCTION returns a tf.data.Dataset, which is iterated: the --pass-th time, as by --loop.
+    Each element is compared with what the pipeline's own maps make of the predicted examples.
+
+    With --files only the files are read: all records of all files are counted and checked. Damaged,
+    missing and extra files are named. TensorFlow is not needed.
 
     Arguments:
-      specs [SPEC]: Split or slice, as TFDS writes it [default: train]; with --files splits
-        [default: all]. Or MODULE:FUNCTION, which makes a tf.data.Dataset, with its arguments
-        after --.
+      specs [SPEC]: A split or slice, a snapshot file, or MODULE:FUNCTION with arguments after --
+        [default: train]; with --files, splits [default: all].
 
     Options:
-      --files: Read every record of the splits named, without TensorFlow, and compare no order.
+      --files: Check all records of these splits, without TensorFlow; no order is compared.
       --take N: Compare N examples, -1 for all [default: 100000 from files, 2000000 over index
         ranges].
-      --plan FILE: Run a plan of shardctl resume instead; - is stdin.
+      --plan FILE: Resume with a plan of shardctl resume, and compare the rest; - is stdin.
       --jobs N: With --files, read with N processes [default: one a processor].
 
     Examples:
-      # Does the real reader hand out the order that is predicted?
+      # Does the real reader yield the predicted order?
       shardctl verify 'train[:10%]' --shuffle-seed 32 -d ~/tensorflow_datasets/mnist/3.0.1
-      # Does the pipeline of a script hand out what is predicted of it?
+      # Did an upgrade of TensorFlow change this order?
+      shardctl verify order.yaml
+      # Does the pipeline of a script yield the predicted order?
       shardctl verify train.py:make_dataset -- seed=7
-      # Is every record file whole? Without TensorFlow
+      # Are all record files undamaged? Without TensorFlow
       shardctl verify --files -d ~/tensorflow_datasets/mnist/3.0.1
     """
     if take == 0:
@@ -114,9 +116,9 @@ def verify(
         _OF_FILES.write(out, found, every_row=every_row)
         raise typer.Exit(0 if found.equal else 1)
     if runner != "local":
-        raise UsageError("--runner without --files: an order is read by TensorFlow, here")
+        raise UsageError("--runner without --files: TensorFlow reads an order on this machine")
     if jobs is not None:
-        raise UsageError("--jobs without --files: TensorFlow reads an order, by threads of its own")
+        raise UsageError("--jobs without --files: TensorFlow reads an order, with its own threads")
     with ProgressBars():
         found = _compared(source, reading, words, others, wanted)
     warn(found.warnings)
@@ -151,17 +153,19 @@ def _compared(
     return replace(_plan(dataset, made, take), plan=plan)
 
 
+def _refuse(given: dict[str, Any], beside: str, because: str) -> None:
+    """Refuse the first option that was given beside something that it does not go with."""
+    for name, value in given.items():
+        if value not in (None, []):
+            raise UsageError(f"{option_name(name)} with {beside}: {because}")
+
+
 def _function(
     source: DatasetOptions, given: dict[str, Any], words: list[str], take: "Take"
 ) -> "Verification":
-    for name, value in given.items():
-        if value is not None and name not in ("pass_index", "loop"):
-            raise UsageError(
-                f"{option_name(name)} with {quoted(words[0])}: the function says how it reads; "
-                "--pass-index and --loop say how it is iterated"
-            )
-    if source.dataset:
-        raise UsageError(f"--dataset with {quoted(words[0])}: the function says what it reads")
+    others = {name: v for name, v in given.items() if name not in ("pass_index", "loop")}
+    because = "the function has its settings; --pass-index and --loop are how it is iterated"
+    _refuse({**others, "dataset": source.dataset}, quoted(words[0]), because)
     from shardctl.tfds.imports import quiet_tensorflow
 
     with quiet_tensorflow(warn):
@@ -184,11 +188,7 @@ def _files(
     jobs: int | None,
     runner: "Runner | None",
 ) -> "FilesVerification":
-    for name, value in given.items():
-        if value is not None:
-            raise UsageError(
-                f"{option_name(name)} with --files: the files are read whole, in no order"
-            )
+    _refuse(given, "--files", "the files are read whole, in no order")
     from shardctl.metadata.index.bare import naming_damaged
     from shardctl.verbs.verify.verify_files import verify_files
 
@@ -233,15 +233,10 @@ def _snapshot(
     from shardctl.verbs.snapshot.answer import snapshot
     from shardctl.verbs.verify.of_snapshot import beside_snapshot
 
-    for name in given:
-        raise UsageError(
-            f"{option_name(name)} with {quoted(path)}: a snapshot has its settings; leave it out"
-        )
+    _refuse(given, quoted(path), "a snapshot has its settings; leave it out")
     pinned = snapshot_of_file(path, "shardctl verify --plan FILE reads plans of resume")
     if isinstance(pinned.pipeline.get("file_order"), str):
-        raise UsageError(
-            f"{quoted(path)} has a hash of its --file-order: too long to be read again"
-        )
+        raise UsageError(f"{quoted(path)} has only a hash of its long --file-order")
     dataset = dataset_of_snapshot(pinned, path, source, project_here()).dataset
     settings = ReadSettings(**settings_to_fall_back_on(pinned, dataset))
     spec = spec_as_pinned(pinned, settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 
-from shardctl.verbs.diff.answer import Diff, OrderDifference
+from shardctl.verbs.diff.answer import Diff
 from shardctl.verbs.diff.view import cause_line, headline
 from shardctl.verbs.verify.answer import FirstDifference, Verification
 
@@ -25,18 +25,25 @@ def beside_snapshot(found: Verification, compared: Diff) -> Verification:
     ):
         return said
     changed = tuple(f"changed since the snapshot: {cause_line(one)}" for one in compared.causes)
-    said = replace(said, first_difference=None, notes=(*changed, *said.notes))
-    num_read = max((window.stop for window in found.windows), default=0)
-    if first is None:
+    said = replace(said, notes=(*changed, *said.notes))
+    if first is None:  # the same ids, of other examples
         return replace(said, unequal=(*found.unequal, headline(compared)))
+    why = None
     if real is not None and real.position < first.stop:
-        other = f"shardctl predicts another order than was read, from position {real.position:,} on"
-        return replace(
-            said, unequal=(*found.unequal, f"{other}; whether that is the snapshot's is unknown")
+        why = (
+            f"another order was read than shardctl predicts, from position "
+            f"{real.position:,} on; whether that is the order of the snapshot is unknown"
         )
-    if first.stop > num_read:
-        there = f"the order differs as predicted, {_where(first)}, which was not read"
-        return replace(said, unequal=(*found.unequal, f"{there}; --take {first.stop} reads it"))
+    elif first.stop > max((window.stop for window in found.windows), default=0):
+        why = (
+            f"the prediction differs at position {first.position:,}, which was not read; "
+            f"--take {first.stop} reads it"
+        )
+    if why is not None:
+        # All three agree as far as the prediction is that of the snapshot.
+        agreed = (replace(one, stop=min(one.stop, first.position)) for one in found.windows)
+        unequal = (*found.unequal, why)
+        return replace(said, first_difference=None, windows=tuple(agreed), unequal=unequal)
     return replace(
         said,
         first_difference=FirstDifference(
@@ -47,8 +54,3 @@ def beside_snapshot(found: Verification, compared: Diff) -> Verification:
             stop=None if first.exact else first.stop,
         ),
     )
-
-
-def _where(first: OrderDifference) -> str:
-    end = "" if first.exact else f" to {first.stop - 1:,}"
-    return f"position {first.position:,}{end}"

@@ -51,7 +51,7 @@ def files_table(dataset: Dataset, findings: Sequence[FileFinding], screen: Scree
 
 
 def what_is_told(dataset: Dataset) -> str:
-    """Return what files should hold, in words: no metadata tells it of files that were counted."""
+    """Return what files should hold, in words: files that were counted have no metadata."""
     return "what was counted" if dataset.is_counted else "what the metadata says"
 
 

@@ -108,7 +108,7 @@ def test_a_spec_lists_the_same_file_instructions(folder: Path) -> None:
     columns = (reads.split, reads.shard, reads.skip, reads.take)
     rows = list(zip(*(column.tolist() for column in columns), strict=True))
     assert rows == [(0, 0, 1, 2), (0, 2, 0, 2), (1, 1, 0, 2), (0, 2, 2, 3), (0, 2, 2, 2)]
-    with pytest.raises(DatasetError, match="takes a place in the interleave all the same"):
+    with pytest.raises(DatasetError, match="takes a slot in the interleave all the same"):
         _listed(folder, (0,), (1,))
 
 

@@ -109,4 +109,4 @@ def test_a_function_of_a_script_is_verified(folder: Path, tmp_path: Path) -> Non
     document = json.loads(answer.out)
     assert (document["equal"], document["num_checked"], document["spec"]) == (True, 24, "test")
     assert refused.code == 2
-    assert "the function says how it reads" in refused.errors
+    assert "the function has its settings" in refused.errors

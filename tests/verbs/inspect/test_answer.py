@@ -48,10 +48,10 @@ def test_an_open_order_names_its_stage_and_line() -> None:
     found = _inspection(stages=(FILTER,), open=(OpenStage(stage=FILTER, reason="by data"),))
     assert not found.predictable
     assert found.open[0].line == LINE
-    said = r"filter \(train.py:7\) leaves the order open: by data"
+    said = r"filter \(train.py:7\) makes the order nondeterministic: by data"
     with pytest.raises(UnpredictableOrderError, match=said):
         found.ids()
-    assert repr(found) == "<Inspection toy train: 1 stage, open at filter>"
+    assert repr(found) == "<Inspection toy train: 1 stage, nondeterministic at filter>"
     refused = _inspection(refused="because")
     assert not refused.predictable
     with pytest.raises(UnpredictableOrderError, match="because"):
@@ -81,7 +81,7 @@ def test_a_project_says_what_is_read_where_that_is_not_the_default() -> None:
 def test_reprs_are_short_and_values_can_be_hashed() -> None:
     stage = InspectedStage(call="read(train)", operation="PrefetchDataset", effect="reads")
     assert repr(stage) == "<InspectedStage read(train): reads>"
-    assert repr(FILTER) == "<InspectedStage filter: train.py:7, open: by data>"
+    assert repr(FILTER) == "<InspectedStage filter: train.py:7, nondeterministic: by data>"
     assert repr(OpenStage(stage=FILTER, reason="by data")) == "<OpenStage filter: by data>"
     found = _inspection(stages=(stage,), datasets={"toy": TOY})
     assert hash(found) == hash(_inspection(stages=(stage,), datasets={"toy": TOY}))

@@ -35,7 +35,7 @@ READ = InspectedStage(call="read(train)", operation="PrefetchDataset", effect="r
 FILTER = InspectedStage(
     call="filter",
     operation="FilterDataset",
-    effect="leaves the order open: by what is in them",
+    effect="nondeterministic: by what is in them",
     reason="by what is in them",
     line=SourceLine(file="train.py", line=7, text="return ds.filter(keep)"),
 )
@@ -83,7 +83,7 @@ def test_settings_are_those_of_a_shardctl_yaml() -> None:
     assert repeated["lint"] == {"autocache": False}
     assert "lint" not in _read(FIXED)
     text = "".join(project_yaml((OPEN,), "train.py:make"))
-    assert "# Its order is open: filter: by data\n" in text
+    assert "# Its order is nondeterministic: filter: by data\n" in text
 
 
 def test_record_files_are_told_by_a_layout_file() -> None:

@@ -271,7 +271,7 @@ def test_parts_of_parquet_shards_are_read_whole(folders: dict[str, Path]) -> Non
         num_asked = toys["parquet"].info.splits[spec].num_examples
         assert sizes["array_record"] == num_asked
         assert bool(whys) == (sizes["parquet"] != num_asked), spec
-        told = f"hands out {sizes['parquet']} examples in place of {num_asked},"
+        told = f"yields {sizes['parquet']} examples in place of {num_asked},"
         assert all(told in why for why in whys)
         assert not found(folders["array_record"], "SC028", spec, usage)
 

@@ -74,6 +74,18 @@ def test_lines_are_changed_and_all_else_stays(shardctl: Shardctl) -> None:
     assert Path("shardctl.yaml").read_text() == FIXED
 
 
+def test_a_cycle_that_another_split_needs_is_left(shardctl: Shardctl) -> None:
+    for splits, code in (
+        ("test: {shard_lengths: [9]}", 0),
+        ("test: {shard_lengths: [9, 9, 9]}", 1),
+    ):
+        written("dataset: toy.yaml\nread: {cycle: 9, buffer: 99, buffer_seed: 1}\n")
+        train = "train: {shard_lengths: [30, 40]}"
+        Path("toy.yaml").write_text(f"name: toy\nsplits: {{{train}, {splits}}}\n")
+        assert shardctl("lint", "--fix").exit_code == code
+        assert ("cycle: 2," in Path("shardctl.yaml").read_text()) is not bool(code)
+
+
 def test_a_seed_is_left_to_people(shardctl: Shardctl) -> None:
     text = "dataset: toy.yaml\nread: {shuffle_files: true, buffer: 9}\n"
     written(text)
@@ -106,6 +118,12 @@ def test_what_an_option_sets_is_said(shardctl: Shardctl) -> None:
             {"block": None},
             "read: {\n cycle: 8, # a\n  # b\n}",
         ),
+        (
+            "# é\U0001f600\nread: {block: 2, cycle: 8}",
+            {"block": None},
+            "# é\U0001f600\nread: {cycle: 8}",
+        ),
+        ("dataset: mnist", {"cycle": 8}, "dataset: mnist"),
         ("read:\r\n  cycle: 8\r\n  block: 2\r\n", {"cycle": None}, "read:\r\n  block: 2\r\n"),
         ("\ufeffread:\n  cycle: 8 # é\n", {"cycle": 9}, "\ufeffread:\n  cycle: 9 # é\n"),
         (

@@ -91,7 +91,18 @@ def test_a_place_outside_the_order_is_refused(
         resume(TOY, "train", ReadSettings(**settings), **arguments)
 
 
-def test_what_a_buffer_held_is_read_in_runs_of_neighbours() -> None:
+@pytest.mark.parametrize("mode", [None, "exactly-once"])
+def test_instructions_list_what_a_seeded_buffer_held(mode: BufferMode | None) -> None:
+    settings = ReadSettings(buffer=4, buffer_seed=1)
+    plan = resume(TOY, "train", settings, consumed=3, mode=mode)
+    assert plan.mode == (mode or "exact-order")
+    yielded = plan_order(TOY, "train", settings).order.read(0, 3).tolist()
+    rows = zip(plan.instructions.first, plan.instructions.take, strict=True)
+    left = [int(first) + index for first, take in rows for index in range(take)]
+    assert sorted([*yielded, *left]) == list(range(11))
+
+
+def test_what_a_buffer_held_is_read_in_runs_of_adjacent_examples() -> None:
     settings = ReadSettings(cycle=1, buffer=11, buffer_seed=1)
     plan = resume(TOY, "train", settings, consumed=1)
     assert len(plan.pending or ()) == 10

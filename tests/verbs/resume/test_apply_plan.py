@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from shardctl.dataset.dataset import Dataset, Split
+from shardctl.dataset.folders import with_folders
 from shardctl.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UnpredictableOrderError
 from shardctl.saved.plan_file import parse_plan, plan_json
@@ -63,7 +64,7 @@ def test_a_plan_of_an_order_that_tfds_leaves_open_is_refused() -> None:
 
 
 def test_files_of_one_name_are_told_apart_by_their_place() -> None:
-    made = resume(two_folders(), "train", ReadSettings(cycle=1), consumed=4)
+    made = resume(with_folders(two_folders()), "train", ReadSettings(cycle=1), consumed=4)
     text = "".join(plan_json(made))
     assert '"take": 4, "examples_in_shard": 5, "shard_index": 1}' in text
     plan = applied(parse_plan(text.encode(), source="plan"), two_folders())

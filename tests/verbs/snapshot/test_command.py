@@ -65,7 +65,7 @@ def test_what_is_said_to_come_next_finds_the_dataset_again(
     words = [word.format(cwd=Path.cwd()) for word in given]
     said = shardctl("snapshot", *words, "-o", "an order.yaml").stderr.splitlines()[-1]
     compared = shardctl(*shlex.split(said)[1:])
-    assert compared.stdout.startswith("an order.yaml and today: the same")
+    assert compared.stdout.startswith("an order.yaml matches the current order: ")
     assert compared.exit_code == 0
 
 

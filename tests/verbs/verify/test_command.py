@@ -400,3 +400,21 @@ def test_what_verify_refuses_of_a_snapshot(shardctl: Shardctl, pinned: list[Any]
     plan = shardctl("plan", "train", "-d", pinned[-1], "-f", "json").stdout
     Path("plan.json").write_text(plan)
     refused(shardctl("verify", "plan.json"), "'plan.json' is a plan; ")
+
+
+def test_what_is_neither_predicted_nor_known_is_not_called_equal(
+    tf: Any, tfds: Any, shardctl: Shardctl, pinned: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hash that was edited, and a TensorFlow that reads another order than is predicted."""
+    leaf = "0" * 32
+    sealed({"tree": {"digests": leaf}, "order": leaf})
+    shuffle = tf.data.Dataset.shuffle
+
+    def other(dataset: Any, buffer: int, seed: int, **more: Any) -> Any:
+        return shuffle(dataset, buffer, seed=seed + 1, **more)
+
+    monkeypatch.setattr(tf.data.Dataset, "shuffle", other)
+    ran = shardctl(*pinned)
+    assert ran.exit_code == 1
+    assert "as order.yaml: 0 of 28 examples" in ran.stdout
+    assert "whether that is the order of the snapshot is unknown" in ran.stdout

@@ -49,7 +49,7 @@ def odd_shards(context: LintContext) -> Iterator[Violation]:
         else:
             times = context.shares(read).read_amplification or 1
             what = f"some are read by two hosts, {times:,.2f} times the data in all"
-        why = f"{counted(count, 'file')} do not divide among {num_hosts:,} hosts, and {what}"
+        why = f"{counted(count, 'file')} cannot be shared evenly by {num_hosts:,} hosts: {what}"
         fix = f"{count - rest:,} or {count - rest + num_hosts:,} shards"
         yield Violation(why, fix, read, severity="warning" if whole_files else "notice")
 
@@ -109,7 +109,7 @@ def same_permutation(context: LintContext) -> Iterator[Violation]:
     """Find hosts that shuffle their files alike."""
     if context.num_hosts == 1 or context.host_mode.reads_all:
         return
-    why = f"all {context.num_hosts:,} hosts open their files in the same permutation of places"
+    why = f"all {context.num_hosts:,} hosts open their files in the same permutation"
     for read in context.trained:
         if context.shares(read).same_permutation and context.files_of_host(read) > 1:
             yield Violation(why, "a seed for each host, as in seed + host", read)
@@ -131,14 +131,14 @@ def unshared_order(context: LintContext) -> Iterator[Violation]:
         files = open_files and isinstance(here.source, ast.Read)
         if causes or files or settings.deterministic is False:
             cause = next(map(text_of_part, causes), "the files")
-            why = f"{here}: each host has an order of its own behind {cause}, {lost}"
+            why = f"{here}: each host has another order behind {cause}, {lost}"
             fix = "shard before the shuffle, or one seed for all hosts"
             yield Violation(why, fix, settings=("stages",))
     if shards or context.num_hosts == 1 or not context.host_mode.reads_all:
         return
     if settings.deterministic is False or open_files:
         given = "so ds.shard gives some examples to several hosts and others to none"
-        why = f"each host reads in an order of its own, {given}"
+        why = f"each host reads in another order, {given}"
         yield Violation(why, "one --shuffle-seed for all hosts, or --host-by even")
 
 

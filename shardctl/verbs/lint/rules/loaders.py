@@ -64,7 +64,7 @@ def host_permutation(context: LintContext) -> Iterator[Violation]:
         alike = max(longer, num_hosts - longer)
         if each > 1 and alike > 1:
             who = f"{alike:,} of {num_hosts:,} hosts" if longer else f"all {num_hosts:,} hosts"
-            why = f"{who} read the same places of their pieces at the same time"
+            why = f"{who} read the same positions of their pieces at the same time"
             fix = "a seed for each host, as in seed + 1000 * host, or --host-by examples"
             yield Violation(why, fix, read)
 
@@ -78,7 +78,7 @@ def overlapping_window(context: LintContext) -> Iterator[Violation]:
         if beyond:
             why = (
                 f"the last window of {option('buffer', window)} reaches "
-                f"{counted(beyond, 'place')} beyond the end: some examples come once more, and "
+                f"{counted(beyond, 'position')} beyond the end: some examples come once more, and "
                 "others are left out"
             )
             yield Violation(why, "a --buffer that divides the examples", read)
@@ -107,9 +107,9 @@ def _orders(
 def worker_order(context: LintContext) -> Iterator[Violation]:
     """Find a shuffle of StatefulDataLoader that workers change, or may change."""
     workers = context.settings.workers
-    why = "without workers the order is another one"
+    why = "without workers the order is different"
     if workers is None:
-        why = "with workers the order is another one than without, and nobody said how many"
+        why = "the order depends on whether there are workers, and their number is not set"
     fix = (
         "--workers N as in every run, or a StatefulDistributedSampler (--host 0/1 with "
         "--shuffle-seed N)"

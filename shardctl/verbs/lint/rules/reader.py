@@ -65,7 +65,7 @@ def repeat_assertion(context: LintContext) -> Iterator[Violation]:
                 who = f"{read.spec} ({chain.place})" if chain.place else read.spec
                 most = f"TFDS asserts that there are no more than {num_examples:,} examples"
                 why = f"{who}: reading fails after the first epoch, since {most}"
-                fix = "ReadConfig(assert_cardinality=False), said with --no-assert-cardinality"
+                fix = "ReadConfig(assert_cardinality=False), and --no-assert-cardinality here"
                 yield Violation(why, fix, specs=(read.spec,))
 
 
@@ -80,8 +80,8 @@ def repeat_autocache(context: LintContext) -> Iterator[Violation]:
     for read in () if context.dataset.is_counted else context.used:
         # An InputContext takes its files later, so it does not count here.
         if not context.reshuffles_files or context.files_asked_for(read) == 1:
-            grows = "the cache of a stream without end grows for ever"
-            fix = "ReadConfig(try_autocache=False), said with --no-autocache"
+            grows = "the cache of a stream without end grows until memory runs out"
+            fix = "ReadConfig(try_autocache=False), and --no-autocache here"
             yield Violation(f"TFDS caches this small dataset, and {grows}", fix, read)
 
 
@@ -105,13 +105,15 @@ def open_files(context: LintContext) -> Iterator[Violation]:
 def idle_cycle(context: LintContext) -> Iterator[Violation]:
     """Find a cycle, asked for, that there are too few files for."""
     cycle = context.settings.cycle
-    most = max(map(context.files_of_host, context.used), default=0)
+    files = [*map(context.files_of_host, context.used)]
+    most = max([*files, *(split.num_shards for split in context.dataset.splits)])
     for read in () if context.settings.is_endless else context.trained:
         num_files = context.files_of_host(read)
         if isinstance(cycle, int) and 0 < num_files < cycle:
-            files = counted(num_files, "file")
-            why = f"a cycle of {cycle:,} mixes {files}, as many as a host reads"
-            # All that is read keeps its order, unless other hosts or specs have more files.
+            why = (
+                f"a cycle of {cycle:,} mixes {counted(num_files, 'file')}, as many as a host reads"
+            )
+            # Every order stays, unless other hosts, splits or specs have more files.
             same = num_files == most and context.num_hosts == 1 and not context.writes_stages
             fix = f"--cycle {num_files}, more shards, or --buffer N"
             if same:
@@ -121,7 +123,7 @@ def idle_cycle(context: LintContext) -> Iterator[Violation]:
 
 @rule("SC018", "cycle", "block")
 def assumed_reader(context: LintContext) -> Iterator[Violation]:
-    """Find files without metadata whose reading nobody stated."""
+    """Find files without metadata whose reading is not stated."""
     fix = "--cycle 1 for plain TFRecordDataset(files), --cycle C and --block B for interleave"
     for read in context.used:
         unstated = unstated_reading(
@@ -157,7 +159,7 @@ def format_refused(context: LintContext) -> Iterator[Violation]:
     if not context.reads_data_source:
         # Other formats neither reads, and their own libraries have no such settings.
         if why is not None and form not in OTHER_FORMATS:
-            yield Violation(why, "as_data_source, said with --as-data-source")
+            yield Violation(why, "read with as_data_source, and --as-data-source here")
     elif form in OTHER_FORMATS:
         why = f"TFDS does not read {form} files, through as_data_source neither"
         yield Violation(why, "write them as array_record, or read them with their own library")
@@ -176,7 +178,7 @@ def parquet_part(context: LintContext) -> Iterator[Violation]:
         num_asked = sum(piece.num_examples for piece in ranges)
         num_read = sum(map(num_in_whole_shards, ranges))
         if num_read != num_asked:
-            given = f"as_data_source hands out {num_read:,} examples in place of {num_asked:,}"
+            given = f"as_data_source yields {num_read:,} examples in place of {num_asked:,}"
             fix = "slice by shards, as in [:3shard], or read array_record files"
             yield Violation(f"{given}, every Parquet shard it touches whole", fix, read)
 

@@ -91,7 +91,7 @@ def _buffers(context: LintContext, read: Read) -> Iterator[int]:
 @rule("SC003", "shuffle_seed", "shuffle_files")
 def files_only(context: LintContext) -> Iterator[Violation]:
     """Find several epochs whose files are shuffled and whose examples are not."""
-    if not (context.several_epochs and context.reshuffles_files) or context.buffers:
+    if not (context.several_epochs and context.reshuffles_files) or context.has_stage(shuffles):
         return
     block, kept = context.settings.block, "a file's examples keep their order"
     if block > 1:
@@ -150,8 +150,6 @@ def no_shuffle(context: LintContext) -> Iterator[Violation]:
 
 # SC011 to SC014: what seeds do not do, and what Keras makes of them.
 
-_DIFFERENT = f"seeds from 0 to {SEED_MODULUS - 1}, all different"
-
 
 @rule("SC011", "global_seed")
 def global_seed(context: LintContext) -> Iterator[Violation]:
@@ -168,22 +166,12 @@ def global_seed(context: LintContext) -> Iterator[Violation]:
 @rule("SC012", "seeds", for_data_source=True)
 def equal_seeds(context: LintContext) -> Iterator[Violation]:
     """Find seeds that are one to TensorFlow."""
-    settings = context.settings
-    for group in _alike(context.usage.seeds, settings.global_seed):
+    for group in _alike(context.usage.seeds, context.settings.global_seed):
         why = f"seed {group[0]} is there {len(group)} times: these runs have one order"
         if len(set(group)) > 1:
             seeds = ", ".join(map(str, group))
             why = f"seeds {seeds} are one seed modulo {SEED_MODULUS}: their runs have one order"
-        yield Violation(why, _DIFFERENT)
-    both = (settings.shuffle_seed, settings.buffer_seed)
-    if None in both or both[0] == both[1] or not settings.shuffles_files:
-        return
-    pair = [seed for seed in both if seed is not None]
-    if list(_alike(pair, settings.global_seed)):
-        seeded = f"--shuffle-seed {pair[0]} and --buffer-seed {pair[1]}"
-        names = ("buffer_seed", "shuffle_seed")
-        why = f"{seeded} are one seed modulo {SEED_MODULUS}: both shuffles draw the same numbers"
-        yield Violation(why, _DIFFERENT, settings=names)
+        yield Violation(why, f"seeds from 0 to {SEED_MODULUS - 1}, all different")
 
 
 def _alike(seeds: Sequence[int], global_seed: int | None) -> Iterator[list[int]]:
@@ -236,7 +224,7 @@ def _reshuffles(context: LintContext) -> bool:
 
 @rule("SC007", "deterministic")
 def not_deterministic(context: LintContext) -> Iterator[Violation]:
-    """Find `options.deterministic = False`, and maps and options that hand out what is ready."""
+    """Find `options.deterministic = False`, and maps and options that yield what is ready."""
     again = "in another order each run, whatever the seeds"
     if context.settings.deterministic is False:
         why = f"examples come as their decoding ends, {again}"

@@ -17,7 +17,7 @@ from shardctl.verbs.lint.context import LintContext, Read
 from shardctl.verbs.lint.rule import EVERY_LOADER, Check, Rule, Violation, rule
 
 _SMALL_GAP = 100  # a gap of at most 1/100 of a split is an oversight, a larger one intended
-_MOST_PLUSES = 2  # a longer spec helps nobody
+_MOST_PLUSES = 2  # a longer spec is hard to read
 _SHARE_NOTHING = "specs that share nothing, as [:60%] and [60%:]"
 
 
