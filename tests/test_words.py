@@ -43,13 +43,6 @@ PLAIN = {
 }
 
 
-<<<<<<< HEAD
-# Where the words are being replaced; the list goes when it is empty.
-NOT_YET = ("shardctl/verbs/",)
-
-
-=======
->>>>>>> w_G
 def public_names() -> dict[Path, set[str]]:
     """Return the public names of each module that has some."""
     names: dict[Path, set[str]] = {}

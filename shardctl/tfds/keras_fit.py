@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Keras `fit`: one dataset for each epoch, and a callback that resumes at the next batch."""
-=======
 """Keras `fit`: one dataset for each of its epochs, a callback that resumes at the next batch."""
->>>>>>> w_G
 
 from __future__ import annotations
 

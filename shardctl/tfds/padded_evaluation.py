@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """Padded evaluation: each example once, batches of one shape, equally many steps on every host."""
-=======
-"""Padded evaluation: every example once, batches of one shape, equal numbers of steps per host."""
->>>>>>> w_G
 
 from __future__ import annotations
 

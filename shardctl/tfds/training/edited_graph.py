@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """The maps and batches of a dataset's graph, applied to other examples than its own."""
-=======
-"""The maps and batches of a dataset's graph, applied to other examples than its sources yield."""
->>>>>>> w_G
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """The elements of a dataset object by its predicted order, made by its own maps and files."""
-=======
-"""What a dataset object yields by its predicted order, made by its own maps of its examples."""
->>>>>>> w_G
 
 from __future__ import annotations
 
