@@ -185,6 +185,7 @@ def _is_whole(ctx: Any) -> bool:
 
 def _loader_in(arguments: Sequence[str]) -> str | None:
     """Return the loader that is named on the command line, where one but TFDS's is."""
+    # "--loader=grain" and "--loader grain" alike.
     words = [word for argument in arguments for word in argument.split("=", 1)]
     named = [value for option, value in pairwise(words) if option == "--loader"]
     return named[-1] if named and named[-1] in LOADERS else None
@@ -215,6 +216,7 @@ class _Command(_WithHelpPage, TyperCommand):
 
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:
         options = [name for param in self.params for name in (*param.opts, *param.secondary_opts)]
+        # Names with their dashes removed: Typer passes them to `token_normalize_func` that way.
         names = {name.lstrip("-") for name in (*options, *_HELP_NAMES)}
 
         def own_name(name: str) -> str:
@@ -225,6 +227,7 @@ class _Command(_WithHelpPage, TyperCommand):
             return main_name(long_names(options), name)
 
         columns = get_terminal_size().columns
+        # Click wraps help at 50 columns or more; a narrower terminal needs a narrower page.
         if columns < 52:  # which is the least that a help page has else
             extra["terminal_width"] = max(columns - 1, 24)
         return super().make_context(info_name, args, *more, token_normalize_func=own_name, **extra)
@@ -299,9 +302,11 @@ def options_of(*documented: object) -> Documented:
     found = {}
     for one in documented:
         doc = inspect.getdoc(one) or ""
+        # The docstring of a command or group is the one place where its options are described.
         for title, section in re.findall(rf"^({_SECTIONS}):\n((?:  .*\n?)+)", doc, re.MULTILINE):
             for entry in re.split(r"\n(?=\S)", dedent(section).strip()):
                 head, _, meaning = " ".join(entry.split()).partition(": ")
+                # "--output, -o FILE": the names, then what stands for the value.
                 names = re.findall(r"(?:^|, )(-*[\w-]+)", head)
                 metavar = head.removeprefix(", ".join(names)).strip()
                 found[names[0]] = (metavar, meaning, _PARTS[title])
@@ -322,11 +327,13 @@ def _parameters_of(group: type[Any], formats: Formats) -> list[inspect.Parameter
     if hasattr(group, "parameters"):
         return [typer_parameter(*one) for one in group.parameters()]
     annotations = get_type_hints(group, include_extras=True)
+    # Commands have different formats, so that option is made by the command's own `Formats`.
     if group is OutputOptions:
         annotations["format"] = formats.option
         if "json" not in formats.names:
             del annotations["json"]
     panel = getattr(group, "panel", None)
+    # From base to derived class, so that a derived docstring wins.
     said = options_of(*reversed(group.__mro__))
     return [
         typer_parameter(one.name, annotations[one.name], one.default, panel, said)
@@ -346,6 +353,7 @@ def typer_parameter(
     said = {**_SHARED, **said}
     if hasattr(annotation, "__metadata__") and isinstance(annotation.__metadata__[0], OptionInfo):
         info, of = copy(annotation.__metadata__[0]), annotation.__origin__
+        # A parameter `batch_size` is the option --batch-size unless a name is given.
         own = name.replace("_", "-")
         flag = f"--{own}" if info.default is ... else str(info.default)
         if flag in said:
@@ -354,6 +362,7 @@ def typer_parameter(
         if of is Any and info.parser is None:  # without docstrings (python -OO) any word is taken
             words = (info.metavar or "").split("|")
             info.parser = one_of(words) if words[1:] else str
+        # Three states for a switch: --x, --no-x, or not given.
         info.default = f"--{own}/--no-{own}" if info.default is ... and of == bool | None else flag
         if info.parser is not None:
             info.parser = _naming(flag, info.parser)
@@ -392,6 +401,7 @@ def _keeps(command: str, values: Mapping[str, Any]) -> bool:
 def _read_stdin_once(values: Mapping[str, Any]) -> None:
     """Refuse several options and arguments that are to read stdin; as an output `-` is stdout."""
     read = [value for name, value in values.items() if name != "output"]
+    # An option may be given several times; each of its values counts.
     texts = [text for value in read for text in (value if isinstance(value, list) else [value])]
     if texts.count("-") > 1:
         raise UsageError("- is stdin, which can be read only once; name a file")
@@ -440,6 +450,7 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
                     error = values[name].located(error)
             raise error
 
+    # Typer reads the signature and the annotations, not the function.
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run

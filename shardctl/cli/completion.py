@@ -44,6 +44,7 @@ def answer_shell(
     if verb == "source":
         return completion_script(shell)
     answers: list[Answer] = []
+    # Anything that fails while completing is dropped: a message would land in the user's line.
     with contextlib.suppress(Exception, SystemExit):
         words, incomplete = _line(env)
         found = offers(app(words), words, incomplete)
@@ -73,6 +74,8 @@ def in_place_of(text: str, word: str, incomplete: str, line: str) -> str | None:
     """
     if not word.startswith(incomplete):
         return word if text == incomplete else None
+    # Within an open quote the rest follows as it is; outside, characters that act in a shell are
+    # escaped.
     rest = word.removeprefix(incomplete)
     if _open_quote(line):
         return text + rest
@@ -94,6 +97,8 @@ def _line(env: Mapping[str, str]) -> tuple[list[str], str]:
     """Return the whole words after the program's name, and the one at the cursor."""
     line = env["_TYPER_COMPLETE_ARGS"]
     words = split_line(line)[1:]
+    # A blank at the end begins a new word, unless it is quoted or escaped: then "x" would join the
+    # last word.
     if not words or (line[-1:].isspace() and split_line(f"{line}x")[-1] == "x"):
         return words, ""
     return words[:-1], words[-1]
@@ -106,6 +111,7 @@ def split_line(line: str) -> list[str]:
     ['shardctl', 'plan', 'train[4']
     """
     words, missing = _split(line)
+    # A quote that is still open is closed for the parse, one missing character at a time.
     return split_line(line + missing) if missing else words
 
 
@@ -161,6 +167,7 @@ def _offers(ctx: Any, given: Sequence[str], incomplete: str) -> Iterator[Answer]
 
 def _context(command: Any, given: Sequence[str], root: Any) -> Any:
     """Return what the words say so far, up to one that is refused."""
+    # A value that is refused would end the parse, so the last words are dropped until it passes.
     for stop in range(len(given), -1, -1):
         with contextlib.suppress(UsageError):
             words = list(given[:stop])
@@ -171,6 +178,7 @@ def _context(command: Any, given: Sequence[str], root: Any) -> Any:
 def _values(parameter: Any, ctx: Any, incomplete: str) -> Iterator[Answer]:
     """Yield the values of an option or an argument: its own offers, or words its metavar lists."""
     yield from _answers(parameter.shell_complete(ctx, incomplete))
+    # Words in capitals in a metavar stand for values; those in lower case are values.
     if parameter.metavar and "|" in parameter.metavar:
         for word in parameter.metavar.split("|"):
             if word.islower() and word.startswith(incomplete):
@@ -216,12 +224,14 @@ def datasets(ctx: Any, incomplete: str) -> list[str]:
         dirs = data_dirs(ctx.params.get("data_dir"), os.environ, project)
         titles += map(str, list_datasets(dirs.local()))
     with contextlib.suppress(ShardctlError, OSError):
+        # Names come from folders and metadata of anyone, see `_NAME`.
         for name in _starting(catalog_names(), re.split("[/:]", incomplete)[0]):
             titles += catalog_titles(name)
     titles = _starting(titles, incomplete)
     if ":" in incomplete:
         return sorted(set(titles))
     with_config = {title.partition(":")[0] for title in titles}
+    # Without a "/": configs are offered once a single name is left.
     names = {title.partition("/")[0] for title in with_config}
     if "/" in incomplete:
         return sorted(with_config)
@@ -248,6 +258,7 @@ def splits(ctx: Any, incomplete: str) -> list[str]:
             on_disk=True,
         ).dataset
         names = [split.name for split in dataset.splits]
+    # Blanks after "+" belong to what the user typed.
     blanks = last[: len(last) - len(last.lstrip())]
     return [
         before + plus + blanks + name
@@ -272,6 +283,7 @@ def stages(incomplete: str) -> list[str]:
     if found is None:
         return []
     before = incomplete[: found.start(1)]
+    # A source stands at the beginning; behind "|" only stages do.
     first = not before.rstrip().endswith("|")
     names = [name for name, call in CALLS.items() if call.is_offered and first >= call.is_source]
     return [before + name for name in _starting(names, found[1])]

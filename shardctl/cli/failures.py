@@ -1,4 +1,4 @@
-"""From anything that goes wrong to one line on stderr and an exit code."""
+"""Turns any error into one line on stderr and an exit code."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from shardctl.settings.names import setting_called
 
 def report(error: BaseException, arguments: Sequence[str], commands: Sequence[str]) -> int:
     """Say what went wrong, and return the exit code."""
+    # For developers: the traceback comes before the line.
     if os.environ.get("SHARDCTL_TRACEBACK"):
         import traceback
 
@@ -28,11 +29,16 @@ def report(error: BaseException, arguments: Sequence[str], commands: Sequence[st
         fail(_line(error, arguments, commands))
         return 2
     hint: ShardctlError | str | None = None
+    # A pattern that the shell expanded makes the second file look like a SPEC, or spoils the
+    # dataset.
     if isinstance(error, NotASplitError | DatasetError):
         hint = _spread_pattern(arguments)
     if isinstance(error, NotASplitError) and error.named.lower() in _TRUTHS:
+        # The word before `named` on the command line. From the end, so that the first occurrence
+        # wins.
         before = dict(pairwise(reversed(arguments))).get(error.named, "")
         hint = _no_value(before) if before.startswith("--") else None
+    # A dataset without -d looks like a SPEC.
     elif isinstance(error, NotASplitError):
         hint = hint or _as_dataset(error.named, arguments)
     if isinstance(error, UnnamedDatasetError):
@@ -56,6 +62,7 @@ def _line(error: BaseException, arguments: Sequence[str], commands: Sequence[str
     return f"internal error: {kind}; SHARDCTL_TRACEBACK=1 shows where; please report it"
 
 
+# Typer gives errors no stable classes, so their English texts are matched.
 _TYPERS_MESSAGE = re.compile(
     r"(?P<command>No such command) (?P<quote>['\"])(?P<name>.*?)(?P=quote)\..*"
     r"|(?P<extra>Got unexpected extra argument)\S* \((?P<words>.*)\)\.?"
@@ -76,6 +83,7 @@ def _as_dataset(named: str, arguments: Sequence[str]) -> str | None:
 
     words = [part for word in arguments for part in word.split("=", 1)]
     try:
+        # `names_only`: looking whether a word is a dataset must not count files.
         choose_dataset(
             [named],
             project=project_here(say_so=False),
@@ -160,6 +168,7 @@ def _takes_spec(ctx: Any) -> bool:
 
 def _no_option(option: str, command: str, commands: Sequence[str]) -> str:
     """Return which command has the option, or which one here is written nearly so."""
+    # Slow, and only done for an error.
     from shardctl.cli.app import application  # all commands are imported for the answer
 
     known = setting_called(option.removeprefix("--"))
@@ -201,5 +210,6 @@ def _is_slip(name: str, meant: str) -> bool:
     name, meant = name.strip("-").casefold(), meant.strip("-")
     if meant.startswith(name) or name.startswith(meant):
         return True
+    # Words that begin with another letter need to be more alike.
     least = _ALIKE if name[0] == meant[0] else _ALIKE + 0.1
     return SequenceMatcher(None, name, meant).ratio() >= least

@@ -139,6 +139,7 @@ def guide_on_terminal(guide: Guide, screen: "Screen") -> str:
     class Rows(TableElement):
         """A table whose long words go on in the next line, where Rich cuts them."""
 
+        # Rich cuts words that do not fit; "fold" wraps them.
         def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
             for table in super().__rich_console__(console, options):
                 for column in table.columns if isinstance(table, Table) else ():

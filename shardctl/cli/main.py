@@ -1,4 +1,4 @@
-"""The `shardctl` command: finds the command that is meant, runs it, and ends well in any case.
+"""The `shardctl` command: finds the command that is meant, runs it, and ends with its exit code.
 
 Typer and the commands are imported where an interrupt or an error in them is caught, and before
 that next to nothing is: an interrupt that comes earlier is answered by Python, with a traceback.
@@ -32,6 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from contextvars import copy_context
 
         words = list(sys.argv[1:] if arguments is None else arguments)
+        # Commands set context variables (where datasets are looked up). In a copy they end with
+        # this run.
         # What a command sets in its context, as where datasets are looked up, ends with it.
         code = copy_context().run(_code_of, words, ends=arguments is None)
         _end_with(code)
@@ -50,6 +52,7 @@ def _code_of(arguments: list[str], *, ends: bool) -> int:
 
         choose(arguments)
         return _run(arguments)
+    # The order matters: an interrupt may arrive wrapped in another error, see `_is_an_interrupt`.
     except KeyboardInterrupt:
         return _interrupted(ends=ends)
     except BrokenPipeError:
@@ -84,6 +87,7 @@ def _run(arguments: list[str]) -> int:
         return 0
     from typer import Exit
 
+    # Up to here an interrupt waits; importing and describing commands cannot be ended in silence.
     # Not Typer's own call, which would end a closed pipe with 1 and install a hook for tracebacks.
     command = _app(arguments)
     _INTERRUPTS.go_on()
@@ -124,6 +128,7 @@ class _Interrupts:
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         self.came = True
+        # A second SIGINT ends the process at once.
         self._set(_signal.SIG_DFL)
         if self._ends and _tensorflow_loads():
             os._exit(130)  # an error within its native modules may end the process with a signal
@@ -150,6 +155,7 @@ def _open_closed_streams() -> None:
     for number in range(3):
         try:
             os.fstat(number)
+        # Closed descriptors are opened in ascending order, so each gets its own number.
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the least number that is free
 
@@ -173,6 +179,7 @@ def _app(arguments: Sequence[str]) -> Any:
     """
     from shardctl.cli.app import application
 
+    # One command, where the first word names it; otherwise all, for the list or the error.
     return application(*(arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS))
 
 
@@ -182,5 +189,7 @@ def _end_with(code: int) -> None:
         if sys.stdout is not None:
             sys.stdout.flush()
     except (OSError, ValueError):
+        # Python flushes stdout once more at exit; the descriptor now leads nowhere, so that
+        # succeeds.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.exit(code)

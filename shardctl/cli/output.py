@@ -49,6 +49,7 @@ def screen(output: str | None, *, picture: bool | None = False) -> Screen:
     never has colour. Where `picture` is None, a terminal that can show them gets pictures: not one
     that is dumb, as those of screen readers are, and none whose text is not Unicode.
     """
+    # Neither a file nor a closed stdout has a width or colour.
     if output not in (None, "-") or sys.stdout is None:
         return Screen(pictures=picture is True)
     if not sys.stdout.isatty():
@@ -87,6 +88,7 @@ def write(chunks: Iterable[Chunk], output: str | None) -> None:
 def _to_stdout(chunks: Iterable[Chunk]) -> None:
     if sys.stdout is None:
         raise UsageError("cannot write to stdout: it is closed; name a file with --output")
+    # Text is written as it is made, and flushed at most every _UNSEEN seconds.
     stdout, flushed, waiting = sys.stdout.buffer, time.monotonic(), iter(chunks)
     is_open = True
     while is_open:
@@ -100,6 +102,8 @@ def _to_stdout(chunks: Iterable[Chunk]) -> None:
                 flushed = time.monotonic()
         except BrokenPipeError:
             # What is still in the buffer, and what Python flushes at the end, goes nowhere.
+            # The write failed as the reader left. Python would try to flush again at exit and
+            # report that.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return
         except OSError as error:
@@ -121,8 +125,10 @@ def paged(text: str) -> bool:
     is_read = all(one is not None and one.isatty() for one in streams)
     if not is_read or pager.strip() in ("", "cat") or os.environ.get("TERM") == "dumb":
         return False
+    # The user's own LESS comes last and wins.
     options = {"LESS": "FRX", **os.environ}
     process = subprocess.Popen(pager, shell=True, stdin=subprocess.PIPE, env=options)  # noqa: S602
+    # `noqa`: the pager is a command line of the user's own, as with git.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the pager
     try:
         process.communicate(utf8(text))
@@ -164,10 +170,12 @@ def say(line: str, *, kind: Literal["error", "warning"] | None = None) -> None:
     What kind of line it is stands before it, as in `error: ..`, and that word is coloured.
     """
     lead = "" if kind is None else f"{kind}:"
+    # Secrets are removed, control characters made visible, and what CI reads as a command defused.
     line = inert(printable(without_secrets(f"{lead} {line}" if lead else line), 2000))
     with contextlib.suppress(OSError, ValueError):
         if sys.stderr is not None:
             encoding = sys.stderr.encoding or "ascii"
+            # A character that stderr cannot encode becomes an escape, instead of an error.
             line = line.encode(encoding, "backslashreplace").decode(encoding)
             if kind is not None and is_colored(sys.stderr):
                 line = styled(lead, kind) + line.removeprefix(lead)
@@ -211,6 +219,7 @@ class ProgressBars:
         A total of 0 is one that nobody knows yet: how much is done is shown alone, until something
         else is counted.
         """
+        # Short work shows no bar.
         if not self._on_terminal or time.monotonic() - self._start < _PATIENCE:
             return
         if done >= total > 0 and what not in self._tasks:
@@ -224,6 +233,8 @@ class ProgressBars:
             self._progress = Progress(console=console, transient=True)
             self._progress.start()
         if what not in self._tasks:
+            # A bar without a total belongs to work whose size was not known; it goes when other
+            # work begins.
             endless = {task.id for task in self._progress.tasks if task.total is None}
             for other in [name for name, task in self._tasks.items() if task in endless]:
                 self._progress.remove_task(self._tasks.pop(other))
@@ -258,6 +269,7 @@ _CHOICE = _Choice()
 def choose(arguments: Sequence[str]) -> None:
     """Keep what `--color` says among arguments, the last one where there are several."""
     _CHOICE.when = "auto"
+    # Words after `--` are not options.
     words = arguments[: arguments.index("--")] if "--" in arguments else arguments
     for word, following in pairwise([*words, ""]):
         option, equals, value = word.partition("=")
@@ -276,6 +288,7 @@ def is_colored(stream: TextIO | None) -> bool:
         return False
     if any(os.environ.get(name, "") not in ("", "0") for name in _FORCING):
         return True
+    # The precedence is described above; each line is one step of it.
     return os.environ.get("TERM") != "dumb" and stream.isatty()
 
 
@@ -403,6 +416,7 @@ class Formats:
             raise UsageError(
                 f"--output {quoted(out.output)}: no format has the ending {quoted(ending)}; choose "
                 f"from {choices(known)}, or say what to write with --format"
+                # An ending that is not known is refused only if --format does not decide.
             )
         if promised is None:
             return out.format or self.names[0]
@@ -430,6 +444,7 @@ class Formats:
         """
         chosen = self.chosen(out, picture=picture)
         render = self.renderers[chosen]
+        # Where the answer itself has no place for assumptions, they are reported on stderr.
         if chosen not in _WITH_HEADING or out.output not in (None, "-"):
             _say_assumptions(*answer[:1])
         shown = screen(out.output, picture=picture)
@@ -500,6 +515,7 @@ def _inert_lines(chunks: Iterable[str]) -> Iterator[str]:
     for chunk in chunks:
         lines, end, rest = (rest + chunk).rpartition("\n")
         yield inert(lines + end)
+    # Whole lines, since a command to a CI runner is a line; the rest waits for its end.
     yield inert(rest)
 
 

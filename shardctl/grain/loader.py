@@ -85,6 +85,7 @@ class Sampler(HasOrder):
         seed: int | None = None,
         **keywords: Unpack[LoaderSettings],
     ) -> None:
+        # The order knows hosts, epochs and batches; Grain is only asked for records one by one.
         order = order_from(dataset, spec, settings, consumed=consumed, states=states)
         self._take(order, workers=workers, seed=seed)
         if not self._deal.is_even:
@@ -98,6 +99,7 @@ class Sampler(HasOrder):
         check_number("workers", workers, _MOST_WORKERS)
         check_number("seed", seed or 0, (1 << 32) - 1)  # as Grain's own samplers take it
         self._order, self._workers, self._seed = order, workers, seed
+        # Fewer than two workers read in order, so nothing has to be dealt.
         batch = 1 if workers < 2 else order.settings.batch or 1
         self._deal = Deal(size=len(order), workers=workers, batch=batch)
 
@@ -113,6 +115,8 @@ class Sampler(HasOrder):
         """
         if not 0 <= index < self._deal.num_padded:
             raise IndexError(f"record {index}: there are {self._deal.num_padded}")
+        # `position` is the one in tf.data's order; behind `size` comes padding, whose key no record
+        # has.
         position, key, rng = self._deal.position_of(index), self._order.num_records, None
         if position < self._deal.size:
             key = self._order.key(position)
@@ -121,7 +125,10 @@ class Sampler(HasOrder):
 
     def _generator(self, position: int, key: int) -> np.random.Generator:
         order, settings = self._order, self._order.settings
+        # The epoch of the whole run: passes before, then the epoch within this pass.
         epoch = settings.pass_index * settings.epochs + order.epoch(position)
+        # A number for each (epoch, record), the same on any host and with any workers; Philox takes
+        # 64 bits.
         of_record = (epoch * order.num_records + key) % (1 << 64)
         words = np.array([self._seed, of_record], np.uint64)
         return np.random.Generator(np.random.Philox(key=words))
@@ -142,6 +149,7 @@ class Sampler(HasOrder):
         Raises:
             UsageError: the sampler begins in the midst of an epoch, and this is another one.
         """
+        # The same order with other settings; `_take` is what `__init__` does.
         self._take(order_of_fit(self._order, epoch), workers=self._workers, seed=self._seed)
 
     def __repr__(self) -> str:
@@ -159,6 +167,7 @@ def order_of_fit(order: KeyOrder, epoch: int) -> KeyOrder:
     now = order.settings
     if now.loop == "keras-fit" and now.pass_index == epoch:
         return order
+    # In the middle of an epoch, only that epoch can be continued.
     if order.consumed or order.stretches:
         raise UsageError(
             f"epoch {epoch} of fit: the order begins after {order.consumed} examples of epoch "
@@ -231,6 +240,8 @@ def data_loader(
     every = _with_batch(list(operations), order.settings, library.transforms, workers)
     sampler = Sampler.__new__(Sampler)  # one whose last round is filled with padding
     sampler._take(order, workers=workers, seed=seed)
+    # Longer than the order: padding fills the last round of the workers, and a filter drops it
+    # again.
     if len(sampler) > len(order):
         source, every = PaddedSource(source), [_kind("DropPadding")(), *every]
     return library.DataLoader(
@@ -249,6 +260,7 @@ def _with_batch(
 ) -> list[Any]:
     """Return operations that make the batches of the settings, whose texts are tf.data's."""
     size, batches = settings.batch, [one for one in operations if _is(one, transforms, "Batch")]
+    # No batch, or exactly one of the size of the settings.
     if [one.batch_size for one in batches] not in ([], [size]):
         sizes = ", then of ".join(str(batch.batch_size) for batch in batches)
         raise UsageError(
@@ -259,6 +271,8 @@ def _with_batch(
         raise UsageError(
             "operations drop the last batch, and the settings do not: --drop-remainder"
         )
+    # Filters change how many elements come of a record; with several workers the batches would then
+    # differ.
     for one in operations:
         many = _is(one, transforms, *_MANY)
         if not many and not _is(one, transforms, *_ONE_FOR_ONE):
@@ -275,6 +289,7 @@ def _with_batch(
         batches = [transforms.Batch(size, drop_remainder=False)]
         operations = [*operations, *batches]
     place = operations.index(batches[0])
+    # Texts are protected just before the batch stacks them.
     return [*operations[:place], _kind("KeepTexts")(), *operations[place:]]
 
 
@@ -286,6 +301,7 @@ _MANY = ("Filter", "FlatMap")
 def _is(operation: Any, transforms: Any, *names: str) -> bool:
     kinds = tuple(getattr(transforms, name) for name in names if hasattr(transforms, name))
     own = type(operation).__name__
+    # By class, or by the name of an older class ("MapOperation").
     return isinstance(operation, kinds) or own.removesuffix("Operation") in names
 
 
@@ -311,6 +327,7 @@ class PaddedSource:
     def __repr__(self) -> str:
         """Return what Grain compares when it restores: the name of the source, not its data."""
         source = self._source
+        # Of data in memory Grain would compare a text that is the data itself; its type is enough.
         in_memory = isinstance(source, list | tuple) or type(source).__module__ == "numpy"
         return str(type(source)) if in_memory else repr(source)
 
@@ -340,6 +357,7 @@ def fit_epochs(dataset: object) -> Any:
             one iterator on and on.
         MissingDependencyError: Keras is not installed.
     """
+    # A DataLoader keeps the sampler in `_sampler`; a MapDataset is its own target.
     target: Any = getattr(dataset, "_sampler", dataset)
     if not hasattr(target, "begin_epoch_of_fit"):
         raise UsageError(
@@ -425,6 +443,7 @@ class _Ordered(HasOrder):
         if isinstance(index, slice):
             return self.slice(index)
         key = self._key(index)
+        # Grain's own statistics of the time that a stage takes.
         with self._stats.record_self_time():
             return self._parent[key]
 
@@ -443,6 +462,7 @@ class _Ordered(HasOrder):
             DatasetError: no state of such an iterator.
         """
         width = (self._order.settings.batch or 1) if batch is None else batch
+        # The last batch may be smaller, hence `min`.
         consumed = min(examples_of_elements(elements_of_iterator(state), width), len(self))
         return position_text(record_at(self._order, self._order.consumed + consumed))
 
@@ -458,6 +478,7 @@ class _Ordered(HasOrder):
     def _key(self, index: int) -> int:
         size = len(self._order)
         if -size <= index < size:
+            # Negative indices count from the end, as in a list.
             return self._order.key(index % size)
         raise UsageError(
             f"index {index}: the order has {size} examples; where a dataset is "
@@ -487,6 +508,7 @@ def keep_texts(example: object) -> Any:
     """
     if isinstance(example, bytes):
         kept = np.empty((), object)
+        # An object array of shape () keeps the bytes whole, zeros at the end included.
         kept[()] = example
         return kept
     if type(example) is dict:
@@ -516,10 +538,13 @@ def _kind(name: str) -> Any:
     ours, base_of = _KINDS[name]
     base = base_of()
     named = {"__module__": __name__, "__doc__": ours.__doc__}
+    # `type(base)` is Grain's metaclass. The name and module let worker processes find the class by
+    # pickle.
     return type(base)(name, (ours, base), named)
 
 
 def __getattr__(name: str) -> Any:
+    # Reached by pickle in a worker, where the class was not made yet.
     if name in _KINDS:
         return _kind(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -56,6 +56,7 @@ def consumed(state: GrainState, *, batch: int = 1) -> int:
     Raises:
         DatasetError: a state of another sampler, or that is none.
     """
+    # Only a DataLoader's state has the indices of its workers.
     if _INDICES in state:
         return consumed_of(state, source="the state")
     return examples_of_elements(elements_of_iterator(state), batch)
@@ -83,6 +84,7 @@ def consumed_of(state: Mapping[str, object], *, source: str) -> int:
 
 def _record(state: bytes, order: KeyOrder, source: str) -> PositionRecord:
     document = fields.mapping(parse_json(state, source=source), source)
+    # A position's own state is accepted as well.
     if document.get("kind") == POSITION_KIND:
         return position_of_text(state, source=source)
     if _INDICES not in document:
@@ -108,11 +110,13 @@ def _place(state: Mapping[str, object], source: str) -> Mapping[str, object]:
 
 
 def _consumed(place: Mapping[str, object], state: Mapping[str, object], source: str) -> int:
+    # Records that workers have read, counted from where the sampler began.
     records = records_of_data_loader(state, source=source)
     with fields.said_about(source):
         before, size, workers, batch = (
             fields.count(place.get(name), name) for name in ("consumed", "size", "workers", "batch")
         )
+        # `size` is that of the whole order; the sampler began at `before`.
         return before + Deal(size=size - before, workers=workers, batch=batch).consumed(records)
 
 
@@ -152,6 +156,7 @@ def records_of_data_loader(state: Mapping[str, object], *, source: str) -> list[
             raise DatasetError(f"version {fields.shown(state.get('version'))} of Grain's states")
         count = max(fields.count(state.get("worker_count"), "worker_count"), 1)
         last = fields.mapping(state.get(_INDICES), _INDICES)
+        # Workers "0" to "W-1", each exactly once.
         if {*last} != {str(worker) for worker in range(count)}:
             raise DatasetError(f"last_seen_indices of {len(last)} workers, not of {count}")
         records = []
@@ -159,6 +164,8 @@ def records_of_data_loader(state: Mapping[str, object], *, source: str) -> list[
             index = last[str(worker)]
             if type(index) is not int:
                 raise DatasetError(f"last_seen_indices: {fields.shown(index)} is no index")
+            # Worker w reads w, w + W, ..; before the first record its last index is w - W, which
+            # gives 0.
             number, wrong = divmod(index - worker + count, count)
             if wrong or number < 0:
                 raise DatasetError(
@@ -186,10 +193,12 @@ def elements_of_iterator(state: Mapping[str, object]) -> int:
             f"mp_prefetch() or without: {json.dumps(sorted(map(str, state)))[:200]}"
         )
     workers = fields.items(state["iterators_in_use_states"], "iterators_in_use_states")
+    # None: a worker that has not begun.
     of_each = [{"next_index": 0} if worker is None else worker for worker in workers]
     name = "iterators_in_use_states"
     counts = [elements_of_iterator(fields.mapping(one, name)) for one in of_each]
     total = sum(counts)
+    # In turn: worker w of W has yielded elements w, w + W, .. below the total.
     if counts != [len(range(worker, total, len(counts))) for worker in range(len(counts))]:
         raise DatasetError(
             f"the workers have yielded {', '.join(map(str, counts))} elements, not one after "
@@ -226,6 +235,7 @@ class Deal:
         """Whether records are yielded one after the other, so that nothing is to be undone."""
         return self.workers < 2 or self.batch == 1
 
+    # `batch` is 1 where no batches are made; then any dealing keeps the order.
     @property
     def is_even(self) -> bool:
         """Whether the workers have a whole number of batches each, none of which is smaller."""
@@ -242,6 +252,7 @@ class Deal:
         """
         if self.is_in_order:
             return self.size
+        # Rounded up to whole rounds of a batch from each worker.
         of_round = self.workers * self.batch
         return -(-self.size // of_round) * of_round
 
@@ -250,6 +261,8 @@ class Deal:
         if self.is_in_order:
             return index
         of_worker, worker = divmod(index, self.workers)
+        # The worker's k-th record belongs to its batch k // batch, and that batch is number k //
+        # batch * W + worker of the order.
         return (of_worker // self.batch * self.workers + worker) * self.batch + (
             of_worker % self.batch
         )
@@ -268,9 +281,11 @@ class Deal:
         if len(records) != count or min(records) < 0:
             raise DatasetError(f"{len(records)} workers' counts where {count} workers read")
         # What pads the end comes behind all that a worker reads besides.
+        # Padding counts as read by Grain, not by the order.
         own = [min(number, self._of_worker(w, self.size)) for w, number in enumerate(records)]
         consumed = sum(own)
         is_whole = self.is_in_order or consumed == self.size or consumed % self.batch == 0
+        # What was read must be a beginning of the order, cut between batches.
         if not is_whole or own != [self._of_worker(w, consumed) for w in range(count)]:
             raise DatasetError(
                 f"the workers have read {', '.join(map(str, records))} records, which are no "
@@ -281,6 +296,7 @@ class Deal:
     def _of_worker(self, worker: int, size: int) -> int:
         """Return how many of the first `size` positions are a worker's."""
         count = max(self.workers, 1)
+        # Full rounds, then what the last round has for this worker: 0 to `batch`.
         rounds, rest = divmod(size, count * self.batch)
         return rounds * self.batch + min(max(rest - worker * self.batch, 0), self.batch)
 
@@ -305,6 +321,8 @@ def place_text(order: KeyOrder, **others: int | None) -> str:
     settings = {
         name: value
         for name, value in settings_in_force(order.settings, ordered=identity.ordered).items()
+        # Settings at their defaults are left out, so that a new setting does not change the text of
+        # older runs.
         if name in _ALWAYS or value != default.get(name)
     }
     document: dict[str, Any] = {

@@ -42,6 +42,7 @@ def stacked(indices):
         source = range(config.num_examples)
         names = {"source": source, "rank": config.host, "world_size": config.num_hosts}
         try:
+            # The lines that are shown to users are the lines that run here.
             self.run(["import grain", *self.made(config)], names)
             iterator: Any = iter(names["loader"])  # type: ignore[call-overload]
         except (TypeError, ValueError) as error:
@@ -49,6 +50,7 @@ def stacked(indices):
         try:
             pieces = iterator
             if config.batch is None:
+                # Single examples are compared in pieces; an empty piece ends the iteration.
                 pieces = iter(lambda: [*islice(iterator, _PIECE)], [])
             yield from (np.array(piece, np.int64) for piece in pieces)
         except (TypeError, ValueError, ZeroDivisionError) as error:
@@ -92,6 +94,8 @@ def stacked(indices):
     def advice(self, config: LoaderConfig, stop: Stop) -> Iterable[str]:
         """Yield what its own state is worth."""
         return (
+            # A map-style source of what is left: no shuffle of Grain's is needed, since the indices
+            # are in order.
             "Grain's get_state and set_state continue exactly too, with the same number of workers",
         )
 
@@ -115,6 +119,7 @@ def _batch(config: LoaderConfig) -> str:
 
 
 def _data_loader(config: LoaderConfig) -> Iterator[str]:
+    # NoSharding reads all; otherwise each host has its even part.
     options = "grain.sharding.NoSharding()"
     if config.shares:
         drop = f"drop_remainder={literal(config.drop_shard_remainder)}"
@@ -143,6 +148,7 @@ def _map_dataset(config: LoaderConfig) -> Iterator[str]:
         name = "loader = grain.experimental.WindowShuffleMapDataset"
         yield from call(name, ["loader", *keywords(window)])
     yield f"loader = loader.repeat({config.epochs})"
+    # A slice with a step shares examples; behind `repeat`, so that it runs through the epochs.
     yield from ["loader = loader[rank::world_size]"] * config.shares
     yield "loader = loader.to_iter_dataset()"
     yield from [f"loader = loader.batch({_batch(config)})"] * (config.batch is not None)

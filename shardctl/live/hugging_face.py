@@ -35,6 +35,7 @@ class HuggingFace(OfDataLoader):
 
     def batches(self, config: LoaderConfig) -> Iterator[Int64s]:
         """Yield what one process yields of all epochs, batch by batch."""
+        # The same lines as in the code that is shown, with an index in place of each example.
         names = {
             "dataset": self._of_indices(config),
             "rank": config.host,
@@ -75,6 +76,7 @@ class HuggingFace(OfDataLoader):
 
     def made(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the shuffle, the share of a host, and the DataLoader."""
+        # Arguments without a value are left out: older versions do not know all of them.
         if config.seed is not None:
             given = {
                 "seed": config.seed,
@@ -84,6 +86,7 @@ class HuggingFace(OfDataLoader):
             stated = {name: literal(one) for name, one in given.items() if one is not None}
             yield from call("dataset = dataset.shuffle", keywords(stated))
         if config.shares:
+            # Even sharing is the default of every version; only the others have a strategy.
             strategy = _STRATEGIES.get(config.host_by)
             more = [] if strategy is None else [f"strategy={literal(strategy)}"]
             node = ["dataset", "rank", "world_size", *more]
@@ -93,9 +96,11 @@ class HuggingFace(OfDataLoader):
 
     def code_of_rest(self, spec: str, order: LoaderOrder, stop: Stop) -> Iterator[Iterable[str]]:
         """Yield the parts of code that reads what is left; a stream is read again and skipped."""
+        # A stream cannot be read by index, so it is iterated again and skipped.
         if not order.config.streams:
             yield from super().code_of_rest(spec, order, stop)
             return
+        # The last part is the loop, which another one replaces.
         imports, *parts, _ = self.code(spec, order)
         yield ("import itertools", "", *imports)
         yield from parts
@@ -117,12 +122,14 @@ class HuggingFace(OfDataLoader):
         """
         buffer = ways.OTHER_BUFFER if settings.buffer is None else settings.buffer
         seed, proven = ways.seed_of(settings), self.loader.proven
+        # The newest 4.x and the newest of all: the order changed in between.
         usual = [next(v for v in reversed(proven) if v.startswith("4.")), proven[-1]]
         named = ways.settings_for(settings, "hf").loader_version
         for version in usual if named is None else [named]:
             own: dict[str, Any] = {"streaming": True, "shuffle_seed": seed, "buffer": buffer}
             if settings.arrow is None and not is_read(file_format):
                 own["arrow"] = True
+            # Versions that read one shard after the other do not take it.
             if era_of(version).interleave == "never":
                 own["input_shards"] = None
             own |= {"access": "in a row", "continued": "loses examples", "by": "state_dict"}
@@ -137,6 +144,7 @@ class HuggingFace(OfDataLoader):
         if not config.streams:
             return datasets.Dataset.from_dict({_COLUMN: range(config.num_examples)})
         lengths = config.lengths_of_shards
+        # A generator gets its shards as (start, stop) pairs, one for each file.
         ends = np.cumsum(lengths)
         read = {"shards": list(zip((ends - lengths).tolist(), ends.tolist(), strict=True))}
         if not of_tables(config):
@@ -167,6 +175,8 @@ class _BatchesOfLists:
             yield from made(self._dataset, num_workers=self._workers, collate_fn=list, **how)
             return
         examples = iter(self._dataset)
+        # As PyTorch's DataLoader without workers: batches of `size`, the last one smaller or
+        # dropped.
         while batch := list(islice(examples, self._size)):
             if len(batch) == self._size or not self._drops:
                 yield batch
@@ -236,6 +246,7 @@ def _files(order: LoaderOrder) -> tuple[str, ...]:
     if dataset.file_format not in _FORMATS:
         return ()
     places = zip(reads.split.tolist(), reads.shard.tolist(), strict=True)
+    # A file is known only by its full path; if one is missing, the dataset is named instead.
     found = [file_path(dataset, split, shard) for split, shard in places]
     return tuple(path for path in found if path is not None) if all(found) else ()
 
@@ -245,8 +256,10 @@ def _parts(order: LoaderOrder) -> list[tuple[int, int]]:
     reads = order.reads
     if np.array_equal(reads.take, reads.examples_in_shard):
         return []
+    # Positions in the concatenation of the files: start of each file plus what is skipped.
     starts = np.cumsum(reads.examples_in_shard) - reads.examples_in_shard + reads.skip
     stops = starts + reads.take
+    # Runs that touch become one range.
     parted = np.flatnonzero(starts[1:] != stops[:-1])
     first, last = starts[[0, *(parted + 1)]], stops[[*parted, -1]]
     return list(zip(first.tolist(), last.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""The keys of the records that one host reads, in tf.data's order, from a place in it on."""
+"""The keys of the records that one host reads in tf.data's order, counted from a position on."""
 
 from __future__ import annotations
 
@@ -77,6 +77,8 @@ class KeyOrder:
                 "batch in this order; write other stages as operations of the loader"
             )
         # Short settings may have come of stages.
+        # `plan_order` turns stages into the short form where it can; the settings in force are
+        # those.
         self.settings = settings_as_planned(order.settings, ordered=order.dataset.ordered)
         self.dataset, self.spec = order.dataset, planned.spec
         self._plan(planned)
@@ -104,6 +106,8 @@ class KeyOrder:
 
     def key(self, index: int) -> int:
         """Return the key of the record at an index, counted from the place; it is in the order."""
+        # Keys are made in chunks of _CHUNK. A chunk that is there is read without the lock:
+        # `_chunks` is replaced, never changed.
         block, offset = divmod(index + self.consumed, _CHUNK)
         keys = self._chunks.get(block)
         if keys is None:
@@ -116,6 +120,8 @@ class KeyOrder:
         position, size = index + self.consumed, max(self.order.epoch_size, 1)
         if self._run is None:
             return position // size
+        # The run continues in the middle of epoch `rest.epoch`; whole epochs of `size` follow the
+        # shared rest.
         rest = self._run.rest
         return rest.epoch + max(0, 1 + (position - rest.size) // size)
 
@@ -141,6 +147,7 @@ class KeyOrder:
         self._lock = threading.Lock()
 
     def _made(self, block: int) -> Any:
+        # Another thread may have made the chunk while this one waited.
         with self._lock:
             if block in self._chunks:
                 return self._chunks[block]
@@ -148,6 +155,8 @@ class KeyOrder:
             # Of a memoryview an element is a Python int, and four times as fast as of an array.
             made: Any = self._keys(start, min(start + _CHUNK, self.total))
             keys = memoryview(made)
+            # A new dict, so that readers without the lock see the old or the new one. The chunk
+            # made longest ago goes.
             chunks = {**self._chunks, block: keys}
             while len(chunks) > _KEPT:
                 del chunks[next(iter(chunks))]
@@ -157,6 +166,7 @@ class KeyOrder:
     def _keys(self, start: int, stop: int) -> Int64s:
         run, (firsts, offsets) = self._run, self._ranges
         codes = np.concatenate([*(self.order.chunks if run is None else run.chunks)(start, stop)])
+        # The last piece that begins at or before each code; its offset makes the key.
         keys: Int64s = codes + offsets[np.searchsorted(firsts, codes, side="right") - 1]
         return keys
 
@@ -168,6 +178,8 @@ class KeyOrder:
         """
         splits = [split.name for split in self.dataset.splits]
         bases = self.order.codes.bases
+        # Keys count the records of the spec in the order of its ranges; codes count all examples of
+        # the splits.
         pieces, key = [], 0
         for piece in self.planned.ranges:
             first, size = piece.start, piece.stop - piece.start
@@ -178,10 +190,12 @@ class KeyOrder:
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {name: getattr(self, name) for name in ("spec", "settings", "stretches", "consumed")}
+        # `features` is a function that cannot be pickled, and is not needed here.
         return {"dataset": replace(self.dataset, features=None), **kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        # The order is planned again; it takes less than its chunks would to be sent.
         self._plan(plan_order(self.dataset, self.spec, self.settings))
 
 
@@ -196,6 +210,7 @@ def _without_overlap(pieces: Sequence[tuple[int, int, int]]) -> tuple[Int64s, In
     """
     kept: list[tuple[int, int]] = []
     end = 0
+    # A piece that lies within the ones before is dropped: its codes have a key already.
     for first, offset, size in sorted(pieces):
         if size and first + size > end:
             kept.append((max(first, end), offset))
@@ -251,9 +266,11 @@ def order_from(
     """
     if states and consumed:
         raise refused("{consumed=} and states: one of them", consumed=consumed)
+    # The settings are checked by the plan, before the states are.
     order = KeyOrder(dataset, spec, as_settings(settings), consumed=consumed)
     not_by_tf_data = why_not_as_dataset(order.dataset)  # and need not
     for warning in order.planned.warnings:
+        # A format that tf.data cannot read is no problem here: the records come from a data source.
         if not_by_tf_data is None or not warning.startswith(not_by_tf_data):
             warnings.warn(warning, stacklevel=4)  # past @checked
     return after(order, states) if states else order
@@ -300,13 +317,17 @@ def continued(order: KeyOrder, records: Sequence[PositionRecord]) -> KeyOrder:
     """
     host, here = order.settings.host, (order.spec, order.settings, order.dataset)
     if len(records) != 1 or records[0].settings.host != host:
+        # Written and read back, so that all records pass the same checks as those of files.
         records = records_of([position_text(record) for record in records])
+    # With as many hosts, this host's own state is enough; the settings besides `host` must be
+    # equal.
     own = [record for record in records if record.settings.host == host]
     besides = ("host",) if own else SHAREABLE
     for record in own or records:
         check_same_order(record, *here, {}, allow_version=False, besides=besides)
     if own:
         consumed, stretches = own[0].consumed, own[0].stretches
+    # The order itself says why its rest cannot be shared among other hosts.
     elif why := order.order.why_unshared:
         raise refused("states of {} processes for other hosts: {}", len(records), why)
     else:
@@ -322,6 +343,7 @@ _NEEDED = 'a TFDS builder, a reference as "mnist", a path, a list of these, or a
 
 def _dataset(value: Any) -> Any:
     if hasattr(value, "info") and hasattr(value, "data_dir"):
+        # A builder is known by what it has; TFDS is not imported for the question.
         return dataset_of(value)
     try:
         return as_dataset(value)
@@ -344,6 +366,7 @@ def _is_source(value: Any) -> Any:
         has_length = False
     else:
         has_length = hasattr(value, "__getitem__")
+    # Texts and dicts have a length and can be indexed, but not by record number.
     if not has_length or isinstance(value, str | bytes | dict):
         raise UsageError("a data source is needed, as tfds.data_source(name, split=spec)")
     return value
@@ -363,6 +386,7 @@ def check_source(source: Any, order: KeyOrder) -> None:
         DatasetError: another length, another dataset, or files of other lengths.
     """
     title, spec = order.dataset.title, printable(order.spec)
+    # The length first, which every source has; then the dataset, then the files.
     if len(source) != order.num_records:
         raise DatasetError(
             f"source has {counted(len(source), 'record')}, and {spec} of {title} "
@@ -374,6 +398,7 @@ def check_source(source: Any, order: KeyOrder) -> None:
         return
     ours, config, version = order.dataset, getattr(info, "config_name", None), str(info.version)
     theirs = dataset_title(info.name, config or None, version)
+    # What one side does not state (config, version) is taken as equal.
     if theirs != dataset_title(ours.name, ours.config or config or None, ours.version or version):
         raise DatasetError(f"source is of {printable(theirs)}, and the order one of {title}")
     _check_files(source, info, order)
@@ -385,6 +410,7 @@ def _check_files(source: Any, info: Any, order: KeyOrder) -> None:
     ours = [*_pieces(order)]
     if theirs == ours:
         return
+    # Both lists to the end of the longer one, so that a missing file differs as well.
     pairs = enumerate(zip_longest(theirs, ours))
     at, (their, our) = next((at, pair) for at, pair in pairs if pair[0] != pair[1])
     raise DatasetError(
@@ -400,9 +426,11 @@ def _shown(piece: tuple[str, int, int, int] | None) -> str:
 
 def _pieces_of_source(instructions: Any, file_format: Any) -> Iterator[tuple[str, int, int, int]]:
     suffix = str(getattr(file_format, "value", file_format))
+    # A negative `take` of TFDS means all that is left of the shard.
     for one in instructions:
         size = one.examples_in_shard
         if take := size - one.skip if one.take < 0 else one.take:
+            # Copies in two formats differ in the suffix of their file names.
             yield _without(basename(str(one.filename)), suffix), one.skip, take, size
 
 
@@ -457,6 +485,7 @@ def typed(value: Any, types: Any) -> Any:
         return value
     if isinstance(value, bool | int | float):
         return np.dtype(types).type(value)
+    # A list of lists of several lengths stays as it is.
     with suppress(TypeError, ValueError):  # rows of several lengths are no array
         return np.asarray(value, types) if isinstance(value, list) else value
     return value

@@ -83,6 +83,8 @@ class Library(ABC):
         Where iterations draw on, seeds are those of what they draw from.
         """
         epoch = config.first_epoch + stop.epoch
+        # In the order in which a user makes the calls: the epoch, then the generator, then what is
+        # skipped.
         calls: list[tuple[str, str, int]] = []
         if self.epoch_setter(config):
             calls.append(("set_epoch", "epoch", epoch))
@@ -94,8 +96,11 @@ class Library(ABC):
                 calls.append((name, "seed", seed or 0))
             if epoch:
                 calls.append(("iterations", "count", epoch))
+        # One iterator for all epochs counts from the first of them, others from the start of their
+        # epoch.
         one = self.is_one_iterator
         batches = stop.steps if one else stop.steps_in_epoch
+        # Without batches, examples are skipped.
         if batches is None:
             calls.append(("skip", "examples", stop.consumed if one else stop.in_epoch))
         else:
@@ -131,6 +136,7 @@ class Library(ABC):
         """Yield the parts of code that reads what is left of all epochs."""
         config, dataset = order.config, order.dataset
         rest = self.made_of_rest(config)
+        # The code plans the order again and reads what is left by index.
         imports = ["import shardctl", *self.imports_of_rest(config), *self.imports_of_data(order)]
         yield in_order(imports)
         yield self.data(spec, order)
@@ -139,6 +145,8 @@ class Library(ABC):
         yield (*settings_code(order.settings), *plan, "order = planned.order")
         if config.batch is not None:
             yield (_REST_OF_BATCHES + self.helpers).splitlines()
+        # Examples by default; batches where the loader makes them, since a batch may hold less than
+        # its size.
         left = f"rest = order.indices_at(range({stop.consumed}, order.num_examples)).tolist()"
         if stop.steps is not None:
             left = f"rest = Rest(range({stop.steps}, order.num_steps), in_batch={stop.in_batch})"
@@ -181,6 +189,7 @@ class Library(ABC):
             MissingDependencyError: they import what is not installed.
         """
         try:
+            # S102: the lines are made here of literals, none of the user's text.
             exec("\n".join(lines), names)  # noqa: S102  # the lines that are shown, of literals
         except ImportError as error:
             raise missing(self.loader, error) from error
@@ -191,6 +200,7 @@ class OfDataLoader(Library):
 
     def loop(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the loop over the epochs, with `set_epoch` where something has it."""
+        # Without set_epoch the object itself counts iterations, so the loop starts at the first.
         first, stop = config.first_epoch, config.first_epoch + config.epochs
         setter = self.epoch_setter(config)
         if not setter and first:
@@ -211,6 +221,7 @@ class OfDataLoader(Library):
 
     def made_of_rest(self, config: LoaderConfig) -> Iterable[str]:
         """Yield a DataLoader of what is left: batches as they are, or examples one by one."""
+        # batch_size=None turns the batching of PyTorch off.
         how = {"batch_size": "None", "sampler": "rest"}
         if config.batch is not None:
             how = {"batch_sampler": "rest"}
@@ -220,6 +231,7 @@ class OfDataLoader(Library):
 
     def options(self, config: LoaderConfig) -> dict[str, str]:
         """Return how a DataLoader reads and cuts, as arguments by name."""
+        # What is false or None is left out, so that the code shows only what was asked.
         given = {
             "num_workers": config.workers,
             "persistent_workers": config.persistent_workers,

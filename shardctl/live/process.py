@@ -51,6 +51,7 @@ def in_pieces(batches: Iterator[Int64s]) -> Pieces:
         kept.clear()
         return made
 
+    # The sizes of batches are kept besides, since several batches are sent as one array.
     try:
         for batch in batches:
             kept.append(np.asarray(batch, np.int64).reshape(-1))
@@ -58,6 +59,7 @@ def in_pieces(batches: Iterator[Int64s]) -> Pieces:
             if held >= _AT_ONCE:
                 held = 0
                 yield piece()
+    # Anything that a library may raise; what was yielded before is still compared.
     except Exception as error:
         if kept:  # what came before it is compared first
             yield piece()
@@ -65,6 +67,7 @@ def in_pieces(batches: Iterator[Int64s]) -> Pieces:
             raise
         lines = [line for line in str(error).splitlines() if line.strip()]
         raise GaveUpError(printable(lines[0] if lines else type(error).__name__, 300)) from error
+    # The generator of the library ends its worker processes when it is closed.
     finally:
         close = getattr(batches, "close", None)
         if close is not None:
@@ -100,9 +103,12 @@ class LoaderProcess:
             GaveUpError: the library raised an error, or its process died.
             ShardctlError: the library is not installed, or refuses these settings.
         """
+        # `whole` says that the order was read to its end, or an error took its place. Only then is
+        # the process fit for another order.
         process, whole = self._process or self._started(), False
         try:
             send(process.stdin, (self._loader, config))
+            # A message is None (the end), an error, or (sizes, bytes of int64).
             while not whole:
                 message = receive(process.stdout)
                 whole = message is None or isinstance(message, Exception)
@@ -110,9 +116,11 @@ class LoaderProcess:
                     raise message
                 if message is not None:
                     yield message[0], np.frombuffer(message[1], np.int64)
+        # The pipe broke: the process has died.
         except (EOFError, OSError) as error:
             raise GaveUpError(f"its process {_how_it_ended(process)}") from error
         finally:
+            # Left early: the process may still be sending, so it is ended.
             if not whole:
                 self.end()
 
@@ -121,6 +129,7 @@ class LoaderProcess:
         process, self._process = self._process, None
         if process is None:
             return
+        # The process leads a session, so its process group holds the workers of the library too.
         with suppress(OSError):
             if hasattr(os, "killpg"):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -137,6 +146,7 @@ class LoaderProcess:
             self._folder = tempfile.TemporaryDirectory(
                 prefix="shardctl-", ignore_cleanup_errors=True
             )
+        # Caches and temporary files go to a folder that is deleted.
         caches = dict.fromkeys(("TMPDIR", "HF_DATASETS_CACHE"), self._folder.name)
         return {**caches, "CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1"}
 
@@ -144,6 +154,7 @@ class LoaderProcess:
         shown = bool(os.environ.get("SHARDCTL_TRACEBACK"))
         self._process = process = start_child(
             __name__,
+            # The library's own output would mix with ours; a variable shows it.
             stderr=None if shown else subprocess.DEVNULL,
             start_new_session=True,
             env=os.environ | self._environment(),
@@ -157,6 +168,7 @@ class LoaderProcess:
 
 
 def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
+    # A negative code is the signal that ended it.
     code = process.wait()
     return f"ended with {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
 
@@ -168,6 +180,7 @@ def main() -> None:
         while True:
             _answer(target, *requests.get())
     except OSError:  # its reader is gone
+        # Also reached where the other side was killed, so no worker outlives it.
         _end_all()
 
 

@@ -32,14 +32,17 @@ class Torch(OfDataLoader):
         source = range(config.num_examples)
         names: dict[str, Any] = {"source": source, "rank": config.host}
         names["world_size"] = config.num_hosts
+        # PyTorch's global generator is restored afterwards.
         with torch.random.fork_rng(devices=[]):
             try:
                 self._check_seeds(config, torch)
                 self.run(self.imports(config), names)
+                # A batch as the indices themselves; the default collate would make tensors.
                 names[self.kind] = partial(names[self.kind], collate_fn=_indices)
                 self.run(self.made(config), names)
             except (ValueError, RuntimeError) as error:  # the latter of older versions
                 raise refused("PyTorch", error) from error
+            # Without set_epoch, earlier epochs are iterated, as their draws move the generator.
             if not self.epoch_setter(config):
                 for _ in range(config.first_epoch):
                     for _ in names["loader"]:
@@ -63,6 +66,7 @@ class Torch(OfDataLoader):
     def made(self, config: LoaderConfig) -> Iterator[str]:
         """Yield the lines that make the loader, behind those of its sampler or generator."""
         options = {"batch_size": literal(config.batch)}
+        # Shared: a sampler that deals to ranks. Alone: the DataLoader's own shuffle.
         if config.shares:
             dealt = {
                 "num_replicas": "world_size",
@@ -74,6 +78,8 @@ class Torch(OfDataLoader):
             yield from call(f"sampler = {self.sampler}", ["source", *keywords(dealt)])
             options["sampler"] = "sampler"
         elif config.shuffles:
+            # torch.manual_seed seeds the default generator; a seed of its own needs a generator
+            # object.
             options["shuffle"] = "True"
             if config.global_seed is None:
                 yield f"generator = torch.Generator().manual_seed({config.seed})"
@@ -101,6 +107,7 @@ class Torch(OfDataLoader):
     def _check_seeds(self, config: LoaderConfig, torch: Any) -> None:
         """Let torch see the seeds that it is given when an epoch begins."""
         if config.seed is not None and config.shuffle is not False:
+            # A sampler adds the epoch to the seed, so the largest seed is that of the last epoch.
             last = config.first_epoch + config.epochs - 1
             for epoch in (config.first_epoch, last) if config.shares else (0,):
                 torch.Generator().manual_seed(config.seed + epoch)
@@ -165,6 +172,7 @@ class Accelerate(Torch):
         }
         if draws:
             yield "# As Accelerator.prepare does by itself."
+        # With a data_seed the sampler is seeded by epoch; without it, torch's generator draws.
         else:
             prepared["data_seed"] = literal(config.seed)
             yield "# As Accelerator.prepare does for the Trainer, whose data_seed this is."

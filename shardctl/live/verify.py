@@ -1,4 +1,4 @@
-"""The order of a real loader, run over indices, beside the predicted one."""
+"""Runs a real loader over indices and compares what it yields with the predicted order."""
 
 from __future__ import annotations
 
@@ -88,11 +88,14 @@ def verify_loader(
     version = version_here(loader, settings)
     resolved = resolved_spec(dataset, spec)
     refuse_open_splits(resolved)
+    # The version that is installed, proven or not: it is what is compared here.
     planned = order_of_loader(resolved, settings, version)
     check_not_nothing(resolved, planned.order.num_examples, settings.host)
     check_take(take)
     with LoaderProcess(loader) as process:
         found = _compared(dataset, planned, process, take, watch)
+        # The order asked for is all, if the version is proven; else random settings are compared
+        # too.
         if version.is_proven:
             return found
         return _with_version(found, loader, version.version, process, watch)
@@ -109,12 +112,14 @@ def verify_loader_plan(
     Raises:
         UsageError, MissingDependencyError: as for `verify_loader`; a plan without an order.
     """
+    # Without a stop the plan has no order, only instructions.
     if plan.stop is None:
         raise UsageError(
             "verify reads no plan of a loader from a log or for other hosts: it has no order; "
             "shardctl resume --plan FILE --prove counts its examples"
         )
     proof = prove(dataset, plan)
+    # The loader starts at its first example, so what was consumed comes first.
     if take not in ("all", -1):
         take = plan.consumed + (BUDGETS["files"] if take is None else int(take))
     found = verify_loader(dataset, plan.spec, plan.settings, take=take, watch=watch)
@@ -136,6 +141,7 @@ def version_here(loader: Loader, settings: ReadSettings) -> LoaderVersion:
             f"{loader.library} is not installed, and verify --loader {loader.name} runs it; "
             f"install it with: {to_install(loader.library)}"
         )
+    # `5.1` and `5.1.0+cpu` are one version.
     if named is not None and not same_version(named, installed):
         raise refused(
             "{loader_version=}: installed is {} {}, and verify runs what is installed; without "
@@ -191,6 +197,7 @@ def first_difference(
     whole, wanted = take >= total, min(take, total)
     position = step = 0
 
+    # Indices (int64) are turned into ids for the answer; a position past the end has none.
     def differs(at: int, found: int | None = None, reason: str | None = None) -> FirstDifference:
         expected = int(sequence.indices_at(np.array([at]))[0]) if at < total else None
         (expected_id, expected_name), (found_id, found_name) = (
@@ -210,12 +217,15 @@ def first_difference(
         with closing(pieces):
             for sizes, indices in pieces:
                 start, stop = position, position + len(indices)
+                # Predicted indices for the positions of this piece, up to what is compared.
                 expected = sequence.indices_at(np.arange(start, min(stop, wanted)))
                 same = expected == indices[: len(expected)]
                 # What comes behind the end of the whole differs, too.
                 places = [start + int(at) for at in np.flatnonzero(~same)[:1]]
                 places += [total] * (whole and stop > total)
                 at, reason = min(places, default=None), None
+                # A batch of the wrong size counts if it ends before the first wrong example, or
+                # there.
                 wrong = _wrong_size(sequence.batches, step, sizes, total if whole else take)
                 if wrong is not None and (at is None or wrong[0] <= at):
                     at, reason = wrong
@@ -226,10 +236,12 @@ def first_difference(
                     found = int(indices[there]) if there < len(indices) else None
                     return differs(at, found, reason)
                 position, step = stop, step + len(sizes)
+                # Not to the end: enough was compared, whatever follows.
                 if not whole and position >= take:
                     return None
     except GaveUpError as error:
         return differs(position, reason=str(error))
+    # The loader ended: too early, unless all that was wanted had come.
     return None if position >= wanted else differs(position)
 
 
@@ -253,6 +265,7 @@ def _wrong_size(
 def _names(order: LoaderOrder, index: int | None) -> tuple[Any, str | None]:
     if index is None:
         return None, None
+    # The loader yields numbers outside of what it was given.
     if not 0 <= index < order.config.num_examples:
         return "another record", "another record"
     codes = order.codes_of(np.array([index]))
@@ -265,6 +278,8 @@ def _with_version(
     found: Verification, loader: Loader, version: str, process: LoaderProcess, watch: Watch | None
 ) -> Verification:
     """Compare random settings with a version that is not proven; keep it if all are equal."""
+    # Three ways to fail: a random setting, a field of the plan, the order itself. Any of them
+    # forgets what was kept.
     wrong = _wrong_setting(loader, version, process, watch)
     if wrong or found.unequal or found.first_difference is not None:
         forget_verified(loader.name, version)
@@ -292,12 +307,14 @@ def _wrong_setting(
 ) -> str | None:
     """Return the first of some random settings whose real order is another one, in words."""
     progress = Progress(watch, "settings", NUM_SETTINGS, per_second=10)
+    # A fixed seed: two machines compare the same settings.
     random = Random(0)  # noqa: S311  # nothing to guess
     with closing(random_orders(loader, version, random)) as orders:
         for order in islice(orders, NUM_SETTINGS):
             pieces = process.pieces(order.config)
             try:
                 found = first_difference(order, pieces, order.num_examples)
+            # The rule takes settings that the library refuses; that is a difference, too.
             except UsageError as refusal:
                 return f"{order.settings!r}: {refusal}"
             progress.advance(1)
@@ -334,6 +351,7 @@ def random_orders(
     """
     drawn = refused = 0
     while True:
+        # Settings at random are often invalid; those are drawn again, up to a limit.
         dataset = _dataset(random)
         try:
             settings = ReadSettings(
@@ -355,6 +373,7 @@ def random_orders(
 def _dataset(random: Random) -> Dataset:
     size = random.choice(_SIZES if random.random() < 0.1 else _SIZES[:_SMALL])
     num_shards = random.choice((1, 1, 2, 3, 5, 8, 13, 24))
+    # Random cut points, sorted, give the lengths; shards without examples are dropped.
     cuts = sorted(random.randrange(size + 1) for _ in range(min(num_shards, size) - 1))
     lengths = tuple(b - a for a, b in zip([0, *cuts], [*cuts, size], strict=True))
     split = Split(name="train", shard_lengths=tuple(length for length in lengths if length))
@@ -363,6 +382,7 @@ def _dataset(random: Random) -> Dataset:
 
 def _values(loader: Loader, random: Random, *, workers: bool) -> dict[str, Any]:
     """Return values of the settings that a loader takes; half of them are left as they are."""
+    # Half of the settings stay at their defaults, so that combinations differ in size.
     seeds = (0, 1, 42, random.randrange(1000), random.randrange(2**32))
     count = random.randrange(1, 6)
     choices: dict[str, Sequence[Any]] = {

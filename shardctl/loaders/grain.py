@@ -32,8 +32,10 @@ def grain_sequence(config: LoaderConfig) -> LoaderSequence:
         UsageError: Grain refuses these settings, or they are settings of two of its ways.
     """
     _check_seed("shuffle_seed", config.seed)
+    # Positions are int64, with room for sums.
     if config.num_examples * config.epochs >= _MOST:
         raise UsageError(f"Grain cannot count {config.num_examples} examples")
+    # Two ways of Grain with different orders; `buffer` or "examples" tell which is meant.
     stream = (_of_map_dataset if reads_map_dataset(config) else _of_sampler)(config)
     if config.batch is None:
         return GrainSequence(stream, None)
@@ -59,10 +61,12 @@ def _of_sampler(config: LoaderConfig) -> Stream:
         raise UsageError("Grain's IndexSampler refuses to read no examples; read at least one")
     host, num_hosts, drop = config.host, config.num_hosts, config.drop_shard_remainder
     # Source: `even_split` in grain/_src/core/sharding.py.
+    # What is shared: all examples, or a multiple of the hosts.
     num_shared = config.num_examples - (config.num_examples % num_hosts if drop else 0)
     share = even_share(num_shared, host, num_hosts)
     in_sampler = config.epochs * (len(share) * num_hosts if drop else config.num_examples)
     # As many on every host: `_SamplerMapDataset` rounds down, from 0.2.13 on.
+    # Hosts with fewer examples of their own start over, so that all yield the same number.
     size = in_sampler // num_hosts
     if size and not share:
         raise refused(
@@ -89,8 +93,10 @@ def _of_map_dataset(config: LoaderConfig) -> Stream:
             "({host_by=examples}) drops nothing"
         )
     start, stride = config.host, config.num_hosts
+    # Length of the slice [host::hosts] over all epochs.
     size = len(range(start, config.num_examples * config.epochs, stride))
     if config.buffer is not None:
+        # Number of the last window, whose seed must still be valid.
         _check_windows(
             config, (start + (size - 1) * stride) // max(config.buffer, 1) if size else 0
         )
@@ -173,10 +179,14 @@ class Stream:
 
     def indices_at(self, places: Int64s) -> Int64s:
         """Return the index of the example at each place, int64[q]."""
+        # Place -> number in the sequence -> number within its window, unshuffled -> epoch and index
+        # in it.
         numbers = self.start + places * self.stride
         if self.window is not None:
             windows, within = np.divmod(numbers, self.window)
             within = shuffled(within, self._window_seeds(windows), self.window)
+            # Windows cut the sequence of all epochs, so one may hold the end of an epoch and the
+            # start of the next.
             numbers = windows * self.window + within
         epochs, within = np.divmod(numbers, max(self.share, 1))
         if self.seed is not None:
@@ -185,9 +195,11 @@ class Stream:
 
     def places_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
         """Return (which of `indices`, place), int64[r] each, for each time one is read."""
+        # The inverse of `indices_at`, step by step, for every epoch: an example is read in each.
         wanted = np.flatnonzero((indices >= self.first) & (indices < self.first + self.share))
         found = [(np.empty(0, np.int64), np.empty(0, np.int64))]
         if len(wanted) and self.size:
+            # At most _PAIRS pairs of (example, epoch) at once, to bound the memory.
             epochs_at_once = max(_PAIRS // len(wanted), 1)
             for begin in range(0, self._num_epochs, epochs_at_once):
                 epochs = range(begin, min(begin + epochs_at_once, self._num_epochs))
@@ -204,13 +216,18 @@ class Stream:
         """How many epochs examples are read from."""
         last = self.start + (self.size - 1) * self.stride
         if self.window is not None:
+            # The last window is read up to its end, as it may take examples from beyond the last
+            # place.
             last += self.window - 1 - last % self.window
         return last // self.share + 1
 
     def _places_in(self, indices: Int64s, wanted: Int64s, epochs: range) -> tuple[Int64s, Int64s]:
+        # All pairs of wanted example and epoch: arrays of len(wanted) * len(epochs).
         which, epoch = np.tile(wanted, len(epochs)), np.repeat(epochs, len(wanted))
         numbers = indices[which] - self.first
         if self.seed is not None:
+            # `unshuffled` may drop a query or return two indices for it; `again` says which pair
+            # each is.
             again, numbers = unshuffled(numbers, self._seeds(epoch), self.share)
             which, epoch = which[again], epoch[again]
         numbers = numbers + epoch * self.share
@@ -219,12 +236,14 @@ class Stream:
             again, within = unshuffled(within, self._window_seeds(windows), self.window)
             which, numbers = which[again], windows[again] * self.window + within
         places, beside = np.divmod(numbers - self.start, self.stride)
+        # Numbers of another host leave a remainder; places outside of the pass do not count.
         here = (beside == 0) & (places >= 0) & (places < self.size)
         return which[here], places[here]
 
     def _seeds(self, epochs: Int64s) -> Int64s:
         """Return the seeds of epochs, one for all of them where they are one epoch."""
         assert self.seed is not None
+        # Grain's seeds are uint32 and wrap around.
         return (self.seed + _one_for_all(epochs)) % NUM_SEEDS
 
     def _window_seeds(self, windows: Int64s) -> Int64s:
@@ -232,6 +251,7 @@ class Stream:
 
 
 def _one_for_all(numbers: Int64s) -> Int64s:
+    # One seed for all queries is much faster: the keys are made once.
     return numbers[:1] if len(numbers) and (numbers == numbers[0]).all() else numbers
 
 
@@ -250,10 +270,15 @@ class WorkerBatches(Batches):
 
     def __init__(self, num_places: int, size: int, workers: int, *, drop_remainder: bool) -> None:
         self.size, self.workers = size, max(workers, 1)
+        # Turns in which every worker has a full batch.
         self.rounds = num_places // self.workers // size
+        # Records of each worker (int64[workers]): worker w reads w, w + workers, ..
         rest = (num_places + self.workers - 1 - np.arange(self.workers)) // self.workers
+        # What each has left after those turns; at most one batch.
         rest -= self.rounds * size
+        # A worker's last batch may be full, too, which `drop_remainder` keeps.
         self.last_sizes: Int64s = np.where(rest == size, size, 0) if drop_remainder else rest
+        # Where each worker's last batch begins among the positions, int64[workers + 1].
         self.last_starts = self.num_full + np.concatenate([[0], np.cumsum(self.last_sizes)])
         self.num_batches = self.rounds * self.workers + int(np.count_nonzero(self.last_sizes))
 
@@ -270,7 +295,9 @@ class WorkerBatches(Batches):
     def steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
         """Return (batch, index of the example in it), int64[q] each."""
         steps, within = np.divmod(positions, self.size)
+        # Positions in the last turn have batches of several sizes.
         late = np.flatnonzero(positions >= self.num_full)
+        # side="right" skips workers that have no batch left.
         workers = np.searchsorted(self.last_starts, positions[late], side="right") - 1
         steps[late] = self.rounds * self.workers + workers
         within[late] = positions[late] - self.last_starts[workers]
@@ -287,6 +314,7 @@ class WorkerBatches(Batches):
         """Return the place of the process at each position, int64[q]."""
         steps, within = self.steps_of(positions)
         turns, workers = np.divmod(steps, self.workers)
+        # Worker `workers` has read turns * size records before this batch.
         return workers + self.workers * (turns * self.size + within)
 
     def positions_of(self, places: Int64s) -> tuple[Int64s, Int64s]:
@@ -296,6 +324,7 @@ class WorkerBatches(Batches):
         positions = (turns * self.workers + workers) * self.size + within
         late = turns == self.rounds
         positions[late] = self.last_starts[workers[late]] + within[late]
+        # Of the last turn, only what is in a batch that is kept.
         kept = np.flatnonzero(~late | (within < self.last_sizes[workers]))
         return kept, positions[kept]
 
@@ -338,10 +367,13 @@ class GrainSequence(LoaderSequence):
         streams = [one.stream for one in all_hosts if isinstance(one, GrainSequence)]
         window, share = self.stream.window, self.stream.share
         if window is None:
+            # Without windows: the number of examples minus that of different ones, host by host.
             shuffled = [s for s in streams if s.seed is not None and not is_permutation(s.share)]
             return sum(s.size - len(np.unique(s.indices_at(np.arange(s.size)))) for s in shuffled)
         # Windows before the last are whole: each yields its own part of storage.
+        # Windows that lie within the first epoch yield their own examples, each once.
         whole = share // window * window if is_permutation(window) else 0
+        # The first place of each host that is not in such a window.
         first = [max(0, -(-(whole - stream.start) // stream.stride)) for stream in streams]
         places = [np.arange(at, stream.size) for at, stream in zip(first, streams, strict=True)]
         if sum(map(len, places)) > _MOST_COUNTED:

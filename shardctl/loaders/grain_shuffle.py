@@ -36,6 +36,7 @@ def block_bits(num_examples: int) -> int:
     (16, 16, 18)
     """
     largest = num_examples - 1
+    # Two halves of equal size, so an even number of bits, at least 16. log2 of a double, as in C++.
     bits = math.ceil(math.log2(float(largest))) if largest > 0 else 0
     return max(bits + bits % 2, LEAST_BITS)
 
@@ -59,22 +60,28 @@ def unshuffled(examples: Int64s, seeds: Int64s, num_examples: int) -> tuple[Int6
     That is one index each; where `is_permutation` is not, the last example has none, and another
     has two.
     """
+    # Only for 4 ** k + 1 examples is `size` smaller than their number: the cipher cannot reach the
+    # last one.
     size = 1 << block_bits(num_examples)
     if num_examples <= size:
         return np.arange(len(examples)), _walked(examples, seeds, num_examples, backwards=True)
+    # The last example (index == size) is enciphered like index 0, so it never comes out.
     query = np.flatnonzero(examples < size)
     own = seeds if len(seeds) == 1 else seeds[query]
     found = _walked(examples[query], own, size, backwards=True)
+    # An index i + size is enciphered as i is, so an example may stand at both.
     again = np.flatnonzero(found + size < num_examples)
     return np.append(query, query[again]), np.append(found, found[again] + size)
 
 
 def _walked(indices: Int64s, seeds: Int64s, num_examples: int, *, backwards: bool) -> Int64s:
+    # One example has one place; the cipher of 16 bits would walk for long.
     if num_examples == 1 or not len(indices):
         return np.zeros_like(indices)
     if num_examples < _FEW:
         return _looked_up(indices, seeds, num_examples, backwards=backwards)
     found = np.empty_like(indices)
+    # Blocks that fit into a processor's cache.
     bits = block_bits(num_examples)
     keys = round_keys(seeds) if len(seeds) == 1 else None
     for start in range(0, len(indices), _AT_ONCE):
@@ -88,6 +95,8 @@ def _walked_together(
     indices: Int64s, keys: NDArray[np.uint64], bits: int, num_examples: int, backwards: bool
 ) -> Int64s:
     found = _enciphered(indices, keys, bits, backwards=backwards)
+    # Cycle walking: what is outside of the index is enciphered again. A permutation of a finite set
+    # returns, so this ends.
     todo = np.flatnonzero(found >= num_examples)
     while len(todo):
         own = keys if keys.shape[1] == 1 else keys[:, todo]
@@ -101,8 +110,10 @@ def _enciphered(numbers: Int64s, keys: NDArray[np.uint64], bits: int, *, backwar
     """Return the cipher of numbers, whose bits beyond `bits` are lost, int64[q]."""
     half = bits // 2
     # Rotations are cut from a word that is written twice.
+    # The smallest word that holds two copies of a half; overflow beyond it is intended.
     word: Any = np.uint16 if bits <= 16 else np.uint32 if bits <= 32 else np.uint64
     mask = word((1 << half) - 1)
+    # The high and the low half of each number.
     left: _Words = (numbers >> half & int(mask)).astype(word)
     right: _Words = (numbers & int(mask)).astype(word)
     _encipher(left, right, keys.astype(word), half, backwards)
@@ -113,10 +124,13 @@ def _enciphered(numbers: Int64s, keys: NDArray[np.uint64], bits: int, *, backwar
 def _encipher(left: _Words, right: _Words, keys: _Words, half: int, backwards: bool) -> None:
     """Change the halves of numbers, of `half` bits each, to those of the cipher."""
     mask = left.dtype.type((1 << half) - 1)
+    # A Feistel network: each round changes one half by a function of the other, in turns.
     rounds = [(left, right, key) for key in keys]
     for number in range(1, ROUNDS, 2):
+        # Odd rounds swap the halves' roles.
         rounds[number] = (right, left, rounds[number][2])
     room = np.empty_like(left), np.empty_like(left), np.empty_like(left)
+    # Each round undoes itself (it is an xor), so the inverse is the same rounds in reverse order.
     for changed, by, key in reversed(rounds) if backwards else rounds:
         _round(changed, by, key, half, mask, room)
 
@@ -131,9 +145,12 @@ def _round(
 ) -> None:
     """Change one half of each number by the other: twice the same round is none."""
     word = by.dtype.type
+    # Three arrays that are reused: a round allocates nothing.
     doubled, found, turned = room
+    # `doubled` holds the half twice, so a shift right by half - r is a rotation left by r.
     np.left_shift(by, word(half), out=doubled)
     np.bitwise_or(doubled, by, out=doubled)
+    # The round function: (rotl 1 & rotl 8) ^ rotl 2 ^ key, as in the Simon cipher.
     np.right_shift(doubled, word(half - 1), out=found)
     np.right_shift(doubled, word(half - 8), out=turned)
     np.bitwise_and(found, turned, out=found)
@@ -149,6 +166,7 @@ def _looked_up(indices: Int64s, seeds: Int64s, num_examples: int, *, backwards: 
     if len(seeds) == 1:
         return _permutation(int(seeds[0]), num_examples, backwards)[indices].astype(np.int64)
     found = np.empty_like(indices)
+    # One permutation for each seed: the queries are grouped by seed.
     by_seed = np.argsort(seeds, kind="stable")
     for here in np.split(by_seed, np.flatnonzero(np.diff(seeds[by_seed])) + 1):
         own = _permutation(int(seeds[here[0]]), num_examples, backwards)
@@ -160,13 +178,16 @@ def _looked_up(indices: Int64s, seeds: Int64s, num_examples: int, *, backwards: 
 def _permutation(seed: int, num_examples: int, backwards: bool) -> NDArray[np.uint16]:
     """Return what the smallest cipher makes of each index, until it is one."""
     half, size = LEAST_BITS // 2, 1 << LEAST_BITS
+    # All 2**16 numbers as (left, right): left repeats, right runs.
     left = np.repeat(np.arange(1 << half, dtype=np.uint16), 1 << half)
     right = np.tile(np.arange(1 << half, dtype=np.uint16), 1 << half)
     _encipher(left, right, round_keys(np.array([seed])).astype(np.uint16), half, backwards)
     cipher: NDArray[np.uint16] = (left << half | right).astype(np.uint16)
     found: NDArray[np.uint16] = cipher[:num_examples].copy()
     # Steps of walks become two, four, .. of them, which stop at an index: then walks are short.
+    # Valid indices become fixed points, so that a composed step stops at them.
     cipher[:num_examples] = np.arange(num_examples)
+    # Each round doubles the length of a step.
     for _ in range((size // (64 * num_examples)).bit_length()):
         cipher = cipher.take(cipher)
     while len(walked := np.flatnonzero(found >= num_examples)):
@@ -191,18 +212,24 @@ def round_keys(seeds: Int64s) -> NDArray[np.uint64]:
     >>> round_keys(np.array([5489])).ravel().tolist()
     [3078589754, 2126075023, 4255833496, 582627599]
     """
+    # seed_seq takes the low 32 bits.
     given = seeds.astype(np.uint64) & _MASK
+    # seed_seq::generate starts with words of 0x8b8b8b8b and mixes twice; the steps below are the
+    # standard's k.
     words = [np.full(len(seeds), _FIRST, np.uint64) for _ in range(ROUNDS)]
     # With one seed and four words the standard's t, p and q are 1, 1 and 2.
     for step in range(ROUNDS):
         here, near, far = step, (step + 1) % ROUNDS, (step + 2) % ROUNDS
+        # words[step - 1] is the standard's begin[(k - 1) % n]; -1 is the last word.
         mixed = words[here] ^ words[near] ^ words[step - 1]
         drawn = _folded(mixed) * np.uint64(_MIX) & _MASK
         words[near] = words[near] + drawn & _MASK
+        # What the standard adds in step k: s (the number of seeds, 1), then k + the seed, then k.
         added = (1, 1 + given, 2, 3)[step]
         drawn = drawn + np.asarray(added, np.uint64) & _MASK
         words[far] = words[far] + drawn & _MASK
         words[here] = drawn
+    # The second loop mixes by addition and subtraction with another factor.
     for step in range(ROUNDS):
         here, near, far = step, (step + 1) % ROUNDS, (step + 2) % ROUNDS
         mixed = words[here] + words[near] + words[step - 1] & _MASK

@@ -83,10 +83,12 @@ def _by_index(config: LoaderConfig) -> LoaderSequence:
         _check_size(n)
 
     def permutation(epoch: int) -> Int64s:
+        # A new generator of the same seed: every epoch has the same order.
         return np.random.default_rng(config.seed).permutation(n)
 
     found = Dealt(
         n,
+        # One contiguous run of the permutation for each host.
         Deal(first=share.start, size=config.whole_batches(len(share))),
         epochs=config.epochs,
         permutation=permutation if shuffles else None,
@@ -102,33 +104,41 @@ def _streamed(config: LoaderConfig) -> LoaderSequence:
     Each worker makes batches of its own, which are yielded in turn.
     """
     era = era_of(config.version)
+    # What depends on the version first, then what depends on the format.
     _check_streaming(config, era)
     check_tables(config)
     streaming = Streaming(config, era)
     block = config.batch or 1
     drops = config.drop_remainder
     epochs = range(config.first_epoch, config.first_epoch + config.epochs)
+    # Epochs may differ in size: another shuffle of the shards gives other shards to this host or
+    # worker.
     of_workers = [streaming.sizes(epoch) for epoch in epochs]
     _check_size(
         max(map(sum, of_workers), default=0) * (1 if streaming.shares_shards else config.num_hosts)
     )
+    # With drop_last each worker drops its own last partial batch.
     kept = [[size // block * block if drops else size for size in sizes] for sizes in of_workers]
     totals = [sum(sizes) for sizes in kept]
 
     def epoch(number: int) -> Int64s:
         read = streaming.workers(epochs[number])
+        # Workers without examples take no turn.
         streams = [stream[:size] for stream, size in zip(read, kept[number], strict=True) if size]
         if len(streams) < 2:
             return streams[0] if streams else np.empty(0, np.int64)
         return in_turn(streams, block)[0]
 
     batches: Batches | None = None
+    # Equal epochs and no workers: batches are in closed form.
     if config.batch is not None and not config.workers and len(set(totals)) == 1:
         batches = EqualBatches(totals[0], block, epochs=len(totals))
     elif config.batch is not None:
+        # Only lengths are needed, so arrays of one byte an example stand in.
         lengths = [in_turn([np.empty(size, np.int8) for size in sizes], block)[1] for sizes in kept]
         batches = UnequalBatches(np.concatenate([np.empty(0, np.int64), *lengths]))
     shuffles = config.seed is not None
+    # The buffer holds all: a uniform permutation.
     whole = shuffles and not config.workers and streaming.buffer >= config.num_examples
     found = EpochByEpoch(totals, epoch, batches=batches, shuffles=shuffles, is_uniform=whole)
     found.num_in_turn = streaming.num_in_turn
@@ -216,6 +226,7 @@ class Reader:
     def size(self, lengths: Int64s) -> int:
         """Return how many examples it yields."""
         read = sum(int(lengths[group].sum()) for group in self.groups)
+        # Number of positions offset, offset + step, .. below what is read.
         return len(range(self.offset, read, self.step))
 
 
@@ -229,6 +240,7 @@ class Streaming:
     def __init__(self, config: LoaderConfig, era: Era) -> None:
         self._config, self._era = config, era
         self._lengths = config.lengths_of_shards
+        # Index of the first example of each shard.
         self._starts = np.cumsum(self._lengths) - self._lengths
         self.buffer = DEFAULT_BUFFER if config.buffer is None else config.buffer
         self._tables = of_tables(config)
@@ -260,6 +272,7 @@ class Streaming:
         return self._gets_shards(self.num_shards)
 
     @property
+    # Eras that shuffle by halves fill the buffer with tables of buffer // shards rows.
     def rows_of_tables(self) -> int:
         """How many rows the tables have that fill the buffer; 1 is as without tables."""
         return max(1, self.buffer // self._inputs) if self._era.by_halves else 1
@@ -279,11 +292,13 @@ class Streaming:
         config, era = self._config, self._era
         groups, generator = self._groups_of_all(epoch), self._generator(epoch)
         step, offset = (config.num_hosts, config.host) if config.shares else (1, 0)
+        # Hosts get shards if they can be shared evenly; otherwise each takes every n-th example.
         if config.shares and self._gets_shards(self._num_shards(groups)):
             groups = [group[config.host :: config.num_hosts] for group in groups]
             step, offset = 1, 0
         # A worker gets no shard where it is one too many; of groups, none gets more than one.
         num_shards = self._num_shards(groups)
+        # PyTorch's workers: worker w of k gets shards w, w + k, ..
         stride = min(config.workers, num_shards) if config.workers else 1
         in_parts = generator is not None and era.interleave == "apart" and self._inputs > 1
         readers = []
@@ -303,12 +318,15 @@ class Streaming:
         """
         era, shards = self._era, np.arange(len(self._lengths))
         groups = [shards]
+        # In later eras the seed of the shuffle stays, and the epoch shuffles once more below.
         rng = self._generator(0 if era.epochs_add_up else epoch)
         if rng is not None:
             rng.shuffle(shards)
             if era.interleave == "together" and self._inputs > 1:
                 groups = _parts(shards, self._inputs)
         if epoch and era.epochs_add_up:
+            # Each group is shuffled by a new generator of the epoch, so all of them by the same
+            # draws.
             groups = [np.random.default_rng(epoch).permutation(group) for group in groups]
         return groups
 
@@ -319,6 +337,7 @@ class Streaming:
         generator = np.random.default_rng(self._config.seed)
         if not epoch:
             return generator
+        # As `IterableDataset` does: a draw minus the epoch. Python's modulo keeps it in range.
         seed = int(generator.integers(0, _SEEDS)) - epoch
         return np.random.default_rng(seed % _SEEDS if not self._era.epochs_add_up else seed)
 
@@ -331,6 +350,7 @@ class Streaming:
         if self._era.worker_seeds == "state":
             state: int = generator.bit_generator.state["state"]["state"]
             return np.random.default_rng(state + worker)
+        # `deepcopy`: the draw must not move the generator that the buffer uses.
         return np.random.default_rng(int(deepcopy(generator).integers(0, _SEEDS)) - worker)
 
     def _gets_shards(self, num_shards: int) -> bool:
@@ -347,12 +367,15 @@ class Streaming:
         """Return the indices that one reader yields."""
         streams = [self._examples_of(group) for group in reader.groups]
         if reader.generator is None:
+            # Without a shuffle: shard after shard, group after group.
             read = np.concatenate([*streams, np.empty(0, np.int64)])
         else:
             block = self.rows_of_tables if self._tables else 1
             stream, blocks = in_turn(streams, block)
+            # A generator is used once for each call; the copy starts at the same state.
             generator = deepcopy(reader.generator)
             if self._era.by_halves:
+                # Blocks of one row are the same as no blocks.
                 sizes = None if block == 1 else blocks
                 read = by_halves(stream, sizes, self.buffer, generator)
             else:
@@ -363,6 +386,8 @@ class Streaming:
         """Return the indices of the examples of shards, one shard after the other."""
         lengths = self._lengths[shards]
         ends = np.cumsum(lengths)
+        # index = start of the shard + offset in it, for all shards at once: repeat the difference,
+        # then add a running number.
         found: Int64s = np.repeat(self._starts[shards] - (ends - lengths), lengths)
         return found + np.arange(len(found))
 
@@ -388,17 +413,20 @@ def in_turn(streams: Sequence[Int64s], block: int) -> tuple[Int64s, Int64s]:
     """
     sizes, rounds = [], []
     for stream in streams:
+        # Block lengths of a stream: `full` whole ones, then the rest.
         full, rest = divmod(len(stream), block)
         sizes.append(np.append(np.full(full, block, np.int64), [rest] if rest else []))
         rounds.append(np.arange(len(sizes[-1])))
     if not streams:
         return np.empty(0, np.int64), np.empty(0, np.int64)
+    # Stable sort by round: block r of each stream, in the order of the streams.
     order = np.argsort(np.concatenate(rounds), kind="stable")
     lengths = np.concatenate(sizes).astype(np.int64)
     starts = np.cumsum(lengths) - lengths
     lengths, starts = lengths[order], starts[order]
     # Where each block begins in the result, so that its examples follow one another from there.
     shift = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    # Example i of the result is at i + shift in the concatenated streams.
     return np.concatenate(streams)[np.arange(len(shift)) + shift], lengths
 
 
@@ -408,20 +436,27 @@ def one_for_one(stream: Int64s, size: int, generator: np.random.Generator) -> In
     What a draw takes is what came when the place was drawn before, or what filled it at first, so
     no step waits for another.
     """
+    # The buffer never fills: the library shuffles what it holds.
     if len(stream) <= size:
         left = stream.copy()
         generator.shuffle(left)
         return left
     steps = len(stream) - size
+    # The library draws indices 1,000 at a time, so the generator must be moved as far.
     drawn = -(-steps // _DRAWN_AT_ONCE) * _DRAWN_AT_ONCE
+    # places[s] is the buffer slot that step s yields and fills again with example size + s.
     places = generator.integers(0, size, size=drawn)[:steps]
     by_place = np.argsort(places, kind="stable")
     sorted_places = places[by_place]
+    # Steps by slot, in order of time. A slot's earlier step put there what its next step takes.
     again = sorted_places[1:] == sorted_places[:-1]
     taken = np.empty(steps, np.int64)
+    # At first a slot holds example number `slot`; later, what the step before put there: size +
+    # that step.
     taken[by_place] = sorted_places
     taken[by_place[1:][again]] = by_place[:-1][again] + size
     left = np.arange(size)
+    # The last step of each slot leaves its example in the buffer.
     last = np.append(~again, True)
     left[sorted_places[last]] = by_place[last] + size
     generator.shuffle(left)
@@ -438,21 +473,26 @@ def by_halves(
     """
     if size == 1 and blocks is None:
         return stream.copy()  # each is yielded as it comes, and one alone draws nothing
+    # What stays in the buffer after each output.
     keep = size // 2
     ends = None if blocks is None else np.cumsum(blocks)
     found = np.empty(len(stream), np.int64)
     held, read, done = stream[:0], 0, 0
     while True:
+        # Read until the buffer is full.
         upto = read + size - len(held)
         if ends is not None and upto <= len(stream):
+            # Whole blocks only: the first end at or beyond.
             upto = int(ends[np.searchsorted(ends, upto)])
         if upto > len(stream):
             break
         held = np.concatenate([held, stream[read:upto]])
+        # All that is held is permuted, and all but `keep` are yielded.
         held = held[generator.permutation(len(held))]
         count = len(held) - keep
         found[done : done + count] = held[:count]
         held, read, done = held[count:], upto, done + count
+    # At the end of the stream the rest is permuted once more.
     held = np.concatenate([held, stream[read:]])
     found[done:] = held[generator.permutation(len(held))] if len(held) else held
     return found

@@ -84,6 +84,7 @@ def era_of(version: str) -> Era:
     ('4.6.0', '5.1.0')
     """
     number = _number(version)
+    # The newest era that had begun; versions are compared as tuples.
     return next((era for era in reversed(ERAS) if number >= _number(era.since)), ERAS[0])
 
 
@@ -103,10 +104,12 @@ def changed_between(old: str, new: str, pipeline: Mapping[str, object]) -> str:
     ''
     """
     streams = pipeline.get("streaming")
+    # A buffer implies streaming, as in `LoaderConfig.streams`.
     if streams is None:
         streams = pipeline.get("buffer") is not None
     if not streams or pipeline.get("shuffle_seed") is None:
         return ""
+    # In either direction: an upgrade and a downgrade change the order alike.
     first, last = sorted((_number(old), _number(new)))
     changes = [f"{era.since} ({era.says})" for era in ERAS if first < _number(era.since) <= last]
     if not changes:
@@ -168,6 +171,7 @@ def assumed_of_streams(config: LoaderConfig) -> tuple[str, ...]:
 
 def _tells_tables(config: LoaderConfig) -> bool:
     """Return whether a shuffle of tables has another order than one of rows."""
+    # Eras before `by_halves` shuffle rows and tables alike.
     if config.seed is None or not era_of(config.version).by_halves:
         return False
     buffer = DEFAULT_BUFFER if config.buffer is None else config.buffer

@@ -102,6 +102,7 @@ class Loader:
 def named(name: str) -> Any:
     """Return what "module:name" names, imported now."""
     module, _, inside = name.partition(":")
+    # By name, so that the table imports neither the rules nor a library.
     return getattr(import_module(module), inside)
 
 
@@ -124,6 +125,7 @@ def library(module: str, loader: Loader) -> Any:
 
 def missing(loader: Loader, error: ImportError) -> MissingDependencyError:
     """Return the error of a library that cannot be imported."""
+    # Imported late: the start of a command does not pay for an error text.
     from shardctl.base.install import to_install  # 2 ms
 
     return MissingDependencyError(
@@ -284,6 +286,7 @@ LOADERS: dict[str, Loader] = {
     loader.name: loader for loader in (_GRAIN, _TORCH, _STATEFUL, _ACCELERATE, _HF)
 }
 # Whoever may read, so that `ReadSettings.reader` always is one of them.
+# ChainMap, not a copy: a loader that a test or a plugin adds to LOADERS is seen.
 READERS: Mapping[str, Loader] = ChainMap(LOADERS, {_TFDS.name: _TFDS})
 
 
@@ -353,6 +356,7 @@ def proven_as(proven: Sequence[str], version: str) -> str | None:
     >>> proven_as(("4.8.0", "4.8.5"), "4.8.0+cpu"), proven_as(("4.8.1", "4.8.5"), "4.8")
     ('4.8.0', '4.8.5')
     """
+    # A release line matches longer versions: "4.8" finds 4.8.x. An exact version has none.
     line = [each for each in proven if each.startswith(f"{version}.")]
     same = [each for each in proven if same_version(each, version)]
     return next(reversed(line or same), None)

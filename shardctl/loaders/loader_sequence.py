@@ -44,11 +44,13 @@ class EqualBatches(Batches):
     def __init__(self, num_examples: int, size: int, *, epochs: int = 1) -> None:
         """`num_examples` are those of one epoch."""
         self._num_examples, self._size = num_examples, size
+        # Each epoch ends with a batch of its own: ceil(n / size).
         self._an_epoch = -(-num_examples // size)
         self.num_batches = self._an_epoch * epochs
 
     def steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
         """Return (batch, index of the example in it), int64[q] each."""
+        # Batches do not run over the end of an epoch.
         epochs, within = np.divmod(positions, max(self._num_examples, 1))
         steps, offsets = np.divmod(within, self._size)
         return epochs * self._an_epoch + steps, offsets
@@ -64,11 +66,13 @@ class UnequalBatches(Batches):
     """Batches of any sizes, int64[batches], each of 1 at least."""
 
     def __init__(self, sizes: Int64s) -> None:
+        # starts[b] is the position at which batch b begins; one more entry is the end.
         self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
         self.num_batches = len(sizes)
 
     def steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
         """Return (batch, index of the example in it), int64[q] each."""
+        # side="right" - 1: the last batch that begins at or before the position.
         steps = np.searchsorted(self._starts, positions, side="right") - 1
         return steps, positions - self._starts[steps]
 
@@ -152,6 +156,7 @@ class EpochByEpoch(LoaderSequence):
         """Return the index of the example at each position, int64[q]."""
         epochs = self.epochs_at(positions)
         found = np.empty(len(positions), np.int64)
+        # One epoch at a time, since each is made as a whole.
         for epoch in np.unique(epochs).tolist():
             here = np.flatnonzero(epochs == epoch)
             found[here] = self._indices(epoch)[positions[here] - self._starts[epoch]]
@@ -160,6 +165,7 @@ class EpochByEpoch(LoaderSequence):
     def positions_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
         """Return (which of `indices`, position), int64[r] each, for each time one is yielded."""
         queries, positions = [_NONE], [_NONE]
+        # An example is searched in every epoch, in pieces that bound the memory of the search.
         for epoch, start in enumerate(self._starts[:-1].tolist() if len(indices) else ()):
             there = self._indices(epoch)
             for first in range(0, len(there), _PIECE):
@@ -201,12 +207,14 @@ class Deal:
         """Return the place of each position of the process."""
         if self.num_hosts == 1:
             return self.first + positions
+        # A turn gives `block` places to each host; this host's are at host * block within it.
         turns, offsets = np.divmod(positions, self.block)
         return self.first + (turns * self.num_hosts + self.host) * self.block + offsets
 
     def positions(self, places: Int64s) -> tuple[NDArray[np.intp], Int64s]:
         """Return (which of the places, its position), of those that the process is dealt."""
         blocks, offsets = np.divmod(places - self.first, self.block)
+        # The inverse: which block, then whose turn.
         turns, hosts = np.divmod(blocks, self.num_hosts)
         positions = turns * self.block + offsets
         mine = np.flatnonzero((hosts == self.host) & (positions >= 0) & (positions < self.size))
@@ -240,6 +248,7 @@ class Dealt(LoaderSequence):
     def indices_at(self, positions: Int64s) -> Int64s:
         """Return the index of the example at each position, int64[q]."""
         epochs, within = np.divmod(positions, max(self.epoch_size, 1))
+        # Places past the end of the epoch start over, hence the modulo.
         places = self._deal.places(within) % max(self._num_elements, 1)
         if self._order is None:
             return places
@@ -251,6 +260,7 @@ class Dealt(LoaderSequence):
     def positions_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
         """Return (which of `indices`, position), int64[r] each, for each time one is yielded."""
         queries, positions = [_NONE], [_NONE]
+        # Places past the end are examples that come a second time in the epoch.
         again = self._places_again()
         for epoch in range(self._epochs if len(indices) else 0):
             places = self._places(epoch, indices)
@@ -258,11 +268,13 @@ class Dealt(LoaderSequence):
             repeated, repetition = matches(places, again % max(self._num_elements, 1))
             queries += [which, repeated]
             found = self._deal.positions(again[repetition])[1]
+            # First the ordinary positions, then those of examples that come again.
             positions += [within + epoch * self.epoch_size, found + epoch * self.epoch_size]
         return np.concatenate(queries), np.concatenate(positions)
 
     def _places_again(self) -> Int64s:
         """Return the places of the process at which the epoch has started over: its last ones."""
+        # Only the last block can reach past the end.
         last = np.arange(max(self._deal.size - self._deal.block, 0), self._deal.size)
         places = self._deal.places(last)
         return places[places >= self._num_elements]
@@ -273,6 +285,7 @@ class Dealt(LoaderSequence):
             return indices
         order = self._order(epoch)
         inverse = np.empty_like(order)
+        # inverse[order[i]] = i: where each example is.
         inverse[order] = np.arange(len(order), dtype=order.dtype)
         places: Int64s = inverse[indices].astype(np.int64)
         return places
@@ -288,6 +301,7 @@ def even_share(num_examples: int, host: int, num_hosts: int) -> range:
     [range(0, 4), range(4, 7), range(7, 10)]
     """
     each, rest = divmod(num_examples, num_hosts)
+    # The first `rest` hosts get one more, as in NumPy's array_split.
     start = host * each + min(host, rest)
     return range(start, start + each + (host < rest))
 
@@ -298,13 +312,16 @@ def matches(wanted: Int64s, there: Int64s) -> tuple[Int64s, Int64s]:
     >>> [found.tolist() for found in matches(np.array([7, 3, 7]), np.array([3, 7, 5]))]
     [[1, 0, 2], [0, 1, 1]]
     """
+    # Queries ascending; equal ones stay in their order.
     order = np.argsort(wanted, kind="stable")
     ascending = wanted[order]
+    # For each element of `there`: the run of equal queries is [first, first + count).
     first = np.searchsorted(ascending, there)
     count = np.searchsorted(ascending, there, side="right") - first
     found = np.flatnonzero(count)
     first, count = first[found], count[found]
     # The pairs of one place are a run of queries; `nth` counts within it.
+    # Position within the run: a running number minus where the run begins.
     nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
     return order[np.repeat(first, count) + nth], np.repeat(found, count)
 

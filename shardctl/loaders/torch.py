@@ -75,6 +75,8 @@ def _distributed(config: LoaderConfig) -> LoaderSequence:
         )
     n, world = config.num_examples, config.num_hosts
     share = n // world if config.drop_shard_remainder else -(-n // world)
+    # DistributedSampler pads to a multiple of the ranks, or drops the remainder; then whole batches
+    # of what is left.
     deal = Deal(host=config.host, num_hosts=world, size=config.whole_batches(share))
     # Its default is shuffle=True with seed=0; here a seed, or the switch, asks for it.
     return _dealt(config, deal, _by_epoch(config, config.seed or 0) if config.shuffles else None)
@@ -111,6 +113,7 @@ def _dealt(config: LoaderConfig, deal: Deal, permutations: Permutations | None) 
 def _deal_of_batches(config: LoaderConfig) -> Deal:
     """Return how Accelerate deals whole batches to its processes."""
     n, world = config.num_examples, config.num_hosts
+    # Accelerate's BatchSamplerShard works on batches, so the deal is by blocks of a batch.
     if config.batch is None:  # prepare_data_loader then drops the sampler, too
         raise refused(
             "Accelerate deals whole batches to its processes; give {batch=N} of one process"
@@ -118,6 +121,8 @@ def _deal_of_batches(config: LoaderConfig) -> Deal:
     if world == 1:  # prepare_data_loader leaves the batches as they are
         return Deal(size=config.whole_batches(n))
     a_round = config.batch * world
+    # A round is a batch for each process. With even_batches an incomplete round is filled from the
+    # start of the epoch.
     rounds = n // a_round if config.drop_remainder else -(-n // a_round)
     size = rounds * config.batch
     return Deal(host=config.host, num_hosts=world, block=config.batch, size=size)
@@ -126,8 +131,10 @@ def _deal_of_batches(config: LoaderConfig) -> Deal:
 def _by_epoch(config: LoaderConfig, seed: int) -> Permutations:
     """Return the permutations of epochs that each have a generator, of the seed + the epoch."""
     first, last = config.first_epoch, config.first_epoch + config.epochs - 1
+    # Seeds grow with the epoch, so the first and the last are the extremes.
     for epoch in (first, last):
         check_seed(seed + epoch, f"the seed {seed} + epoch {epoch}" if epoch else "the seed")
+    # The epoch counts from the first one read, and the seed from 0.
     return lambda epoch: Generator(seed + first + epoch).randperm(config.num_examples)
 
 
@@ -138,12 +145,15 @@ def _random_sampler(config: LoaderConfig) -> Permutations:
         own = Generator(check_seed(config.seed, "the seed of the DataLoader's generator"))
         # Besides its permutation, RandomSampler draws another one of which it takes no element.
         an_epoch = _base_seeds(config) + 2 * num_draws(n)
+        # Draws per epoch: `_base_seed` of the loader, the permutation, and the one that is drawn
+        # and not used.
         return lambda epoch: own.randperm(n, _BASE_SEED + (first + epoch) * an_epoch)
     default = _default_generator(config)
     # An iteration draws two numbers of 64 bits: `_base_seed`, and the seed of its sampler.
     an_epoch = _base_seeds(config) + _BASE_SEED
 
     def permutation(epoch: int) -> Contents:
+        # The sampler's own generator is seeded by the second number that the iteration draws.
         return Generator(default.int64(_BASE_SEED + (first + epoch) * an_epoch)).randperm(n)
 
     return permutation
@@ -163,9 +173,12 @@ def _stateful_sampler(config: LoaderConfig) -> Permutations:
     if config.seed is not None:
         generator = Generator(check_seed(config.seed, "the seed of the loader's generator"))
     else:
+        # Without a seed of its own, the sampler draws its seed from the default generator once.
         generator = Generator(_default_generator(config).int64(0))
     first, an_epoch = 0, num_draws(n)
     if config.workers:
+        # With workers an iterator makes two iterators of the sampler; with workers that stay, only
+        # `_reset` does.
         first = an_epoch
         an_epoch *= 1 if config.persistent_workers else 2
     if own:  # `_base_seed` is drawn from it, too, after the first permutation of an iterator
@@ -266,11 +279,13 @@ class Generator:
     """
 
     def __init__(self, seed: int) -> None:
+        # torch takes 64 bits; the Mersenne Twister is seeded with the low 32.
         self._seed = seed & 0xFFFFFFFF
         self._bits, self._drawn = self._seeded(), 0
 
     def draws(self, start: int, stop: int) -> NDArray[np.uint64]:
         """Return draws [start, stop)."""
+        # An earlier draw than where the generator stands: from the start again.
         if start < self._drawn:
             self._bits, self._drawn = self._seeded(), 0
         if start > self._drawn:
@@ -280,6 +295,7 @@ class Generator:
 
     def int64(self, start: int) -> int:
         """Return what `torch.empty((), dtype=torch.int64).random_()` draws from `start` on."""
+        # The first draw is the high word; random_() of int64 keeps 63 bits.
         high, low = self.draws(start, start + 2).tolist()
         return int((high << 32 | low) % (1 << 63))
 
@@ -299,9 +315,12 @@ class Generator:
         progress = Progress(None, "examples shuffled", num_elements)
 
         def offsets(first: int, last: int) -> Offsets:
+            # Fisher-Yates from the front: step i swaps with i + draw % (n - i). `left` are the
+            # moduli n - i, shape (last - first,).
             left = np.arange(num_elements - first, num_elements - last, -1).astype(np.uint32)
             # The last element stays where it is, and nothing is drawn for it.
             drawn = self.draws(start + first, start + min(last, num_elements - 1))
+            # uint32 arithmetic, as in C++.
             left[: len(drawn)] = drawn.astype(np.uint32) % left[: len(drawn)]
             left[len(drawn) :] = 0
             progress.advance(last - first)
@@ -312,6 +331,7 @@ class Generator:
     def _seeded(self) -> np.random.MT19937:
         bits = np.random.MT19937()
         # The public way to the seeding of Matsumoto and Nishimura, which torch has too.
+        # NumPy's `MT19937(seed)` seeds in another way (SeedSequence).
         np.random.RandomState(bits).seed(self._seed)
         return bits
 
@@ -323,6 +343,7 @@ class Generator:
             per_second=_DRAWS_PER_SECOND,
             instead="ask for an earlier epoch",
         )
+        # In pieces, so that progress is seen; `output=False` keeps no array.
         for done in range(0, count, _PIECE):
             piece = min(_PIECE, count - done)
             self._bits.random_raw(piece, output=False)

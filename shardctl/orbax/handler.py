@@ -51,6 +51,8 @@ def own_state(directory: Any, process: Host, host: Host | None) -> bytes | None:
         DatasetError: as for `all_states`.
     """
     count, names = _files(directory)
+    # Another number of processes, or another host: the state of this process is not the one to
+    # resume.
     if count != process.count or file_of(process) not in names:
         return None
     state = _read(directory, process)
@@ -74,6 +76,7 @@ def all_states(directory: Any) -> list[bytes]:
             f"{_shown(directory)}: {choices(missing)} missing; on another number of processes, or "
             "as another host, a position takes the files of all of them, together in one folder"
         )
+    # For each host, the first process that was it, and its state.
     first: dict[Host | None, tuple[Host, bytes]] = {}
     for process in processes:
         state = _read(directory, process)
@@ -101,6 +104,7 @@ def _files(directory: Any) -> tuple[int, set[str]]:
             f"{_shown(directory)}: no position is in this item of the checkpoint, of which each "
             "process writes a file such as process_0-of-1.json"
         )
+    # Names that do not match have no process, and are refused below.
     found = {name: _FORM.fullmatch(name) for name in names}
     counts = {int(match[2]) for match in found.values() if match}
     for name, match in sorted(found.items()):
@@ -182,6 +186,7 @@ class PositionHandler(ocp.AsyncCheckpointHandler):
 
     async def async_save(self, directory: Any, args: Save) -> list[Any]:
         """Take the state of `args.position`; return the future of its file."""
+        # The state is taken now, on the caller's thread; only the writing is put off.
         process, state = self._process or this_process(), args.position.get_state()
 
         async def written() -> None:
@@ -196,6 +201,7 @@ class PositionHandler(ocp.AsyncCheckpointHandler):
         Raises:
             ShardctlError: as for `Restore`.
         """
+        # `manager.restore(step)` without arguments cannot know a position, so it gets the states.
         if args is None or args.position is None:
             return all_states(directory)
         process = self._process or this_process()
@@ -304,4 +310,5 @@ class Checkpointable:
         restore_position(
             self._position, directory, this_process(), allow_version=self._allow_version
         )
+        # Errors are raised above, within Orbax's own call, where they are shown.
         return asyncio.sleep(0)

@@ -45,6 +45,7 @@ def order_snapshot(request: pytest.FixtureRequest) -> OrderSnapshot:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     """Let the report of a test tell which snapshots it wrote, from one process to another too."""
+    # With pytest-xdist the report travels between processes, and the stash does not.
     report = yield
     if _CHECKS in item.stash:
         report.order_snapshots = item.stash[_CHECKS].written

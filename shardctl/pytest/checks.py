@@ -61,6 +61,7 @@ class OrderSnapshot:
         __tracebackhide__ = True  # what pytest shows ends with the line of the test
         _check_arguments(name=name, passes=passes, loop=loop)
         files = [file_name(self._stem, name, index) for index in range(passes)]
+        # A second check of one name would overwrite the first one's file.
         if files[0] in self._used:
             pytest.fail("two checks of one test: give each a name of its own, check(ds, name)")
         self._used += files
@@ -68,6 +69,7 @@ class OrderSnapshot:
         try:
             taken = list(_taken(ds, passes, loop, self._root, self._folder))
             found = [*map(self._problem, paths, taken)]
+        # Every refusal of ours is a failed test, not an error in the plugin.
         except ShardctlError as error:
             found = [str(error)]
         if problems := [problem for problem in found if problem is not None]:
@@ -86,6 +88,7 @@ class OrderSnapshot:
             return None
         if not path.exists():
             return f"no order is pinned in {shown}\n{self._how_to_accept()}"
+        # Both sides as orders, so that `diff` explains where they part.
         today = PinnedOrder(snapshot=taken.snapshot, label="the current order", live=taken.live)
         found = diff(PinnedOrder(snapshot=read_snapshot(path), label=shown), today)
         if found.equal:
@@ -98,6 +101,7 @@ class OrderSnapshot:
         from shardctl.saved.snapshot_file import snapshot_yaml
 
         data = "".join(snapshot_yaml(taken.snapshot)).encode("utf-8", "backslashreplace")
+        # Unchanged files keep their time, and are not reported.
         if path.exists() and path.read_bytes() == data:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -130,6 +134,7 @@ def _taken(ds: Any, passes: int, loop: Loop, root: Path, folder: Path) -> Iterat
     found.check_predictable()
     if found.dataset is None:
         raise UsageError(
+            # Ids need file names.
             "the pipeline reads no files that a dataset has, so that no snapshot could name its "
             "examples"
         )
@@ -184,6 +189,7 @@ def stem_of(test: str) -> str:
     """
     function, bracket, parameters = test.partition("[")
     stem = function.replace("::", ".")
+    # Brackets and slashes are not allowed in file names everywhere.
     if bracket:
         stem += f"-{safe(parameters.removesuffix(']'))}"
     return _short(stem, test)
@@ -196,6 +202,7 @@ def safe(text: str) -> str:
     ('validation', 'train--10---6cda7661')
     """
     made = _UNSAFE.sub("-", text)
+    # A hash keeps two texts apart that become one name.
     # Some file systems know no capitals, so that two names that differ in them are one.
     return _short(made if made == text else f"{made}-{_hash(text)[:8]}", text)
 

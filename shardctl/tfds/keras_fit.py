@@ -1,4 +1,4 @@
-"""Keras `fit`: one dataset for each of its epochs, and a callback that resumes at the next batch."""
+"""Keras `fit`: one dataset for each epoch, and a callback that resumes at the next batch."""
 
 from __future__ import annotations
 
@@ -371,8 +371,8 @@ def _random_states(model: Any) -> list[Any]:
 def save_weights_whole(model: Any) -> None:
     """Let a model write its weights files beside their place first, and then move them there.
 
-    Keras writes over the file that is there, so a process killed meanwhile leaves a broken file. A path
-    that is not local is left to Keras.
+    Keras writes over the file that is there, so a process killed meanwhile leaves a broken file. A
+    path that is not local is left to Keras.
     """
     if getattr(model.save_weights, "_is_whole", False):
         return
@@ -530,9 +530,9 @@ class _FitCallback:
                 self.model.stop_training = _END_OF_EPOCH
 
     def on_test_begin(self, logs: Any = None) -> None:
+        """Continue with training after the end of an epoch's batches."""
         # Validation begins after the loop over batches and has a loop of its own that would end at
         # once.
-        """Continue with training after the end of an epoch's batches."""
         self._go_on()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:

@@ -390,7 +390,7 @@ def _make(dataset: Dataset, planned: TfdsMetadata, found: FoundFeatures, folder:
                 shard_lengths=list(split.shard_lengths),
                 num_bytes=split.num_bytes or 0,
                 filename_template=template.replace(template=told.template),
-                # In the metadata stands the template of the real files, not that of the placeholders.
+                # The metadata names the real files, not the placeholders.
             )
         )
     try:

@@ -1,4 +1,4 @@
-"""Padded evaluation: every example once, batches of one shape, the same number of steps per host."""
+"""Padded evaluation: each example once, batches of one shape, equally many steps on every host."""
 
 from __future__ import annotations
 

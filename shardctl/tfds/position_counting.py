@@ -137,12 +137,12 @@ class RowCounter:
         self._is_partial = False
 
     def __call__(self, element: Any) -> int:
-        # Without a batch size each element is one example.
         """Return how many examples the next element holds.
 
         Raises:
             UsageError: more than a batch, or it comes after less than one in mid-epoch.
         """
+        # Without a batch size each element is one example.
         if self._batch is None:
             if len(_parts(element)) > 1:
                 raise UsageError(_SEVERAL)

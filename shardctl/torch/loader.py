@@ -71,9 +71,11 @@ def record_of(state: Mapping[str, object], *, source: str) -> PositionRecord:
         DatasetError: it is of another sampler, damaged, or older than the last batch.
     """
     with fields.said_about(source):
+        # A position's state as it is, or the sampler's within that of a loader.
         if state.get("kind") != POSITION_KIND:
             state = _of_sampler(state)
         try:
+            # Through JSON, so that the state passes the checks of a file.
             text = json.dumps(dict(state)).encode("ascii")
         except (TypeError, ValueError) as error:
             raise DatasetError("it holds values that no state of shardctl.torch has") from error
@@ -87,6 +89,7 @@ def continued_order(order: KeyOrder, states: Sequence[Mapping[str, object]]) -> 
         DatasetError, UsageError: as for `record_of` and `continued`.
     """
     records = [record_of(state, source=f"states[{i}]") for i, state in enumerate(states)]
+    # The pass of the first state; `continued` checks that all agree.
     settings = replace(order.settings, pass_index=records[0].settings.pass_index)
     if settings != order.settings:
         order = KeyOrder(order.dataset, order.spec, settings)
@@ -98,6 +101,7 @@ order_from = partial(order_of_states, after=continued_order)
 
 def _of_sampler(state: Mapping[str, object]) -> Mapping[str, object]:
     """Return the sampler's state within that of a StatefulDataLoader."""
+    # With workers: a snapshot of the main process, which may be older than the last batch.
     if _OF_WORKERS in state:
         late = fields.count(state.get("_steps_since_snapshot"), "_steps_since_snapshot")
         if late:
@@ -107,6 +111,7 @@ def _of_sampler(state: Mapping[str, object]) -> Mapping[str, object]:
             )
         snapshot = fields.mapping(state[_OF_WORKERS], _OF_WORKERS)
         state = fields.mapping(snapshot.get("_main_snapshot"), "_main_snapshot")
+    # In the batch sampler's state, or directly where no batches are made.
     of_batches = state.get(_OF_BATCHES)
     found = of_batches.get("sampler_state") if isinstance(of_batches, Mapping) else None
     found = state.get(_OF_EXAMPLES) if found is None else found
@@ -162,6 +167,9 @@ class Sampler(HasOrder):
 
     def _begin_at(self, order: KeyOrder) -> None:
         self._order = order
+        # _drawn: None before the first iteration, else how many keys were drawn from the position
+        # on. _is_ahead: workers draw before batches are yielded. _is_set: set_epoch was called
+        # since.
         self._drawn: int | None = None  # of the newest iteration that began there
         self._is_ahead = self._is_set = False
 
@@ -187,6 +195,7 @@ class Sampler(HasOrder):
                 loader makes other batches than the settings.
         """
         # A generator: torchdata makes an iterator before it loads a state.
+        # 0 and None: nothing was drawn, so the iteration may begin again.
         if self._drawn:
             if not self._order.passes_are_alike:
                 raise UsageError(
@@ -199,6 +208,7 @@ class Sampler(HasOrder):
         self._is_ahead = workers_drawing(order.settings, len(order)) > 0
         self._drawn = 0
         for index in range(len(order)):
+            # A later `set_epoch` replaces the order; an old iterator then counts no more.
             if self._order is order:
                 self._drawn = index + 1
             yield order.key(index)
@@ -216,6 +226,7 @@ class Sampler(HasOrder):
         order = self._order
         if self._drawn is None:
             if epoch == self.epoch:
+                # In the pass where it resumes: stays in the middle.
                 return
             if len(order) and (order.consumed or order.stretches):
                 raise UsageError(
@@ -234,6 +245,7 @@ class Sampler(HasOrder):
         Raises:
             UsageError: it would count examples that were not trained on.
         """
+        # StatefulDataLoader stores the state with each batch itself, so it may ask.
         if self._is_ahead and not any(_library(frame) == "torchdata" for frame in _callers()):
             raise UsageError(
                 "state_dict of the sampler: its loader has workers, which have drawn examples that "
@@ -252,6 +264,7 @@ class Sampler(HasOrder):
             UsageError: there are not so many.
         """
         size = self.settings.batch or 1
+        # Rounded up: the last batch may be smaller.
         check_number("batches", batches, -(-len(self) // size))
         return self._state(min(batches * size, len(self)))
 
@@ -299,9 +312,11 @@ def workers_drawing(settings: ReadSettings, num_examples: int) -> int:
         if _library(frame) not in ("torch", "torchdata"):
             continue
         caller = frame.f_locals.get("self")
+        # The caller's attributes, at whatever depth the loader calls the sampler from.
         workers = max(workers, _number(caller, "_num_workers") or 0)
         if batch is None and (batch := _number(caller, "batch_size")) is not None:
             drops = bool(getattr(caller, "drop_last", False))
+    # Another batch size would make other batches than the order's, without an error.
     if batch not in (None, own) or (drops and num_examples % own):
         without = " without the last one (drop_last)" * drops
         raise UsageError(
@@ -313,6 +328,7 @@ def workers_drawing(settings: ReadSettings, num_examples: int) -> int:
 
 
 def _callers() -> Iterator[FrameType]:
+    # Frame 0 is this generator, frame 1 the function that asks.
     frame: FrameType | None = sys._getframe(2)  # past who asks
     for _ in range(_FURTHEST):
         if frame is None:
@@ -389,6 +405,7 @@ def data_loader(
     """
     check_number("workers", workers, _MOST_WORKERS)
     given = dict(options or {})
+    # An argument that the order fixes would contradict it.
     if wrong := [name for name in _FIXED if name in given]:
         raise UsageError(
             f"options: {choices(wrong)} of a DataLoader follows from the order, the settings or an "
@@ -401,11 +418,13 @@ def data_loader(
     if order.settings.batch is not None and says_types(source):
         given.setdefault("collate_fn", collate_as_tf_data(source))
     kind = _kind(torch_data().DataLoader)
+    # `__init__` would plan the order again.
     sampler = Sampler.__new__(Sampler)
     sampler._begin_at(order)
     given |= {"batch_size": order.settings.batch, "sampler": sampler, "num_workers": workers}
     try:
         return kind(source, **given)
+    # PyTorch's own words about an argument.
     except (TypeError, ValueError) as error:
         raise UsageError(f"options: {printable(str(error))}") from error
 
@@ -418,6 +437,7 @@ class _Counts:
 
     def __iter__(self) -> Iterator[Any]:
         """Return an iterator of batches, counted as they are yielded."""
+        # A list of one number is shared with the iterator: it counts where the loader can see it.
         self._count = count = [0]
         return _counted(super().__iter__(), count)  # type: ignore[misc]
 
@@ -427,6 +447,7 @@ class _Counts:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the place behind the batches that were yielded."""
+        # Only what this sampler's position began; after set_epoch the count is another iteration's.
         begun = self.sampler.is_begun and self._count
         return self.sampler.state_after(self._count[0] if begun and self._count else 0)
 
@@ -443,6 +464,7 @@ def _counted(batches: Iterator[Any], count: list[int]) -> Iterator[Any]:
 
 @cache
 def _kind(base: Any) -> Any:
+    # A subclass of the DataLoader: the count comes first in the order of methods.
     return type("DataLoader", (_Counts, base), {"__module__": __name__})
 
 
@@ -488,6 +510,7 @@ def _batch(examples: Sequence[Any], types: Any) -> Any:
             return list(examples)
         import torch
 
+        # All examples of a feature have one shape; the type is that of the feature.
         return torch.from_numpy(np.stack([np.asarray(one, types) for one in examples]))
     if isinstance(first, np.ndarray) and first.dtype == object:
         return [one.tolist() for one in examples]

@@ -69,6 +69,7 @@ def project_here(*, say_so: bool = True) -> Project:
     from shardctl.stores.stores import working_folder
 
     project, here = find_project(working_folder()), working_folder()
+    # Not by comparing paths: either may lead through links.
     if say_so and project.path is not None and not os.path.samefile(project.path.parent, here):
         say(f"settings of {os.path.relpath(project.path)}; shardctl config lists them")
     return project
@@ -120,6 +121,7 @@ def dataset_and_refs(
         fallback=fallback,
         counting=Counting(cache=not options.no_cache),
     )
+    # `note` is set if the built-in dataset was chosen because nothing else was named.
     if chosen.note is not None and is_read and options.must_be_named:
         raise UnnamedDatasetError(
             "no dataset is named, and this answer is kept or checked: name one with --dataset REF, "
@@ -133,6 +135,7 @@ def dataset_and_refs(
 
 
 def _look_up_others(options: DatasetOptions, project: Project) -> None:
+    # Datasets in stages are looked up where the command looks its own up.
     data_dir = project.data_dir if options.data_dir is None else options.data_dir
     if data_dir is not None or options.no_cache:
         from shardctl.api.arguments import look_up_in
@@ -153,6 +156,8 @@ def refuse_no_spec(spec: str | None, source: DatasetOptions) -> None:
     if spec is None:
         return
     try:
+        # Only for the error about a SPEC; every other problem is reported later, by the command
+        # itself.
         resolved_spec(chosen_dataset(source, project_here(say_so=False)), spec)
     except NotASplitError:
         raise
@@ -196,6 +201,7 @@ def options_of_snapshot(source: DatasetOptions, project: Project) -> list[str]:
 
     others = named_dataset((), project=project, env=os.environ, cwd=working_folder())
     refs = source.dataset or ()
+    # The snapshot names its dataset, unless an option or the surroundings would choose another.
     needed = source.data_dir is not None or any(map(is_fixed, refs)) or others.source != "default"
     return dataset_options(source) if needed else []
 
@@ -240,6 +246,7 @@ def plan_of_file(
     plan = parse_plan(text_on_stdin(), source="stdin") if path == "-" else read_plan(path)
     found = dataset_of_plan(plan, source, path)
     refs = refs_to_keep(found, output, on_this_machine=True)
+    # The plan's own names for its dataset are kept, as paths that hold from the file's folder.
     return found.dataset, replace(
         applied(plan, found.dataset, allow_version=allow_version), refs=refs
     )
@@ -294,6 +301,8 @@ def dataset_of_plan(plan: ResumePlan, options: DatasetOptions, path: str) -> Cho
     It is looked for where the file at `path` says that it was, then where its files lay, else by
     its name.
     """
+    # The names are tried in order: as the plan's file says, where its files lay, by the dataset's
+    # name.
     names = [options.dataset] if options.dataset else list(_names_of(plan))
     project = project_here()
     if options.dataset:
@@ -306,6 +315,7 @@ def dataset_of_plan(plan: ResumePlan, options: DatasetOptions, path: str) -> Cho
         except ShardctlError as error:
             failed.append(error)
             continue
+        # The same fingerprint: the same files. A dataset that has changed is the second choice.
         if found.dataset.fingerprint == plan.dataset.fingerprint:
             return found
         others.append(found)

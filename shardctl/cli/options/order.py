@@ -42,6 +42,7 @@ _PANELS = {"order": ORDER, "hosts": HOSTS, "loader": LOADER}
 def _parameter(setting: Setting) -> Declared:
     """Return the option of a setting."""
     kind, name = setting.kind, setting.option.removeprefix("--")
+    # The help of a setting: its first clause, the call of TFDS or tf.data it stands for, the rest.
     clause, more, rest = setting.help.rstrip(".").partition("; ")
     text = f"{clause} ({setting.stands_for}){more}{rest}."
     text += f" [default: {setting.default}]" if setting.default else ""
@@ -64,6 +65,7 @@ def _parser(kind: SettingKind) -> Any:
     if isinstance(kind, FileNames):
         return None
     if isinstance(kind, StageList):
+        # Stages stay text here: they are parsed with the settings, which may name other datasets.
         return lambda text: kind.take(text) and text
     if isinstance(kind, WholeNumber):
         # The sizes of a buffer have a gap, which its own rule explains.
@@ -111,6 +113,7 @@ class OrderOptions:
         from shardctl.settings.read_settings import ReadSettings
 
         self._project = project
+        # Precedence: options, then the project file, then the fallback (a snapshot's settings).
         arguments = dict(fallback or {})
         given = self.given()
         if "file_order" in given:
@@ -125,9 +128,11 @@ class OrderOptions:
             raise located(error, project, "read") from None
         try:
             _give_way(chosen, given)
+            # Later entries replace earlier ones, so an option is the source where both set a field.
             sources = {**dict.fromkeys(chosen, "file"), **dict.fromkeys(given, "option")}
             chosen |= given
             _give_way(arguments, chosen)
+            # A snapshot's stages give way to settings of the short form, and the reverse.
             if any(name in chosen for name in _REPLACES["stages"]):
                 arguments.pop("stages", None)  # of a snapshot that had them
             return ResolvedSettings(
@@ -207,6 +212,7 @@ def steps_of_epoch(
     from shardctl.order.plan_order import plan_order
     from shardctl.settings.read_settings import with_stand_in_seeds
 
+    # Without --epochs, each epoch of a script is a new iteration of the dataset object.
     is_pass = settings.epochs == 1 and settings.stages is None and not settings.is_endless
     how, within = "epochs and steps count from 0", epoch
     if epoch and is_pass and settings.takes("pass_index"):
@@ -218,11 +224,13 @@ def steps_of_epoch(
             "of which the answer speaks as epoch 0. Where ds.repeat(N) makes the epochs, add "
             "--epochs N"
         )
+    # Only the number of steps is needed, so example seeds will do.
     seeded, _ = with_stand_in_seeds(settings)
     there = plan_order(dataset, spec, seeded).order.steps_in_epoch(within)
     found = []
     for text in steps:
         step = _whole_step(text)
+        # The end of an epoch counts as a step only where a job can stop there.
         if step >= len(there) + at_end:
             raise UsageError(
                 f"--step {step}: epoch {epoch} has {counted(len(there), 'step')}, counted from 0"
@@ -242,6 +250,7 @@ def _whole_step(text: object) -> int:
 def _give_way(arguments: dict[str, Any], given: dict[str, Any]) -> None:
     loader = str(given.get("loader", "tfds"))
     if given.get("loader") not in (None, arguments.get("loader", "tfds")):
+        # Settings of another loader mean nothing to this one; a version is of one library only.
         # What was said of another loader: its version, and what means nothing to this one.
         other_version = ("loader_version",) if "loader" in arguments else ()
         for name in tuple(arguments):
@@ -252,6 +261,7 @@ def _give_way(arguments: dict[str, Any], given: dict[str, Any]) -> None:
         for other in _REPLACES.get(name, ()):
             if other not in given:
                 arguments.pop(other, None)
+    # `cpus` explains a cycle of "auto"; a number needs no explanation.
     if given.get("cycle", "auto") != "auto" and "cpus" not in given:
         arguments.pop("cpus", None)
 

@@ -84,6 +84,7 @@ class Operation:
 
         written = self.attributes["metadata"].s
         name: bytes = dataset_metadata_pb2.Metadata.FromString(written).name
+        # Names that TensorFlow makes have a ":"; others may come from a script and repeat.
         return name.decode() if b":" in name else None
 
     @property
@@ -99,6 +100,7 @@ class Operation:
 
     def all(self) -> Iterator[Operation]:
         """Yield it and all that it reads, each once."""
+        # Depth first with a list: recursion would end at a thousand stages.
         waiting, seen = [self], set()
         while waiting:
             operation = waiting.pop()
@@ -114,6 +116,7 @@ class Operation:
             NoConstantError: TensorFlow computes it anew.
         """
         value = self.value(name)
+        # A missing argument is None, which has no size.
         if getattr(value, "size", 0) != 1:
             raise NoConstantError(f"{name} of {self.op} is no constant")
         return int(value)
@@ -153,7 +156,9 @@ def call_name(op: str) -> str:
     >>> call_name("GroupByWindowDataset"), call_name("LegacyParallelInterleaveDatasetV2")
     ('group_by_window', 'interleave')
     """
+    # "LegacyParallelInterleave" and "Interleave" are one call to a user.
     name = re.sub(r"^(Legacy|Parallel|Global)*", "", _DATASET.sub("", op))
+    # CamelCase -> snake_case, at each change from lower to upper case.
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
@@ -187,6 +192,7 @@ class Function:
     @property
     def is_identity(self) -> bool:
         """Whether it returns its parameters as they are (noop_elimination.cc removes such maps)."""
+        # A stateful function is not removed even if it returns its input.
         return not self.definition.signature.is_stateful and self.returned == self.parameters
 
     @property
@@ -198,6 +204,7 @@ class Function:
         """Return the name of the node or parameter that a tensor is, behind identities."""
         name = _name(tensor)
         node = self.nodes.get(name)
+        # `_data_inputs`: an identity may have control inputs besides.
         while node is not None and node.op == "Identity" and len(_data_inputs(node)) == 1:
             name = _name(_data_inputs(node)[0])
             node = self.nodes.get(name)
@@ -229,6 +236,7 @@ def operation_of(dataset: Any) -> Operation:
             being traced, so that no dataset is there yet.
     """
     tf = tensorflow()
+    # Inside a tf.function the variant is a symbol without a value.
     if not hasattr(dataset._variant_tensor, "numpy"):
         raise UsageError(
             "the dataset is made inside a tf.function or a tf.Graph, where TensorFlow only traces "
@@ -236,10 +244,13 @@ def operation_of(dataset: Any) -> Operation:
         )
     try:
         written = tf.raw_ops.DatasetToGraphV2(
-            input_dataset=dataset._variant_tensor, external_state_policy=_IGNORE_STATE
+            # IGNORE: stateful ops (random maps, variables) would otherwise be refused.
+            input_dataset=dataset._variant_tensor,
+            external_state_policy=_IGNORE_STATE,
         )
         return Graph(tf.compat.v1.GraphDef.FromString(written.numpy())).root()
     except (tf.errors.OpError, ValueError) as error:
+        # TensorFlow wraps its reason: "{{..}} REASON [Op:..]".
         said = str(error).partition(" [Op:")[0].rpartition("}} ")[2]
         raise UsageError(
             f"TensorFlow does not write this dataset as a graph: {said}; inspect the dataset "
@@ -264,6 +275,7 @@ class Graph:
         while waiting:
             here = self.nodes[waiting[-1]]
             inputs = filter(self._is_dataset, map(_name, _data_inputs(here)))
+            # A node is made once all its inputs are; until then it stays on the list under them.
             missing = [name for name in inputs if name not in self._made]
             if missing and here.name not in self._made:
                 waiting += missing
@@ -278,7 +290,7 @@ class Graph:
         return None if found is None else Function(definition=found, graph=self)
 
     def ops_in_functions(self, node: Any) -> set[str]:
-        """Return the names of all ops in the functions of a node, and in those that these call."""
+        """Return the names of all ops in the functions of a node, and of those these call."""
         found: set[str] = set()
         ahead = [attr.func.name for attr in node.attr.values() if attr.HasField("func")]
         seen: set[str] = set()
@@ -291,6 +303,7 @@ class Graph:
                 found.add(inner.op)
                 ahead.append(inner.op)  # a call of a function is an op of its name
                 for attr in inner.attr.values():
+                    # Attributes may hold one function or a list of them.
                     ahead += [attr.func.name, *(f.name for f in attr.list.func)]
         return found - self._functions.keys()
 
@@ -307,14 +320,17 @@ class Graph:
     def _operation(self, node: Any) -> Operation:
         arguments: dict[str, Any] = {}
         others, datasets = [], []
+        # zip is not strict: older graphs may lack inputs that an op got later.
         for argument, tensor in zip(_argument_names(node), _data_inputs(node), strict=False):
             if self._is_dataset(name := _name(tensor)):
                 datasets.append(self._made[name])
                 continue
             found = self.nodes[name]
+            # Constants are often behind identities.
             while found.op == "Identity":
                 found = self.nodes[_name(found.input[0])]
             others.append(found if found.op == "Const" else None)
+            # `setdefault`: of a list argument the first element, since they share a name.
             arguments.setdefault(argument, others[-1])
         return Operation(
             node=node, graph=self, inputs=tuple(datasets), arguments=arguments, others=tuple(others)
@@ -342,6 +358,7 @@ def _argument_names(node: Any) -> list[str]:
         return [f"input_{index}" for index in range(len(node.input))]
     names: list[str] = []
     for arg in definition.input_arg:
+        # A list argument has as many inputs as its attribute says, or as its list of types has.
         count = 1
         if arg.number_attr:
             count = node.attr[arg.number_attr].i
@@ -363,6 +380,7 @@ def constant(node: Any) -> Any:
     if kind in (tf.resource, tf.variant):
         return None
     # Not tf.make_ndarray, which does not read the texts that the runtime writes.
+    # Texts are kept as objects: a NumPy bytes array would drop zeros at the end.
     value = tf.io.parse_tensor(tensor.SerializeToString(), kind).numpy()
     return np.array(value, object) if kind == tf.string else np.asarray(value)
 
@@ -371,6 +389,7 @@ def num_rows(node: Any) -> int | None:
     """Return the length of a constant along its first axis, without reading its values."""
     if node is None:
         return None
+    # A constant may be large, so only its shape is read.
     shape: Sequence[Any] = node.attr["value"].tensor.tensor_shape.dim
     return int(shape[0].size) if shape else None
 
@@ -401,6 +420,7 @@ class Options(NamedTuple):
         kept = {
             name: getattr(stated, name)
             for name in WithOptions.attributes
+            # An option counts if it has the value that is in force at the end.
             if getattr(stated, name) == getattr(self.stated, name)
             and not (self.op_determinism and name == "deterministic")
         }
@@ -415,6 +435,7 @@ def options_of(operation: Operation) -> WithOptions:
     said: dict[str, Any] = {}
     for field_name, attribute in WithOptions.attributes.items():
         within, _, last = attribute.rpartition(".")
+        # Some options are in a message of their own.
         part, name = message.optimization_options if within else message, last
         name = name.removeprefix("experimental_")
         # Members of a oneof are set or not.

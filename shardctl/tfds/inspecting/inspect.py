@@ -45,6 +45,7 @@ def assembled(
     found: FoundPipeline, *, line_of: LineOf, loop: Loop = "python", name: str = ""
 ) -> Inspection:
     """Return the answer: stages with the seeds that a script states, and what they read."""
+    # One reader: its settings become those of the whole pipeline, as a user would write them.
     parts = _Parts.of(found)
     sole = parts.sole
     settings = ReadSettings(
@@ -54,18 +55,24 @@ def assembled(
         loop=loop,
     )
     stages = _shown(found, parts, settings, line_of)
+    # The settings are made first: whether a stage is nondeterministic depends on options in force.
     is_open = [stage for stage in stages if stage.reason is not None]
+    # Where everything is predictable, a `deterministic=False` that affects nothing is dropped, so
+    # that commands take the settings.
     if not is_open:
         settings = replace(settings, stages=with_changed(stages_of(settings), part=_in_order))
     made = Inspection(
         name=name,
         stages=stages,
         open=tuple(OpenStage(stage=stage, reason=stage.reason or "") for stage in is_open),
+        # The short form (options of commands) only if it would be complete; otherwise the stages
+        # stay.
         settings=settings if is_open else short_form(settings),
         dataset=next((reader.dataset for reader in found.readers), None),
         spec=None if sole is None else sole.listed.spec,
         datasets={} if sole is not None else parts.datasets,
     )
+    # Whether the order can really be computed is tried once, here.
     return made if is_open else replace(made, refused=_refusal(made))
 
 
@@ -109,16 +116,19 @@ class _Parts:
     def of(cls, found: FoundPipeline) -> _Parts:
         readers = {id(s.part): s.reader for s in found.stages if s.reader is not None}
         each = list(readers.values())
+        # The reader's seed decides what the global seed was; only without one do the other stages.
         own = [reader.pair for reader in each if reader.pair is not None]
         parts = [_pair_of(stage.part) for stage in found.stages]
         seeds = own or [pair for pair in parts if pair is not None]
         # Datasets are told apart by their folders; where all read one, no reader names it.
         refs = {key: one.dataset.data_dir or one.dataset.title for key, one in readers.items()}
+        # Reversed, so that the first reader of a folder wins, whose dataset is then the one named.
         datasets = {ref: readers[key].dataset for key, ref in reversed(refs.items())}
         several = len(datasets) > 1
         return cls(
             global_seed=global_seed_of(seeds),
             sole=each[0] if len(found.readers) == 1 else None,
+            # All readers read one dataset: it is that of the command, and needs no name.
             readers=readers,
             refs=refs if several else dict.fromkeys(refs),
             datasets={ref: datasets[ref] for ref in refs.values()} if several else {},
@@ -133,7 +143,9 @@ class _Parts:
             settings["deterministic"] = False
         if reader.pair is not None:
             seed = stated_seed(reader.pair, self.global_seed)
+            # A pair of kernel seeds that no seed of a script gives stays out of the settings.
             if not isinstance(seed, tuple):
+                # `shuffle_seed` implies shuffle_files.
                 settings.pop("shuffle_files", None)
                 settings["shuffle_seed"] = seed
         return settings
@@ -171,8 +183,10 @@ class _Parts:
 
     def _seed(self, pair: Any) -> int | KernelPair | None:
         if pair is not None:
+            # A seed of 0 is falsy, and `or 0` keeps it; no seed at all is the line below.
             return stated_seed(pair, self.global_seed) or 0
         # Beside a global seed of other stages, a seed of None would take one from that.
+        # NO_SEED keeps the kernel from drawing a seed of the global one.
         return None if self.global_seed is None else NO_SEED
 
 
@@ -213,6 +227,7 @@ def _shown(
 
 
 def _reason(part: Part, options: call.WithOptions, global_seed: int | None) -> str | None:
+    # Choices are a pipeline of their own, and any nondeterministic stage in it makes the choice so.
     if isinstance(part, call.ChooseFromDatasets):
         for found in open_stages(part.choices, global_seed=global_seed):
             return found.reason
@@ -229,6 +244,7 @@ _UNSEEDED_FILES = (
 def _why_open(reader: FoundReader, parts: _Parts) -> str | None:
     try:
         settings = ReadSettings(**parts.settings_of(reader), global_seed=parts.global_seed)
+        # TFDS's own rules about seeds are in `check_predictable`; a script's reader has none.
         unseeded = settings.shuffle_seed is None and settings.global_seed is None
         if not reader.is_tfds and settings.shuffles_files and unseeded:
             return _UNSEEDED_FILES
@@ -253,6 +269,7 @@ def _own_settings(values: Mapping[str, Any]) -> tuple[tuple[str, object], ...]:
 def _call(part: Part) -> str:
     if isinstance(part, call.Opaque):
         return part.call
+    # (0, 0) is TensorFlow's way to say "no seed", and is shown as none.
     if isinstance(part, call.Shuffle) and part.seed == NO_SEED:
         part = replace(part, seed=None)
     if isinstance(part, call.Zip | call.SampleFromDatasets | call.ChooseFromDatasets):
@@ -291,6 +308,7 @@ def _clones(value: Any) -> Any:
     """Return the datasets of the workers of a distributed dataset, None of any other value."""
     if hasattr(value, "_variant_tensor"):
         return None
+    # Private names of distributed datasets, of two versions of tf.distribute.
     for name in ("_cloned_datasets", "_datasets"):
         found = getattr(value, name, None)
         if isinstance(found, list | tuple) and found:
@@ -347,9 +365,12 @@ def inspected(dataset: Any, *, lines: Lines, loop: Loop, name: str = "") -> Insp
     """Return the answer for a dataset whose making was watched, or was not."""
     clones = _clones(dataset)
     if clones is not None:
+        # All workers have the same stages; the first one is read.
         dataset = clones[0]
     with tensorflow().init_scope():  # a function that is being traced uses a dataset from outside
         root = operation_of(dataset)
+        # Keras asks the cardinality of the whole dataset, so it is looked up here and not stage by
+        # stage.
         if (
             loop == "keras-fit"
             and int(dataset.cardinality()) == UNKNOWN
@@ -395,17 +416,22 @@ class Lines:
         from tensorflow.python.data.ops import dataset_ops  # no public name
 
         kind, here = dataset_ops.DatasetV2, threading.get_ident()
+        # One watch at a time, as the methods of TensorFlow's class are replaced for the whole
+        # process.
         with _lock:
             plain = plain_init, plain_metadata = kind.__init__, kind._metadata
 
             def init(dataset: Any, *args: Any, **kwargs: Any) -> None:
                 plain_init(dataset, *args, **kwargs)
+                # Other threads make datasets as before.
                 if threading.get_ident() == here:
                     self.note(dataset, _line_of_script(sys._getframe(1)))
 
             def metadata(dataset: Any) -> Any:
                 found = plain_metadata.fget(dataset)
                 if threading.get_ident() == here:
+                    # The name goes into the node's metadata, which inspection reads back from the
+                    # graph.
                     found.name = _token(dataset).encode()
                 return found
 
@@ -413,6 +439,7 @@ class Lines:
             try:
                 yield
             finally:
+                # Always undone, also where the script raises an error.
                 kind.__init__, kind._metadata = plain
 
     def note(self, dataset: Any, line: SourceLine | None) -> None:
@@ -429,6 +456,7 @@ _numbers = itertools.count(1)  # over all scripts, since a dataset of one may be
 
 def _token(dataset: Any) -> str:
     """Return the name under which a dataset is made, which no other has."""
+    # In `__dict__` and not by getattr: a dataset may pass attributes of its input on.
     if _TOKEN not in dataset.__dict__:
         dataset.__dict__[_TOKEN] = f"{_PREFIX}{next(_numbers)}"
     token: str = dataset.__dict__[_TOKEN]
@@ -440,6 +468,7 @@ def _key_of_dataset(dataset: Any) -> Key:
     token: str | None = dataset.__dict__.get(_TOKEN)
     if token is not None:
         return token
+    # Some kinds of datasets have no metadata. What they read tells them apart then.
     return tuple(_key_of_dataset(each) for each in dataset._inputs())
 
 
@@ -452,6 +481,7 @@ def _key_of_operation(operation: Operation) -> Key:
 
 def _line_of_script(frame: FrameType | None) -> SourceLine | None:
     """Return the innermost line that is no library's that makes datasets for others."""
+    # From the innermost frame outwards: the call in the script, not the library that it calls.
     while frame is not None:
         path = frame.f_code.co_filename
         if is_of_script(path):
@@ -470,6 +500,7 @@ def shown_path(path: str) -> str:
 def is_of_script(path: str) -> bool:
     """Return whether a file is no part of Python, TensorFlow or a library that makes datasets."""
     library = sysconfig.get_paths()["stdlib"] + os.sep
+    # "-packages" is in site-packages and dist-packages, which lie below the standard library.
     of_python = path.startswith(library) and "-packages" + os.sep not in path
     return not (path.startswith(("<", *_roots())) or of_python)
 
@@ -477,6 +508,7 @@ def is_of_script(path: str) -> bool:
 def _roots() -> Iterator[str]:
     tensorflow()
     files = [getattr(sys.modules.get(name), "__file__", None) for name in _LIBRARIES]
+    # This package itself, too.
     for file in (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *files):
         if file is not None:
             yield os.path.dirname(file) + os.sep

@@ -1,4 +1,4 @@
-"""The reader of a pipeline: files opened in turn, and the spec and settings that say so."""
+"""Finds the reader of a pipeline in its graph: which files it opens, by which spec and settings."""
 
 from __future__ import annotations
 
@@ -73,6 +73,7 @@ def listed(pieces: Sequence[Piece], *, file_format: str, compression: str) -> Li
         DatasetError: files that are not there or cannot be counted; a list that no spec says.
     """
     paths = [_whole(piece.path) for piece in pieces]
+    # With dataset_info.json the files are a TFDS dataset; otherwise the records are counted.
     dataset = _dataset_of_folders(paths)
     if dataset is None:
         dataset = _plain_dataset(paths, file_format, compression)
@@ -100,10 +101,12 @@ class _Row(NamedTuple):
 def _dataset_of_folders(paths: Sequence[str]) -> Dataset | None:
     """Return the TFDS dataset whose files these are, None where they are not all of one."""
     folders = list(dict.fromkeys(map(os.path.dirname, paths)))
+    # Each folder once, in order of first use.
     if not all(is_file(path_of(file_in(f, DATASET_INFO_FILENAME))) for f in folders):
         return None
     dataset = merge_datasets([dataset_in(path_of(folder)) for folder in folders])
     known = _places(dataset)
+    # A folder may hold other files besides those of the dataset.
     return dataset if all(path in known for path in paths) else None
 
 
@@ -114,6 +117,7 @@ def _plain_dataset(paths: Sequence[str], file_format: str, compression: str) -> 
         DatasetError: a file that is not here or damaged, or compressed otherwise than the script
             says.
     """
+    # By bytes, as TensorFlow and the index sort names.
     names = sorted(set(paths), key=as_bytes)
     lengths = _counted(names, file_format, compression)
     folder = _common_folder(names)
@@ -135,6 +139,7 @@ def _plain_dataset(paths: Sequence[str], file_format: str, compression: str) -> 
 def _counted(names: Sequence[str], file_format: str, compression: str) -> tuple[int, ...]:
     """Return how many records files hold; those that are known from the user's cache folder."""
     files = [store_of(name).status(name) for name in names]
+    # `status` is None for a file that is not there.
     if None in files:
         raise DatasetError(f"file {quoted(names[files.index(None)], 200)} missing")
     counts = count_files([file for file in files if file is not None], file_format, cache=True)
@@ -144,6 +149,7 @@ def _counted(names: Sequence[str], file_format: str, compression: str) -> tuple[
         raise DatasetError(f"file {quoted(names[place], 200)} {why}")
     contents = [one for one in counts.contents if one is not None]
     for name, one in zip(names, contents, strict=True):
+        # A file with another compression would be read as garbage, so the script's word is checked.
         if (found := one.compression or "") != compression:
             raise DatasetError(
                 f"file {quoted(name, 200)} is compressed by {found or 'nothing'}, and the script "
@@ -158,8 +164,10 @@ def _common_folder(names: Sequence[str]) -> str:
     Raises:
         DatasetError: they lie in several places.
     """
+    # Split by "/": an absolute path begins with "", a URL with "gs:", "", bucket.
     inside = [name.rpartition("/")[0].split("/") for name in names]
     alike = [
+        # The leading parts that all names share.
         parts[0]
         for parts in takewhile(lambda parts: len({*parts}) == 1, zip(*inside, strict=False))
     ]
@@ -181,9 +189,12 @@ def _places(dataset: Dataset) -> Mapping[str, tuple[int, int]]:
 def _row(dataset: Dataset, place: tuple[int, int], piece: Piece) -> _Row:
     split = dataset.splits[place[0]]
     length, offset = split.shard_lengths[place[1]], split.offsets[place[1]]
+    # tf.data: a negative skip skips all, a negative take takes all.
     skip = length if piece.skip < 0 else min(piece.skip, length)
     rest = length - skip
     take = rest if piece.take is None or piece.take < 0 else min(piece.take, rest)
+    # An empty file still takes a visit of its slot, and changes the order. A spec has no word for
+    # it.
     if not take:
         raise DatasetError(
             f"nothing is read of file {quoted(piece.path, 200)}, which takes a slot in the "
@@ -194,12 +205,14 @@ def _row(dataset: Dataset, place: tuple[int, int], piece: Piece) -> _Row:
 
 def _stated(dataset: Dataset, rows: Sequence[_Row]) -> tuple[str, tuple[tuple[str, Any], ...]]:
     """Return the spec, and how its files are sorted, in the fewest words."""
+    # The shortest of three: as listed, reversed, or sorted with a list of names.
     as_listed = list(_merged(rows))
     if len(as_listed) == 1:
         return _spec(dataset, as_listed), ()
     back_to_front = list(_merged(rows[::-1]))
     if len(back_to_front) < len(as_listed):
         return _spec(dataset, back_to_front), (("reverse", True),)
+    # A long spec is worth a list of files only if that halves it, and if names tell files apart.
     if len(as_listed) > _MANY_PARTS:
         by_id = list(_merged(sorted(rows, key=lambda row: (row.split, row.start))))
         names = tuple(dataset.splits[row.split].filename(row.shard) for row in rows)
@@ -212,6 +225,8 @@ def _merged(rows: Sequence[_Row]) -> Iterator[_Row]:
     """Yield the ranges that TFDS cuts into exactly these rows."""
     here = rows[0]
     for row in rows[1:]:
+        # Adjacent, and of a later shard: TFDS would cut one range at the same places. Two pieces of
+        # one shard would become one.
         if (row.split, row.start) == (here.split, here.stop) and row.shard > here.shard:
             here = here._replace(stop=row.stop, shard=row.shard)
             continue
@@ -224,6 +239,7 @@ def _spec(dataset: Dataset, ranges: Sequence[_Row]) -> str:
     parts = []
     for piece in ranges:
         split = dataset.splits[piece.split]
+        # Bounds that are those of the split are left out.
         start = "" if piece.start == 0 else str(piece.start)
         stop = "" if piece.stop == split.num_examples else str(piece.stop)
         parts.append(f"{split.name}[{start}:{stop}]" if start or stop else split.name)
@@ -282,6 +298,7 @@ class UnknownReaderError(NoConstantError):
 def reads_files(operation: Operation) -> bool:
     """Return whether an operation opens files, in whatever way."""
     if operation.op not in INTERLEAVES or operation.function is None:
+        # `function` is None for functions that the graph does not hold.
         return False
     return file_function(operation.function) is not None
 
@@ -295,6 +312,7 @@ def found_reader(operation: Operation) -> FoundReader:
     function = None if operation.function is None else file_function(operation.function)
     if function is None:
         raise UnknownReaderError("what it does with a file is not known")
+    # `flat_map` reads file after file: a cycle of 1, whatever the block.
     in_turn = operation.op != "FlatMapDataset"
     try:
         rows = rows_of(operation.input)
@@ -304,6 +322,8 @@ def found_reader(operation: Operation) -> FoundReader:
         block = operation.number("block_length") if in_turn else 1
         if cycle < 1:
             raise UnknownReaderError(f"its cycle length is {cycle}")
+        # The legacy op of `TFRecordDataset(num_parallel_reads=)` agrees with the interleave for
+        # blocks of 1.
         if operation.op.startswith("Legacy") and block != 1:
             raise UnknownReaderError("experimental.parallel_interleave fills its slots its own way")
         found = listed(
@@ -313,18 +333,23 @@ def found_reader(operation: Operation) -> FoundReader:
         )
     except (NoConstantError, DatasetError, UsageError) as error:
         raise UnknownReaderError(str(error)) from error
+    # With one file a shuffle changes nothing.
     is_mixed, dataset = len(rows) > 1 and rows.shuffle is not None, found.dataset
     settings: dict[str, Any] = {}
+    # Values equal to the defaults of the settings are left out. For counted files everything is
+    # said, since no metadata gives a default.
     if dataset.is_counted or cycle != ReadSettings().cycle_length(ordered=dataset.ordered):
         settings["cycle"] = cycle
     if in_turn and (dataset.is_counted or block != DEFAULT_BLOCK):
         settings["block"] = block
     if is_mixed:
         settings["shuffle_files"] = True
+        # None and True mean the same to TensorFlow.
         settings |= {} if rows.reshuffle else {"reshuffle": False}
     if rows.repeats:
         settings["repeat_files"] = True
     settings |= dict(found.sorting)
+    # `shard` of the list of files is host_by="files".
     if rows.host is not None:
         settings |= {"host": rows.host, "host_by": "files"}
     return FoundReader(
@@ -333,12 +358,14 @@ def found_reader(operation: Operation) -> FoundReader:
         operations=(*rows.operations, operation),
         pair=rows.pair if is_mixed else None,
         is_tfds=_is_tfds(rows, function),
+        # With one file there is nothing to mix.
         in_order="true" if len(rows) == 1 else _in_order(operation),
     )
 
 
 def _in_order(operation: Operation) -> str:
     if operation.op in ("InterleaveDataset", "FlatMapDataset"):
+        # Sequential kernels have no such attribute.
         return "true"
     if operation.op == "ParallelInterleaveDatasetV2":
         return "false" if operation.flag("sloppy") else "true"
@@ -347,11 +374,13 @@ def _in_order(operation: Operation) -> str:
 
 def _pieces(rows: Rows, function: FileFunction) -> Sequence[Piece]:
     indices = (function.path, function.skip, function.take)
+    # Parameters behind the row's columns are captured values.
     if any(index is not None and index >= len(rows.columns) for index in indices):
         raise UnknownReaderError("the function that opens a file uses a value from outside it")
     if not len(rows):
         raise UnknownReaderError("the list of its files is empty")
     paths, skips, takes = (
+        # A column that the function does not use has its default: no skip, take all.
         [default] * len(rows) if index is None else rows.columns[index].tolist()
         for index, default in zip(indices, (None, 0, None), strict=True)
     )
@@ -366,6 +395,7 @@ def _is_tfds(rows: Rows, function: FileFunction) -> bool:
     if len(rows.columns) != _TFDS_COLUMNS or function.path != 0:
         return False
     paths, names = rows.columns[:2]
+    # TFDS's rows have the path and its base name in the first two columns.
     return all(os.path.basename(path) == name for path, name in zip(paths, names, strict=True))
 
 
@@ -394,12 +424,14 @@ class FileFunction:
 
 def file_function(function: Function) -> FileFunction | None:
     """Return what a function does with a file, None where it does anything that is not known."""
+    # A function that returns several things is not just records of a file.
     if len(function.returned) != 1:
         return None
     return _read(function, function.returned[0], _MOST_STEPS)
 
 
 def _read(function: Function, name: str, steps: int) -> FileFunction | None:
+    # Each step follows one dataset inside the body; a limit guards against cycles.
     op = function.op(name)
     if op is None or not steps:
         return None
@@ -409,11 +441,13 @@ def _read(function: Function, name: str, steps: int) -> FileFunction | None:
         return _flat_map(function, name)
     if op == "ZipDataset":
         return _with_ids(function, name, steps)
+    # A map inside the file changes an example, not the order.
     if op in ("MapDataset", "PrefetchDataset"):
         return _read(function, function.inputs(name)[0], steps - 1)
     if op in ("SkipDataset", "TakeDataset"):
         below, count = function.inputs(name)[:2]
         found = _read(function, below, steps - 1)
+        # The count must be a column of the row. A constant would be known too, but TFDS has none.
         if found is None or count not in function.parameters:
             return None
         place = function.parameters.index(count)
@@ -448,11 +482,15 @@ def _flat_map(function: Function, name: str) -> FileFunction | None:
         return None
     if function.op(rows) == "TensorSliceDataset":
         inner = file_function(called)
+        # One path sliced: exactly one dataset input and nothing captured.
         path = _parameter(function, *function.inputs(rows))
         if inner is None or path is None or captured:
             return None
+        # The inner function must read the whole file; the skip belongs to the outer one.
         reads_whole = (inner.path, inner.skip, inner.take) == (0, None, None)
         return replace(inner, path=path) if reads_whole else None
+    # TFDS's Parquet reader: `from_generator`, which is a flat_map over one element that captures
+    # the path.
     if function.op(rows) == "TensorDataset" and called.generates and len(captured) == 1:
         path = _parameter(function, *captured)
         return None if path is None else FileFunction(path=path, is_parquet=True)
@@ -468,6 +506,8 @@ def _with_ids(function: Function, name: str, steps: int) -> FileFunction | None:
 
 
 def _is_counter(function: Function, name: str) -> bool:
+    # Dataset.counter is made of range, repeat, scan and map; what matters is that it repeats
+    # without end.
     for op in ("MapDataset", "ScanDataset"):
         if function.op(name) != op:
             return False
@@ -508,6 +548,8 @@ def rows_of(operation: Operation) -> Rows:
     Raises:
         UnknownReaderError: it does what the settings of a reader cannot say.
     """
+    # From the interleave down to the list, then back up: the steps are applied in the order of the
+    # script.
     chain: list[Operation] = []
     here = operation
     while here.op not in ("TensorSliceDataset", "TensorDataset"):
@@ -529,16 +571,20 @@ def rows_of(operation: Operation) -> Rows:
 
 def _listed(operation: Operation) -> Rows:
     columns = tuple(constant(other) for other in operation.others)
+    # Slices have one row for each entry, a single tensor is one row.
     rank = 1 if operation.op == "TensorSliceDataset" else 0
     if not columns or any(column is None or column.ndim != rank for column in columns):
         raise UnknownReaderError("the names of its files are computed anew each time")
+    # (n,) or () becomes (n,) or (1,).
     return Rows(columns=tuple(c.reshape(-1) for c in columns), operations=(operation,))
 
 
 def _shard(rows: Rows, step: Operation) -> Rows | None:
     count, index = step.number("num_shards"), step.number("index")
+    # A shard of one is no shard.
     if count == 1:
         return rows
+    # Only in TFDS's order: shard, shuffle, repeat. Otherwise the file order would be another one.
     if rows.repeats or rows.shuffle is not None or rows.host is not None:
         return None
     return replace(rows, host=Host(index=index, count=count))
@@ -547,6 +593,8 @@ def _shard(rows: Rows, step: Operation) -> Rows | None:
 def _shuffle(rows: Rows, step: Operation) -> Rows | None:
     if rows.repeats or rows.shuffle is not None:
         return None
+    # Files have to be shuffled as a whole: a smaller buffer gives an order that no setting
+    # describes. Negative means all.
     if 0 <= step.number("buffer_size") < _num_left(rows):
         return None
     return replace(
@@ -556,6 +604,7 @@ def _shuffle(rows: Rows, step: Operation) -> Rows | None:
 
 def _num_left(rows: Rows) -> int:
     host = rows.host
+    # What this host keeps: index, index + count, ..
     return len(rows) if host is None else len(range(host.index, len(rows), host.count))
 
 
@@ -563,15 +612,18 @@ def _repeat(rows: Rows, step: Operation) -> Rows | None:
     count = step.number("count")
     if count == 1:
         return rows
+    # Only an endless repeat has a setting (`repeat_files`).
     return None if count >= 0 or rows.repeats else replace(rows, repeats=True)
 
 
 def _cut(rows: Rows, step: Operation) -> Rows | None:
     count, is_take = step.number("count"), step.op == "TakeDataset"
+    # take(-1) and skip(0) change nothing.
     if count < 0 if is_take else count == 0:
         return rows
     if rows.host is not None or rows.shuffle is not None or rows.repeats:
         return None
+    # A negative skip drops all rows.
     kept = slice(count) if is_take else slice(count if count > 0 else len(rows), None)
     return replace(rows, columns=tuple(column[kept] for column in rows.columns))
 

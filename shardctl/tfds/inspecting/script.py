@@ -1,4 +1,4 @@
-"""A function of a user's own script: found, called with arguments, and its datasets taken."""
+"""Finds a function of a user's script, calls it, and takes the datasets that it returns."""
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ class ScriptFunction:
         Raises:
             UsageError: it names no function.
         """
+        # From the right: a path on Windows, or one with ":" in it, keeps its colon.
         module, colon, function = reference.rpartition(":")
         if not (colon and module and function.isidentifier()):
             raise UsageError(
@@ -77,6 +78,8 @@ class ScriptFunction:
             UsageError: there is no such file, module or function, or it raises an error; the line
                 of the script is named.
         """
+        # The order of the managers: output and path are set before the module runs; errors become
+        # one line; datasets are watched inside all of it.
         with _stdout_to_stderr(), self._folder_on_path(), _failing_as_usage(self), lines.watched():
             found = self._found(self._imported(), is_answer)
             if not is_answer(found):
@@ -91,6 +94,7 @@ class ScriptFunction:
         if not self._is_file:
             try:
                 missing = importlib.util.find_spec(self.module) is None
+            # `find_spec` imports the parents of a dotted name, which may fail.
             except (ImportError, ValueError):
                 missing = True
             if missing:
@@ -98,6 +102,8 @@ class ScriptFunction:
                     f"no module {quoted(self.module, 200)} in this folder or installed"
                 )
             return importlib.import_module(self.module)
+        # A file is run under its own name as a module, so that it can import beside itself and be
+        # pickled.
         path = Path(self.module)
         if not path.is_file():
             raise UsageError(f"no file {quoted(self.module, 200)}")
@@ -109,6 +115,7 @@ class ScriptFunction:
         sys.modules[path.stem] = module
         try:
             spec.loader.exec_module(module)
+        # Also for KeyboardInterrupt: a half-run module must not stay in `sys.modules`.
         except BaseException:
             sys.modules.pop(path.stem, None)
             if known is not None:
@@ -123,6 +130,7 @@ class ScriptFunction:
         names = [
             name
             for name, value in vars(module).items()
+            # Its own functions, not what it imports.
             if callable(value) and getattr(value, "__module__", None) == module.__name__
         ]
         there = f"; it has: {choices(nearest_first(self.function, names))}" if names else ""
@@ -146,11 +154,13 @@ class ScriptFunction:
 
     @contextlib.contextmanager
     def _folder_on_path(self) -> Iterator[None]:
+        # As Python does: the folder of the script comes first, or the current one for a module.
         folder = os.path.dirname(os.path.abspath(self.module)) if self._is_file else os.getcwd()
         path, arguments = [*sys.path], [*sys.argv]
         sys.path.insert(0, folder)
         sys.argv[:] = [self.module]  # what a script reads of them is not meant for it
         try:
+            # The lists are restored in place, since others hold on to them.
             yield
         finally:
             sys.path[:], sys.argv[:] = path, arguments
@@ -200,6 +210,7 @@ def _datasets_in(value: Any) -> dict[str, Any]:
     if is_dataset(value):
         return {"": value}
     if isinstance(value, list | tuple):
+        # Members of a list are named by their index.
         value = dict(enumerate(value))
     found = {
         f"{name}.{inner}" if inner else str(name): one
@@ -210,6 +221,7 @@ def _datasets_in(value: Any) -> dict[str, Any]:
 
 
 def _value(word: str) -> Any:
+    # int first: "1" is a whole number, "1.0" is not.
     for kind in (int, float):
         with contextlib.suppress(ValueError):
             return kind(word)
@@ -224,6 +236,7 @@ def _failing_as_usage(script: ScriptFunction) -> Iterator[None]:
     except UsageError:
         raise
     except (Exception, SystemExit) as error:
+        # For the author of the script, who wants the whole traceback.
         if os.environ.get("SHARDCTL_TRACEBACK"):
             raise
         said = printable(" ".join(str(error).split()), 500)
@@ -241,6 +254,7 @@ def _place(error: BaseException) -> str:
         return f" ({printable(error.filename, 200)}:{error.lineno})"
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if is_of_script(frame.filename)]
+    # Innermost frame of the script; libraries it calls are left out.
     if not own:
         return ""
     last = own[-1]
@@ -251,6 +265,7 @@ def _place(error: BaseException) -> str:
 @contextlib.contextmanager
 def _stdout_to_stderr() -> Iterator[None]:
     """Send what is printed to stderr, also by what writes to the descriptor itself."""
+    # What is buffered belongs to the stdout of before.
     sys.stdout.flush()
     try:
         kept = os.dup(1)
@@ -259,6 +274,7 @@ def _stdout_to_stderr() -> Iterator[None]:
             yield
         return
     try:
+        # TensorFlow's C++ code writes to descriptor 1, which redirect_stdout does not reach.
         os.dup2(2, 1)
         with contextlib.redirect_stdout(sys.stderr):
             yield

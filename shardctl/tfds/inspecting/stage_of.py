@@ -1,4 +1,4 @@
-"""One dataset operation -> the stages of a pipeline that it is; all that is not known is opaque."""
+"""Turns one dataset operation of a graph into stages; what is not known becomes opaque."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ def stages_of_operation(operation: Operation, options: Options) -> tuple[Stage, 
 
     options: those in force for the whole pipeline.
     """
+    # None: no stage is known for the op.
     make = _STAGES.get(operation.op)
     try:
         made = opaque(operation) if make is None else make(operation, options)
         return made if isinstance(made, tuple) else (made,)
+    # A value that is computed while the pipeline runs cannot be stated.
     except graph.NoConstantError as error:
         return (Opaque(call=_call(operation.op), reason=str(error)),)
 
@@ -44,6 +46,7 @@ def _call(op: str) -> str:
 
 
 def _shuffle(operation: Operation, options: Options) -> Stage:
+    # None and True mean the same; None is the default of `Dataset.shuffle`.
     reshuffle = None if operation.flag("reshuffle_each_iteration") else False
     buffer = operation.number("buffer_size")
     return call.Shuffle(buffer=buffer, seed=kernel_pair(operation), reshuffle=reshuffle)
@@ -63,6 +66,7 @@ _TAKES_APART = "what it takes apart is not just what a batch made"
 
 
 def _unbatch(operation: Operation, options: Options) -> Stage:
+    # `unbatch` undoes a batch only if its rows are the batch's own examples.
     if _splits_batches(operation.input):
         return call.Unbatch()
     why = (
@@ -77,17 +81,22 @@ def _splits_batches(below: Operation, depth: int = 1) -> bool:
 
     depth: so many batches within each other.
     """
+    # Down from the unbatch. `depth` is how many batches are still open: a batch closes one, another
+    # unbatch opens one.
     while depth:
+        # Padding changes the shape of examples, not their number, but shapes no longer tell.
         if below.op in graph.BATCHES and not below.op.startswith("Padded"):
             depth -= 1
         elif below.op == "UnbatchDataset":
             depth += 1
         elif below.op in _COMBINES:
             inputs = below.inputs[_COMBINES[below.op] :]
+            # All inputs of a mixture must be batches as they were made.
             return all(_splits_batches(each, depth) for each in inputs)
         elif not (
             below.op in (*graph.GUARDS, *graph.CHOOSES, "PrefetchDataset")
             or below.is_identity
+            # A map may change batches but must keep their length, by its static shapes.
             or (depth == 1 and below.op in graph.MAPS and _keeps_length(below))
         ):
             return False
@@ -97,6 +106,8 @@ def _splits_batches(below: Operation, depth: int = 1) -> bool:
 
 def _keeps_length(operation: Operation) -> bool:
     """Return whether shapes say that a map makes batches of as many rows as it is given."""
+    # Shapes of what the map returns and of what it gets: all first dimensions must be one known
+    # number.
     shapes = [shape for each in (operation, operation.input) for shape in each.shapes]
     # The length along the first axis: none without one, -1 if unknown.
     lengths = {int(shape.dim[0].size) if shape.dim else -1 for shape in shapes}
@@ -105,12 +116,14 @@ def _keeps_length(operation: Operation) -> bool:
 
 def _rebatch(operation: Operation, options: Options) -> Made:
     value = operation.value("batch_sizes")
+    # `rebatch` may name several sizes, which it uses in turn.
     sizes = set() if value is None else set(value.ravel().tolist())
     if len(sizes) != 1 or min(sizes) <= 0:
         return Opaque(call="rebatch", reason="its batches have several sizes")
     if not _splits_batches(operation.input):
         return Opaque(call="rebatch", reason=_TAKES_APART)
     drop_remainder = bool(operation.value("drop_remainder"))
+    # To take batches apart and form them anew is the same order.
     return call.Unbatch(), call.Batch(size=sizes.pop(), drop_remainder=drop_remainder)
 
 
@@ -123,6 +136,7 @@ def _cache(operation: Operation, options: Options) -> Stage:
 def keeps_in_memory(cache: Operation) -> bool:
     """Return whether a cache keeps nothing of an earlier run, as one in a file does."""
     filename = cache.value("filename")
+    # A file name means a cache on disk, which an earlier run may have filled.
     return filename is not None and filename.size == 1 and not filename.item()
 
 
@@ -139,6 +153,7 @@ def deterministic(operation: Operation) -> bool | None:
 
 def _count(operation: Operation) -> int:
     """Return a count, -1 for any that is negative, which has no end."""
+    # tf.data treats every negative count alike.
     return max(-1, operation.number("count"))
 
 
@@ -179,6 +194,7 @@ _COMBINES = {"ConcatenateDataset": 0, "DirectedInterleaveDataset": 1}
 def kernel_pair(operation: Operation) -> KernelPair | None:
     """Return the two seeds of an operation's kernel, None where it takes them from the machine."""
     pair = operation.number("seed"), operation.number("seed2")
+    # Only (0, 0) makes the kernel take seeds of the machine.
     return None if pair == (0, 0) else pair
 
 
@@ -191,6 +207,8 @@ def global_seed_of(pairs: Iterable[KernelPair]) -> int | None:
     (3, None)
     """
     first = {seed for seed, _ in pairs}
+    # Seeds made under one global seed share their first number; 87654321 stands for "no global
+    # seed".
     (only,) = first if len(first) == 1 else {DEFAULT_GRAPH_SEED}
     return only if only != DEFAULT_GRAPH_SEED and 0 <= only < SEED_MODULUS else None
 
@@ -206,8 +224,10 @@ def stated_seed(pair: KernelPair | None, global_seed: int | None) -> int | Kerne
     if pair is None:
         return None
     seed, seed2 = pair
+    # Made under another global seed: no single seed states it.
     if seed != (DEFAULT_GRAPH_SEED if global_seed is None else global_seed):
         return pair
+    # (0, 0) is reserved, so TensorFlow writes seed 0 under global seed 0 as (0, 2**31 - 1).
     if (seed, seed2) == (0, SEED_MODULUS):
         return 0
     return seed2 if 0 <= seed2 < SEED_MODULUS else pair

@@ -1,4 +1,4 @@
-"""A dataset's graph -> the pipeline of stages that it is, walked from the end to the sources."""
+"""Turns the graph of a dataset into a pipeline of stages, from the sources to the end."""
 
 from __future__ import annotations
 
@@ -48,12 +48,16 @@ class _Walk:
     def pipeline(self, root: Operation, level: int) -> Pipeline:
         """Return the pipeline that ends with an operation."""
         chain = _chain(root)
+        # A shared object was turned into stages where it was first met; only what follows it is new
+        # here.
         # Up to the last object that is used elsewhere too, the walk was there already.
         known = [index for index, each in enumerate(chain) if each.object_name in self._known]
+        # The last one: the longest part that is known already.
         if known:
             again = self._known[chain[known[-1]].object_name or ""]
             self._note(again, (chain[known[-1]],), level)
             return self._behind(again, (), chain[known[-1]], chain[known[-1] + 1 :], level)
+        # A reader of files comprises several operations, which `_reader` takes together.
         if reads_files(chain[0]):
             return self._behind(*self._reader(chain, level), level)
         combines = chain[0].op in _COMBINE
@@ -73,6 +77,7 @@ class _Walk:
         made = self._as_shared(last, Pipeline(source=source, stages=stages))
         for operation in rest:
             behind = self._stages(operation, level)
+            # After each operation: any object on the way may be the shared one.
             made = self._as_shared(operation, replace(made, stages=(*made.stages, *behind)))
         return made
 
@@ -80,6 +85,7 @@ class _Walk:
         name = operation.object_name
         if name is None or name not in self._shared:
             return pipeline
+        # The first use defines the object, and others refer to it by its label.
         if name not in self._known:
             self._known[name] = Shared(label=self._shared[name], pipeline=pipeline)
         return Pipeline(source=self._known[name])
@@ -91,12 +97,17 @@ class _Walk:
         try:
             reader = found_reader(first)
         except UnknownReaderError as error:
+            # Not understood: one nondeterministic source, so that the answer names it and goes no
+            # further.
             unknown = Opaque(call="read of files", reason=str(error))
             self._note(unknown, (first,), level)
             return unknown, (), first, rest
         own: Stated = ()
+        # Behind TFDS's interleave comes what TFDS adds itself; it is no stage of the script.
         if reader.is_tfds:
             reader, own, rest = behind_tfds(reader, rest, self._options)
+        # The attribute is "default": the options decide. With op determinism, nothing is out of
+        # order.
         if reader.in_order == "default" and self._options.hands_out_what_is_ready:
             reader = replace(reader, in_order="false")
         if self._options.op_determinism:
@@ -105,6 +116,8 @@ class _Walk:
         self._note(source, reader.operations, level, reader=reader)
         for stage, operation in own:
             self._note(stage, (operation,), level)
+        # A script can share only the last object of the reader, or one within it that it held on
+        # to.
         last = next(
             (op for op in reversed(reader.operations) if op.object_name in self._shared),
             reader.operations[-1],
@@ -114,9 +127,12 @@ class _Walk:
     def _combination(self, operation: Operation, level: int) -> Source:
         if operation.op == "ZipDataset":
             inputs = tuple(self.pipeline(each, level + 1) for each in operation.inputs)
+            # A zip of plain sources counts as one source, if nothing in it shuffles.
             return _of_one_index(inputs) or call.Zip(inputs=inputs)
+        # The first input of a DirectedInterleave chooses among the others.
         selector, *given = operation.inputs
         stop = operation.flag("stop_on_empty_dataset")
+        # First the selector's kind: `sample_from_datasets` draws, `choose_from_datasets` lists.
         found = sampling(selector, len(given))
         inputs = tuple(self.pipeline(each, level + 1) for each in given)
         if found is not None:
@@ -130,6 +146,7 @@ class _Walk:
             stages: tuple[Stage, ...] = (call.Concatenate(other=other),)
         else:
             stages = stage_of.stages_of_operation(operation, self._options)
+        # `removed` is None where the stage does something, () where nothing is left of it.
         removed = _removed(operation, stages, self._options)
         if removed is not None:
             stages = removed
@@ -154,6 +171,8 @@ def _of_one_index(inputs: tuple[Pipeline, ...]) -> Range | None:
     if readers_of(zipped):
         return None
     try:
+        # Built as an iteration without files: endless, shuffled or of unequal lengths is not one
+        # source.
         node = build(zipped, no_reader)
         if node.is_infinite or not node.is_fixed or node.cardinality != node.num_elements:
             return None
@@ -166,6 +185,7 @@ def _chain(root: Operation) -> tuple[Operation, ...]:
     """Return the operations from a source to the end, along what each reads first."""
     chain = [root]
     while chain[-1].inputs and not reads_files(chain[-1]) and not _is_generator(chain[-1]):
+        # `enumerate` zips numbers with the dataset; what is counted is the dataset.
         below = _counted(chain[-1]) if chain[-1].op in _COMBINE else chain[-1].input
         if below is None:
             break
@@ -185,6 +205,7 @@ def _counted(operation: Operation) -> Operation | None:
         return None
     numbers, counted = operation.inputs
     try:
+        # `enumerate` makes a range up to the largest int64.
         endless = numbers.op == "RangeDataset" and numbers.number("stop") > graph.LONGEST_RANGE
     except NoConstantError:
         return None
@@ -206,11 +227,13 @@ def _length(operation: Operation) -> int | None:
     if operation.op == "RangeDataset":
         return len(_range(operation))
     if operation.op == "TensorSliceDataset":
+        # The rows of the first component; all components have as many.
         return graph.num_rows(operation.others[0])
     if operation.op == "TensorDataset":
         return 1
     if operation.op == "ListDataset":
         per_element = len(operation.attributes["output_types"].list.type)
+        # A list of elements has its components one after the other.
         return len(operation.others) // per_element
     return None
 
@@ -228,8 +251,10 @@ def _choices(selector: Operation, options: Options) -> Pipeline:
     chain = _chain(selector)
     values = chosen_values(chain[0])
     source: Source
+    # Choices are listed one by one only up to a limit.
     if values is None or (not _counts_on(values) and len(values) > _MOST_CHOICES):
         source = Opaque(call=_called(chain[0]), reason="what it chooses is not known")
+    # 0, 1, 2, ..: a Range, of any length.
     elif _counts_on(values):
         source = Range(stop=len(values))
     else:
@@ -238,6 +263,7 @@ def _choices(selector: Operation, options: Options) -> Pipeline:
     for operation in chain[1:]:
         if operation.op in (*_COMBINE, "ConcatenateDataset"):
             stages.append(Opaque(call=operation.op, reason="what it chooses is not known"))
+        # A map of the script may turn values into anything.
         elif operation.function is not None and not operation.function.is_identity:
             reason = "what it chooses is computed by code of the script"
             stages.append(Opaque(call="map", reason=reason))
@@ -249,6 +275,7 @@ def _choices(selector: Operation, options: Options) -> Pipeline:
 def _counts_on(values: Sequence[int]) -> bool:
     """Return whether values are 0, 1, 2 and so on; a range of any length is not listed for that."""
     numbers = range(len(values))
+    # Range objects compare by their members, without listing them.
     return values == numbers if isinstance(values, range) else tuple(values) == tuple(numbers)
 
 
@@ -262,6 +289,7 @@ def _removed(
     """
     if not operation.is_identity and stages not in _NOTHING_DONE:
         return None
+    # `optimizations` may be None, which means on.
     optimizes = options.stated.optimizations is not False
     if options.noop_elimination not in (None, optimizes):
         reason = "noop_elimination is set otherwise than the other optimizations; leave it out"
@@ -290,6 +318,7 @@ def sampling(selector: Operation, num_inputs: int) -> dict[str, Any] | None:
     """Return what `SampleFromDatasets` says, a kernel pair as seed; None where nothing samples."""
     function = selector.function
     if selector.op != "MapDataset" or function is None:
+        # The selector: random seeds, two to a batch, mapped to one draw of a multinomial.
         return None
     logits = _logits(function, selector)
     batch = selector.input
@@ -300,6 +329,7 @@ def sampling(selector: Operation, num_inputs: int) -> dict[str, Any] | None:
         return None
     try:
         in_pairs = batch.number("batch_size") == 2
+        # Shape (1, inputs): one row of logits; seeds in pairs, as the stateless op takes them.
         if logits.shape != (1, num_inputs) or not in_pairs:
             return None
         return {
@@ -324,10 +354,13 @@ def _logits(function: Function, selector: Operation) -> Any:
         return None
     logits, count, seed = function.inputs(draw)
     one = function.constant(count)
+    # One draw for each seed, and the seed must be the element itself.
     if seed != function.parameters[0] or one is None or int(one) != 1:
         return None
     if logits in function.parameters[1:]:
         captured = selector.others
+        # Parameters after the first are what the function captures, in the order of the other
+        # inputs.
         place = function.parameters.index(logits) - 1
         return constant(captured[place]) if place < len(captured) else None
     return function.constant(logits)
@@ -335,9 +368,11 @@ def _logits(function: Function, selector: Operation) -> Any:
 
 def _weights(logits: Any) -> tuple[float, ...] | None:
     """Return weights with these logarithms; None for all ones, where a script gives no weights."""
+    # Without weights, TensorFlow uses logits of ones (sample_from_datasets_op.py).
     if (logits == 1).all():
         return None
     if logits.dtype.itemsize > _FLOAT32_BYTES:
+        # Logits of float64 come from an array of the script, those of float32 from a list.
         return tuple(map(_in_few_digits, logits.tolist()))
     return weights_of_logits(logits)
 
@@ -349,6 +384,7 @@ def _in_few_digits(logit: float) -> float:
     0.7
     """
     near = math.exp(logit)
+    # The shortest decimal with exactly this logarithm; rounding must not change a draw.
     said = (float(f"{near:.{digits}g}") for digits in range(1, 17))
     return next((weight for weight in said if math.log(weight) == logit), near)
 
@@ -366,6 +402,7 @@ def chosen_values(operation: Operation) -> Sequence[int] | None:
     if operation.op not in ("TensorSliceDataset", "TensorDataset") or len(operation.others) != 1:
         return None
     values = constant(operation.others[0])
+    # Slices list a vector, a single tensor is a scalar.
     rank = 1 if operation.op == "TensorSliceDataset" else 0
     if values is None or values.ndim != rank or values.dtype.kind not in "iu":
         return None
@@ -386,11 +423,13 @@ def shared_objects(root: Operation) -> Mapping[str, str]:
     users: dict[str, set[tuple[object, int]]] = defaultdict(set)
     with_state: dict[str, bool] = {}
     for operation in root.all():
+        # An object is known by its name; an operation without one is its own user.
         user = operation.object_name or id(operation)
         for place, used in enumerate(operation.inputs):
             if used.object_name is not None:
                 users[used.object_name].add((user, place))
                 with_state.setdefault(used.object_name, _has_state(used))
+    # Used at several places, and with state: without a state two uses read alike anyway.
     names = [name for name, uses in users.items() if len(uses) > 1 and with_state[name]]
     return {name: _label(index) for index, name in enumerate(names)}
 
@@ -401,6 +440,7 @@ def _label(index: int) -> str:
 
 
 def _has_state(root: Operation) -> bool:
+    # A cache has been filled by the first user; a shuffle with reshuffling counts its iterators.
     return any(
         operation.op in graph.CACHES or (operation.op in graph.SHUFFLES and _reshuffles(operation))
         for operation in root.all()
@@ -409,6 +449,7 @@ def _has_state(root: Operation) -> bool:
 
 def _reshuffles(operation: Operation) -> bool:
     try:
+        # A buffer of 1 shuffles nothing.
         one = operation.number("buffer_size") == 1
     except NoConstantError:
         one = False
@@ -442,18 +483,23 @@ def behind_tfds(
         own.append(left.pop(0))
         return own[-1]
 
+    # In TFDS's order; each of them may be missing.
     asserted = taken("AssertCardinalityDataset")
     stated, decoding = taken("OptionsDataset"), taken(*graph.MAPS)
+    # Only a cache that changes no order belongs to the reader; otherwise it is a stage.
     if _keeps_its_order(reader) and left and stage_of.keeps_in_memory(left[0]):
         taken("CacheDatasetV2")
     taken("PrefetchDataset")
     reader = replace(
         reader, operations=(*reader.operations, *own), asserts_cardinality=asserted is not None
     )
+    # Decoding in parallel with deterministic=False yields examples as they are ready, though the
+    # interleave keeps its order.
     if decoding is not None and options.hands_out_what_is_ready and _runs_ahead(decoding):
         reader = replace(reader, in_order="false", decodes_in_order=False)
     if stated is None:
         return reader, (), tuple(left)
+    # What later options override does not count.
     said = options.in_force(graph.options_of(stated))
     if said.deterministic and reader.in_order == "true":
         reader = replace(reader, settings=(*reader.settings, ("deterministic", True)))
@@ -464,9 +510,11 @@ def behind_tfds(
 
 def _runs_ahead(decoding: Operation) -> bool:
     """Return whether a map that options decide yields what is ready first."""
+    # The map's own attribute wins over the options.
     if decoding.op == "MapDataset" or stage_of.deterministic(decoding) is not None:
         return False
     try:
+        # One call at a time cannot overtake.
         return decoding.number("num_parallel_calls") != 1
     except NoConstantError:
         return True

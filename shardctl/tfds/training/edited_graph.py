@@ -1,4 +1,4 @@
-"""The maps and batches of a dataset's graph, applied to other examples than its own sources yield."""
+"""The maps and batches of a dataset's graph, applied to other examples than its own."""
 
 from __future__ import annotations
 

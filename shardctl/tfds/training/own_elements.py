@@ -1,4 +1,4 @@
-"""What a dataset object yields by its predicted order, made by its own maps from its own examples."""
+"""The elements of a dataset object by its predicted order, made by its own maps and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What TensorFlow reads, as pieces of codes: of files as TFDS reads them, or of index ranges."""
+"""What TensorFlow really reads, as codes: files as TFDS reads them, or index ranges instead."""
 
 from __future__ import annotations
 
@@ -58,6 +58,7 @@ def shape_of(pipeline: Pipeline) -> Shape:
     shape = EXAMPLE
     if isinstance(source, call.Zip):
         shape = ("tuple", tuple(map(shape_of, source.inputs)))
+    # All inputs of a mixture have the same shape.
     elif isinstance(source, call.SampleFromDatasets | call.ChooseFromDatasets):
         shape = shape_of(source.inputs[0])
     elif isinstance(source, call.Shared):
@@ -66,6 +67,7 @@ def shape_of(pipeline: Pipeline) -> Shape:
         if isinstance(stage, call.Batch):
             shape = ("batch", (shape,))
         elif isinstance(stage, call.Unbatch):
+            # The inner shape of the batch that it undoes.
             shape = shape[1][0]
     return shape
 
@@ -78,18 +80,22 @@ def flattened(element: Any, shape: Shape) -> list[Any]:
     """
     kind, inner = shape
     if kind == "example":
+        # A scalar of NumPy or a plain value.
         return [element.item() if isinstance(element, np.generic | np.ndarray) else element]
     if kind == "tuple":
         parts = zip(element, inner, strict=True)
         return [example for part, of_part in parts for example in flattened(part, of_part)]
+    # A batch of examples is a vector, and quick to list.
     if inner[0] == EXAMPLE:
         values: list[Any] = element.tolist()
         return values
     tf = tensorflow()
+    # A batch of tuples or batches: a structure of arrays, cut into rows.
     rows = len(tf.nest.flatten(element)[0])
     return [
         example
         for row in range(rows)
+        # noqa: the lambda is called at once, within its round of the loop.
         for example in flattened(tf.nest.map_structure(lambda part: part[row], element), inner[0])  # noqa: B023
     ]
 
@@ -134,13 +140,17 @@ class Pass:
             for batch in self._batches():
                 codes = self.reading.codes_of(batch)
                 if self.stop is not None:
+                    # The last piece is cut at `stop`.
                     codes = codes[: self.stop - self.num_done]
                 self.num_done += len(codes)
                 if self.progress is not None:
                     self.progress.advance(len(codes))
                 yield codes
+                # Without this, the next batch would be asked for, and might fail beyond what is
+                # compared.
                 if self.num_done == self.stop:
                     return
+        # TensorFlow's own error ends the pass; its text is kept beside what was read.
         except tensorflow().errors.OpError as error:
             self.reason = reason_of(error)
 
@@ -149,6 +159,7 @@ class Pass:
         if self.fit_epoch is not None:
             found = iter(fitted_epoch(elements, self.fit_epoch))
         elif shape == EXAMPLE:
+            # `take` inside tf.data: then no more is read than is compared.
             elements = elements if self.stop is None else elements.take(self.stop)
             yield from (
                 elements.batch(self.size) if self.size > 1 else elements
@@ -160,6 +171,7 @@ class Pass:
             yield from found
             return
         for element in found:
+            # dtype object: examples may be names or codes, and lengths differ.
             yield np.array(flattened(element, shape), object)
 
 
@@ -169,6 +181,7 @@ def iterate_whole(reading: Reading, times: int) -> None:
     if reading.shape == EXAMPLE:
         elements = elements.batch(BATCH_SIZE)
     for _ in range(times):
+        # An error in an earlier pass shows in the compared one as well.
         with contextlib.suppress(tensorflow().errors.OpError):
             for _ in elements:
                 pass
@@ -192,6 +205,7 @@ def said_by_tensorflow(what: str) -> Iterator[None]:
 def reason_of(error: Exception) -> str:
     """Return the first line of an error without the names of TensorFlow's nodes."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
+    # "{{node ..}}" at the start, "[Op:..] name:" at the end.
     text = re.sub(r"^(\{\{[^}]*\}\} ?)+|( ?\[Op:\w+\])? ?(name: ?)?$", "", lines[0])
     return printable(text, 300)
 
@@ -199,14 +213,17 @@ def reason_of(error: Exception) -> str:
 def fitted_epoch(elements: Any, epoch: int) -> list[Any]:
     """Return the elements that Keras trains on in one epoch of `fit`, the earlier ones read too."""
     tf = tensorflow()
+    # tf.keras: the Keras that this TensorFlow goes with.
     keras = tf.keras
     epochs: list[list[Any]] = []
     spec = elements.element_spec
 
     class Recorder(keras.Model):  # type: ignore[misc,name-defined]  # keras is not typed
+        # A model that trains nothing, and notes each batch with which Keras calls it.
         def train_step(self, batch: Any) -> dict[str, float]:
             def note(*parts: Any) -> None:
                 values = [part.numpy() for part in parts]
+                # Each note belongs to the epoch that began last.
                 epochs[-1].append(tf.nest.pack_sequence_as(spec, values))
 
             tf.py_function(note, tf.nest.flatten(batch), [])
@@ -216,8 +233,10 @@ def fitted_epoch(elements: Any, epoch: int) -> list[Any]:
         def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
             epochs.append([])
 
+    # Eager: the Python function sees the values.
     model = Recorder()
     model.compile(run_eagerly=True)
+    # All epochs from 0, since each uses up seeds.
     model.fit(elements, shuffle=False, epochs=epoch + 1, verbose=0, callbacks=[EachEpoch()])
     return epochs[epoch]
 
@@ -251,8 +270,10 @@ def _why_unreadable_there(path: str) -> str | None:
     place = path_of(path)
     if not isinstance(place, RemotePath):
         return None
+    # TensorFlow's own list of file systems.
     if place.scheme not in tensorflow().io.gfile.get_registered_schemes():
         return f"TensorFlow does not read {place.scheme}:// files"
+    # TensorFlow's reader of gs:// has no setting for another server.
     if place.scheme == "gs" and os.environ.get("STORAGE_EMULATOR_HOST"):
         return "TensorFlow reads gs:// files at Google alone, not at STORAGE_EMULATOR_HOST"
     return None
@@ -265,9 +286,11 @@ def _why_unreadable(dataset: Dataset) -> str | None:
         return f"TFDS does not read {file_format} files"
     if dataset.compression is not None:
         return f"TFDS reads TFRecord files as they are, and these are {dataset.compression}"
+    # `is_counted`: without metadata, so not written by TFDS.
     if dataset.is_counted and file_format == "parquet":
         return "TFDS reads Parquet files that it wrote itself, one column of examples"
     try:
+        # Only the type of the adapter matters, so an empty file will do.
         file_adapter(file_format).make_tf_data(os.devnull)
     except NotImplementedError:
         return f"TFDS reads {file_format} files through as_data_source alone, not through tf.data"
@@ -300,11 +323,13 @@ class RealFiles:
         dataset = resolved.dataset
         if isinstance(resolved, ResolvedSources):
             dataset = resolved.given[0]  # of the readers that name none; others find theirs
+        # Several folders, each once, in order.
         lie_in = (folder.data_dir for folder in folders_of(dataset))
         folders = [folder for folder in dict.fromkeys(lie_in) if folder]
         with said_by_tensorflow(f"TFDS cannot open {quoted(folders[0], 200)}"):
             builder = builder_of(dataset)
         several = dataset is not resolved.dataset  # each with features of its own
+        # With several datasets no one choice of features fits all.
         decoders = None if several else _one_feature(builder)
         return cls(resolved=resolved, codes=codes, builder=builder, decoders=decoders)
 
@@ -313,6 +338,7 @@ class RealFiles:
         resolved = self.resolved
         # Of stages what the command was given.
         spec = resolved.given[1] if isinstance(resolved, ResolvedSources) else resolved.spec
+        # An element of stages may be nested.
         shape = shape_of(stages_of(settings))
         return self._read(resolved.spec, shape, pipeline, spec, settings)
 
@@ -330,6 +356,7 @@ class RealFiles:
             elements = make(self.builder, *given, transform=without_autograph(_tfds_id), **how)
 
         def codes_of(batch: Any) -> Int64s:
+            # A scalar of a single example, or a vector.
             return names.codes_of(np.atleast_1d(batch).tolist())
 
         return Reading(elements=elements, codes_of=codes_of, shape=shape, unknown=names.unknown)
@@ -349,8 +376,11 @@ def _one_feature(builder: Any) -> Any:
     if not hasattr(features, "items") or not len(features):
         return None  # no dict of features: left to TFDS to refuse
     decode = tensorflow_datasets().decode
+    # By the name of the class; False sorts before True, so a cheap feature wins, then the first by
+    # name.
     costs = {n: any(c in type(features[n]).__name__ for c in _COSTLY) for n in sorted(features)}
     name = min(costs, key=costs.__getitem__)
+    # An image's bytes are left as they are: reading is enough.
     skips = "Image" in type(features[name]).__name__
     skipped = {name: decode.SkipDecoding()} if skips else {}
     return decode.PartialDecoding({name: True}, decoders=skipped)
@@ -389,6 +419,7 @@ class IndexRanges:
             own = settings_of_read(settings, read)
             return self._read(dataset, ranges, own, asserts=read.has_cardinality)
 
+        # The number of examples is asked only if a stage needs it.
         pipeline = stages_of(settings, lambda: order_of(self.resolved, settings).order.num_examples)
         elements = StageCalls(reader=read_of).dataset(pipeline)
         return Reading(elements=elements, codes_of=_codes, shape=shape_of(pipeline))
@@ -403,16 +434,20 @@ class IndexRanges:
     ) -> Any:
         """Return what stands for the reader of ranges, behind its assertion where it has one."""
         tf = tensorflow()
+        # The order of calls is that of TFDS core/reader.py, _read_files: sort, shard, shuffle,
+        # repeat, interleave, assertion.
         reads = sorted_reads(dataset, ranges, settings)
         reader = self._reader(settings, ordered=dataset.ordered)
         rows = shard_of_host(reader.rows(reads), settings, "files")
         if settings.shuffles_files:
+            # TFDS's buffer is the number of all instructions, not only of this host's.
             rows = rows.shuffle(
                 len(reads), seed=settings.shuffle_seed, reshuffle_each_iteration=settings.reshuffle
             )
         if settings.is_endless:
             rows = rows.repeat()
         read = reader.interleaved(rows)
+        # TFDS asserts the number of examples, except where hosts share files or files repeat.
         knows_length = settings.host is None or settings.host_mode.knows_length
         if asserts and knows_length and not settings.is_endless:
             read = read.apply(tf.data.experimental.assert_cardinality(reads.num_examples))

@@ -1,4 +1,4 @@
-"""The order of a pipeline and the files it reads, compared with TensorFlow and TFDS themselves."""
+"""`verify` and `verify_plan`: an order, or a plan, compared with what TensorFlow and TFDS read."""
 
 from __future__ import annotations
 
@@ -95,6 +95,7 @@ def verify(
     True
     """
     settings = as_settings(settings)
+    # Other loaders have their own check, which imports their library in another process.
     if not settings.reader.on_tf_data:
         found: Verification = provided("verify_loader")(
             dataset, spec, settings, take=take, watch=watch
@@ -108,11 +109,14 @@ def verify(
 def verify_order(planned: PlannedOrder, *, take: Take = None) -> Verification:
     """Compare an order that is known with what TFDS reads, see `verify`."""
     dataset, settings = planned.order.dataset, planned.order.settings
+    # From cheap to costly: an empty order, a foreign seed and ambiguous names are found before any
+    # reading.
     verdict.check_not_nothing(planned.resolved, planned.order.num_examples, settings.host)
     if settings.global_seed is None:
         check_global_seed(settings)
     check_names(planned.order)
     check = _Check(planned=planned, reads=planned.order.reads, take=take)
+    # tf.data reads the global seed while datasets are built, all of them within this block.
     with global_seed_of(settings):
         check.run()
     return check.answer(
@@ -143,9 +147,12 @@ def difference(
     `opened` begins a pass that takes so many examples at a time. Where TensorFlow gives up, a whole
     batch is lost, so the examples are then read again one by one.
     """
+    # Fast in large batches. If TensorFlow gives up, what it yielded before is lost with the batch,
+    # so it is read again one by one.
     for size in (BATCH_SIZE, 1):
         read = opened(size)
         mismatch = compare(expected(), read)
+        # After one error-free round, or after the slow one, the answer stands.
         if read.reason is None or size == 1:
             break
     if mismatch is None and read.reason is not None:
@@ -157,9 +164,11 @@ def difference(
     def names(code: int | None) -> tuple[Any, str | None]:
         if code is None:
             return None, None
+        # Codes below 0 are names that are no example of the dataset.
         if code < 0:
             name = printable(read.reading.unknown(code), 1000)
             return name, name
+        # Without files there are no tfds_ids.
         has_files = any(split.files for split in codes.dataset.splits)
         return codes.ids(np.array([code]))[0], codes.tfds_ids([code])[0] if has_files else None
 
@@ -195,11 +204,13 @@ class ReadCheck:
     checks: FileChecks = field(init=False)
 
     def __post_init__(self) -> None:
+        # Checked before anything is opened.
         verdict.check_take(self.take)
         tensorflow()
         reason = why_not_files(self.reads)
         # Before TensorFlow opens any of them: it dies of some lengths, and waits at a FIFO.
         self.checks = check_files_read(self.reads, WATCHING.get())
+        # The first reason wins, but the files are checked in either case.
         reason = reason or self.checks.deadly
         if reason is not None:
             self.read = "index ranges"
@@ -237,6 +248,7 @@ class _Check(ReadCheck):
     def run(self) -> None:
         """Compare what files hold, and of a longer order more examples over index ranges."""
         order, total = self.planned.order, self.planned.order.num_examples
+        # Earlier passes or a large buffer would be read from files for nothing that is compared.
         if self.read == "files" and self.take != "all" and self._has_long_way(order):
             self.read = "index ranges"
             self.notes.append(
@@ -244,10 +256,13 @@ class _Check(ReadCheck):
                 "compared; --take -1 reads the files"
             )
         take = verdict.taken(self.take, self.read, total)
+        # An endless order has no "all".
         if order.is_endless and self.take in (None, "all"):
             take = verdict.BUDGETS[self.read]
         windows = [Window(start=0, stop=take, read=self.read)] if take else []
+        # Both: a short beginning from the files, and a longer one over index ranges.
         if self.read == "files" and take < total and not order.is_endless:
+            # Ranges cost little: as many times more examples as the budgets differ.
             num_ranges = verdict.BUDGETS["index ranges"] // verdict.BUDGETS["files"] * take
             windows.insert(0, Window(start=0, stop=min(total, num_ranges), read="index ranges"))
         self._progress = Progress(
@@ -273,9 +288,11 @@ class _Check(ReadCheck):
             if size == 1:  # a batch in which TensorFlow gives up holds nothing
                 settings = replace(settings, batch=None, drop_remainder=False)
             reading = source.pipeline(settings)
+            # A pass to the end is not cut, so that an example too many is noticed.
             whole = window.stop == order.num_examples and settings.batch == order.settings.batch
             in_fit = bool(pass_index) and settings.loop == "keras-fit"
             if not in_fit:
+                # Earlier passes use up seeds; in `fit` the recorder reads them itself.
                 iterate_whole(reading, pass_index)
             return Pass(
                 reading=reading,
@@ -296,8 +313,10 @@ def check_names(order: Order) -> None:
     Raises:
         UsageError: two readers read such files.
     """
+    # One reader cannot be confused with another.
     if len(order.sources) < 2:
         return
+    # The first example of each split that has any: its id must lead back to one place.
     firsts = order.codes.bases[
         [i for i, split in enumerate(order.dataset.splits) if split.files and split.num_examples]
     ]
@@ -343,16 +362,20 @@ def verify_plan(
         )
     plan = applied(plan, dataset, allow_version=allow_version)
     check_global_seed_of_plan(plan)
+    # Both halves of the order: what was consumed and what is left.
     num_examples = plan.consumed + plan.remaining_total
     verdict.check_not_nothing(resolved_spec(dataset, plan.spec), num_examples, plan.settings.host)
     broken, reads, notes = looked_at(dataset, plan)
     with watched_by(watch):
+        # With drop_remainder the last partial batch would be dropped, and its examples never
+        # compared.
         check = _PlanCheck(
             dataset=dataset,
             plan=replace(reads, settings=without_dropping(reads.settings)),
             reads=joined([plan.instructions, *(host.instructions for host in plan.hosts)]),
             take="all" if take == -1 else take,
         )
+        # One reader after the other, until something differs.
         for host in range(len(plan.hosts)) if plan.hosts else [None]:
             if check.difference is None:
                 check.run(host)
@@ -381,6 +404,7 @@ class _PlanCheck(ReadCheck):
         """Compare what one reader of the plan reads."""
         plan, here = self.plan, self._here(host)
         left = here.num_examples
+        # Only if there are further epochs: a plan without an order may have none to ask.
         if plan.num_further_epochs:
             left += plan.num_further_epochs * here.order.epoch_size
         # Further epochs are those of the order, which only an exact plan continues.
@@ -388,6 +412,8 @@ class _PlanCheck(ReadCheck):
         self.num_left += left
         if not size:
             return
+        # Positions count from the start of the order where there is one, else from the start of the
+        # plan.
         start = plan.consumed if self._has_order else 0
         name = None if host is None else f"{host}/{len(plan.hosts)}"
         window = Window(start=start, stop=start + size, read=self.read, host=name)
@@ -403,9 +429,11 @@ class _PlanCheck(ReadCheck):
         def compare(
             expected: Iterable[Int64s], found: Iterable[Int64s]
         ) -> verdict.StreamMismatch | None:
+            # In order where the plan promises it; otherwise the same examples in any order.
             if plan.exact:
                 return verdict.first_mismatch(expected, found)
             # What a buffer has read beyond the cut of an endless reading may not come out.
+            # `all_of_them`: nothing may be missing at the end.
             whole = size == here.num_examples and not self._reads_beyond
             return verdict.first_mismatch_in_any_order(expected, found, all_of_them=whole)
 
@@ -440,6 +468,8 @@ class _PlanCheck(ReadCheck):
     def _expected(self, host: int | None, size: int) -> Iterator[Int64s]:
         """Yield what is to come, of no known order all."""
         plan, here = self.plan, self._here(host)
+        # From the most to the least that is known: an order, the input of a buffer, a part of an
+        # order, only instructions.
         if plan.exact:
             yield from here.order.chunks(plan.consumed, plan.consumed + size)
         elif plan.unseeded is not None and host is None:
@@ -453,6 +483,7 @@ class _PlanCheck(ReadCheck):
         """Yield the examples that the instructions name."""
         reads = self._here(host).reads
         firsts = self._codes.first_codes(reads).tolist()
+        # Codes of a file are consecutive, so each instruction is a range of codes.
         for first, count in zip(firsts, reads.take.tolist(), strict=True):
             yield np.arange(first, first + count)
 
@@ -463,6 +494,7 @@ class _PlanCheck(ReadCheck):
     def _here(self, host: int | None) -> FittedPlan:
         """Return the plan as one reader reads it."""
         if host not in self._fitted:
+            # Whoever verifies need not be the host of the plan, so the plan's own host is named.
             who = self.plan.settings.host if host is None else host  # whoever verifies
             self._fitted[host] = fitted(self.dataset, self.plan, who, allow_version=True)
         return self._fitted[host]
@@ -491,9 +523,11 @@ def looked_at(
         UsageError: no pipeline of these settings stops there.
         UnpredictableOrderError: the order is nondeterministic.
     """
+    # For one reader the plan is made again from its settings and compared field by field.
     if not (plan.hosts or plan.from_seen):
         anew = proof.planned_anew(dataset, plan)
         return proof.broken_promises(plan, anew), proof.with_reads_of(plan, anew), ()
+    # Counting needs memory for each example.
     num_examples = resolved_spec(dataset, plan.spec).num_examples
     if num_examples > MAX_COUNTED:
         note = (
@@ -501,9 +535,11 @@ def looked_at(
             f"{num_examples:,} examples are more than {MAX_COUNTED:,}"
         )
         return (), plan, (note,)
+    # Everything that the instructions leave out is taken as seen.
     seen = proof.left_out(dataset, plan) if plan.from_seen else None
     proven = proof.prove(dataset, plan, seen=seen)
     broken = proven.broken
+    # What a mode may lose and repeat, or nothing.
     allowed = (0, 0) if proven.allowed is None else proven.allowed
     if proven.lost > allowed[0] or proven.repeated > allowed[1]:
         promised = f"at most {allowed[0]:,} lost and {allowed[1]:,} repeated"

@@ -1,4 +1,4 @@
-"""A user's own `tf.data.Dataset`, run and compared with what is predicted of it."""
+"""`verify_dataset`: a user's own `tf.data.Dataset`, run and compared with its prediction."""
 
 from __future__ import annotations
 
@@ -100,6 +100,7 @@ def verify_inspected(
     dataset: Any, inspection: Inspection, *, pass_index: int, take: Take
 ) -> Verification:
     """Compare a dataset object that was inspected; see `verify_dataset`."""
+    # From cheap to costly; nothing is read before all is known to be comparable.
     check_take(take)
     if pass_index < 0:
         raise UsageError(f"pass_index={pass_index}: passes count from 0")
@@ -110,8 +111,11 @@ def verify_inspected(
     order, settings = planned.order, inspection.settings
     own = OwnElements(dataset=dataset, elements=order)
     total = None if order.is_endless else order.num_examples
+    # An endless order has no "all"; the default applies.
     wanted = BUDGETS["files"] if take is None or (take == "all" and total is None) else take
     stop = order.num_steps
+    # `stop` is in elements. The last example that is wanted may be inside one, which is then
+    # compared whole.
     if isinstance(wanted, int) and (total is None or wanted < total):
         stop = int(order.steps_of([wanted - 1])[0][0]) + 1
     assert stop is not None
@@ -156,24 +160,31 @@ class _Comparison:
                 f"{why}, so its elements cannot be made of the predicted examples to be compared; "
                 "shardctl verify with the same stages compares their ids"
             ) from why
+        # After `made`, whose errors say more about a pipeline.
         if self.own.random_ops:
             ops = choices(sorted(self.own.random_ops), 4)
             raise UsageError(
                 f"its maps draw random numbers ({ops}), so what they make of an example is not "
                 "known; let the function leave them out"
             )
+        # Earlier passes count as well: they are read, too.
         progress = Progress(None, "elements", self.stop * (pass_index + 1), per_second=10_000)
         distinct: set[int] = set()
         reason: list[str] = []
+        # None where the end is compared too: `take` would hide an element too many.
         stop = None if self.stop == self.order.num_steps else self.stop
         found = _found(self.own.dataset, pass_index, loop, stop, reason)
+        # zip_longest: the shorter side yields None, which is a difference.
         for step, (real, predicted) in enumerate(zip_longest(found, expected)):
             progress.advance(1)
             codes = [] if predicted is None else self._codes(step)
+            # Flat lists of components; () for None.
             one, two = parts_of(real), parts_of(predicted)
+            # All components must be equal, bit by bit.
             if real is None or predicted is None or key(one) != key(two):
                 self._differs(rows_of(one, len(codes)), rows_of(two, len(codes)), codes, reason)
                 break
+            # Hashes instead of examples: only their number is reported.
             distinct.update(map(hash, rows_of(two, len(codes))))
             self.num_done += len(codes)
         self.notes.append(
@@ -190,6 +201,7 @@ class _Comparison:
     ) -> None:
         """Note where an element leaves the predicted one; None stands for the end of either."""
         pairs = enumerate(zip_longest(ones, twos))
+        # The first row that differs; 0 where the elements differ as a whole.
         row = next((row for row, (one, two) in pairs if one != two), 0)
         names, here = self.order.codes, codes[row : row + 1] if row < len(twos) else []
         found = "another example" if row < len(ones) else None
@@ -208,8 +220,10 @@ def _found(
 ) -> Iterator[Any]:
     """Yield the elements of a pass of the very object, up to `stop` (None: to its end)."""
     if loop == "keras-fit" and pass_index:
+        # Keras iterates by itself, so its epochs are recorded.
         yield from fitted_epoch(dataset, pass_index)[:stop]
         return
+    # Earlier passes are read whole, for the seeds they use up.
     for _ in range(pass_index):
         for _ in dataset:
             pass
@@ -231,6 +245,7 @@ Key = tuple[Any, ...]  # what it is equal by: kind, shape and bytes of each comp
 def parts_of(element: Any) -> list[Any]:
     """Return the components of an element as TensorFlow yields it, eager; none of None."""
     nest = tensorflow().nest
+    # Ragged and sparse tensors count by their parts.
     parts = [] if element is None else nest.flatten(element, expand_composites=True)
     return [np.asarray(part.numpy() if hasattr(part, "numpy") else part) for part in parts]
 
@@ -238,8 +253,10 @@ def parts_of(element: Any) -> list[Any]:
 def key(parts: Iterable[Any]) -> Key:
     """Return what two elements, or rows of them, are alike by."""
     return tuple(
+        # Objects (texts) have no bytes to compare, so their values are.
         (part.shape, tuple(part.ravel().tolist()))
         if part.dtype == object
+        # Bytes, so that NaN equals NaN and -0.0 differs from 0.0.
         else (part.dtype.str, part.shape, part.tobytes())
         for part in map(np.asarray, parts)
     )
@@ -247,6 +264,7 @@ def key(parts: Iterable[Any]) -> Key:
 
 def rows_of(parts: list[Any], width: int) -> list[Key]:
     """Return the keys of the examples of a batch of `width`, or of the element as one."""
+    # -1 for scalars. All components must have the same number of rows.
     lengths = {len(part) if part.ndim else -1 for part in parts}
     if len(lengths) == 1 and (lengths == {width} or (width > 1 and min(lengths) > 0)):
         return [key(part[row] for part in parts) for row in range(lengths.pop())]

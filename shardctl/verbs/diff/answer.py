@@ -56,6 +56,7 @@ class PinnedOrder:
             settings = self.snapshot.settings()
             if dataset is None or settings is None:
                 return None
+            # The order must have as many examples as the snapshot pins, or it is another one.
             live = order_again(self.snapshot, dataset, _of_pinned_files(settings, dataset))
         except ShardctlError:
             return None
@@ -70,6 +71,7 @@ class PinnedOrder:
         start = block * size
         if self.live is not None or start >= self.snapshot.num_examples:
             return True
+        # The digest of the block's cells must be that in the pinned tree.
         num_examples = min(size, self.snapshot.num_examples - start)
         made = HashTree.of_cells(cells, num_examples=num_examples)
         return made.root == self.snapshot.tree.blocks(size)[block]
@@ -109,6 +111,8 @@ def settings_to_fall_back_on(pinned: Snapshot, dataset: Dataset) -> dict[str, An
     if isinstance(document.get("file_order"), str):
         del document["file_order"]
     default = ReadSettings().cycle_length(ordered=pinned.ordered)
+    # A snapshot of a random-order dataset has TFDS's default of 16; for an ordered one the default
+    # is 1.
     if pinned.ordered != dataset.ordered and document.get("cycle") == default:
         del document["cycle"]
     try:
@@ -212,9 +216,11 @@ def diff(expected: PinnedOrder, actual: PinnedOrder, *, exact_limit: int = EXACT
         raise UsageError(f"exact_limit={exact_limit}: a number of positions is needed")
     expected, actual = _in_one_version(expected, actual)
     trees = expected.snapshot.tree, actual.snapshot.tree
+    # Only blocks whose digests differ can hold a difference.
     size, blocks = differing_blocks(*trees)
     positions = max(tree.num_examples for tree in trees)
     orders = TwoOrders(expected=expected, actual=actual, size=size, positions=positions)
+    # The first differing block is rebuilt to find the position.
     scan = orders.scan(blocks[0]) if blocks else None
     first = _first(orders, blocks[0], scan) if blocks else None
     neighbours = None
@@ -244,8 +250,10 @@ def _in_one_version(one: PinnedOrder, other: PinnedOrder) -> tuple[PinnedOrder, 
         return one, other
     sides = [(other, versions[0]), (one, versions[1])]
     # What is known needs no proof, and the order of a file may be too long to be made again.
+    # False sorts first: sides that are known.
     for side, version in sorted(sides, key=lambda pair: pair[0].live is None):
         tree, live = side.snapshot.tree, side.rebuilt
+        # An order made again must have the digests that its file has.
         if live is None or (side.live is None and tree_in(tree.version, live) != tree):
             continue
         made = replace(side, snapshot=replace(side.snapshot, tree=tree_in(version, live)))
@@ -262,6 +270,7 @@ def _first(orders: TwoOrders, block: int, scan: Scan | None) -> OrderDifference:
     start, stop = orders.span(block)
     if scan is not None:
         return _at(orders, scan.first)
+    # The ids that snapshots hold for people may show the difference without a rebuild.
     for position, old, new in orders.first_ids():
         if position >= start and old != new:
             return OrderDifference(position=position, stop=position + 1, expected=old, actual=new)
@@ -284,6 +293,7 @@ def _moved(orders: TwoOrders, blocks: Sequence[int], first: Scan | None, exact_l
         for block in blocks[1:]:
             scan = orders.scan(block)
             counts += [] if scan is None else [scan.num_positions]
+        # One of the blocks could not be rebuilt: then only bounds are known.
         if len(counts) == len(blocks):
             return Moved(at_least=sum(counts), at_most=sum(counts), positions=orders.positions)
     # In a block before the end of both at least one position differs; past it all do.
@@ -357,6 +367,7 @@ class TwoOrders:
             end = min(begin + _PIECE, stop)
             codes = [_codes(side, begin, end) for side in sides]
             for side, found, digests in zip(sides, codes, cells, strict=True):
+                # Known orders need no digests; pinned ones are checked by them at the end.
                 if side.live is None and side.rebuilt is not None:
                     version = side.snapshot.tree.version
                     digests.extend(digests_of([found], side.rebuilt.splits, version=version))
@@ -385,6 +396,7 @@ class TwoOrders:
         if not any(side is other for other in self.not_reproduced):
             ranks, ids = self._ranked(side, _codes(side, start, stop))
             names = list(self._ranks)
+            # Several splits between the two: ids alone would be ambiguous.
             shown += [
                 f"{names[rank]}:{i}" if len(names) > 1 else i
                 for rank, i in zip(ranks.tolist(), ids.tolist(), strict=True)
@@ -400,6 +412,7 @@ class TwoOrders:
 
     def _differ(self, old: Int64s, new: Int64s, count: int) -> NDArray[np.bool_]:
         """Return where two runs of codes name other examples, bool[count]; past an end they do."""
+        # Past the end of the shorter one everything differs.
         differs = np.ones(count, bool)
         common = min(len(old), len(new))
         one = self._ranked(self.expected, old[:common])
@@ -412,6 +425,7 @@ class TwoOrders:
         assert side.rebuilt is not None
         splits = side.rebuilt.splits
         split, ids = splits.split_ids(codes)
+        # Splits are numbered by name, so both sides agree on them.
         return np.array([self._ranks[name] for name in splits.names], np.int64)[split], ids
 
     @cached_property

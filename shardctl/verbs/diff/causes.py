@@ -109,9 +109,11 @@ def pipeline_causes(
     [('setting', 'block'), ('stage', 'batch')]
     """
     if expected.get("stages") is None and actual.get("stages") is None:
+        # Without stages on either side, settings are compared by name.
         yield from setting_causes(expected, actual)
         return
     try:
+        # With stages, both sides are brought into that form.
         old, new = (settings_of_document(side, "pipeline") for side in (expected, actual))
     except UsageError:  # of another version, say; what is written differs in any case
         yield from setting_causes(expected, actual)
@@ -190,6 +192,7 @@ def _shards(old: PinnedSplit, new: PinnedSplit) -> Iterator[Cause]:
         yield from _changed_shards(old.split, new.split)
         return
     # Where one side is hashed, digests of the same chunks of shards are compared.
+    # Chunks of equal size, that of the side which has only hashes.
     size = next(p.hashes.size for p in (old, new) if p.hashes is not None)
     before, after = old.hashed(size), new.hashed(size)
     where = ""
@@ -205,11 +208,13 @@ def _shards(old: PinnedSplit, new: PinnedSplit) -> Iterator[Cause]:
 
 def _changed_shards(old: Split, new: Split) -> Iterator[Cause]:
     before, after = _named_lengths(old), _named_lengths(new)
+    # No common file name: renamed as a whole, for example by another number of shards.
     if not before.keys() & after.keys():
         # Every file has another name, as when the number of shards is part of it.
         if old.files or new.files:
             firsts = (f"{_first_name(split)} .. of {split.num_shards:,}" for split in (old, new))
             yield _changed("shards", old.name, *firsts, change="renamed")
+        # Then shards are compared by number.
         before = dict(enumerate(old.shard_lengths))
         after = dict(enumerate(new.shard_lengths))
     shards = [
@@ -226,6 +231,7 @@ def _changed_shards(old: Split, new: Split) -> Iterator[Cause]:
         if found:
             sizes = (None, None) if change == "length" else counts
             yield _changed("shards", old.name, *sizes, change=change, shards=tuple(found))
+    # Equal names and lengths in another order.
     if before == after and list(before) != list(after):
         yield _changed("shards", old.name, *map(_first_name, (old, new)), change="renamed")
 
@@ -275,6 +281,7 @@ def stage_causes(old: Pipeline, new: Pipeline, where: str = "", now: str = "") -
     """
     yield from _part_causes(old.source, new.source, where, now)
     was, is_now = ([stage.called for stage in side.stages] for side in (old, new))
+    # Longest common runs of calls. `False` keeps difflib from ignoring frequent ones.
     for tag, i, i_stop, j, j_stop in SequenceMatcher(None, was, is_now, False).get_opcodes():
         if tag == "equal":
             for at, at_now in zip(range(i, i_stop), range(j, j_stop), strict=True):
@@ -300,6 +307,7 @@ def _part_causes(
 
     Where pipelines within it are all that differs, it is what differs in them.
     """
+    # Defaults are written out, so that None and True of `reshuffle` are equal.
     if _in_force(old) == _in_force(new):
         return
     alike = type(old) is type(new) and len(old.pipelines) == len(new.pipelines)
@@ -307,6 +315,7 @@ def _part_causes(
     if at is not None:
         places = [place_of(i, of) for i, of in zip(at, (where, now), strict=True)]
         inner = [f"{old.name} of {place}" for place in places]
+    # The calls are equal, so the difference is in the pipelines inside.
     if alike and _arguments(old) == _arguments(new):
         for number, pair in enumerate(zip(old.pipelines, new.pipelines, strict=True)):
             if isinstance(old, Shared):  # an object that is used more than once

@@ -94,6 +94,7 @@ def diff_plans(expected: PlanListing, actual: PlanListing, *, labels: tuple[str,
             f"{quoted(labels[0])} is a {expected.kind} and {quoted(labels[1])} a {actual.kind}; "
             "files of one kind are compared"
         )
+    # Plans are matched by position; a missing one is None.
     pairs = list(zip_longest(expected.plans, actual.plans, fillvalue=None))
     found = [(pair, first) for pair in pairs if (first := _first(*pair)) is not None]
     return PlansDiff(
@@ -146,6 +147,7 @@ def _files(expected: ListedPlan | None, actual: ListedPlan | None) -> Iterator[C
     before, after = _ranges(expected), _ranges(actual)
     for key in dict.fromkeys((*before, *after)):
         old, new = before.get(key, []), after.get(key, [])
+        # Sorted: the same ranges in another order are no change of the file.
         if sorted(old) != sorted(new):
             named = {"plan": _title(expected, actual), "split": key[0], "filename": key[1]}
             yield ChangedFile(**named, expected=tuple(old), actual=tuple(new))

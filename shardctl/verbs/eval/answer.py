@@ -111,6 +111,7 @@ class Evaluation(EqualByItems, Tabular):
     @cached_property
     def remainders(self) -> Int64s:
         """Examples in each host's partial batches, 0 where there is none."""
+        # Examples minus those in full batches; never negative, since padding may be counted.
         left: Int64s = np.maximum(self.num_examples - self.full_steps * self.host_batch, 0)
         return left
 
@@ -168,6 +169,8 @@ class Evaluation(EqualByItems, Tabular):
     def differing_step(self) -> int | None:
         """First step, from 0, that all hosts make with ragged batches of different sizes, or None.
 
+        # The host with the fewest examples has the first partial batch; others still have a full
+        # one there.
         They then run different XLA programs, which breaks SPMD even if no host waits. It is known
         where the last batch of a host alone may be partial.
         """
@@ -248,6 +251,7 @@ def evaluate(
             "{} has no end, so the evaluation never ends; leave it out",
             ENDLESS,
         )
+    # One epoch is enough, and batches are formed below.
     epochs = settings.epochs
     settings = replace(settings, epochs=1, batch=None, drop_remainder=False)
     named = all(read.spec or read.data for read in readers_of(stages_of(settings)))
@@ -257,6 +261,7 @@ def evaluate(
     host_batch = batch * devices
     if remainder == "ragged" and sharing.drops:
         remainder = "drop"
+    # Three runs: with partial batches, dropped per host, dropped per device.
     ragged = sharing.run(hosts, host_batch, drop=False)
     full = sharing.run(hosts, host_batch, drop=True)
     of_device = sharing.run(hosts, batch, drop=True)

@@ -74,6 +74,7 @@ def _drawbacks(strategy: Strategy) -> tuple[float, ...]:
     return (
         strategy.idle_hosts > 0,
         uneven,
+        # Rounded, so that differences of less than 1% do not decide.
         round(strategy.imbalance or 1.0, 2) if uneven else 0.0,
         strategy.read_amplification or 0.0,
     )
@@ -136,6 +137,7 @@ def hosts(
     for count in counts:
         if not 1 <= count <= MAX_NUM_HOSTS:
             raise refused("{hosts!}: a number from 1 to {} is needed", MAX_NUM_HOSTS, hosts=count)
+    # A bool or NumPy integer has been turned into an int by `checked`.
     keep = isinstance(hosts, int)  # as which every whole number is kept
     # A host, or a row that is cut for one, takes about a microsecond.
     num_rows = len(sharing.reads)
@@ -205,6 +207,7 @@ def advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
     """Yield what to change or to know, most pressing first, each a sentence."""
     num_hosts, count = comparison.num_hosts, comparison.num_file_instructions
     if num_hosts == 1 or not count:
+        # One host shares nothing.
         return
     best = comparison.recommended
     if not settings.reader.shares_in_modes:

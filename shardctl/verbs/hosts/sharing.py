@@ -157,6 +157,7 @@ def _sum(values: Int64s) -> int:
     >>> _sum(np.array([2**62, 2**62, 2**62, -1])) == 3 * 2**62 - 1
     True
     """
+    # High and low 32 bits are summed apart: each sum fits into an int64 for up to 2**31 hosts.
     return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
 
 
@@ -184,6 +185,7 @@ def run_of(orders: Sequence[Order], which: Int64s, num_seen: int) -> Run:
     """Return what hosts yield, each of which has one of the orders, int64[num_hosts]."""
     widths = [_widths(order) for order in orders]
     most = max((int(one.max(initial=0)) for one in widths), default=0)
+    # `which` gives each host its order: hosts with equal shares have one.
     return Run(
         num_examples=np.array([order.num_examples for order in orders], np.int64)[which],
         num_steps=np.array([order.num_steps for order in orders], np.int64)[which],
@@ -196,9 +198,11 @@ def run_of(orders: Sequence[Order], which: Int64s, num_seen: int) -> Run:
 def _widths(order: Order) -> Int64s:
     """Return how many examples each batch of an order has, int64[steps]."""
     widths = np.zeros(order.num_steps or 0, np.int64)
+    # In pieces, since positions are looked up as arrays; a batch may span two of them.
     for start in range(0, order.num_examples, CHUNK_SIZE):
         stop = min(start + CHUNK_SIZE, order.num_examples)
         steps, _ = order.steps_of(np.arange(start, stop))
+        # Examples of each batch in this piece, added to what the piece before had of it.
         found = np.bincount(steps - steps[0])
         widths[steps[0] : steps[0] + len(found)] += found
     return widths
@@ -255,6 +259,7 @@ class OfLoader:
         reads = self.reads
         for index in range(num_hosts):
             host = Host(index=index, count=num_hosts) if num_hosts > 1 else None
+            # One host alone is not shared.
             settings = replace(self.settings, host=host, **changed)  # type: ignore[arg-type]
             order = LoaderOrder(self.resolved.dataset, self.resolved.ranges, settings)
             if num_hosts * len(reads) > _MOST_ROWS or reads.num_examples > _MOST_EXAMPLES:
@@ -279,6 +284,8 @@ class OfLoader:
             per_second=_PER_SECOND,
             instead="give fewer --hosts",
         )
+        # Rows are consecutive ranges of indices; the row of an index is the first that ends beyond
+        # it.
         stops = np.cumsum(self.reads.take)
         seen = np.zeros(self.reads.num_examples, np.bool_)
         found = []
@@ -288,6 +295,7 @@ class OfLoader:
                 stop = min(start + CHUNK_SIZE, order.num_examples)
                 indices = order.indices_at(np.arange(start, stop))
                 seen[indices] = True
+                # side="right": an index equal to a stop belongs to the next row.
                 rows = np.searchsorted(stops, indices, side="right")
                 counts += np.bincount(rows, minlength=len(stops))
                 progress.advance(stop - start)
@@ -301,10 +309,12 @@ class OfLoader:
         drops = settings.drop_remainder and settings.reader.deals_batches
         orders = list(self._orders(num_hosts, epochs=1, drop_remainder=drops))
         counts, num_seen = self._counts(orders)
+        # Pairs (host, row) in which anything is read.
         host, row = np.nonzero(counts)
         take = np.concatenate([one[one > 0] for one in counts])
         rows = replace(reads.select(row), skip=np.zeros_like(take), take=take)
         columns = SharedReads(rows).by_rows(host, num_hosts)
+        # Some loaders read more than they yield.
         taken = [(order.sequence.num_read, order.num_examples) for order in orders]
         num_read = np.array([most if read is None else read for read, most in taken], np.int64)
         batches = [order.num_steps for order in self._orders(num_hosts)] if settings.batch else None
@@ -314,6 +324,7 @@ class OfLoader:
             None if batches is None else np.array(batches, np.int64),
             reads.num_examples,
             num_repeated=int(take.sum()) - num_seen,
+            # Neither padding nor shuffles change which examples exist.
             num_left_out=reads.num_examples - num_seen,
             refusal=None if reads.num_examples else "there are no examples",
         )
@@ -358,6 +369,7 @@ def sharing_of(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sh
     found = {}
     for read in readers_of(stages):
         own = dataset if read.data is None else as_dataset(read.data)
+        # Equal readers are one entry; a second use reads the same share again.
         resolved = resolved_spec(own, spec_of_reader(read, own, spec))
         found[read] = settings_of_read(settings, read), resolved
     sharing = OfReaders(settings if alone is None else alone[0], list(found.values()))
@@ -420,10 +432,12 @@ class OfReaders:
         self._readers = []
         for own, (_, _, ranges) in zip(self._own, parts, strict=True):
             rows = reads_of(whole, ranges)
+            # The host's files in the order in which the reader lists them.
             rows = sorted_rows(rows, reverse=own.reverse, file_order=own.file_order)
             self._readers.append(SharedReads(rows, ranges))
         self._all, self.resolved = self._readers[0], self._found[0]
         self.num_readers = len(found)
+        # A mixture: all readers in one dataset, for totals; each by itself, for shares.
         if self.num_readers > 1:
             ranges = tuple(piece for _, _, ranges in parts for piece in ranges)
             reads = [reader.reads for reader in self._readers]
@@ -437,6 +451,7 @@ class OfReaders:
             )
         self.reads = self._all.reads
         total, epochs = self._all.num_examples, settings.epochs
+        # Positions are int64.
         if total * epochs > INT64_MAX:
             raise refused("{epochs=} of {} examples is too many", total, epochs=epochs)
         batch, self._chain = last_batch(self._pipeline), self._chain_of(self._pipeline)
@@ -458,6 +473,7 @@ class OfReaders:
         for each, reader in zip(sizes, self._readers, strict=True):
             if not each.any():
                 return "TFDS refuses to read a spec without examples"
+            # Each reader may refuse by itself.
             idle, files = int((each == 0).sum()), len(reader.reads)
             why = mode.refusal(len(each), num_idle=idle, num_files=files)
             if why is not None:
@@ -493,6 +509,7 @@ class OfReaders:
             own = [mode.host_reads(reader, num_hosts) for reader in self._readers]
         sizes = [one.num_examples for one in own]
         readers = zip(own, self._own, strict=True)
+        # None: some hosts may differ for want of a seed.
         alike = {_same_permutation(one, how) for one, how in readers if how.shuffles_files}
         return strategy_of(
             way,
@@ -507,12 +524,14 @@ class OfReaders:
         """Return the steps of hosts that get so many examples of each reader, None without any."""
         if self._chain is not None:
             return None if "batch" not in self._chain else _handed_out(self._chain, sizes[0])[1]
+        # Counts do not depend on seeds, except where a mixture draws among its inputs.
         pipeline, parts = self._pipeline, parts_of(self._pipeline)
         seeded = all(
             not isinstance(p, tf_stages.SampleFromDatasets) or p.seed is not None for p in parts
         )
         if seeded and self.settings.global_seed is None:
             pipeline = with_seeds(pipeline)  # no shuffle says how many there are
+        # Hosts with equal shares behave alike, so each different share is followed once.
         shares, which = _distinct(sizes)
         orders = list(self._orders(pipeline, shares))
         if not all(order.has_steps and not order.is_endless for order in orders):
@@ -531,6 +550,7 @@ class OfReaders:
             split = Split(name="share", shard_lengths=(sum(sizes),))
             data = Dataset(name="shares", splits=(split,))
             readers = {}
+            # One made-up split; every reader gets its piece of it, of the size of its share.
             parts = zip(cycle(self._own), cycle(sizes), cycle(accumulate(sizes)))
             for read, (own, size, stop) in zip(reads, parts, strict=False):
                 part = SplitRange(split=split, start=stop - size, stop=stop)
@@ -550,11 +570,13 @@ class OfReaders:
         chain = self._chain_of(pipeline)
         if chain is not None:
             examples, steps = _handed_out(chain, sizes[0])
+            # Batch sizes that occur: full ones, and what is left of a host's share.
             rest = np.unique(examples % batch)
             return Run(
                 num_examples=examples,
                 num_steps=steps,
                 sizes=(*rest[rest > 0].tolist(), *([batch] if examples.max() >= batch else [])),
+                # An example that a repeat yields again counts once.
                 num_seen=int(np.minimum(sizes[0], examples).sum()),
             )
         shares, which = _distinct(sizes)
@@ -570,6 +592,7 @@ class OfReaders:
                     "{stages} batch elements of several examples; an evaluation needs stages that "
                     "end in batches of single examples, as in 'map | batch(64)'"
                 )
+            # Different examples that are seen, per share.
             found = np.zeros(order.dataset.splits[0].num_examples, np.bool_)
             for codes in order.chunks(0, order.num_examples):
                 found[codes] = True
@@ -603,6 +626,7 @@ def _handed_out(chain: Chain, sizes: Int64s) -> tuple[Int64s, Int64s]:
 
 def _distinct(sizes: Sequence[Int64s]) -> tuple[Int64s, Int64s]:
     """Return the different shares of hosts, int64[n, readers], and which of them each host has."""
+    # Rows of (shares of each reader): one row for each different combination.
     rows, which = np.unique(np.stack(sizes, axis=1), axis=0, return_inverse=True)
     return rows, which.reshape(-1)
 

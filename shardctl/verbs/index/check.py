@@ -101,6 +101,7 @@ def check_index(
     jobs = checked_jobs(jobs, runner)
     known_as = read_index_file(path_of(os.fspath(layout)))
     wanted = [public_url(os.fspath(path)) for path in paths] or list(known_as.wanted())
+    # Sizes and versions tell which files to count again; the others are taken as they were.
     comparison = _Comparison(known_as, _listed(wanted, known_as.dataset, given=bool(paths)))
     recount = comparison.to_count(everything=checksums)
     # What a disk spoils keeps its time of change: contents that were sound then are read again.
@@ -138,6 +139,8 @@ def _listed(paths: Sequence[str], dataset: Dataset, *, given: bool) -> Sequence[
     absent: list[str] = []
     files = list_files(paths, absent=absent).files
     folder = dataset.data_dir or ""
+    # Everything gone may mean a wrong path or an unreachable folder; neither says that files
+    # vanished.
     if absent and not len(files) and (given or not store_of(folder).is_folder(folder)):
         list_files(absent[:1])  # which raises, and says what is near
     return files
@@ -158,17 +161,20 @@ class _Comparison:
         self._root = f"{(layout.dataset.data_dir or '').rstrip('/')}/"
         self.then = {one.file.path: _Then(*one) for one in layout.files()}
         self.num_files = len(self.then)
+        # Files that were broken at that time are compared as well.
         for one in layout.broken:
             path = self._root + one.path
             file = StoredFile(path=path, num_bytes=one.num_bytes, version=one.version)
             self.then[path] = _Then(file, one.split, None)
         self._now = {file.path: file for file in listed}
+        # Of files that appeared, only those that the layout's patterns would choose.
         self._is_chosen = chosen_by(layout.globs, layout.dataset.data_dir or "")
 
     def to_count(self, *, everything: bool) -> list[StoredFile]:
         """Return the files of the layout that are of another size or version, or of none."""
         there = ((then.file, self._now.get(path)) for path, then in self.then.items())
         return [
+            # A file without a version (time or ETag) cannot be known to be unchanged.
             file
             for then, file in there
             if file is not None and (everything or not file.version or file != then)
@@ -201,5 +207,6 @@ class _Comparison:
         if file.num_bytes != then.file.num_bytes:
             return "grew" if file.num_bytes > then.file.num_bytes else "shrank"
         if contents.damage is not None:
+            # Broken then and now is no change.
             return None if then.num_records is None else "broken"
         return None if contents.num_records == then.num_records else "rewritten"

@@ -262,6 +262,7 @@ class CountedElements:
         settings, node = self.settings, self._node
         root = iteration_of_pass(node, settings.pass_index, loop=settings.loop)
         if not node.is_infinite:
+            # In later passes all counts depend on how far earlier ones went.
             root.pull(_ALL if settings.pass_index else _COUNTED_AHEAD)
         root.check()
         return root
@@ -305,6 +306,7 @@ class CountedElements:
 
     def steps_up_to(self, stop: int) -> int:
         """Return `stop`, or how many elements there are where those are fewer."""
+        # The pipeline is followed only as far as it is asked about.
         if stop > self._root.pulled:
             self._root.pull(stop - self._root.pulled)
             self._root.check()
@@ -322,6 +324,7 @@ class CountedElements:
                 "as one to a script and as several here; give steps=N batches"
             )
         while not self._root.ended and self._root.num_examples <= consumed:
+            # Twice as far each time, so that the total work stays linear.
             self.steps_up_to(2 * self._root.pulled + 1)
 
     def examples_in_steps(self, start: int, stop: int) -> tuple[Int64s, Int64s, Int64s]:

@@ -60,6 +60,7 @@ class SplitLayout:
         That is the files if each that holds examples is on this machine, else the metadata.
         """
         sizes = self.split.shard_bytes
+        # Empty shards need no file.
         if sizes is not None and all(
             size is not None or not length
             for size, length in zip(sizes, self.split.shard_lengths, strict=True)
@@ -99,6 +100,7 @@ class SplitLayout:
         """Yield shards [start, stop), all of them by default."""
         start = max(start, 0)
         stop = self.split.num_shards if stop is None else min(stop, self.split.num_shards)
+        # Columns are made in pieces: names of a million shards at once take memory.
         for first in range(start, stop, _PIECE):
             columns = self.columns(first, min(first + _PIECE, stop))
             yield from map(Shard._make, zip(*columns, strict=True))

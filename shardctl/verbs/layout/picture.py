@@ -77,6 +77,7 @@ class _Measure:
     @cached_property
     def largest(self) -> int | None:
         """The first of the largest shards, None where it is no larger than others should be."""
+        # Shards that were cut evenly differ by one example, which is no reason to highlight one.
         if np.ptp(self.values) <= 1 or self.over <= _LARGE:  # shards cut evenly differ by 1
             return None
         return int(self.values.argmax())
@@ -109,6 +110,7 @@ def _measures(split: Split) -> list[_Measure]:
     ]
     if sizes is not None:
         known = np.fromiter((size is not None for size in sizes), np.bool_, len(sizes))
+        # Files that are not here count as missing, unless the shard is empty.
         values, missing = np.fromiter((size or 0 for size in sizes), np.int64), ~(known | empty)
         found.append(
             _Measure(name="bytes", values=values, known=known, lacking=missing, lacks="missing")

@@ -159,6 +159,7 @@ class LintContext:
         """
         from shardctl.order.plan_order import order_of
 
+        # The rules look at one host: the named one, or the first of several.
         host = self.host if self.num_hosts > 1 else self.settings.host
         found: dict[str, Any] = {}
         for read in self.reads:
@@ -285,9 +286,11 @@ class LintContext:
         if source.data is not None or "host" in dict(source.settings) or not self.knows_length:
             return None
         if source.spec is not None:
+            # A reader of its own spec counts that spec.
             read = next((one for one in self.reads_of(source) if one.spec == source.spec), None)
         if read is None:
             return None if source.spec is not None else 0
+        # `ds.shard` comes later: the reader yields everything.
         ranges = read.resolved.ranges if reads_all else self.ranges_of_host(read)
         return sum(piece.num_examples for piece in ranges)
 
@@ -412,10 +415,12 @@ def _names_evaluation(dataset: Dataset, split: Split) -> bool:
     if split.name.lower().startswith(_EVALUATION):
         return True
     if not dataset.is_counted or "train" in split.name.lower():
+        # Files without metadata: the split is called "files", so the names of files decide.
         return False
     folder = PurePath(dataset.data_dir or "").name
     names = [name.lower() for name in split.filenames]
     if any(map(_WORDS.search, names)):
+        # All files must look like an evaluation, if any does.
         return all(map(_WORDS.search, names))
     return _WORDS.search(folder.lower()) is not None and not any("train" in name for name in names)
 
@@ -506,11 +511,13 @@ def chains(pipeline: ast.Pipeline) -> Iterator[Chain]:
     """
     waiting = [Chain(pipeline=pipeline)]
     shared = set()
+    # Breadth first, so that outer chains come before inner ones.
     while waiting:
         chain = waiting.pop(0)
         yield chain
         for name, one, behind in inputs_of(chain.pipeline):
             place = f"{name} of {chain.place}" if chain.place else name
+            # A shared pipeline is a chain once, though several refer to it.
             if (
                 isinstance(chain.pipeline.source, ast.Shared)
                 and one is chain.pipeline.source.pipeline
@@ -560,16 +567,19 @@ def counts_of(pipeline: ast.Pipeline, count_of_read: CountOfRead) -> Iterator[Co
     singles: list[Count] = []  # counts before the batches that lie open, for unbatch
     for stage in pipeline.stages:
         if isinstance(stage, ast.Batch):
+            # A stack: one entry for each open batch.
             singles.append(count)
         elif isinstance(stage, ast.Unbatch):
             count = singles.pop() if singles else None
             yield count
             continue
+        # A batch multiplies, an unbatch restores the count from before its batch.
         before = count
         count = stage.length(count, [count_of(one, count_of_read) for one in stage.pipelines])
         if isinstance(stage, ast.Batch) and stage.drop_remainder and singles[-1] is not None:
             singles[-1] = _whole(singles[-1], stage.size)
         elif count != before and not isinstance(stage, ast.Batch):
+            # Whatever changes the number of batches makes the number of examples in them unknown.
             singles = [None] * len(singles)
         yield count
 

@@ -89,6 +89,7 @@ class Matches(OnDemand[Match]):
     """The examples at some positions, made piece by piece when they are asked for."""
 
     def __init__(self, order: Order, positions: Int64s, codes: Int64s) -> None:
+        # The latest piece is kept: matches are usually read one after the other.
         @lru_cache(maxsize=1)
         def piece(start: int) -> list[Match]:
             here = slice(start, start + _PIECE)
@@ -187,6 +188,8 @@ def locate_in(order: Order, queries: Sequence[Query], *, watch: Watch | None = N
 
     warnings: list[str] = []
     found = [(_NONE, _NONE)]
+    # Consecutive queries of one kind share one look-up, since each needs the whole order's
+    # structure.
     for kind, group in groupby(queries, attrgetter("kind")):  # each run is answered at once
         values = [str(query.value) for query in group]
         if kind in ("position", "step"):
@@ -196,8 +199,11 @@ def locate_in(order: Order, queries: Sequence[Query], *, watch: Watch | None = N
         parse = order.codes.parse if kind == "id" else order.codes.parse_tfds_id
         codes = np.array([parse(value) for value in values], np.int64)
         check_answerable(order, len(codes))
+        # `query` says which of the codes each position is of; an example may have several
+        # positions.
         query, positions = order.positions_of(codes, over=over)
         found.append((positions, codes[query]))
+        # What has no position is not in the order.
         unread = np.setdiff1d(np.arange(len(codes)), query).tolist()
         warnings += [f"{kind} {values[i]}: not in this order" for i in unread]
     positions, codes = (np.concatenate(column) for column in zip(*found, strict=True))
@@ -219,6 +225,7 @@ def _positions(order: Order, kind: QueryKind, values: Sequence[str]) -> Int64s:
         raise UsageError(order.why_no_steps)
     ranges = [order.positions_in_step(number) for number in numbers] or [range(0)]
     found = sum(map(len, ranges))
+    # Bounded before arrays are made.
     if found > MAX_POSITIONS:
         raise refused(
             "{} steps of {} examples have more than {} positions; "

@@ -43,6 +43,8 @@ class Plan(Tabular):
     def num_files(self) -> int:
         """Number of different files read; a sum can read one file twice."""
         count, splits = 0, {piece.split.name: piece.split for piece in self.ranges}
+        # Ranges of one split may overlap. In ascending order, each counts only the shards beyond
+        # those reached.
         for name, split in splits.items():
             reached = 0
             touched = (piece.shards() for piece in self.ranges if piece.split.name == name)
@@ -127,6 +129,7 @@ def plan(
     resolved = [resolve_subsplit(spec, dataset) for spec in specs]
     warnings: list[str] = []
 
+    # Plans are numbered spec by spec, and within a spec host by host.
     def plan_of(index: int) -> Plan:
         part, reader = divmod(index, len(readers))
         ranges, host = resolved[part].ranges, readers[reader]
@@ -160,6 +163,7 @@ def _idle(spec: str, plans: Sequence[Plan], here: range, num_examples: int) -> l
     if plans[here[0]].host is None or not num_examples:
         return []
     # Even splits give the first hosts what remains: idle hosts are the last ones.
+    # Busy hosts come first, so the first idle one is found by bisection, without making all plans.
     num_busy = bisect_left(here, True, key=lambda index: not plans[index].num_examples)
     num_idle = len(here) - num_busy
     if not num_idle:

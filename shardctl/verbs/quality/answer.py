@@ -144,6 +144,7 @@ def quality(
         refuse_fixed_buffer(settings, "target")
     if memory is not None:
         refuse_fixed_buffer(settings, "memory")
+    # A score needs an order, and an order needs seeds; example seeds are named in the answer.
     settings, assumed = with_stand_in_seeds(settings)
     if settings.stand_ins_of_rule:
         settings, assumed = _with_seed_of_rule(dataset, spec, settings)
@@ -191,6 +192,7 @@ def quality_of(
     metrics, score, verdict = measured(order, sample, window)
     if len(sample.shard_sizes) > 1 and window <= sample.length:
         metrics.append(shards_in_batch(sample, window))
+    # The buffer cannot hold more than there is.
     held = None if order.one_buffer is None else min(order.one_buffer, order.stream_size)
     return Quality(
         spec=planned.spec,
@@ -219,6 +221,7 @@ def _with_seed_of_rule(
     dataset: Dataset, spec: str | None, settings: ReadSettings
 ) -> tuple[ReadSettings, dict[str, Any]]:
     """Return settings whose order a loader's rule fixes, by a seed that it takes if need be."""
+    # First without a seed: some rules need none.
     for assumed in ({}, *({name: 1} for name in settings.stand_ins_of_rule)):
         with contextlib.suppress(ShardctlError):
             seeded = replace(settings, **assumed)  # type: ignore[arg-type]
@@ -259,6 +262,7 @@ def _bytes(name: str, value: int | str | None) -> int | None:
         number = byte_count(value)
     except UsageError as error:
         raise UsageError(f"{option(name, value, given=True)}: {error}") from None
+    # "8" is most likely 8 GiB with its unit left out.
     if name == "memory" and isinstance(value, str) and value.isdigit() and number < _LEAST_BYTES:
         raise refused("{memory!}: give a unit, as in {}GiB", value, memory=value)
     return number
@@ -300,6 +304,7 @@ def minimum_score(value: object) -> float | Verdict:
         number = float(word)
     except ValueError:
         number = -1.0
+    # Comparison with nan is false, so nan is refused too.
     if not 0 <= number <= 1:  # also refuses nan
         raise refused(
             "{min_score!}: give a score from 0 to 1, or {}",
@@ -316,6 +321,7 @@ def reaches(score: Score, verdict: Verdict, minimum: float | Verdict) -> bool:
     """
     if not isinstance(minimum, str):
         return score.value >= minimum
+    # `_RANKS` goes from the worst verdict to the best, without "cannot tell".
     return verdict in _RANKS and _RANKS.index(verdict) >= _RANKS.index(minimum)
 
 
@@ -350,6 +356,7 @@ class Part:
 
 def by_position(sample: OrderSample, window: int) -> tuple[Part, ...]:
     """Return the quality of equal parts of an epoch, ten at most."""
+    # At least one window in a part, and one example.
     count = max(1, min(_NUM_PARTS, sample.num_positions // window, len(sample.ranks[0])))
     if not sample.complete:
         count = min(_NUM_PARTS, len(sample.starts) // 2)
@@ -358,6 +365,7 @@ def by_position(sample: OrderSample, window: int) -> tuple[Part, ...]:
 
 def _part(sample: OrderSample, first: float, last: float, window: int) -> Part:
     piece = sample.part(first, last, window)
+    # Of a sample, the part's bounds are those of the whole epoch, not of what was measured.
     start = int(piece.starts[0]) if piece.complete else round(first * sample.num_positions)
     return Part(
         start=start,
@@ -390,6 +398,7 @@ def across_epochs(question: Question, sample: OrderSample) -> AcrossEpochs | Non
 
     None where the next pass depends on timing.
     """
+    # The epoch in the pass, or the first epoch of the next pass where a pass has only one.
     settings, epoch, unit, second = question.settings, 1, "epoch", question.asked
     try:
         if not second.has_second_epoch:
@@ -399,6 +408,7 @@ def across_epochs(question: Question, sample: OrderSample) -> AcrossEpochs | Non
             second = question.order(replace(settings, **following))
         again = sample_epoch(second, epoch=epoch, window=question.window)
     except UnpredictableOrderError:
+        # Timing decides what the next pass reads.
         return None
     # The last epoch of a pass may be cut short by a batch that is dropped.
     length = min(sample.length, again.length)

@@ -86,6 +86,7 @@ def way(settings: ReadSettings, loader: str, reader: str, **more: Any) -> Way:
 
     Fields of a `Way` are taken as such; the others are settings of the row.
     """
+    # `more` mixes fields of the row and settings; settings are those that the table knows.
     own = {name: more.pop(name) for name in [*more] if name in SETTING_BY_FIELD}
     return Way(
         reader=reader,
@@ -96,6 +97,7 @@ def way(settings: ReadSettings, loader: str, reader: str, **more: Any) -> Way:
 
 def settings_for(settings: ReadSettings, loader: str, **own: Any) -> ReadSettings:
     """Return the settings that a loader takes, with those of the row in their place."""
+    # The same loader as asked for keeps its version; another one takes its own.
     same = settings.reader is READERS[loader]
     kept = {
         name: getattr(settings, name)
@@ -202,6 +204,7 @@ def compare_loaders(
             f"loaders need at least 2 examples, and {resolved.spec} has {resolved.num_examples}"
         )
     batch = DEFAULT_BATCH if settings.batch is None else settings.batch
+    # Sizes of the shards in storage order, which is the same for all rows.
     sizes = storage_order(order_of(resolved, ReadSettings()).order).shard_sizes
     ways = tuple(
         way_to_read(resolved, way, num_hosts)
@@ -274,6 +277,7 @@ def way_to_read(resolved: Resolved, way: Way, num_hosts: int) -> WayToRead:
     planned: PlannedOrder | None = None
     mixing = ending = None
     held = 0 if way.held is None or way.continued != "loses examples" else way.held
+    # Every refusal makes a row with its reason; the comparison goes on.
     try:
         if num_hosts > 1 and not way.shares:
             raise UsageError("each host reads everything; DistributedSampler shares the examples")
@@ -304,6 +308,7 @@ def _mixing(order: Order, batch: int) -> Mixing:
     if num_examples < 2:
         raise UsageError(f"a score needs 2 examples, and a process has {num_examples} here")
     window = max(2, min(batch, num_examples))
+    # Making millions of positions would only confirm what is known.
     if num_examples > COMPLETE_LIMIT and order.is_uniform and order.is_made_whole:
         # A uniform permutation need not be made to know what is expected of it.
         shards = occupancy_moments(storage_order(order).shard_sizes, window, 1).expected
@@ -318,6 +323,7 @@ def _mixing(order: Order, batch: int) -> Mixing:
     sample = sample_epoch(order, window=window, limit=_MEASURED, num_measured=_MEASURED)
     _, score, verdict = measured(order, sample, window)
     shards_in = shards_in_batch(sample, window)
+    # The last 2% of the epoch, but at least one window.
     end = sample.part(1 - max(_TAIL, window / num_examples), 1.0, window)
     return Mixing(
         num_examples=num_examples,
@@ -375,6 +381,7 @@ def ending_of(
     count = 1 if settings.host is None else settings.host.count
     kept, steps, last = 0, [], []
     whole: list[Order] = []
+    # Host by host: their numbers may differ.
     for index in range(count):
         host = None if settings.host is None else Host(index=index, count=count)
         of_host = replace(settings, host=host)
@@ -386,6 +393,7 @@ def ending_of(
             last.append(len(order.positions_in_step(num_steps - 1)))
         whole.append(order_under(replace(of_host, drop_remainder=False)))
     smallest = min(last, default=0)
+    # Without dropping, so that partial batches do not count as left out.
     left_out = max(0, num_examples - sum(order.num_examples for order in whole))
     of_loader = [order.sequence for order in whole if order.sequence is not None]
     again = of_loader[0].num_again(of_loader) if of_loader else 0
@@ -395,6 +403,7 @@ def ending_of(
         most_steps=max(steps),
         num_repeated=max(0, kept - num_examples) + again,
         num_left_out=left_out + again,
+        # What is missing in all, less what no host ever got, is what batches dropped.
         num_dropped=max(0, num_examples - kept) - left_out,
         last_batch=smallest if 0 < smallest < (settings.batch or 1) else None,
     )

@@ -45,6 +45,7 @@ def same_shard_neighbours(sample: OrderSample) -> Metric:
     n_s (n_s - 1) / (n (n - 1)). Fewer is not a fault.
     """
     same = sample.shards[:, 1:] == sample.shards[:, :-1]
+    # Pairs of neighbours: [k, length - 1] for k stretches.
     uniform = PairKernel.of_groups(sample.shard_sizes).moments(*_neighbours(sample))
     return _metric(
         "same_shard_neighbours", sample, same.mean(axis=1), uniform, "above", 1 - uniform.expected
@@ -58,6 +59,7 @@ def neighbour_distance(sample: OrderSample) -> Metric:
     successive difference to the variance", 1941; Bartels 1982), with |difference| for its square.
     Uniform: (n + 1) / (3 n).
     """
+    # Ranks are positions in storage, so their difference is a distance there.
     distances = np.abs(np.diff(sample.ranks, axis=1)).mean(axis=1) / sample.num_ranks
     uniform = PairKernel.of_distances(sample.num_ranks).moments(
         *_neighbours(sample), sample.num_ranks
@@ -74,6 +76,8 @@ def batch_coverage(sample: OrderSample, window: int) -> Metric:
     """
     cells, sizes = _equal_parts(sample, window)
     touched = _touched(cells, window)
+    # The mean over windows has the expectation of one window, and a spread that falls with their
+    # number.
     uniform = occupancy_moments(sizes, window, touched.size)
     part = UniformMoments(expected=uniform.expected / window, spread=uniform.spread / window)
     values = touched.mean(axis=1) / window
@@ -110,6 +114,7 @@ def rank_correlation(sample: OrderSample) -> Metric:
     1904). Uniform: 0.
     """
     n = sample.num_positions
+    # n * n / (n * n - 1): offsets are over n, and Spearman's formula divides by n (n**2 - 1).
     values = 1 - 6 * (sample.offsets**2).mean(axis=1) * (n * n / (n * n - 1))
     uniform = rank_correlation_moments(n, sample.num_measured)
     return _metric("rank_correlation", sample, values, uniform, "both", 1.0, "far")
@@ -127,9 +132,11 @@ def _metric(
     error: float | None = None
     if not sample.complete:  # one stretch a stratum: from the differences of successive ones
         # Wolter, "Introduction to Variance Estimation", 2007, section 8.2, less what is measured.
+        # One stretch only: nothing tells how much another would differ.
         error, part = math.inf, sample.measured_part
         if len(values) > 1:
             variance = float((np.diff(values) ** 2).mean()) / 2 / len(values)
+            # Finite population: what is measured has no error.
             error = math.sqrt(variance * (1 - part))
     return Metric(
         name=name,
@@ -148,11 +155,13 @@ def _equal_parts(sample: OrderSample, count: int) -> tuple[Int64s, Int64s]:
     num_ranks = sample.num_ranks
     if num_ranks * count < 1 << 63:  # else rank * count would overflow an int64
         # Part c begins at the first rank for which rank * count // num_ranks is c.
+        # ceil(c * num_ranks / count), so that ranks [edges[c], edges[c + 1]) are part c.
         edges = -(-np.arange(count + 1) * num_ranks // count)
         return sample.ranks * count // num_ranks, np.diff(edges)
     size = num_ranks // count  # the last part takes the rest, fewer than `count`
     sizes = np.full(count, size)
     sizes[-1] += num_ranks - size * count
+    # The last part takes what division leaves, so a part number is cut at count - 1.
     return np.minimum(sample.ranks // size, count - 1), sizes
 
 
@@ -164,6 +173,7 @@ def _neighbours(sample: OrderSample) -> tuple[int, int]:
 
 def _windows(values: Int64s, window: int) -> Int64s:
     """Return whole windows, [k, windows of a stretch, window]."""
+    # [k, length] -> [k, whole windows, window]; the rest of a stretch is left out.
     count = values.shape[1] // window
     return values[:, : count * window].reshape(len(values), count, window)
 
@@ -171,6 +181,7 @@ def _windows(values: Int64s, window: int) -> Int64s:
 def _touched(cells: Int64s, window: int) -> Int64s:
     """Return how many cells each window touches, int64[k, windows of a stretch]."""
     # Sorted, so that a new cell begins wherever neighbours differ; a set a window would be slow.
+    # shape [k, windows, window]; the number of cells is one more than the number of changes.
     ordered = np.sort(_windows(cells, window), axis=-1)
     changes = (ordered[..., 1:] != ordered[..., :-1]).sum(axis=-1)
     return np.asarray(changes + 1, np.int64)
@@ -220,15 +231,21 @@ class PairKernel:
         # Exact fractions: the variance is a small difference of large terms, of which floats would
         # leave nothing for a large n.
         n, mean = self.n, Fraction(self.total, self.n * (self.n - 1))
+        # Variance of one pair's value.
         own = Fraction(self.squares, n * (n - 1)) - mean**2
         variance = num_pairs * own
+        # Sum of g(x, y) g(x, z) over different x, y, z: the rows squared, less the pairs with
+        # themselves.
         sharing = self.rows - self.squares
         if n > 2:
             touching = Fraction(sharing, n * (n - 1) * (n - 2)) - mean**2
             variance += 2 * num_touching * touching
         if n > 3:
+            # Sum over four different examples: everything, less pairs that share both (2 ways) or
+            # one (4 ways).
             apart = self.total**2 - 2 * self.squares - 4 * sharing
             disjoint = Fraction(apart, n * (n - 1) * (n - 2) * (n - 3)) - mean**2
+            # Ordered pairs of pairs that share no position.
             variance += (num_pairs * (num_pairs - 1) - 2 * num_touching) * disjoint
         return UniformMoments(
             expected=float(mean / unit),
@@ -243,6 +260,7 @@ class PairKernel:
         distribution theory of runs", 1940); over all pairs it is Simpson's index of concentration
         ("Measurement of diversity", 1949).
         """
+        # Groups of one size are counted together: a dataset has many shards and few sizes.
         distinct, counts = np.unique(sizes, return_counts=True)
         pairs = list(zip(distinct.tolist(), counts.tolist(), strict=True))
         ones = sum(count * size * (size - 1) for size, count in pairs)
@@ -254,6 +272,8 @@ class PairKernel:
         """Return the kernel |x - y| of n places in storage."""
         # The sum over y of |x - y|, x from 1, is x**2 - (n + 1) x + n (n + 1) / 2; its square by
         # the sums of powers. Four times each, to stay with whole numbers.
+        # one, two, four: sums over x = 1..n of x, x**2 and x**4 (and below, n c c is the sum of
+        # c**2).
         one = n * (n + 1) // 2
         two = n * (n + 1) * (2 * n + 1) // 6
         four = n * (n + 1) * (2 * n + 1) * (3 * n * n + 3 * n - 1) // 30
@@ -275,6 +295,7 @@ def displacement_moments(n: int, num_measured: int, num_ranks: int) -> UniformMo
     >>> round(uniform.expected * 9, 6), round((uniform.spread * 9) ** 2, 6)  # 0 2 2 4 4 4
     (2.666667, 2.222222)
     """
+    # All positions measured and all ranks present: the exact formula.
     if n == num_measured == num_ranks:
         variance = (n + 1) * (2 * n * n + 7) / 45
         return UniformMoments(expected=(n * n - 1) / (3 * n * n), spread=math.sqrt(variance) / n**2)
@@ -305,14 +326,17 @@ def occupancy_moments(sizes: Int64s, num_drawn: int, num_windows: int) -> Unifor
     (1.666667, 0.471405)
     """
     n = int(sizes.sum())
+    # Empty cells are never touched.
     distinct, counts = np.unique(sizes[sizes > 0], return_counts=True)
     expected = float((counts * (1 - _missed(distinct.astype(float), n, num_drawn))).sum())
     values, weights = _few(distinct.astype(float), counts)
     alone = _missed(values, n, num_drawn)
+    # P(both missed) = P(a cell of both sizes is missed), as a matrix of sizes.
     together = _missed((values[:, None] + values).ravel(), n, num_drawn)
     # Covariances of "cell i is missed" and "cell j is missed"; on the diagonal, where i is j, the
     # variance takes their place.
     joint = together.reshape(len(values), -1) - np.outer(alone, alone)
+    # The diagonal of `joint` is wrong for i = j; the second term replaces it by a - a**2.
     variance = weights @ joint @ weights + float(
         (weights * (alone - alone**2 - joint.diagonal())).sum()
     )
@@ -323,12 +347,14 @@ def occupancy_moments(sizes: Int64s, num_drawn: int, num_windows: int) -> Unifor
 
 def _missed(sizes: NDArray[np.float64], n: int, num_drawn: int) -> NDArray[np.float64]:
     """Return the probability (float64[k]) that no example of a cell is among those drawn."""
+    # With more draws than _MAX_FACTORS, each factor stands for several draws, at their midpoint.
     count = min(num_drawn, _MAX_FACTORS)
     # Draw i misses with probability 1 - a / (n - i); of many draws, one is taken for its
     # neighbours. Logarithms, since the product of thousands of factors can underflow.
     drawn = (np.arange(count) + 0.5) * (num_drawn / count) - 0.5
     with np.errstate(divide="ignore"):
         logs = np.log1p(-np.minimum(sizes[:, None] / (n - drawn), 1.0)).sum(axis=1)
+    # A cell larger than what is left undrawn cannot be missed.
     return np.where(sizes > n - num_drawn, 0.0, np.exp(logs * (num_drawn / count)))
 
 
@@ -338,6 +364,7 @@ def _few(
     # The matrix of pairs of sizes grows with the square of their number.
     if len(sizes) <= _MAX_SIZES:
         return sizes, np.asarray(counts, np.float64)
+    # Sizes ascend, so that neighbours in a bin are alike.
     bins = np.arange(len(sizes)) * _MAX_SIZES // len(sizes)
     weights = np.bincount(bins, counts).astype(np.float64)
     means: NDArray[np.float64] = np.bincount(bins, counts * sizes) / weights
@@ -381,6 +408,7 @@ class Metric:
     def score(self) -> float:
         """From 0, the order of storage, to 1, what a uniform permutation is expected to show."""
         off = self.value - self.expected
+        # The side that is no fault counts as 0.
         off = abs(off) if self.fault == "both" else -off if self.fault == "below" else off
         return 1 - min(1.0, max(0.0, off) / self.reach)
 
@@ -421,6 +449,7 @@ def score_of(metrics: Sequence[Metric]) -> Score:
     value, mean_near, mean_far = _combined(near, far)
     lost, variance, together = 0.0, 0.0, 0.0
     for metric in (*near, *far):
+        # E max(0, z) or E |z|: a uniform permutation also loses something, by chance.
         mean, square = _FULL if metric.fault == "both" else _HALF
         weight = 1 / len(near) if metric.scale == "near" else 1 / (2 * len(far))
         deviation = weight * metric.spread / metric.reach
@@ -428,6 +457,8 @@ def score_of(metrics: Sequence[Metric]) -> Score:
         if metric.scale == "near":
             variance += square * deviation**2
         else:
+            # Global metrics are strongly dependent, so their deviations add; local ones add in
+            # squares.
             together += math.sqrt(square) * deviation
     errors = [metric.sampling_error for metric in (*near, *far)]
     return Score(
@@ -441,6 +472,7 @@ def score_of(metrics: Sequence[Metric]) -> Score:
 
 
 def _combined(near: Sequence[Metric], far: Sequence[Metric]) -> tuple[float, float, float | None]:
+    # Geometric mean: one bad metric cannot be made up for.
     mean_near = math.prod(metric.score for metric in near) ** (1 / len(near))
     if not far:
         return mean_near, mean_near, None
@@ -454,6 +486,8 @@ def _propagated(near: Sequence[Metric], far: Sequence[Metric]) -> float:
         sides = []
         for error in (-(metric.sampling_error or 0.0), metric.sampling_error or 0.0):
             moved = [*near, *far]
+            # One metric at a time is moved by its error both ways; half the difference is its
+            # share.
             moved[index] = replace(metric, value=metric.value + error)
             sides.append(_combined(moved[: len(near)], moved[len(near) :])[0])
         total += ((sides[1] - sides[0]) / 2) ** 2

@@ -56,6 +56,7 @@ class Question:
     def measured(self, settings: ReadSettings) -> Measured:
         """Return the score under other settings, from a sample where there are many examples."""
         order = self.order(settings)
+        # With other settings this host's share may be too small for a whole batch.
         if not epoch_length(order):  # of other files a host has no whole batch, as of these it has
             raise UsageError("these settings yield no example")
         window = min(self.window, epoch_length(order))
@@ -102,9 +103,12 @@ def alternatives(question: Question) -> tuple[Alternative, ...]:
     if not question.settings.reader.has_blocks:
         return ()  # the changes are those of TFDS's reader, its files and its buffer
     found: list[Alternative] = []
+    # Measured by one method, so the scores can be compared with each other.
     for change, settings, buffer in [("as it is", question.settings, None), *_other(question)]:
         with suppress(ShardctlError):
             change_of = question.measured(settings)
+            # An equal score means the change had no effect at all: scores of different orders
+            # hardly agree in every digit.
             if any(change_of.score == other.score for other in found):
                 continue  # no effect: there is one file, or fewer than are read at a time
             size = None if buffer is None else question.buffer_bytes(buffer)
@@ -134,6 +138,7 @@ def _other(question: Question) -> Iterator[tuple[str, ReadSettings, int | None]]
     if not settings.shuffles_files:
         yield f"--shuffle-seed {seed}", replace(settings, **_SHUFFLED), None
     cycle = settings.cycle_length(ordered=question.resolved.dataset.ordered)
+    # Four and sixteen times as many files at once.
     for factor in (4, 16):
         yield f"--cycle {cycle * factor}", replace(settings, cycle=cycle * factor, cpus=None), None
     if settings.block > 1:
@@ -143,6 +148,7 @@ def _other(question: Question) -> Iterator[tuple[str, ReadSettings, int | None]]
     num_examples = epoch_length(question.order(settings))
     present = num_examples if settings.buffer == WHOLE_DATASET else settings.buffer
     sizes = (1_000, 10_000, 100_000) if present is None else (10 * present,)
+    # Sizes beyond the epoch become the whole epoch; equal ones are tried once.
     for size in dict.fromkeys(min(size, num_examples) for size in sizes):
         if size != present:
             buffered = with_buffer(settings, size)
@@ -180,6 +186,7 @@ def buffer_for_target(question: Question, target: float) -> BufferForTarget:
     settings = question.settings
     bare = _without_buffer(settings)
     without = question.measured(bare).score.value
+    # The target may be reached without any buffer.
     if without >= target:
         return BufferForTarget(target=target, buffer=0, score=without, num_bytes=0)
 
@@ -193,12 +200,14 @@ def buffer_for_target(question: Question, target: float) -> BufferForTarget:
     low, high = 1, most
     while high - low > max(1, low // 100):
         # Halved on a logarithmic scale: the answer may lie anywhere between 1 and billions.
+        # The geometric mean of the bounds. `isqrt` keeps whole numbers exact.
         middle = max(low + 1, min(high - 1, math.isqrt(low * high)))
         if score(middle) >= target:
             high = middle
         else:
             low = middle
     buffer = min(most, _rounded_up(high))
+    # Rounding up can land on a size whose sample scores a little lower, so the next ones are tried.
     while (reached := score(buffer)) < target and buffer < most:
         buffer = min(most, _rounded_up(buffer + 1))
     return BufferForTarget(

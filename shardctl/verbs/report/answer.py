@@ -141,6 +141,7 @@ def report(
     """
     dataset, settings, usage = as_dataset(dataset), as_settings(settings), usage or Usage()
     given = (one.name for one in fields(settings))
+    # Only what differs from the defaults was set by the caller.
     given = (n for n in given if getattr(settings, n) != getattr(ReadSettings(), n))
     origins = {name: Origin(source="argument", by=name) for name in given}
     return report_of(
@@ -171,12 +172,14 @@ def report_of(question: ReportQuestion) -> Report:
         raise UsageError(
             f"{quoted(resolved.spec)} has no examples: there is nothing to report; choose another"
         )
+    # A bad spec of an evaluation is refused at once, and not shown as a missing part.
     for evaluated in question.evaluated:
         resolved_spec(dataset, evaluated)
     reading = shown(lambda: question.reading)
     quality = shown_of(reading, lambda reading: measured_quality(dataset, spec, reading))
     order, is_open = _order(question, quality)
     known = order if isinstance(order, Order) else None
+    # Sizes of files, if they were looked up, make the hosts' bytes exact.
     sized = dataset if question.sized is None else question.sized
     hosts, evaluation = None, None
     if question.num_hosts > 1:
@@ -184,6 +187,7 @@ def report_of(question: ReportQuestion) -> Report:
     if question.evaluates:
         evaluation = shown(lambda: _evaluation(question, known))
     parts = (order, hosts, evaluation)
+    # Nothing but refusals: a page would be empty.
     if is_open is None and all(isinstance(part, NotShown | None) for part in parts):
         # An unknown version, a seed out of range: there is nothing to show.
         raise UsageError(getattr(order, "reason", ""))
@@ -219,12 +223,15 @@ def _order(
     question: ReportQuestion, quality: Shown[Quality]
 ) -> tuple[Order | NotShown, str | None]:
     """Return the order that is shown, and why it is nondeterministic, where it is."""
+    # Without example seeds, the measured order is the order.
     if isinstance(quality, Quality) and not quality.assumed:
         return quality.order, None
     try:
         planned = plan_order(question.dataset, question.spec, question.reading)
     except UnpredictableOrderError as error:
         reason = str(error)
+        # With them, the page says why the order is nondeterministic, and shows the one with example
+        # seeds.
         return (quality.order if isinstance(quality, Quality) else NotShown(reason=reason)), reason
     except ShardctlError as error:
         return NotShown(reason=str(error)), None

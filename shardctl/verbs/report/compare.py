@@ -204,6 +204,7 @@ def proven(pinned: PinnedOrder) -> Shown[PlannedOrder]:
     What was measured of another order would look right.
     """
     live, tree, rules = pinned.rebuilt, pinned.snapshot.tree, pinned.snapshot.rules
+    # Hashes alone cannot be turned into an order.
     if live is None:
         return NotShown(
             reason="it pins its layout or its file order as hashes, or settings that are refused "
@@ -212,13 +213,16 @@ def proven(pinned: PinnedOrder) -> Shown[PlannedOrder]:
     if pinned.live is not None:
         return live
     other = f"what it pins may give another order today; it was written with rules {rules}"
+    # Under other rules the same settings may give another order.
     if rules.version != ORDER_RULES.version:
         return NotShown(reason=other)
+    # Whole blocks of the tree, about _PROVEN positions.
     size, limit = tree.leaf_size, min(max(tree.leaf_size, _PROVEN), tree.num_examples)
     for block, start in enumerate(range(0, limit, size)):
         stop = min(start + size, tree.num_examples)
         codes = live.order.chunks(start, stop)
         cells = list(digests_of(codes, live.splits, version=tree.version))
+        # The order made again is trusted only if its digests are those of the snapshot.
         if not pinned.holds(cells, size=size, block=block):
             return NotShown(reason=other.replace("may give", "gives"))
     return live

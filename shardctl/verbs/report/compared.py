@@ -109,6 +109,7 @@ def _better(comparison: ReportComparison) -> Card:
         f"B scores {other.score.value:.4f} ({other.verdict})",
     )
     # Within two of their errors, or of spreads, two scores do not differ.
+    # Both sources of uncertainty: chance, and measuring a sample.
     noise = 2 * max(each.score.spread + (each.score.sampling_error or 0.0) for each in found)
     lead = other.score.value - one.score.value
     return Card("About the same" if abs(lead) <= noise else "AB"[lead > 0], "open", body)

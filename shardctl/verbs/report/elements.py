@@ -45,6 +45,7 @@ def plain(text: object) -> str:
     >>> plain("<b> & \u202e"), plain("##[error]"), plain("::error::")
     ('&lt;b&gt; &amp; \\u202e', '&#35;&#35;[error]', '&#58;:error&#58;:')
     """
+    # Escaped first, so that the entities below are not escaped again.
     html = escape(printable(str(text), _LONGEST))
     return html.replace("##", "&#35;&#35;").replace("::", "&#58;:")
 
@@ -66,6 +67,7 @@ def wrapping(text: object) -> str:
     >>> wrapping("read.shuffle_seed")
     'read.<wbr>shuffle_<wbr>seed'
     """
+    # `<wbr>` allows a line break without a hyphen.
     html = re.sub(r"(?<=[a-z])[._/](?=[a-z])", r"\g<0><wbr>", plain(text))
     own = str(text).isascii() and len(str(text)) <= _SHORT
     return html if own else f"<bdi>{html}</bdi>"
@@ -84,6 +86,7 @@ def sentence(text: object) -> str:
     >>> sentence("give --buffer-seed 1, not <none>")
     'give <code class="short">--buffer-seed 1</code>, not &lt;none&gt;'
     """
+    # `split` with a group returns text and matches in turn: odd places are code.
     parts = _CODE.split(str(text))
     return "".join(
         code(part.strip("`")) if at % 2 else plain(part) for at, part in enumerate(parts)
@@ -199,6 +202,7 @@ def in_frame(title: str, summary: str, html: str) -> str:
     style = "width:100%;height:46rem;border:1px solid #8888;border-radius:8px"
     return (
         f"<p>{plain(summary)}. <code>to_html()</code> is this page.</p>\n"
+        # `sandbox` without values: no scripts run, whatever a name may hold.
         f'<iframe title="{plain(title)}" sandbox style="{style}" srcdoc="{escape(html)}">'
         "</iframe>\n"
     )

@@ -126,8 +126,10 @@ def resume_order(
 
     In the modes without a seed it is an order of `order_to_resume`, whose seed means nothing.
     """
+    # From here on the count is in examples, whatever it was given in.
     order = planned.order
     consumed = rest_of_epoch.consumed_examples(order, consumed=consumed, steps=steps)
+    # Three ways to continue, by the kind of order.
     by = order.continued_by
     if by == "loader":
         made = _of_loader(order, consumed)
@@ -156,6 +158,7 @@ def _of_reader(
     In exact order too the instructions list what the buffer held: shardctl.tfds puts that into the
     buffer again, and a reader of the instructions alone loses nothing.
     """
+    # Examples done in the stream of this epoch, and what is left of it.
     settings, point = order.settings, rest_of_epoch.resume_point(order, consumed)
     mode: Mode = (asked or "exact-order") if order.num_buffered is not None else "exact"
     unknown = rest_of_epoch.without_seed(order, point, mode, risk)
@@ -165,6 +168,7 @@ def _of_reader(
             "{mode=exact-order} continues it",
             ENDLESS,
         )
+    # Without a seed, the plan starts at an example of the reading, not of the output.
     if unknown is not None:
         settings, point = replace(settings, buffer_seed=None), unknown.point
         num_read = unknown.num_read
@@ -179,11 +183,14 @@ def _of_reader(
     if order.num_buffered is not None and unknown is None:
         shuffle = rest_of_epoch.shuffle_state(order.replay(point.stream), point.emitted)
         inputs = rest_of_epoch.pending_inputs(order, point) if point.remaining else NONE
+        # What the buffer held, as ids for people and as instructions for readers.
         pending = rest_of_epoch.ids_at(order, reading, inputs)
         if len(inputs):
             held = rest_of_epoch.reads_at(order.reads, reading, inputs)
+            # Instructions of the buffer come first; `num_held` says how many they are.
             rest, num_held = joined([held, rest]), len(held)
     del reading
+    # Readings hold arrays of all files; a plan does not need them any more.
     order.forget_readings()
     follow = (
         rest_of_epoch.num_further_epochs(order, point.epoch) if consumed < order.num_examples else 0
@@ -192,6 +199,7 @@ def _of_reader(
         rest_of_epoch.further_epochs(order, point.epoch, seeded=unknown is None) if follow else ()
     )
     left_in_all = order.num_examples - consumed
+    # Without a seed more is read than is left, since some examples are repeated.
     if unknown is not None:
         left_in_all = point.remaining + follow * order.epoch_size
         if settings.drop_remainder and settings.batch is not None:
@@ -252,9 +260,11 @@ def _by_instructions(order: StagedOrder, consumed: int, remaining: int) -> dict[
 
     They do where the stages yield a piece of the reader's order, which each pass has alike.
     """
+    # Only a plain reader of the dataset itself.
     settings, source, stages = order.settings, order.stages.source, order.stages.stages
     if not isinstance(source, tf_stages.Read) or source.data is not None or source.settings:
         return {}
+    # A later pass of shuffled files has another order than pass 0, which the check below uses.
     shuffled = settings.shuffles_files and (
         settings.shuffle_seed is None or (settings.pass_index and settings.reshuffle is not False)
     )
@@ -265,19 +275,24 @@ def _by_instructions(order: StagedOrder, consumed: int, remaining: int) -> dict[
     reader, shape = next(iter(order.readers.values())), order.shape
     if not order.num_examples or shape is None or len(shape) > 1 or not all(map(_cuts, stages)):
         return {}
+    # Where the first example stands in the reader's order.
     first = reader.positions_of(order.codes_at([0]))[1]
     if len(first) > 1:
         return {}  # where the same is read twice the piece may be another one
+    # The piece [start, ...) of the reader's order is what the stages yield, if the check below
+    # agrees.
     start = int(first[0]) + consumed
     # Both ends of the rest are what the pipeline yields there.
     head = np.arange(min(remaining, _COMPARED))
     places = np.unique(np.concatenate([head, remaining - 1 - head]))
+    # Both ends are compared; between them, stages that only cut cannot deviate.
     if start + remaining > reader.num_examples or not np.array_equal(
         order.codes_at(consumed + places), reader.codes_at(start + places)
     ):
         return {}
     reading = reader.reading(0)
     calls: list[AfterRead] = []
+    # Something follows in the reader's order: the list must be cut.
     if start + remaining < reading.num_examples:
         calls.append(TakeCall(count=remaining))
     if batch := last_batch(order.stages):
@@ -317,6 +332,7 @@ def _of_loader(order: Order, consumed: int) -> dict[str, Any]:
     assert isinstance(order, LoaderOrder)
     stop = _stop(order, consumed)
     num_left, left = _left(order, consumed, stop.epoch)
+    # Examples to file instructions, as runs in the files.
     found = None if left is None else rest_of_epoch.reads_of_codes(order, order.codes_at(left))
     settings, library = order.settings, library_of(order.loader)
     advice = [*library.advice(order.config, stop)]
@@ -326,6 +342,7 @@ def _of_loader(order: Order, consumed: int) -> dict[str, Any]:
             f"more than {MOST_INSTRUCTIONS:,} runs of adjacent examples are left, too many for a "
             f"plan; simulate --skip {consumed} --take {num_left} lists the examples"
         )
+    # The positions have gaps: examples of another epoch lie between them.
     if left is not None and len(left) and int(left[-1] - left[0]) + 1 > len(left):
         advice.append(
             f"worker processes end epoch {stop.epoch} one by one, so examples of the next epoch "
@@ -356,6 +373,7 @@ def _stop(order: LoaderOrder, consumed: int) -> Stop:
     epoch = rest_of_epoch.epoch_at(order, consumed)
     # By halves: epochs come one after the other.
     positions = range(order.num_examples)
+    # Bisection over positions by their epochs.
     first = bisect_left(positions, epoch, key=lambda at: int(order.epoch_of([at])[0]))
     done, in_batch = rest_of_epoch.steps_before(order, consumed)
     before, _ = rest_of_epoch.steps_before(order, first)
@@ -383,6 +401,7 @@ def _left(order: LoaderOrder, consumed: int, epoch: int) -> tuple[int, Int64s | 
         num_left += len(here)
         if num_left <= _MOST_EXAMPLES:
             pieces.append(here)
+        # A later epoch in every position of the piece: the epoch is over.
         if int(epochs.min()) > epoch:
             break
     return num_left, np.concatenate(pieces) if num_left <= _MOST_EXAMPLES else None
@@ -441,6 +460,7 @@ def resume_unseen_of(
         refuse_unreadable(dataset)
     if settings.host is not None:
         refuse_open_hosts(resolved, settings.host_mode, settings.host.count)
+    # Rows without overlap, in the order of the files.
     reads = _each_once(_share(dataset, resolved.ranges, settings), codes)
     firsts = codes.first_codes(reads)
     # No two rows read the same example, so only the last that begins at or before a seen one can
@@ -449,6 +469,7 @@ def resume_unseen_of(
     row = np.searchsorted(firsts, own, side="right") - 1
     inside = row >= 0
     inside[inside] = own[inside] - firsts[row[inside]] < reads.take[row[inside]]
+    # Seen examples are cut out of the rows that read them.
     left = _without(reads, firsts, own[inside])
     num_seen = int(np.count_nonzero(inside))
     nothing = left.select(slice(0, 0))
@@ -507,6 +528,7 @@ def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSetting
 
 def _each_once(reads: Reads, codes: ExampleCodes) -> Reads:
     """Return the rows in the order of the files, without what an earlier row reads as well."""
+    # Stable: rows that begin at the same example keep their order.
     reads = reads.select(np.argsort(codes.first_codes(reads), kind="stable"))
     if not len(reads):
         return reads

@@ -43,12 +43,14 @@ def applied(plan: ResumePlan, dataset: Dataset, *, allow_version: bool = False) 
         UnpredictableOrderError: the plan is of a nondeterministic order.
     """
     given, dataset = dataset, whole_dataset(plan, dataset)
+    # `is not`: an identity that comes from this very dataset needs no comparison.
     if plan.dataset is not dataset.identity:
         check_same_dataset(plan.dataset, dataset, "plan", allow_version=allow_version)
     if all(reads.files is dataset for reads in _all_reads(plan)):
         _checked_spec(plan, given)
         return plan
     if allow_version and plan.dataset.title != dataset.title:
+        # The result is a plan for the dataset as it is now.
         plan = replace(plan, dataset=dataset.identity)
     found = replace(
         plan,
@@ -129,6 +131,7 @@ def _found(reads: Reads, dataset: Dataset) -> Reads:
             raise DatasetError(f"the plan's files are not those of {dataset.title}")
         return replace(reads, files=dataset)
     # `split` counts in the list of splits at the head of the plan's file.
+    # A plan file has its own list of splits, and rows count in it.
     index_of = {split.name: index for index, split in enumerate(dataset.splits)}
     indices = np.array([index_of.get(name, -1) for name in reads.split_names], np.int64)
     split = indices[reads.split]
@@ -136,6 +139,7 @@ def _found(reads: Reads, dataset: Dataset) -> Reads:
     for index in distinct(split).tolist():
         here = np.flatnonzero(split == index)
         one = dataset.splits[index]
+        # Older files list shards by name; newer ones by number.
         if files.shards is None:
             shard[here] = _shards_by_name(files.names_at(reads.shard[here]), one)
         else:
@@ -155,8 +159,10 @@ def _shards_by_name(names: list[str], split: Split) -> list[int]:
 
 
 def _check_lengths(reads: Reads, here: Int64s, shard: Int64s, split: Split) -> None:
+    # First whether the shards exist: their lengths are looked up next.
     _check_shards(shard, split)
     lengths = split.lengths64()[shard]
+    # Same names with other lengths mean other contents.
     wrong = np.flatnonzero(lengths != reads.examples_in_shard[here])
     if wrong.size:
         row = int(here[wrong[0]])
@@ -196,6 +202,7 @@ def check_same_dataset(
     """
     dataset = with_folders(dataset)
     now = dataset.identity
+    # What is not known on one side is not a difference.
     found = [d for d in differences(then, now) if _counts(d, then, dataset)]
     if allow_version:
         found = [d for d in found if d.field not in _OF_VERSION]
@@ -203,6 +210,7 @@ def check_same_dataset(
         return
     changes = "; ".join(what_changed(found))
     text = f"the {what} was made for another state of {then.title}: {changes}"
+    # If nothing but the version differs, the user may accept it.
     if all(d.field in _OF_VERSION for d in found):
         text = f"{text}; --allow-version accepts it"
     elif any(_is_unknown(d) for d in found):
@@ -234,6 +242,7 @@ def what_changed(found: Sequence[Difference]) -> list[str]:
     >>> what_changed([Difference(field="splits", split="train", then=train, now=grown)])
     ['its split train was 60,000 examples in 1 shard, now 60,000 examples in 2 shards']
     """
+    # A new name or format changes every file name, which is then not reported once more.
     renamed = any(d.field in ("name", "file_format") for d in found)  # parts of the names
     sizes = any(d.field == "splits" for d in found)
     changes = []
@@ -249,6 +258,7 @@ def what_changed(found: Sequence[Difference]) -> list[str]:
                 what = f"{what} {printable(d.split)}"
             changes.append(f"its {what} was {_value(d.then)}, now {_value(d.now)}")
     changes = list(dict.fromkeys(changes))[:_MOST_CHANGES]
+    # Fingerprints differ while all totals agree.
     return changes or ["the lengths or names of its files changed, the totals did not"]
 
 

@@ -75,6 +75,7 @@ def old_orders(
     of_first = as_host(settings, 0, hosts, of=hosts)
     first = order_to_resume(partial(order_of, resolved), of_first, mode, risk)
     known = replace(first.order.settings, host=settings.host, stages=settings.stages)
+    # Host 0 has fixed what was open (a version, "auto"); the others take the same.
     others = (as_host(known, index, hosts, of=hosts) for index in range(1, hosts))
     return [first, *map(first.with_settings, others)]
 
@@ -116,24 +117,31 @@ def left_by_example(
     ]
     begun = [stop for stop in stops if stop is not None] or [range(1)]
     epochs = range(min(stop.start for stop in begun), max(stop.stop for stop in begun))
+    # Epochs that run into one another are taken together, up to the last one.
     if not first.has_epochs:
         epochs = range(epochs.start, first.num_epochs)
     _check_countable(first, len(epochs))
+    # [epochs, codes]: how often each example was yielded, and how often it is still to be.
     done = np.zeros((len(epochs), first.codes.num_codes), np.int32)
     left = np.zeros_like(done)
     for order, undropped, count, stop in zip(orders, whole, counts, stops, strict=True):
         own = _times_read(order, count, epochs, progress)
         done += own
         if stop is not None and count < order.num_examples:
+            # What the undropped order of the host reads in these epochs, less what it has yielded.
             of_host = _times_read(undropped, undropped.num_examples, epochs, progress)
             begins = stop.start - epochs.start
+            # Only epochs that the host has begun, or is to read.
             left[begins:] += np.maximum(of_host[begins:] - own[begins:], 0)
     # How often each example is in what the spec reads, which overlapping ranges read again.
+    # A difference array: +1 where a row begins and -1 where it ends; its cumulative sum is the
+    # number of rows over each example.
     times = np.zeros(first.codes.num_codes + 1, np.int32)
     rows = reads_of(first.dataset, first.ranges)
     starts = first.codes.first_codes(rows)
     np.add.at(times, starts, 1)
     np.subtract.at(times, starts + rows.take, 1)
+    # Never more than the spec reads: a loader's padding is no part of it.
     once = np.minimum(left, np.maximum(np.cumsum(times[:-1]) - done, 0))
     unfinished = any(n < order.num_examples for n, order in zip(counts, orders, strict=True))
     return LeftOver(
@@ -172,6 +180,7 @@ def _epochs_at(order: Order, count: int, progress: Progress) -> range | None:
     last, first = 0, order.num_epochs or 1
     for start, epochs in _in_pieces(order, order.num_examples):
         progress.advance(len(epochs))
+        # Epochs before and after the position, in this piece.
         before, behind = epochs[: max(count - start, 0)], epochs[max(count - start, 0) :]
         if len(before):
             last = max(last, int(before.max()))
@@ -179,6 +188,7 @@ def _epochs_at(order: Order, count: int, progress: Progress) -> range | None:
             first = min(first, int(behind.min()))
     if count == order.num_examples:
         return range(last, last + 1)
+    # Mixed epochs: from the first that is not finished to the last that has begun.
     return range(first, max(first, last) + 1)
 
 
@@ -187,15 +197,18 @@ def _times_read(order: Order, stop: int, epochs: range, progress: Progress) -> I
     counts = np.zeros((len(epochs), order.codes.num_codes), np.int32)
     for start, found in _in_pieces(order, stop):
         progress.advance(len(found))
+        # Only pieces that hold one of the epochs are looked up.
         here = (found >= epochs.start) & (found < epochs.stop)
         if here.any():
             codes = order.read(start, start + len(found))
+            # `np.add.at` counts repeated codes; `+=` would count each once.
             np.add.at(counts, (found[here] - epochs.start, codes[here]), 1)
     return counts
 
 
 def _reads_of_counts(order: Order, counts: Int32s) -> Reads:
     """Return what reads each example (int32[num_codes]) so often, as runs in the order of files."""
+    # Level k: examples that are read more than k times.
     levels = range(int(counts.max(initial=0)))
     found = [reads_of_codes(order, np.flatnonzero(counts > level)) for level in levels]
     return joined([order.reads.select(slice(0, 0)), *found]).runs()
@@ -215,6 +228,7 @@ def as_host(settings: ReadSettings, index: int, count: int, *, of: int) -> ReadS
     """
     host = Host(index=index, count=count)
 
+    # A part that shares among the old hosts shares among the new ones.
     def part(given: Part) -> Part:
         if _hosts_of(given) != of:
             return given
@@ -263,8 +277,10 @@ def _hosts_of(part: Part) -> int | None:
 def _unshared(pipeline: tf_stages.Pipeline, hosts: int) -> list[tf_stages.Read]:
     """Return the readers of which each host gets everything."""
     found: list[tf_stages.Read] = []
+    # Inputs first: what feeds a part is shared before the part itself.
     for part in (pipeline.source, *pipeline.stages):
         found += [read for one in part.fed_by for read in _unshared(one, hosts)]
+        # A shard after a combination shares all that feeds it.
         if _hosts_of(part) == hosts:
             found = []
         elif isinstance(part, tf_stages.Read):
@@ -281,6 +297,7 @@ def undropped(settings: ReadSettings) -> ReadSettings:
         return replace(settings, drop_remainder=False)
     pipeline = stages_of(settings)
     stages = list(pipeline.stages)
+    # Maps and prefetches at the end do not change batches.
     kept = dropwhile(lambda at: isinstance(stages[at], _HANDS_ON), reversed(range(len(stages))))
     last = next(kept, None)
     stage = None if last is None else stages[last]
@@ -358,9 +375,11 @@ def resume_on_hosts(
             "nothing is left over to share; resume each host by itself",
             ENDLESS,
         )
+    # Each old host's own order; counts are positions in it.
     planned = old_orders(dataset, spec, settings, hosts, mode=mode, risk=risk)
     counts = _counts([p.order for p in planned], consumed, steps)
     first = planned[0].order
+    # Readings of files are continued by arithmetic, everything else example by example.
     if first.has_readings:
         found = left_of_readings([p.of_reader for p in planned], counts, mode=mode, risk=risk)
     else:
@@ -384,6 +403,7 @@ def resume_on_hosts(
             sizes[index] = num_after(one.order, last)
     own = np.array([share.num_examples for share in shares])
     # Epochs of the reader come before the batches, which may run from one into the next.
+    # The last partial batch, of a list and of the epochs that follow it.
     dropped = _dropped(own + sizes if first.has_readings else own, calls)
     if not settings.reader.on_tf_data:
         advice = _of_library(settings, last, follow, to_hosts)
@@ -488,6 +508,7 @@ def _shares_of_sources(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
     ]
     if len(of_splits) < 2:
         return even_shares(reads, num_hosts)
+    # Sources are dealt alternately forwards and backwards, so no host gets more of all of them.
     # The first hosts take what does not divide, so that every other source begins with the last.
     shares = [each if place % 2 == 0 else each[::-1] for place, each in enumerate(of_splits)]
     return tuple(
@@ -501,7 +522,10 @@ def _shares_of_sources(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
 def _spread(several: Sequence[Reads]) -> Reads:
     """Return the rows of several reads in turn, each as far in it as the others."""
     middles = [
-        (np.cumsum(reads.take) - reads.take / 2) / max(reads.num_examples, 1) for reads in several
+        # Relative middle of each row within its source, from 0 to 1: sources are spread over the
+        # whole share.
+        (np.cumsum(reads.take) - reads.take / 2) / max(reads.num_examples, 1)
+        for reads in several
     ]
     return joined(several).select(np.argsort(np.concatenate(middles), kind="stable"))
 
@@ -525,6 +549,7 @@ def _dropped(each: Int64s, calls: Sequence[AfterRead]) -> Int64s:
     """Return how many of its examples (int64[hosts]) each host drops, in no whole batch."""
     batch = next((one for one in reversed(calls) if isinstance(one, BatchCall)), None)
     drops = batch is not None and batch.drop_remainder
+    # What does not fill a batch.
     return each % batch.batch_size if batch is not None and drops else np.zeros_like(each)
 
 

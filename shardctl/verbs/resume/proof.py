@@ -118,6 +118,8 @@ def prove(
     plan = applied(as_plan(plan), dataset, allow_version=allow_version)
     if plan.from_seen and seen is None:
         raise refused("this plan was made from a log: give it again with {seen=CODES} to prove")
+    # The plan is made again from its settings; fields are compared with it, and instructions are
+    # read.
     anew = planned_anew(dataset, plan, seen=seen)
     proof = _read_to_its_end(dataset, with_reads_of(plan, anew), seen)
     return replace(proof, broken=broken_promises(plan, anew))
@@ -127,22 +129,26 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
     if plan.from_seen:
         # The share of a host, read in whatever order, each example of it once.
         share = share_of(dataset, plan)
+        # One flag for each example: what is left of the share.
         left = np.zeros(_num_counted(share), np.bool_)
         for codes in share.chunks(0, share.num_examples):
             left[codes] = True
         known = np.asarray(seen, np.int64)
         left[known[(known >= 0) & (known < len(left))]] = False
         return _counted(plan, share, [np.flatnonzero(left)], _all_lists(plan, share))
+    # The log of a plan with other hosts is not here; only the counts are.
     if plan.from_consumed:
         return _prove_other_hosts(dataset, plan)
     resolved = resolved_reading(dataset, plan.spec, plan.settings)
     if plan.stop is not None:
         return _prove_loader(resolved, plan)
+    # The order without dropping: partial batches are read too.
     planned = order_of(resolved, with_any_buffer_seed(without_dropping(plan.settings)))
     order, start, stop = planned.order, plan.consumed, plan.consumed + plan.remaining
     if plan.continued_by == "shardctl.tfds":
         # What is left by a pipeline built anew, and by the order from its start; of what has no
         # end the next examples.
+        # An endless pipeline is compared for _PIECE examples.
         stop = stop if plan.has_end else start + _PIECE
         again = order_of(resolved, plan.settings).order
         whole = _looked_over(order, 0, stop)
@@ -194,6 +200,7 @@ def _in_same_order(
     order: Order, expected: Callable[[], Codes], read: Callable[[], Codes], compared: int
 ) -> Proof:
     """Compare streams position by position; where any differ, each example is counted as well."""
+    # Where positions agree, every example comes once; only otherwise is it counted.
     moved = num_differing(expected(), read())
     lost, repeated = left_and_excess(order, expected(), read()) if moved else (0, 0)
     return Proof(compared=compared, lost=lost, repeated=repeated, moved=moved, exact=True)
@@ -235,6 +242,7 @@ def _prove_loader(resolved: Resolved, plan: ResumePlan) -> Proof:
                 count,
             )
         )
+    # Both must hold; the worse of the two is reported.
     return max(found, key=lambda proof: (proof.lost + proof.repeated, proof.moved))
 
 
@@ -248,6 +256,7 @@ def _of_epoch(order: Order, start: int, epoch: int) -> Iterator[Int64s]:
 def _as_called(resolved: Resolved, plan: ResumePlan) -> Iterator[Int64s]:
     """Yield the examples of a loader behind the calls of a plan: which epoch, what to skip."""
     given = Counter[str]()
+    # Calls by the library: arguments of one name are added up.
     for call in plan.after_read:
         given.update(call.arguments if isinstance(call, LoaderCall) else {})
     first, batches, start = given["epoch"] + given["count"], given["batches"], given["examples"]
@@ -262,6 +271,7 @@ def _prove_other_hosts(dataset: Dataset, plan: ResumePlan) -> Proof:
     """Compare what the new hosts read with what the old ones, or their buffers, were to read."""
     consumed, unseeded = plan.from_consumed, plan.unseeded
     risk, mode = (None, "exactly-once") if unseeded is None else (unseeded.risk, plan.mode)
+    # Old hosts as they were, with the mode and risk by which the plan was made.
     old = partial(old_orders, dataset, plan.spec, hosts=len(consumed), mode=mode, risk=risk)
     planned = old(settings=plan.settings)
     stopped = [one.order for one in planned]
@@ -302,6 +312,7 @@ def inputs_of_plan(order: ReaderOrder, plan: ResumePlan) -> Iterator[Int64s]:
         reading = order.reading(order.stream_of(plan.epoch)[0])
         stop = reading.num_examples
         if plan.is_one_stream:
+            # Of one stream, the buffer reads ahead of the end by its size less one.
             stop = order.stream_size + (order.num_buffered or 1) - 1
         yield from _chunks(reading, stop, start=stop - plan.remaining)
 
@@ -320,6 +331,7 @@ def _in_order(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
     """
     settings, reads, num_held = plan.settings, plan.instructions, plan.num_pending_instructions
     stride, phase = settings.host_mode.stride_and_phase(settings.host)
+    # `ds.shard` must not be applied to what the buffer held: that is this host's own.
     parts = [(reads, stride, phase)]
     if stride > 1 and num_held:
         held, rest = reads.select(slice(0, num_held)), reads.select(slice(num_held, None))
@@ -379,6 +391,7 @@ def num_differing(expected: Codes, actual: Codes) -> int:
     """Return at how many positions two streams differ; what one has beyond the other differs."""
     num_differing = 0
     left = right = np.empty(0, np.int64)
+    # Empty chunks are left out, as `len` of them would look like the end.
     ones, twos = filter(len, expected), filter(len, actual)  # an empty chunk is not the end
     while True:
         left = left if len(left) else next(ones, left)
@@ -386,6 +399,7 @@ def num_differing(expected: Codes, actual: Codes) -> int:
         # The streams come in chunks of their own sizes; what both have by now is compared.
         common = min(len(left), len(right))
         if not common:
+            # One stream has ended: what the other still has differs.
             return num_differing + sum(map(len, (left, right, *ones, *twos)))
         num_differing += int(np.count_nonzero(left[:common] != right[:common]))
         left, right = left[common:], right[common:]
@@ -407,6 +421,7 @@ def left_and_excess(order: Order, expected: Codes, read: Codes) -> tuple[int, in
     Raises:
         UsageError: too many examples to count.
     """
+    # Expected ones add, read ones subtract: what is above 0 is lost, below 0 repeated.
     counts = np.zeros(_num_counted(order), np.int32)
     for chunk in expected:
         np.add.at(counts, chunk, 1)  # `+= 1` would count a repeated code once
@@ -456,6 +471,7 @@ def planned_anew(
         raise UsageError(
             "this plan is for one host of a run that was shared again, and cannot be proven alone; "
             "Position.set_states takes the states of all hosts"
+            # A plan of one host's share names neither the other hosts' counts nor their settings.
         )
     resolved = resolved_reading(dataset, plan.spec, plan.settings)
     risk = None if plan.unseeded is None else plan.unseeded.risk
@@ -503,9 +519,13 @@ def broken_promises(plan: ResumePlan, anew: ResumePlan) -> tuple[BrokenPromise, 
         for one in fields(plan)
         if one.name not in _NOT_COMPARED
         for found in _differing(
-            _NAMES.get(one.name, one.name), getattr(plan, one.name), getattr(anew, one.name)
+            # Files call a field by another name in places.
+            _NAMES.get(one.name, one.name),
+            getattr(plan, one.name),
+            getattr(anew, one.name),
         )
     ]
+    # A plan for several hosts lists nothing itself.
     if anew.hosts and len(plan.instructions):  # which no host reads
         broken.append(_broken("file_instructions", len(plan.instructions), 0))
     if plan.lists_rest < anew.lists_rest and anew.read_config is None:
@@ -534,6 +554,7 @@ def share_of(dataset: Dataset, plan: ResumePlan) -> ReaderOrder:
 def left_out(dataset: Dataset, plan: ResumePlan) -> Int64s:
     """Return the codes of the share that no instruction of a plan of the unseen reads."""
     order = share_of(dataset, plan)
+    # Sorted or not, what no list reads counts as seen.
     read = np.concatenate([np.empty(0, np.int64), *_all_lists(plan, order)])
     return np.setdiff1d(order.read(0, order.num_examples), read)
 
@@ -545,6 +566,7 @@ def _differing(name: str, said: object, found: object) -> Iterator[BrokenPromise
         name = name.replace("instructions", "num_examples")
         said, found = said.num_examples, found.num_examples
     parts, others = _parts(said), _parts(found)
+    # The same type and parts: the difference is further inside.
     if type(said) is type(found) and parts and parts.keys() == others.keys():
         for part, value in parts.items():
             yield from _differing(f"{name}{part}", value, others[part])

@@ -63,6 +63,7 @@ def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) 
     if steps < 0 or (num_steps is not None and steps > num_steps):
         there, end = f"{num_steps} batches", longer if num_steps else ""
         raise refused("{steps!}: the order has {}{}", there, end, steps=steps)
+    # Steps may be of different sizes, so the position is asked of the order.
     return total if steps == num_steps else order.positions_in_step(steps).start
 
 
@@ -132,6 +133,7 @@ def resume_point(order: ReaderOrder, consumed: int) -> ResumePoint:
     at_end = consumed == order.num_examples
     epoch = consumed // size if size else last
     epoch = min(epoch, last) if at_end else epoch
+    # Files that repeat are one stream for all epochs; `start` is where this epoch begins in it.
     stream, start = order.stream_of(epoch)
     emitted = start + consumed - epoch * size
     remaining = 0 if at_end else order.stream_size - emitted
@@ -154,20 +156,29 @@ def rest_of_reading(reads: Reads, reading: EpochReading, num_read: int) -> Reads
     """
     if num_read >= reading.num_examples:
         return reads.select(slice(0, 0))
+    # The whole reading, not only this host's part: `num_read * stride` examples are done.
     if reading.limit is None:
+        # `open_rest` gives the head of the new list, int64[k, 3] (file, skip, take), and the first
+        # file not opened.
         head, first = reading.interleave.open_rest(num_read * reading.stride)
         in_slots, skip, take = head.T
+        # Files not opened yet follow in the order of the reading.
         every = reading.interleave.num_shards
         follow = np.arange(first, every) if reading.rows is None else reading.rows[first:]
+        # Positions in the reading -> rows of the instructions; `rows` is the permutation of the
+        # shuffle.
         rows = np.concatenate([reading.rows_of(in_slots), follow])
     else:
+        # Endless: the list is cut where the stream ends.
         shard, skip, take = reading.interleave.continuation(num_read * reading.stride)
+        # Nothing is read beyond the cut.
         take = np.clip(_read_at_end(reading, reads.take)[shard] - skip, 0, take)
         # Files that come up only after the cut are left out; those that are open keep their slots.
         kept = np.flatnonzero((take > 0) | (skip > 0))
         rows, skip, take = reading.rows_of(shard[kept]), skip[kept], take[kept]
     left = reads.select(rows)
     left.skip[: len(skip)] += skip
+    # `rows` selects copies; what the head skips is added to what the instruction skips anyway.
     left.take[: len(take)] = take
     return left
 
@@ -179,9 +190,11 @@ def _read_at_end(reading: EpochReading, lengths: Int64s) -> Int64s:
     only after the cut: the shorter file gives the same order.
     """
     last = (reading.num_examples - 1) * reading.stride + reading.phase
+    # `state(last + 1)`: the slots after the last example.
     state = reading.interleave.state(last + 1)
     # Of the files opened by then all is read, but for those that are still in a slot.
     num_read = lengths[reading.opened]
+    # Files that were not opened by then are not read.
     num_read[state.next_shard :] = 0
     for shard, count in state.slots:
         if shard is not None:
@@ -229,7 +242,9 @@ def shuffle_state(replay: ShuffleReplay, emitted: int) -> ShuffleState:
 def reads_of_codes(order: Order, codes: Int64s) -> Reads:
     """Return what reads codes (int64[q]) in their order, as runs of adjacent examples in a file."""
     split, shard, index = order.codes.places(codes)
+    # Runs end where the file changes or the next example is not the following one.
     cut = (np.diff(split) != 0) | (np.diff(shard) != 0) | (np.diff(index) != 1)
+    # rows: first position of each run. Its length is the distance to the next one.
     rows = np.flatnonzero(np.append(len(codes) > 0, cut))
     return Reads(
         files=order.codes.dataset,

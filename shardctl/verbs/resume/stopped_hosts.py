@@ -73,12 +73,15 @@ def stopped_hosts(
     Raises:
         UsageError: a risk outside its range.
     """
+    # Each host has its own order and count.
     points = list(map(rest_of_epoch.resume_point, orders, counts))
+    # The risk may not exceed what the smallest buffer could lose.
     smallest, of_each = min(order.num_buffered or 1 for order in orders), None
     if mode == "at-least-once":
         risk = min(DEFAULT_RISK, smallest) if risk is None else risk
         check_risk(risk, smallest)
         # A host that had yielded nothing loses nothing.
+        # The risk is for all hosts together, so each gets its part.
         of_each = risk / max(sum(bool(point.emitted) for point in points), 1)
     found = []
     for order, point in zip(orders, points, strict=True):
@@ -115,12 +118,14 @@ def left_of_readings(
 
 def left_of_hosts(old: Sequence[OldHost]) -> LeftOver:
     """Return what hosts have left of the epochs that they are in, as runs in the order of files."""
+    # Hosts without examples are in no epoch.
     begun = [host.point.epoch for host in old if host.has_examples]
     if not begun:
         begun = [0 if old[0].rest is None else old[0].rest.epoch]
     epochs = range(min(begun), max(begun) + 1)
     left = joined([_left_of_epoch(old, epoch).runs() for epoch in epochs])
     check_left(left, old, epochs[-1])
+    # Once every host is at its end, no epoch follows.
     unfinished = any(host.point.remaining for host in old)
     follow = old[0].order.settings.epochs - epochs.stop if unfinished else 0
     return LeftOver(reads=left, epochs=epochs, num_further_epochs=follow)
@@ -135,6 +140,7 @@ def at_start_of(host: OldHost, epoch: int) -> OldHost:
 
 def num_read_of(host: OldHost, epoch: int) -> int:
     """Return how many examples of an epoch a host has got from the reader."""
+    # At its end, or in a later epoch: it has read all of this one.
     if host.point.epoch > epoch or not host.point.remaining:
         return host.order.epoch_size
     if host.point.epoch < epoch:
@@ -152,11 +158,13 @@ def pending_of(host: OldHost, epoch: int) -> Int64s:
 
 
 def _left_of_epoch(old: Sequence[OldHost], epoch: int) -> Reads:
+    # Of a run that was shared before, the epoch is not one of the reading but a list of shares.
     rests = [host.rest for host in old if host.rest is not None and host.rest.epoch == epoch]
     if rests:
         emitted = [host.point.emitted if _is_in(host, epoch) else None for host in old]
         return joined([one.left(at).runs() for one, at in zip(rests, emitted, strict=True)])
     reads_all = old[0].order.settings.host_mode.reads_all
+    # With `ds.shard` all hosts read the same rows; otherwise each has its own.
     sharers = [old] if reads_all else [[host] for host in old]
     # A host's own runs first: in the order of the files the rows of all need no sort.
     return joined([_left_together(hosts, epoch).runs() for hosts in sharers])
@@ -169,13 +177,17 @@ def _left_together(hosts: Sequence[OldHost], epoch: int) -> Reads:
     all are left; before that, and in the buffers, they are left one by one.
     """
     order, num_hosts = hosts[0].order, len(hosts)
+    # The whole reading, of which host i has every num_hosts-th example.
     reading = replace(order.reading(epoch), stride=1, phase=0)
     num_read = [num_read_of(host, epoch) for host in hosts]
     foremost, single = max(num_read), []
     for index, host in enumerate(hosts):
+        # From where this host is to where the foremost is: this host's examples one by one.
         between = np.arange(num_read[index], min(foremost, host.order.epoch_size))
         own = np.concatenate([between, pending_of(host, epoch)])
+        # Position k of host i is example k * num_hosts + i of the reading.
         single.append(own * num_hosts + index)
+    # Beyond the foremost host everything is left, as whole files.
     rest = rest_of_epoch.rest_of_reading(order.reads, reading, foremost * num_hosts)
     left = joined([rest, rest_of_epoch.reads_at(order.reads, reading, np.concatenate(single))])
     del reading
@@ -190,12 +202,14 @@ def _is_in(host: OldHost, epoch: int) -> bool:
 
 def check_left(left: Reads, old: Sequence[OldHost], epoch: int) -> None:
     """Check that what is left and what was yielded, or is skipped, add up to whole epochs."""
+    # What each is to read up to this epoch, less what it has read or skips.
     expected = 0
     for host in old:
         if host.point.remaining:
             gone = host.point.emitted if host.buffer is None else host.buffer.first_read
             expected += sum(map(host.size_of, range(host.point.epoch, epoch + 1))) - gone
     if left.num_examples != expected:
+        # A wrong sum would lose or repeat examples, so the plan is not made.
         raise AssertionError(f"{left.num_examples} examples left, {expected} by count")
 
 
@@ -232,6 +246,7 @@ class SharedRun:
         rest, size = self.rest, self.planned.of_reader.epoch_size
         behind = consumed - rest.size
         epoch, emitted, of_epoch = rest.epoch, consumed, rest.size
+        # The rest comes first; then whole epochs of one size.
         if behind >= 0 and size and self.num_further_epochs:
             index = min(behind // size, self.num_further_epochs - 1)
             epoch, emitted, of_epoch = rest.epoch + 1 + index, behind - index * size, size
@@ -245,6 +260,8 @@ class SharedRun:
         size, order = self.rest.size, self._undropped.of_reader
         if start < size:
             yield from self.rest.chunks(start, min(stop, size), order.codes)
+        # Position in this host's run -> position in its order: epochs up to the rest's, less its
+        # size.
         first = (self.rest.epoch + 1) * order.epoch_size - size
         if max(start, size) < stop:
             yield from order.chunks(max(start, size) + first, stop + first)
@@ -256,6 +273,7 @@ class SharedRun:
         if point.remaining and point.epoch == self.rest.epoch:
             plan = self._plan_in_rest(point)
         else:
+            # Positions are counted in the order without dropping: batches begin elsewhere here.
             undropped = self._undropped
             whole = undropped.of_reader.num_examples
             if point.remaining:
@@ -318,6 +336,7 @@ def shared_run(
     """
     host = settings.host or Host(index=0, count=1)
     found: LeftOver | None = None
+    # Segment by segment: what is left after one is what the next had shared.
     for stretch in stretches:
         found = _after(_hosts_of(resolved, settings, stretch, found), found)
     if found is None:
@@ -338,6 +357,7 @@ def _part(
         cycle=settings.cycle_length(ordered=order.dataset.ordered),
         block=settings.block,
         buffer=settings.buffer,
+        # A rest is shuffled with the seeds of its epoch.
         buffer_seeds=order.seeds.of_buffer(max(epoch, 0)) if buffered else None,
     )
     return SharedRun(
@@ -353,7 +373,11 @@ def _hosts_of(
     shares = () if before is None else rest_of_epoch.even_shares(before.reads, count)
     old = []
     of_first = replace(
-        settings, batch=stretch.batch, host_by=stretch.host_by, host=_host(stretch, 0)
+        # All hosts of the segment had these settings; only the host differs.
+        settings,
+        batch=stretch.batch,
+        host_by=stretch.host_by,
+        host=_host(stretch, 0),
     )
     first = order_of(resolved, of_first)
     for index, consumed in enumerate(stretch.consumed):
@@ -385,6 +409,7 @@ def _host(stretch: RunSegment, index: int) -> Host | None:
 
 def _after(old: Sequence[OldHost], before: LeftOver | None) -> LeftOver:
     """Return what hosts have left together of the epochs up to one, and whole ones behind it."""
+    # Whether the latest epoch was begun by any host.
     found = left_of_hosts(old)
     last, with_examples = found.epochs[-1], [host for host in old if host.has_examples]
     at_start = all(

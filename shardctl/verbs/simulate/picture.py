@@ -43,6 +43,7 @@ def strips_picture(strips: Strips, order: Order, paper: Paper) -> Picture:
     lead = max(len("position"), len(str(strips.stop)))
     width = max(map(display_width, names)) + 1
     in_row = max((paper.width - lead - 1) // width, 1)
+    # Whole rounds of the slots in a row, if there is room for one.
     in_row -= in_row % num_slots if in_row > num_slots else 0
     shown = visits[: in_row * _ROWS]
     lines: list[Line] = [words(f"{'position':>{lead}}  shard", look="quiet")]
@@ -51,6 +52,7 @@ def strips_picture(strips: Strips, order: Order, paper: Paper) -> Picture:
         row = names[at : min(at + in_row, len(shown))]
         spans = [Span(f"{shown[at].position:>{lead}} ")]
         for number, name in enumerate(row):
+            # The last name of a row needs no padding.
             fill = " " * (width - 1 - display_width(name)) if number + 1 < len(row) else ""
             spans += [Span(" "), Span(name + fill, slot=hues[at + number])]
         lines.append(tuple(spans))
@@ -91,6 +93,7 @@ def hues_of(visits: Sequence[Visit], count: int) -> list[int]:
     for visit in visits:
         shard = (visit.split, visit.shard)
         if shard not in hues:
+            # The next hue, or the one after it, if the neighbour has that already.
             fresh += before.get(visit.slot) == fresh % count
             hues[shard] = fresh % count
             fresh += 1

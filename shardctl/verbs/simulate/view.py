@@ -88,6 +88,7 @@ def _pieces(simulation: Simulation) -> Iterator[tuple[Int64s, Int64s]]:
     position = simulation.skip
     for codes in simulation.chunks():
         for begin in range(0, len(codes), _PIECE):
+            # At most _PIECE examples become text at once.
             piece = codes[begin : begin + _PIECE]
             yield np.arange(position, position + len(piece)), piece
             position += len(piece)
@@ -106,9 +107,11 @@ def array_file(simulation: Simulation) -> Iterator[bytes | memoryview]:
         )
     header, shape = io.BytesIO(), (simulation.take,)
     described = {"descr": "<i8", "fortran_order": False, "shape": shape}
+    # NumPy's own header; the data follows as little-endian int64, whatever the machine.
     np.lib.format.write_array_header_1_0(header, described)
     yield header.getvalue()
     for codes in simulation.chunks():
+        # A view of bytes: nothing is copied.
         yield codes.astype("<i8", copy=False).data.cast("B")
 
 

@@ -194,6 +194,7 @@ def first_mismatch(expected: Iterable[Int64s], found: Iterable[Int64s]) -> Strea
     offset = 0
     left, right = next(ones, None), next(twos, None)
     while left is not None and right is not None:
+        # Streams come in pieces of different sizes; the common beginning is compared.
         common = min(len(left), len(right))
         differing = np.flatnonzero(left[:common] != right[:common])
         if differing.size:
@@ -228,6 +229,7 @@ def first_mismatch_in_any_order(
     >>> first_mismatch_in_any_order(once, [np.array([5, 5, 4])], all_of_them=True)
     StreamMismatch(offset=1, expected=None, found=5)
     """
+    # A multiset: each expected example may come once for each time it is expected.
     left = Counter(code for piece in expected for code in piece.tolist())
     offset = 0
     for piece in found:

@@ -127,12 +127,15 @@ def verify_files(
     on_disk = check_files(dataset)
     if on_disk.unlisted is not None:
         raise DatasetError(on_disk.unlisted)
+    # By index: splits are told apart by their place in the dataset.
     numbers = [dataset.splits.index(split) for split in chosen]
     files = {file[0]: file[1:] for number in numbers for file in _files(dataset, number, on_disk)}
     read = read_record_files(files, dataset.file_format, jobs=jobs, runner=runner, watch=watch)
     found = _findings(dataset, read)
     ways = Counter(contents.checked for contents in read.values() if contents.whole)
+    # Empty shards may be absent.
     needed = [place for place in files if dataset.splits[place[0]].shard_lengths[place[1]]]
+    # Per-file findings, then those of the listing that do not repeat them.
     findings = (
         *(one for one in dataset.damaged if one.split in {split.name for split in chosen}),
         *_missing_as_one(dataset, sorted({*needed, *found}), found),
@@ -246,8 +249,10 @@ def check_files_read(reads: Reads, watch: Watch | None = None) -> FileChecks:
     Neither is what nothing here reads, as a note then says.
     """
     dataset = reads.dataset
+    # Each file once: unique columns of (split, shard).
     pairs = np.unique(np.stack([reads.split, reads.shard]), axis=1).T.tolist()
     places = [(split, shard) for split, shard in pairs]
+    # No file here: only metadata beside them says that they should be.
     if first_file_here(reads) is None:
         read = {one: _MISSING for one in places if _is_said_to_be_here(dataset.splits[one[0]])}
     elif (reason := why_not_read(dataset.file_format)) is not None:
@@ -255,6 +260,7 @@ def check_files_read(reads: Reads, watch: Watch | None = None) -> FileChecks:
     else:
         paths = {place: file_path(dataset, *place) for place in places}
         files = {place: (path, _size(path)) for place, path in paths.items() if path is not None}
+        # What is named but cannot be read counts as missing.
         read = dict.fromkeys(places, _MISSING)
         try:
             read |= read_record_files(files, dataset.file_format, watch=watch)
@@ -285,6 +291,7 @@ def _missing_as_one(
     dataset: Dataset, places: Sequence[Place], found: Mapping[Place, FileFinding]
 ) -> Iterator[FileFinding]:
     """Yield findings by place, one for a split of which none of the files at `places` is here."""
+    # Findings come split by split.
     for index, of_split in groupby(places, key=itemgetter(0)):
         shards = [shard for _, shard in of_split]
         here = [found[index, shard] for shard in shards if (index, shard) in found]
@@ -330,6 +337,7 @@ def first_file_here(reads: Reads) -> str | None:
     places = dict.fromkeys(zip(reads.split.tolist(), reads.shard.tolist(), strict=True))
     paths = (file_path(reads.dataset, split, shard) for split, shard in places)
     known = [path for path in paths if path is not None]
+    # Remote places are asked several at a time, and no further once one has answered.
     with contextlib.closing(answers(exists, known, at_once=any(map(is_remote, known)))) as here:
         return next((path for path, found in zip(known, here, strict=True) if found), None)
 
