@@ -183,7 +183,7 @@ def parse_stages(text: str) -> Pipeline:
     >>> parse_stages("cache | shufle(1000)")
     Traceback (most recent call last):
     ...
-    shardctl.errors.UsageError: at 'shufle(1000)': no stage 'shufle'; did you mean shuffle? ...
+    shardctl.errors.UsageError: at 'shufle(1000)': no stage 'shufle'; did you mean shuffle?
 
     Raises:
         UsageError: it says none; the place and the rule are told.
